@@ -7,6 +7,7 @@ from msgspec.structs import astuple
 
 from core.life.task import TaskStatus
 from core.objects.metadata import Object, key_of, parse_bool, parse_time, section, text_map
+from core.objects.parts import SCHEDULERS
 from core.objects.pod_state import pod_state
 from core.objects.pod_template import PodTemplate, read_template, with_scalars, without_scalars
 from core.state.dimensions import Dimensions
@@ -20,6 +21,7 @@ REVOCABLE_ZONE = "volcano.sh/revocable-zone"
 QUEUE_ALLOCATION_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 
 _INT32 = 2**31
+_WAITED_FOR = (*SCHEDULERS, "", None)
 
 
 class _Container(msgspec.Struct, omit_defaults=True, gc=False, rename="camel"):
@@ -213,6 +215,13 @@ def pod_index(name: str) -> int | None:
     return -number if number and last[0] == "-" else number
 
 
+def is_strange(spec: Object) -> bool:
+    """Whether the pod waits for a scheduler that is none of a system: in none of its jobs before it has a node
+    (responsibleForPod, `cache/util.go`).
+    """
+    return bool(spec.get("schedulerName") not in _WAITED_FOR and not spec.get("nodeName"))
+
+
 def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
     """Build the task of a pod. Raises QuantityError for a malformed request."""
     meta, spec = section(pod, "metadata"), section(pod, "spec")
@@ -227,7 +236,7 @@ def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
         namespace,
         name,
         key,
-        key_of(namespace, group) if group else "",  # job
+        key_of(namespace, group) if group and not is_strange(spec) else "",  # job
         annotations.get(TASK_SPEC) or labels.get(TASK_SPEC) or "",  # role
         _priority(annotations, pod_priority),
         spec.get("priorityClassName") or "",

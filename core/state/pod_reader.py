@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from core.objects.metadata import Object, same_metadata
-from core.objects.pod import read_state, read_task
+from core.objects.pod import is_strange, read_state, read_task
 from core.state.tasks import NOWHERE
 
 if TYPE_CHECKING:
@@ -53,4 +53,6 @@ def _asks_alike(before: Object, pod: Object) -> bool:
 
 
 def _asks_as(asked: Object, asks: Object) -> bool:
+    if is_strange(asked):  # with a node it is in its job
+        return asked == asks
     return asked == asks or {**asked, "nodeName": asks.get("nodeName")} == asks

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from core.messages.decisions import CycleReport, CycleResult, PendingReason
 from core.objects.metadata import section
-from core.objects.pod import GROUP_NAME
+from core.objects.pod import GROUP_NAME, is_strange
 from core.session.fit import SCHEDULABLE, UNSCHEDULABLE
 from pumice.oneshot.between import Object, object_key
 
@@ -81,6 +81,9 @@ def group_of(pod: Object) -> str:
 def _unseen(pod: Object, groups: Mapping[str, Object], queues: set[str]) -> PendingReason:
     """Why a pod is not a task of any session."""
     name = group_of(pod)
+    if is_strange(section(pod, "spec")):
+        asked = section(pod, "spec")["schedulerName"]
+        return PendingReason("NoScheduler", f"the pod asks for scheduler {asked}, which nobody here is")
     if not name:
         return PendingReason(
             "NoPodGroup",

@@ -47,6 +47,7 @@ def pods(draw: st.DrawFn) -> Object:
     obj["status"] = draw(st.fixed_dictionaries(STATUSES))
     obj["metadata"]["deletionTimestamp"] = draw(st.sampled_from((None, "2026-01-02T03:04:07Z")))
     obj["spec"]["schedulingGates"] = draw(st.sampled_from((None, [{"name": "wait"}])))
+    obj["spec"]["schedulerName"] = draw(st.sampled_from(("volcano", "", "default-scheduler", "kube-foo")))
     return obj
 
 
@@ -104,3 +105,19 @@ def test_a_pod_that_comes_again_is_remembered_as_the_newest() -> None:
     reader.read(pod("q"), None)
     again.row = 7
     assert reader.read(pod("p", uid="u", node="n0"), again).row == 7
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "node_name", "job"),
+    [
+        ("kube-foo", None, ""),
+        ("kube-foo", "n0", "default/j"),
+        ("volcano", None, "default/j"),
+        ("default-scheduler", None, "default/j"),
+        (None, None, "default/j"),
+    ],
+)
+def test_who_waits_for_another_scheduler_is_in_no_job(scheduler: str | None, node_name: str | None, job: str) -> None:
+    obj = pod("p", group="j", node=node_name)
+    obj["spec"]["schedulerName"] = scheduler
+    assert read_task(obj, 0, TemplateTable(Dimensions())).job == job

@@ -278,3 +278,13 @@ def test_a_pod_that_is_promised_room_is_told_where(decide: Any) -> None:
         told = outcome["podConditions"][name]
         assert (why["reason"], why["message"]) == (told["reason"], told["message"])
     assert {why["reason"] for why in said.json["pending"].values()} == {"Schedulable", "Unschedulable"}
+
+
+def test_a_gang_of_another_scheduler_waits_for_it(decide: Any) -> None:
+    strangers = [pod(name, group="g") for name in ("g-0", "g-1")]
+    for each in strangers:
+        each["spec"]["schedulerName"] = "kube-foo"
+    said = decide([node("n", cpu="8"), queue("default"), pod_group("g", min_member=2), *strangers])
+    assert not said.json["cycles"][0]["binds"]
+    assert {why["reason"] for why in said.json["pending"].values()} == {"NoScheduler"}
+    assert "kube-foo: 2; nobody here serves it" in said.err

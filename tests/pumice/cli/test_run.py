@@ -269,3 +269,10 @@ def test_what_is_said_of_a_system_queue_holds(db: Path, manifests: Any, tmp_path
     said = pumice("run", "-f", file, "--db", db, "--config", config, *VIRTUAL)
     assert "1 objects were already there" in said.err
     assert "another spec" not in said.err
+
+
+def test_a_gang_of_another_scheduler_is_not_bound(db: Path, manifests: Any) -> None:
+    elsewhere = {**JOB, "spec": {**JOB["spec"], "schedulerName": "kube-foo"}}
+    said = pumice("run", "-f", manifests(node("n", cpu="8"), elsewhere), "--db", db, *VIRTUAL)
+    assert (said.json["pods"]["bound"], said.json["pods"]["pending"]) == (0, 3)
+    assert "pods that ask for scheduler kube-foo: 3; nobody here serves it" in said.err
