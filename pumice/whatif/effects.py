@@ -127,6 +127,11 @@ class Effects:
 
     # --- words
 
+    def forget(self, namespace: str, name: str) -> None:
+        """A PodGroup is deleted: one of that name again has been told nothing."""
+        self._written.pop((namespace, name), None)
+        self._said.pop(("PodGroup", namespace, name), None)
+
     def _report(self, result: CycleResult, now: float) -> bool:
         news = False
         for pod in result.pod_conditions:

@@ -3,7 +3,8 @@ jumps from one moment at which something happens to the next.
 
 Nothing is sent, journaled or waited for, and words that nobody decides by are not written; else it is what `pumice run
 --time virtual` does. Within a moment all hear in rounds what was written in the round before: the scheduler first,
-whose cycle sees the news before anybody else has answered to it, then node agents, then controllers.
+whose cycle sees the news before anybody else has answered to it, then node agents, then controllers. What the cycle
+decided is carried out when these have said all they have to: it is on its way through a session and to disk meanwhile.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class Life:
         self._wake_at: float | None = None
         self._again = self._echo = self._settled = False
         self._stirred = True
+        self._decision: CycleResult | None = None
         self._begin(fork)
 
     @property
@@ -185,6 +187,8 @@ class Life:
             self._effects.look(self.view, self.now)
             for each in self._controllers:
                 each.turn(self.now)
+            if self._decision is not None and not self.store.outbox:
+                self._carry_out(self._decision)
             if not self.store.outbox:
                 return
         raise RuntimeError(f"bug in Pumice: the moment {self.now} does not end")
@@ -193,6 +197,8 @@ class Life:
         self.store.publish()
         for mutation in self.store.drain():
             self._hears(mutation, self.now)
+            if mutation.kind == "PodGroup" and mutation.type == "DELETED":
+                self._effects.forget(mutation.namespace, mutation.name)
             if mutation.kind in _WATCHED:
                 before = self.view.version
                 self._stirred |= stirs(self._shown, mutation, self._objects.unpack(mutation.blob), self._effects.own)
@@ -235,6 +241,11 @@ class Life:
         result = run_cycle(snapshot, self._config, clock, self.carry, self._options, ask=Supposing())
         self._decided(result, self.now)
         self.carry, self._wake_at = Carry.from_dict(result.carry), result.wake_at
+        self._settled = result.carry == before and self._config.pumice.ties != "hash"
+        self._decision = result
+
+    def _carry_out(self, result: CycleResult) -> None:
+        self._decision = None
         for bind in result.binds:
             self.view.assume(bind.namespace, bind.name, bind.node, bind.pre_bind, bind.uid)
         for evict in result.evicts:
@@ -243,7 +254,6 @@ class Life:
         words |= self._options.wordless and bool(self.view.jobs.counts[TaskStatus.PENDING].any())
         # what was only said wakes the scheduler; it comes to the same again unless it goes on from elsewhere
         self._again = self._echo = words
-        self._settled = result.carry == before and self._config.pumice.ties != "hash"
 
 
 _WATCHED: Final = frozenset(WATCHED)

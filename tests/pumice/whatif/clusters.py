@@ -8,6 +8,7 @@ from typing import Any
 from config.load import parse_scheduler_config
 from config.schema import SchedulerConfig
 from core.actions import ACTIONS
+from core.messages.events import ConfigLoaded
 from core.plugins import PLUGINS
 from pumice.whatif.state import Fork
 from tests.kit.jobs import gang, job_task, vcjob
@@ -89,4 +90,48 @@ def cluster(number: int) -> list[Object]:
 
 def fork(number: int) -> Fork:
     """The cluster of that number."""
-    return Fork(tuple(cluster(number)), BEGAN, parsed(config_text(number)))
+    return _fork(cluster(number), config_text(number))
+
+
+def _fork(objects: list[Object], text: str) -> Fork:
+    return Fork(tuple(objects), BEGAN, parsed(text), ConfigLoaded("", text, "test"))
+
+
+CONTESTED = """\
+actions: "{actions}"
+tiers:
+- plugins: [{{name: priority}}, {{name: gang{gang}}}, {{name: conformance}}]
+- plugins: [{{name: {first}}}, {{name: drf}}, {{name: predicates}}, {{name: {shares}}}, {{name: {order}}}]
+configurations: [{{name: pumice, arguments: {{schedulePeriod: 130ms}}}}]
+"""
+
+
+def _contested_config(number: int) -> str:
+    """Everybody takes from everybody: preemption and reclaiming, in either order."""
+    if number % 2:
+        actions = "enqueue, allocate, preempt, reclaim, backfill"
+        return CONTESTED.format(actions=actions, gang="", first="overcommit", shares="proportion", order="nodeorder")
+    actions, gang_too = "enqueue, allocate, backfill, reclaim, preempt", ", enablePreemptable: false"
+    return CONTESTED.format(actions=actions, gang=gang_too, first="overcommit", shares="capacity", order="binpack")
+
+
+def contested(number: int) -> Fork:
+    """Volcano Jobs of three priorities in two queues, more than there is room for, whose tasks are restarted when one
+    of their pods is evicted: controllers answer to the very news that a cycle is decided by.
+    """
+    chance = random.Random(number)
+    objects: list[Object] = [node(f"n{place}", cpu=str(chance.choice((4, 8)))) for place in range(chance.randint(2, 4))]
+    objects += [priority_class("low", 1), priority_class("high", 100)]
+    objects += [queue("q1", weight=chance.randint(1, 3)), queue("q2", weight=chance.randint(1, 4))]
+    for place in range(chance.randint(4, 7)):
+        size, lasts = chance.randint(1, 6), f"{chance.randint(700, 3000) * 10 + 7 + place}ms"
+        task = job_task(replicas=size, cpu=str(chance.randint(1, 3)), duration=lasts)
+        marks = task["template"].setdefault("metadata", {}).setdefault("annotations", {})
+        marks["pumice.dev/termination"] = f"{1011 + 17 * place}ms"
+        job = vcjob(f"j{place}", task, queue=chance.choice(("q1", "q2")))
+        job["spec"]["minAvailable"] = chance.randint(1, size)
+        job["spec"]["policies"] = [{"event": "PodEvicted", "action": "RestartTask"}]
+        if (name := chance.choice(("", "low", "high"))) != "":
+            job["spec"]["priorityClassName"] = name
+        objects.append(job)
+    return _fork(objects, _contested_config(number))

@@ -18,22 +18,23 @@ from pumice.runtime.determinism import deterministic
 from pumice.runtime.order import in_order
 from pumice.whatif.life import Life
 from pumice.whatif.living import live
+from pumice.whatif.state import Fork
 from storage import codec
 from storage.journal import CYCLE, DECISION
 from storage.memory import MemoryJournal
-from tests.pumice.whatif.clusters import BEGAN, cluster, config_text, fork
+from tests.pumice.whatif.clusters import BEGAN, contested, fork
 
 FIRST_S = 5.0
 HORIZON_S = 60.0
 Told = tuple[float, str, str, str]
 
 
-async def _whole_system(number: int) -> list[Told]:
+async def _whole_system(fork: Fork) -> list[Told]:
     journal, found, now = MemoryJournal(), list[Told](), 0.0
-    settings = SystemSettings(config_text=config_text(number), checkpoint_every=0, default_duration_s=0)
+    settings = SystemSettings(config_text=fork.told.text, checkpoint_every=0, default_duration_s=0)
     async with System(settings, journal, VirtualClock(BEGAN)).running() as system:
         await anyio.sleep(FIRST_S)  # its first cycles have nothing but queues
-        for answer in await system.submit(in_order(cluster(number))):
+        for answer in await system.submit(in_order(fork.objects)):
             assert not isinstance(answer, Refused), answer.message
         await anyio.sleep(HORIZON_S)
     journal.reopen()
@@ -50,37 +51,43 @@ def _told(decision: Decision, now: float) -> Told:
     return (round(now - BEGAN, 3), type(decision).__name__, pod, decision.node)
 
 
-def _alone(number: int) -> list[Told]:
+def _alone(fork: Fork) -> list[Told]:
     found = list[Told]()
 
     def decided(result: CycleResult, now: float) -> None:
         decisions: tuple[Bind | Evict, ...] = (*result.binds, *result.evicts)
         found.extend(_told(decision, now) for decision in decisions)
 
-    life = Life(fork(number), 0, lambda mutation, at: None, decided)
+    life = Life(fork, 0, lambda mutation, at: None, decided)
     life.run(HORIZON_S)
     assert not life.refused
     return found
 
 
-def check(number: int) -> None:
+def check(fork: Fork) -> None:
     """Both decide the same, at the same time."""
     options = {"clock": MockClock(autojump_threshold=0)}
     with deterministic(0):
-        whole = anyio.run(_whole_system, number, backend="trio", backend_options=options)
-    assert _alone(number) == whole
+        whole = anyio.run(_whole_system, fork, backend="trio", backend_options=options)
+    assert _alone(fork) == whole
 
 
 @pytest.mark.parametrize("number", range(6))
 def test_decides_what_the_whole_system_decides(number: int) -> None:
-    check(number)
+    check(fork(number))
+
+
+@pytest.mark.parametrize("number", [13, 16, 23, 32])
+def test_decides_the_same_where_controllers_answer_to_what_a_cycle_is_decided_by(number: int) -> None:
+    """A pod that has left makes its job delete those that the cycle binds, and make its PodGroup again."""
+    check(contested(number))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 200, 25))
 def test_decides_what_the_whole_system_decides_in_two_hundred_clusters(first: int) -> None:
     for number in range(first, first + 25):
-        check(number)
+        check(fork(number))
 
 
 def test_the_same_question_has_the_same_answer() -> None:
