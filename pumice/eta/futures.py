@@ -13,6 +13,7 @@ from core.objects.metadata import parse_time, section, text_map
 from pumice.belonging import group_of, job_of, owner_of
 from pumice.eta.durations import Knowledge
 from pumice.eta.runs import ENDED, TASK, EndedRun, GangFacts, RunKeys, gang_of, keys_of
+from pumice.measures.jobs import OVER
 from pumice.whatif.life import Life
 from pumice.whatif.state import Fork
 from storage import codec
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 PLAIN: Final = "Pod"
-OVER: Final = ("Completed", "Failed", "Terminated", "Aborted")
 DEADLINE: Final = "activeDeadlineSeconds"
 
 

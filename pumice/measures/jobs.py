@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from pumice.measures.lives import GroupLife, PodLife
 
+OVER: Final = ("Completed", "Failed", "Terminated", "Aborted")
+"""Phases in which a Volcano Job makes no pods any more."""
+
 GPU: Final = "/gpu"
 """How the names of resources end that are whole graphics cards."""
 
@@ -26,8 +29,9 @@ class JobRow:
     A job is a Volcano Job, else who owns a PodGroup, else the PodGroup, else a pod of nobody. `pods`: names of pods it
     had, `attempts`: pods, counting one that was made again. `cpu` (cores), `memory` (bytes) and `gpu` (cards): what all
     its pods ask for. `started`: when for the first time as many pods ran at once as it needs (`min_available`).
-    `ended`: when its last pod had, if it has none left. `wait_s` from its submission to its start, `run_s` from there
-    to its end, `response_s` both; `bounded_slowdown` is `fairness.bounded_slowdown`. `evictions`: pods that the
+    `ended`: when its last pod had, if it has none left and makes no more. `wait_s` from its submission to its
+    start, `run_s` from there to its end, `response_s` both; `bounded_slowdown` is `fairness.bounded_slowdown`.
+    `evictions`: pods that the
     scheduler took off their nodes. `lost_*`: what pods had run for that were evicted or failed, × what they held.
     """
 
@@ -201,7 +205,7 @@ class Jobs(Listener):
     def _finish(self, life: JobLife) -> None:
         row = life.row
         row.state = _state(life)
-        if not life.live and life.last_end is not None:
+        if not life.live and not ("" in life.owners and life.phase not in OVER):
             row.ended = life.last_end
         _spans(row)
         for name in ("submitted", "admitted", "first_bound", "last_bound", "started", "ended"):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from core.messages.decisions import Decision, Evict
 from core.messages.events import Mutation
+from core.objects.metadata import section
+from pumice.measures.jobs import OVER
 from pumice.measures.lives import GroupLife, Listener, Lives, PodLife
 from pumice.replay.amounts import Amount, ClusterFigures, NodeCapacity, ResourceFigures, add, cluster_figures, figures
 from storage import codec
@@ -17,7 +20,7 @@ from storage.journal import API, DECISION, Stored
 class JobFigures:
     """`wait_s`: from the first pod's creation to the last one's binding, None while one is not bound.
 
-    `finished_s`: from the beginning until the last pod has ended, None while one has not.
+    `finished_s`: from the beginning until the last pod has ended, None while one has not, or is to be made again.
     """
 
     queue: str = ""
@@ -48,6 +51,7 @@ class Measurer(Listener):
         self._gone: list[PodLife] = []
         self._groups: dict[str, GroupLife] = {}
         self._evicted: dict[str, int] = {}
+        self._phases: dict[str, str] = {}
         self._capacity = NodeCapacity()
         self._began = 0.0
         self._horizon = round(horizon, 3)
@@ -78,6 +82,17 @@ class Measurer(Listener):
         """It is remembered when it is gone."""
         self._groups[f"{group.namespace}/{group.name}"] = group
 
+    def job(self, name: str, job: dict[str, Any] | None, at: float) -> None:
+        """Its phase is remembered, while it is there."""
+        if job is None:
+            self._phases.pop(name, None)
+        else:
+            self._phases[name] = str(section(section(job, "status"), "state").get("phase") or "Pending")
+
+    def goes_on(self, name: str) -> bool:
+        """Whether it is a Volcano Job that is not over: what pods it has lost it makes again."""
+        return self._phases.get(name, OVER[0]) not in OVER
+
     def node(self, name: str, allocatable: Amount, at: float) -> None:
         """What there is, over time."""
         self._capacity.node(name, allocatable, at)
@@ -85,6 +100,10 @@ class Measurer(Listener):
     def pods(self) -> list[PodLife]:
         """Every pod that ever was; a name may come twice."""
         return [*self._gone, *self._lives.pods.values()]
+
+    def there(self, job: str) -> int:
+        """How many pods of it are not deleted."""
+        return sum(pod.job == job for pod in self._lives.pods.values())
 
     def jobs(self) -> dict[str, JobFigures]:
         """By "namespace/name" of the job (see `pumice.belonging`)."""
@@ -97,7 +116,7 @@ class Measurer(Listener):
             job.evicted = sum(self._evicted.get(group, 0) for group in {pod.group for pod in pods})
             if job.bound == job.pods:
                 job.wait_s = round(max(bound) - min(pod.created for pod in pods), 3)
-            if len(ended) == job.pods:
+            if len(ended) == job.pods and not self.goes_on(name):
                 job.finished_s = round(max(ended) - self._began, 3)
         return dict(sorted(jobs.items()))
 

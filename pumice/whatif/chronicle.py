@@ -11,6 +11,7 @@ from core.messages.decisions import Evict
 from core.messages.events import Mutation
 from core.objects.metadata import section, text_map
 from pumice.belonging import group_of, owner_of, queue_of
+from pumice.measures.jobs import OVER
 from pumice.measures.lives import PodLife
 from pumice.replay.measure import JobFigures, Measurer
 from pumice.whatif.future import EvictedPod, JobFuture
@@ -18,7 +19,6 @@ from storage import codec
 
 Object = dict[str, Any]
 ENDED: Final = ("Succeeded", "Failed")
-OVER: Final = ("Completed", "Failed", "Terminated", "Aborted")
 DRAIN, REMOVAL = "drain", "remove-node"
 HAPPENED: Final = {DRAIN: "is drained", REMOVAL: "is gone"}
 
@@ -106,7 +106,7 @@ class Chronicle:
                 figure.pods,
                 figure.bound,
                 self._start(pods),
-                self._end(pods) if gone_s is None else None,
+                None if gone_s is not None or self.measured.goes_on(name) else self._end(pods),
                 figure.evicted,
                 not any(pod.full_name in self.unknown for pod in pods),
                 gone_s,

@@ -11,8 +11,8 @@ from pumice.replay.measure import QueueFigures
 @dataclass(frozen=True, slots=True)
 class JobFuture:
     """`start_s`: when as many pods as its minimum were on nodes (0: they are when it begins); `end_s`: when all its
-    pods had ended. None: not within the horizon. `known`: whether every pod of it says how long it runs. `gone_s`:
-    when it was deleted before it had come to its end, None: it was not.
+    pods had ended, of a Volcano Job those that it will not make again. None: not within the horizon. `known`: whether
+    every pod of it says how long it runs. `gone_s`: when it was deleted before it had come to its end, None: not.
     """
 
     queue: str = ""
@@ -46,7 +46,7 @@ class EvictedPod:
 
 @dataclass(frozen=True, slots=True)
 class PendingJob:
-    """What waits at the end: `code` is a stable word, `message` says it to people; `pods` that wait."""
+    """What waits at the end: `code` is a stable word, `message` says it to people; `pods` that wait or are to come."""
 
     pods: int
     code: str

@@ -10,6 +10,7 @@ from core.cycle import Trail
 from core.life.task import TaskStatus
 from core.messages.commands import RequestEviction, StoreRequest
 from core.messages.decisions import CycleResult, Evict
+from core.objects.metadata import section
 from core.session.carry import CycleClock
 from core.state.volumes import volume_rules
 from pumice.explain.victims import opinions_of
@@ -121,8 +122,18 @@ class Witness:
             if not code and key in said:
                 code, message = said[key].reason, said[key].message
             if key in waiting or code != "NoPods":
-                found[self.chronicle.measured.job_of(key)] = PendingJob(waiting[key], code or UNSAID, message)
+                job = self.chronicle.measured.job_of(key)
+                found[job] = PendingJob(waiting[key] + self._to_make(job), code or UNSAID, message)
         return found
+
+    def _to_make(self, job: str) -> int:
+        """How many pods a Volcano Job has yet to make, for the first time or again."""
+        namespace, _, name = job.partition("/")
+        found = self.life.store.tables.read(("Job", namespace, name))
+        if found is None:
+            return 0
+        wanted = sum(int(task.get("replicas") or 1) for task in section(found, "spec").get("tasks") or ())
+        return max(wanted - self.chronicle.measured.there(job), 0)
 
 
 def named(obj: Object) -> str:

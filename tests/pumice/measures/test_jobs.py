@@ -11,7 +11,7 @@ from pumice.measures.lives import Lives
 from pumice.measures.measures import Measures, Measuring
 from storage import codec
 from storage.journal import API, DECISION, GENESIS, OUTCOME, Stored
-from tests.kit import gang, node, pod, pod_group
+from tests.kit import gang, job_task, node, pod, pod_group, vcjob
 
 BEGAN = 1000.0
 
@@ -174,3 +174,14 @@ def test_what_is_free_beside_somebody_is_torn() -> None:
     assert set(before) == {0.0}
     after = next(one for one in found.series if (one.what, one.resource) == ("fragmentation", "cpu")).values
     assert after[5] == float(f"{(whole - held) / (2 * whole - held):.6g}")
+
+
+def test_a_job_that_makes_its_pods_again_has_not_ended() -> None:
+    told, train, one = Told(), vcjob("train", job_task()), pod("train-0", annotations={"volcano.sh/job-name": "train"})
+    told(0, train)
+    told(1, one)
+    told(2, on(one, "n0"))
+    told(3, one, "DELETED")
+    told(3, {**train, "status": {"state": {"phase": "Restarting"}}})
+    told.end(9)
+    assert [(row.state, row.ended) for row in told.rows] == [("Restarting", None)]

@@ -148,6 +148,17 @@ def test_who_has_to_go_with_a_node_is_told_and_whether_it_comes_back(
     assert other.returns_s is None
 
 
+def test_a_job_that_waits_to_make_its_evicted_pods_again_has_not_ended() -> None:
+    train = vcjob("train", job_task(replicas=4, cpu="2", duration="20s"))
+    train["spec"]["policies"] = [{"event": "PodEvicted", "action": "RestartTask"}]
+    after = node("n2", cpu="4"), node("n3", cpu="4"), queue("q1"), train
+    life = Life(replace(FORK, objects=after), 0, unheard, unheard)
+    life.run(5.0)
+    future = lived_with(life.fork(), [changes.remove_node("n3")], 60.0)
+    assert (future.jobs["default/train"].start_s, future.jobs["default/train"].end_s) == (0.0, None)
+    assert future.pending["default/train"].pods > 0
+
+
 def test_a_job_that_runs_and_is_deleted_does_not_end() -> None:
     fork = replace(FORK, objects=(node("n2", cpu="4"), queue("q1"), OBJECTS[-1]))
     life = Life(fork, 0, unheard, unheard)
