@@ -21,7 +21,7 @@ from core.messages.queue_tables import readable
 from core.session.closing.close import jobs_with_waiting_tasks
 from core.state.volumes import volume_rules
 from pumice.adviser.classes import CLASS_OF, WaitClass, WaitReason
-from pumice.adviser.judge import Judge, WaitFinding
+from pumice.adviser.judge import Judge, WaitFinding, held_by_queue
 from pumice.adviser.order import Place, places_of
 from pumice.adviser.queues import QueueStanding, count_waiting, lineage, standings_of
 from pumice.explain.room_left import amounts
@@ -122,14 +122,14 @@ def census_of(scene: Scene) -> Census:
     trail = Trail((), brief=True)
     clock, ask = scene.clock, scene.ask()
     session = open_session(snapshot, scene.config, clock, scene.carry, scene.options, trail=trail, ask=ask)
-    room = session.nodes.future.copy()
+    room, held = session.nodes.future.copy(), held_by_queue(session)
     gauges = readable(tables_later(session)()).by_queue()
     queues = standings_of(session, gauges)
     for action in scene.config.actions:
         run_action(session, action)
     session.action = ""
     places = places_of(trail.turns)
-    judge = Judge(session, trail, room, gauges)
+    judge = Judge(session, trail, room, gauges, held)
     waiting = [_waiting(session, judge, job, places.get(job.key, Place())) for job in _who_waits(session)]
     waiting += _strays(session)
     close_session(session)

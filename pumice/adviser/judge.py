@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -53,11 +54,12 @@ class WaitFinding(NamedTuple):
 
 class Judge:
     """Asked between the last action and the close of the session. `room`: what was free on each node when it opened,
-    float64 [dimension, node]; `gauges`: what plugins say of each queue.
+    float64 [dimension, node]; `gauges`: what plugins said of each queue then, and `held` what the jobs of each queue
+    had on nodes then, float64 [dimension, queue].
     """
 
-    def __init__(self, session: Session, trail: Trail, room: FloatArray, gauges: Gauges) -> None:
-        self._session, self._trail, self._gauges = session, trail, gauges
+    def __init__(self, session: Session, trail: Trail, room: FloatArray, gauges: Gauges, held: FloatArray) -> None:
+        self._session, self._trail, self._gauges, self._held = session, trail, gauges, held
         self._room = NodeRoom(session, room)
 
     def find(self, job: Job) -> WaitFinding:
@@ -92,7 +94,7 @@ class Judge:
             )
         plugin = ended[-1].detail
         asked = amounts(job.pod_group.min_resources) if job.pod_group.min_resources is not None else {}
-        larger = "" if self._limits(job, asked) else self._beyond_the_cluster(asked)
+        larger = "" if self._limits(job, asked, self._gauges) else self._beyond_the_cluster(asked)
         if larger and plugin in BY_AMOUNT:
             return WaitFinding(WaitReason.LARGER_THAN_CLUSTER, f"{plugin} does not admit it: {larger}")
         if plugin == "overcommit":
@@ -107,11 +109,11 @@ class Judge:
             f"{plugin} does not admit it" + (remark and f": {remark}"),
         )
 
-    def _limits(self, job: Job, asked: Amounts) -> str:
+    def _limits(self, job: Job, asked: Amounts, gauges: Gauges) -> str:
         """Which queue, its own or one above it, may never have so much, and of what."""
         whole = amounts(self._session.total)
         for queue in self._line(job.pod_group.queue):
-            told = _beyond(self._gauges.get(queue, {}), "real_capacity", asked, whole)
+            told = _beyond(gauges.get(queue, {}), "real_capacity", asked, whole)
             if told:
                 return f"queue {queue} may have no more: {told}"
         return ""
@@ -183,16 +185,30 @@ class Judge:
             for dimension, value in task.template.items:
                 if value > 0:
                     asked[names[dimension]] = asked.get(names[dimension], 0.0) + value
-        if limits := self._limits(job, asked):
+        gauges = self._gauges_now
+        if limits := self._limits(job, asked, gauges):
             return WaitFinding(WaitReason.QUEUE_CAPABILITY, limits)
         reason, told = self._room.verdict(needed)
         if reason in NEVER:
             return WaitFinding(reason, told)
         whole = amounts(self._session.total)
-        share = _beyond(self._gauges.get(job.pod_group.queue, {}), "deserved", asked, whole)
+        share = _beyond(gauges.get(job.pod_group.queue, {}), "deserved", asked, whole)
         if share:
             return WaitFinding(WaitReason.QUEUE_SHARE, f"queue {job.pod_group.queue} has what it deserves: {share}")
         return WaitFinding(reason, told)
+
+    @cached_property
+    def _gauges_now(self) -> Gauges:
+        """The gauges with what the cycle has given to each queue, and so to those above it, and taken from them."""
+        found = {queue: dict(figures) for queue, figures in self._gauges.items()}
+        grown = (held_by_queue(self._session)[: len(self._held)] - self._held).T.tolist()
+        for queue, line in zip(self._session.snapshot.queues, grown, strict=True):
+            for name in self._line(queue.name):
+                figures = found.setdefault(name, {})
+                for dimension, more in zip(self._session.dims.names, line, strict=False):
+                    key = f"allocated_{KEYS.get(dimension, f'scalar_resources:{dimension}')}"
+                    figures[key] = figures.get(key, 0.0) + more
+        return found
 
     def _line(self, queue: str) -> list[str]:
         """The queue and those above it."""
@@ -200,6 +216,11 @@ class Judge:
         while (above := self._session.queues.get(found[-1])) is not None and above.parent not in ("", *found):
             found.append(above.parent)
         return found
+
+
+def held_by_queue(session: Session) -> FloatArray:
+    """What the jobs of each queue have on nodes at this moment: float64 [dimension, queue]."""
+    return session.jobs.by_queue.sums(session.snapshot.jobs.allocated)
 
 
 def _detail(ended: list[Ended], ending: Ending) -> str:

@@ -165,7 +165,7 @@ CHANGES: Final[Mapping[str, Callable[[str], ForkChange]]] = {
     "--remove-node": changes.remove_node,
     "--delete": changes.delete,
 }
-"""By option, in the order in which they are made, after another configuration; those of one option as they are given."""
+"""By option, in the order in which they are made, after a configuration; those of one option as they are given."""
 
 
 def asked_for(

@@ -203,6 +203,15 @@ def test_a_job_larger_than_the_cluster_is_no_matter_of_a_queue_without_limits(co
     assert "asks 20 cpu, all nodes together have 8 cpu" in found.finding.because
 
 
+def test_what_the_cycle_itself_gave_to_the_queue_counts() -> None:
+    more = gang("g", pods=9, min_member=2, cpu="1", queue="q1", phase="Inqueue")
+    others = gang("h", pods=1, cpu="9", queue="q2", phase="Inqueue")
+    found = job_of(census_of(scene(*nodes(3, cpu="4"), queue("q1"), queue("q2"), *more, *others)))
+    assert found is not None
+    assert (found.held, found.finding.reason) == (6, WaitReason.QUEUE_SHARE)
+    assert found.finding.because == "queue q1 has what it deserves: asks 1 cpu, has 6 of 6"
+
+
 def test_a_limit_of_the_queue_comes_first_even_beyond_the_cluster() -> None:
     asking = [pod_group("g", queue="q1", min_resources={"cpu": "20"}), *gang("g", pods=5, cpu="4", queue="q1")[1:]]
     limited = queue("q1", capability={"cpu": "4"})
