@@ -154,6 +154,14 @@ def in_between(group: Group) -> Iterable[Sizes]:
         size *= 2
 
 
+def from_below(least: int, end: int) -> Iterator[int]:
+    """Sizes from `least` on, below `end`: each greater than the one before by half at most, or by one."""
+    size = least
+    while size < end:
+        yield size
+        size += max(1, size // 2)
+
+
 class Descent:
     """One group of families in all the sizes that were tried."""
 
@@ -170,8 +178,9 @@ class Descent:
         return self._known[sizes]
 
     def smallest(self, sizes: Sizes) -> tuple[Sizes, bool]:
-        """The smallest sizes that bring the job as far: by halving, which is sure where more never helps less, and then
-        one by one as long as one less does as well. What was found so far, and False, when the time is over.
+        """The smallest sizes that bring the job as far: by halving, which is sure where more never helps less. More may
+        help less, where others take what is in between: so a few small sizes of one family are tried as well, and then
+        one by one as long as one less does. What was found so far, and False, when the time is over.
         """
         goal, best = self.result(sizes), sizes
         try:
@@ -183,6 +192,9 @@ class Descent:
                         best = middle
                     else:
                         low = middle[place] + 1
+            if len(best) == 1:
+                rungs = ((size,) for size in from_below(self._group[0].least, best[0]))
+                best = next((rung for rung in rungs if self._reaches(rung, goal)), best)
             while (less := self._less(best, goal)) is not None:
                 best = less
         except TimeOverError:

@@ -68,6 +68,19 @@ def test_a_greater_factor_of_overcommit_where_that_admits_the_job() -> None:
     assert "admitted with: overcommit: overcommit-factor 1.3 instead of 1.2" in found.sentences
 
 
+def test_less_room_may_do_where_more_is_taken_by_others() -> None:
+    """20 cores, 10 of them behind a taint; 16 are promised to a job that does not fit. 4 more admit the other, which
+    fits; with 6 to 13 more the first fits and leaves too little.
+    """
+    closed = node("n1", cpu="10", taints=[{"key": "team", "value": "x", "effect": "NoSchedule"}])
+    first = [pod_group("a", min_member=8, min_resources={"cpu": "16"})]
+    first += [pod(f"a-{i}", group="a", cpu="2") for i in range(8)]
+    second = [pod_group("g", min_member=8, min_resources={"cpu": "8"})]
+    second += [pod(f"g-{i}", group="g", cpu="1") for i in range(8)]
+    found = advised(node("n0", cpu="10"), closed, *first, *second)
+    assert "8 of 8 fit with: 4 cpu more on node n0" in found.sentences
+
+
 def test_admission_alone_is_no_help_to_pods_that_do_not_fit() -> None:
     waiting = [pod_group("g", min_resources={"cpu": "13"}), pod("g-0", group="g", cpu="13")]
     found = advised(node("n0", cpu="10"), *waiting, plugins="{name: overcommit}")

@@ -70,6 +70,19 @@ def test_too_much_of_it_may_help_nobody() -> None:
     assert [(one.changes[0].words, one.least) for one in found] == [("a3", True)]
 
 
+@given(st.integers(2, 30), st.data())
+def test_little_that_helps_is_found_though_more_of_it_does_not(least: int, data: st.DataObject) -> None:
+    """What lies in between others take; far above there is enough for all."""
+    enough = data.draw(st.integers(3 * least, 100))
+
+    def reached(words: tuple[str, ...]) -> int:
+        size = int(words[0][1:])
+        return int(least <= size < least * 3 // 2 + 1 or size >= enough)
+
+    found = searched(Table(reached), family("a", 100)).found
+    assert [(one.changes[0].words, one.least) for one in found] == [(f"a{least}", True)]
+
+
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 40))
 def test_of_two_together_neither_can_be_less(a: int, b: int, tries: int) -> None:
     def reached(words: tuple[str, ...]) -> int:
