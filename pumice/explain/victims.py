@@ -42,7 +42,8 @@ def opinions_of(
     said = list[str]()
     for (tier, plugin), (gave, candidates) in sorted(asked.items(), key=lambda item: item[0][0]):
         kept = sorted(candidates - gave)
-        why = _why_kept(view, plugin, preemptor, kept, gauges)
+        of_queues = plugin == "drf" and "reclaim" in elections[0].action  # there it goes by a hierarchy of queues
+        why = "" if of_queues else _why_kept(view, plugin, preemptor, kept, gauges)
         names = f", kept {', '.join(kept[:NAMED])}{', …' * (len(kept) > NAMED)}" if kept else ""
         said.append(f"tier {tier}: {plugin} gave {len(gave)} of {len(candidates)}{names}{f' ({why})' if why else ''}")
     return said
@@ -63,9 +64,8 @@ def _why_kept(
         least = min(int(view.jobs.priority[job.row]) for job in jobs)
         return f"priority {least} and more, {preemptor} has {own}"
     if plugin == "drf":
-        mine = _jobs_of(view, [preemptor])
-        shares = [f"{job.key} has a share of {share_of(view, job):.3g}" for job in (*jobs[:NAMED], *mine)]
-        return "; ".join(shares)
+        names = ", ".join(job.key for job in jobs[:NAMED]) + ", …" * (len(jobs) > NAMED)
+        return f"less would be left to {names} than the share that the job of {preemptor} would have"
     if plugin in QUEUES:
         queues = dict.fromkeys(job.pod_group.queue for job in jobs)
         return "; ".join(standing_of(name, gauges.get(name, {})) for name in queues)
@@ -87,13 +87,6 @@ def standing_of(queue: str, gauges: Mapping[str, float]) -> str:
     """What a queue has and what it deserves."""
     has, deserves = amounts_of(gauges, "allocated") or "nothing", amounts_of(gauges, "deserved") or "nothing"
     return f"queue {queue} has {has} and deserves {deserves}"
-
-
-def share_of(view: View, job: Job) -> float:
-    """The job's dominant share when the cycle opened: of the resource of which it has the greatest part."""
-    totals = view.nodes.allocatable[:, list(view.nodes.row.values())].sum(axis=1).tolist()
-    held = view.jobs.allocated[:, job.row].tolist()
-    return max((part / total for part, total in zip(held, totals, strict=False) if total > 0), default=0.0)
 
 
 def who_could_go(view: View, job: Job, action: str) -> str:
