@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
-from actors.api.admission import ADMISSION
+from actors.api.admission import ADMISSION, pod_groups, queue_tree
 from actors.api.admission.shapes.kind_shapes import shape_problems
 from actors.api.admission.stated_amounts import STATED
 from actors.api.kinds import kind_of
@@ -42,7 +42,9 @@ CONTROLLED: Final = frozenset(
 )
 """Kinds of which controllers make pods and PodGroups (see `pumice.oneshot.expand`)."""
 VALIDATED: Final = ("Pod", "Node", *STATED, *CONTROLLED)
-"""Kinds that are validated; a PodGroup without a queue is no error here but a reason to stay pending."""
+"""Kinds that are validated; of a PodGroup only its numbers (without a queue it stays pending), of a Queue only
+where it stands.
+"""
 
 
 class GivenObjects:
@@ -156,6 +158,10 @@ def completed(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
 def _complete(obj: Object, lookup: GivenObjects) -> list[str]:
     """Defaults and rules of the kinds that are validated, as admission has them."""
     kind = stored_as(obj)
+    if kind == "PodGroup":
+        return _said(pod_groups.numbers(section(obj, "spec")))
+    if kind == "Queue":
+        return _said(queue_tree.parent_problems(obj, lookup))
     if kind not in VALIDATED:
         return []
     rules = ADMISSION[kind]

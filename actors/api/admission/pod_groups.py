@@ -42,14 +42,14 @@ def default_topology(holder: dict[str, Any]) -> None:
 def validate(pod_group: Object, lookup: Lookup) -> list[Cause]:
     """The queue is there and open, numbers are not negative, a topology names its tier in one way."""
     spec = section(pod_group, "spec")
-    return _numbers(spec) + _queue(spec, lookup)
+    return numbers(spec) + _queue(spec, lookup)
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """A group outlives its queue: the queue is looked at only when it changes."""
     spec = section(new, "spec")
     same = spec.get("queue") == section(old, "spec").get("queue")
-    return _numbers(spec) + ([] if same else _queue(spec, lookup))
+    return numbers(spec) + ([] if same else _queue(spec, lookup))
 
 
 def _queue(spec: dict[str, Any], lookup: Lookup) -> list[Cause]:
@@ -64,7 +64,8 @@ def _queue(spec: dict[str, Any], lookup: Lookup) -> list[Cause]:
     return []
 
 
-def _numbers(spec: dict[str, Any]) -> list[Cause]:
+def numbers(spec: dict[str, Any]) -> list[Cause]:
+    """Those that are below zero."""
     found: list[Cause] = []
     if (least := spec.get("minMember") or 0) < 0:
         found.append(invalid_value("spec.minMember", least, "must be greater than or equal to 0"))

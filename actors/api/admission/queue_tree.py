@@ -27,7 +27,7 @@ def tree_problems(queue: Object, lookup: Lookup, old: Object | None) -> list[Cau
     before = section(old, "spec") if old is not None else None
     found: list[Cause] = []
     if before is None or before.get("parent") != spec.get("parent"):
-        found = _parent_problems(queue, lookup)
+        found = parent_problems(queue, lookup)
     if found or (before is not None and all(before.get(part) == spec.get(part) for part in ("parent", *_LIMITS))):
         return found
     try:
@@ -36,7 +36,8 @@ def tree_problems(queue: Object, lookup: Lookup, old: Object | None) -> list[Cau
         return []
 
 
-def _parent_problems(queue: Object, lookup: Lookup) -> list[Cause]:
+def parent_problems(queue: Object, lookup: Lookup) -> list[Cause]:
+    """Problems with where it stands: the parent is there, is another one, and not below it, nor too deep."""
     name, parent = queue["metadata"]["name"], section(queue, "spec").get("parent") or "root"
     if parent == "root":
         return []

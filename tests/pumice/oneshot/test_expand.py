@@ -222,3 +222,18 @@ def test_a_quota_without_a_status_limits_as_if_its_controller_had_written_one(tm
         found.append(len(said.json["cycles"][0]["binds"]))
         assert ("has no status" in said.err) == (not status)
     assert found == [0, 2]
+
+
+def test_what_the_api_would_refuse_is_refused(decide: Any) -> None:
+    round_and_round = [queue("q"), queue("p")]
+    for each, parent in zip(round_and_round, ("p", "q"), strict=True):
+        each["spec"]["parent"] = parent
+    negative = pod_group("bad")
+    negative["spec"]["minMember"] = -5
+    for each in (*round_and_round, negative):
+        each["metadata"].pop("uid", None)
+    said = decide([node("n0", cpu="8"), *round_and_round, negative, job("j")])
+    assert said.code == 2
+    assert len(said.json["cycles"][0]["binds"]) == 2  # the others are decided about
+    for words in ("Queue q: spec.parent", "Queue p: spec.parent", "PodGroup default/bad: spec.minMember"):
+        assert words in said.err
