@@ -31,6 +31,15 @@ from pumice.replay.plugins import demand_plugins
 Plain = dict[str, Any]
 NEWEST: Final = "newest"
 MOST_BUDGET_S: Final = 60.0
+ASKED_WITH: Final[Mapping[str, tuple[str, ...]]] = {
+    "boards": ("node",),
+    "cycles": ("task",),
+    "estimates": ("samples", "horizon", "seed", "cycle"),
+    "explanations": ("of", "budget", "cycle"),
+    "standings": ("cycle",),
+    "waitclasses": ("cycle",),
+}
+"""What the query of each resource may hold; of the others, nothing."""
 EXPLAINED: Final = ("job", "pod", "podgroup")
 
 
@@ -44,6 +53,7 @@ def answer(db: str, plugins_dir: str | None, question: AdviserQuestion) -> Advis
     """Never raises what the asker, the journal or the configuration is to blame for."""
     row = KINDS[question.resource]
     try:
+        _demand_known(question)
         found = _ANSWERS[question.resource](Sources(Path(db), plugins_dir), question)
     except RequestError as error:
         return AdviserAnswer(error.code, reason=error.reason, message=str(error))
@@ -127,6 +137,14 @@ def _explanation(sources: Sources, question: AdviserQuestion) -> Plain:
         account.take(advise(scene, kind, name, budget))
     told = account.to_dict()
     return {"of": told.pop("kind"), **told}
+
+
+def _demand_known(question: AdviserQuestion) -> None:
+    known = ASKED_WITH.get(question.resource, ())
+    for key, _ in question.query:
+        if key not in known:
+            expected = f"expected {', '.join(known)}" if known else "it takes none"
+            raise QuestionError(f"unknown query parameter {key[:40]!r}: {expected}")
 
 
 def _number(what: str, text: str) -> int:

@@ -230,7 +230,7 @@ class Starts:
         elif section(pod, "spec").get("nodeName"):
             placed.add(name)
             if group and len(placed) >= self._minima.get(group, 1):
-                self.at_s.setdefault(group, max(round(at - self._began, 3), 0.0))
+                self.at_s.setdefault(group, max(0.0, round(at - self._began, 3)))
                 self.left.discard(group)
 
     def by_name(self) -> dict[str, float | None]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 PODS: Final = "pods"
+NOISE_S: Final = 0.001
+"""Estimates are told in milliseconds: what is no farther off is where it was said."""
 
 
 class Scored(NamedTuple):
@@ -70,7 +72,7 @@ def calibration_of(scored: Iterable[Scored]) -> Calibration:
         (_off(each.estimate.median_s, each), _off(each.naive_s, each)) for each in known if each.naive_s is not None
     ]
     said = [_off(each.estimate.said_s, each) for each in known if each.estimate.said_s is not None]
-    later = sum(each.estimate.high_s is not None and each.came_s > each.estimate.high_s for each in known)
+    later = sum(each.estimate.high_s is not None and each.came_s > each.estimate.high_s + NOISE_S for each in known)
     inside = sum(map(_inside, known))
     return Calibration(
         asked=len(found),
@@ -96,7 +98,7 @@ def _width(estimate: Estimate) -> float | None:
 
 def _inside(scored: Scored) -> bool:
     low, high = scored.estimate.low_s, scored.estimate.high_s
-    return low is not None and low <= scored.came_s and (high is None or scored.came_s <= high)
+    return low is not None and low - NOISE_S <= scored.came_s and (high is None or scored.came_s <= high + NOISE_S)
 
 
 def score(

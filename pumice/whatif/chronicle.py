@@ -131,7 +131,7 @@ class Chronicle:
         return self._since(bound[minimum - 1]) if len(bound) >= minimum else None
 
     def _since(self, at: float) -> float:
-        return max(round(at - self._began, 3), 0.0)
+        return max(0.0, round(at - self._began, 3))  # in this order: never -0.0
 
     def told_evictions(self) -> tuple[EvictedPod, ...]:
         """In order, each with the moment at which the pod, or one in its place, was on a node again."""

@@ -11,8 +11,10 @@ from typing import Any
 from config.load import load_scheduler_config
 from config.schema import SchedulerConfig
 from core.actions import ACTIONS
+from core.objects.metadata import parse_time, section
 from core.plugins import PLUGINS
 from pumice.cli.terminal import Terminal
+from pumice.eta.rehearsal import BEGAN
 from pumice.load.manifests import Loaded, load
 from pumice.load.remarks import remarks, strangers
 from pumice.oneshot.bring import brought
@@ -51,13 +53,25 @@ def load_config(
     return config
 
 
+def moment_of(objects: Sequence[dict[str, Any]]) -> float:
+    """The moment that manifests show (seconds since the epoch): when the newest of their objects was made."""
+    newest = 0.0
+    for obj in objects:
+        try:
+            newest = max(newest, parse_time(section(obj, "metadata").get("creationTimestamp")))
+        except (ValueError, TypeError, AttributeError):
+            continue  # whoever takes the object says so
+    return newest or BEGAN
+
+
 def take_manifests(
-    paths: Sequence[str], beside: Sequence[dict[str, Any]], now: float, terminal: Terminal
+    paths: Sequence[str], beside: Sequence[dict[str, Any]], now: float | None, terminal: Terminal
 ) -> tuple[list[dict[str, Any]], bool]:
     """The objects behind the paths, and those `beside` them, with what controllers make of them; whether all of it
     could be used. What could not, and what was assumed, is said.
     """
     loaded = load_manifests(paths, terminal)
+    now = moment_of(loaded.objects) if now is None else now
     with terminal.progress("reading", len(loaded.objects)) as advance:
         found = brought(loaded, beside, now, advance)
     for problem in found.problems:

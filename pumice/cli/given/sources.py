@@ -12,7 +12,7 @@ import anyio
 import typer
 
 from pumice.cli.exits import UsageError
-from pumice.cli.given.inputs import load_config, take_manifests, warn_of_token
+from pumice.cli.given.inputs import load_config, moment_of, take_manifests, warn_of_token
 from pumice.cli.terminal import Terminal
 from pumice.explain.scene import Scene, present, scene_of
 from pumice.explain.server import Server, fetch
@@ -62,10 +62,11 @@ def scene_from(
         settings = load_config(config, lenient, terminal, plugins=plugins_dir)
         if server is not None:
             warn_of_token(server.token, terminal)
-            objects = fetch(server)
+            objects, now = fetch(server), time.time()
         else:
-            objects, _ = take_manifests(manifests or (), (), time.time(), terminal)
-        scene = present(objects, settings, time.time(), terminal.warn)
+            objects, _ = take_manifests(manifests or (), (), None, terminal)
+            now = moment_of(objects)
+        scene = present(objects, settings, now, terminal.warn)
     gc.freeze()
     return scene
 

@@ -92,6 +92,12 @@ def test_what_would_differ(db: str) -> None:
     assert differs(db, {"submit": [pod]})[0].code == 200
 
 
+@pytest.mark.parametrize("resource", ["standings", "courses"])
+def test_a_query_that_nobody_reads_is_refused(db: str, resource: str) -> None:
+    found, _ = asked(db, resource, bogus="1")
+    assert (found.code, "'bogus'" in found.message) == (400, True)
+
+
 IMPOSSIBLE: list[tuple[list[dict[str, Any]], str]] = [
     ([], "expected one at least"),
     ([{"explode": "n0"}], "changes[0]: expected addNodes"),

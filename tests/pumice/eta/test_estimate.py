@@ -149,6 +149,13 @@ def test_coverage_widths_and_errors() -> None:
     assert calibration_of([]).coverage is None
 
 
+def test_what_came_to_the_millisecond_is_in_the_range() -> None:
+    exact = Estimate(True, 10.0, 10.0, 10.0)
+    scored = [Scored(f"j{off}", 0.0, exact, 10.0 + off, None) for off in (-9.5e-8, 9.5e-8, -0.1, 0.1)]
+    found = calibration_of(scored)
+    assert (found.coverage, found.earlier, found.later) == (0.5, 1, 1)
+
+
 def test_the_naive_estimate_is_the_work_before_it() -> None:
     book = RunBook(ended=ended(100, 100, 100, 100, 100), asked={"default/g": 0.0, "default/h": 1.0, "default/i": 2.0})
     later = gang("h", pods=2, cpu="3", phase="Inqueue", created="2026-01-01T00:00:30Z")

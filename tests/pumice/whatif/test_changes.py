@@ -15,12 +15,14 @@ from pumice.errors import InputError
 from pumice.whatif import changes
 from pumice.whatif.ask import lived_with, what_if
 from pumice.whatif.changes import ForkChange, changed
+from pumice.whatif.chronicle import Chronicle
 from pumice.whatif.field_path import assignment_of
 from pumice.whatif.life import Life
 from pumice.whatif.state import Fork
 from tests.kit.budgets import budget
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node
+from tests.kit.pods import pod
 from tests.kit.queues import queue
 from tests.pumice.whatif.clusters import BEGAN, config_text, parsed
 
@@ -105,6 +107,12 @@ def test_no_object_becomes_another(assigned: str, path: str) -> None:
     with pytest.raises(InputError, match=f"{path} says which object it is"):
         changed(FORK, [changes.set_field(f"queue/q1:{assigned}")])
     assert changed(FORK, [changes.set_field('queue/q1:metadata.labels["a/b"]=c')])
+
+
+def test_a_beginning_just_before_the_first_moment_is_zero_and_not_below() -> None:
+    told = Chronicle(BEGAN, BEGAN + 60.0)
+    told.had_to_go(pod("p", node="n1"), BEGAN - 1e-4, "drain")
+    assert [str(each.at_s) for each in told.told_evictions()] == ["0.0"]
 
 
 def test_a_submitted_job_comes() -> None:
