@@ -101,7 +101,7 @@ def validate_daemon_set(owner: Object, lookup: Lookup) -> list[Cause]:
     spec = section(owner, "spec")
     found = number_problems(spec, ("minReadySeconds", "revisionHistoryLimit"), "spec") + _strategy_problems(spec)
     rolling = section(spec["updateStrategy"], "rollingUpdate")
-    if rolling and rolling["maxUnavailable"] in (0, "0%") and rolling["maxSurge"] in (0, "0%"):
+    if rolling.get("maxUnavailable", 1) in (0, "0%") and rolling.get("maxSurge", 0) in (0, "0%"):
         where = "spec.updateStrategy.rollingUpdate.maxUnavailable"
         found.append(invalid_value(where, rolling["maxUnavailable"], "cannot be 0 when `maxSurge` is 0"))
     return found + selector_problems(spec) + _template_problems(spec)

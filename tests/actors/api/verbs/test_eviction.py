@@ -260,6 +260,7 @@ def test_evictions_never_take_more_than_the_budget_lets_go(steps: list[tuple[str
             running(cluster, name, ready=what == "run")
         elif what == "gone" and there:
             cluster.delete("Pod", name, grace_s=0)
+            cluster.settle()  # a budget remembers by name who was let go, until it has seen that he is gone
         elif what == "settle":
             cluster.settle()
         elif what == "evict" and there:

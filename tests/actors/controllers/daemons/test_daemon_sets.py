@@ -252,3 +252,7 @@ def test_the_selector_is_fixed() -> None:
     answer = cluster.patch(SET, "d", {"spec": {"selector": {"matchLabels": {"app": "e"}}}})
     assert isinstance(answer, Refused)
     assert "field is immutable" in answer.message
+
+
+def test_half_a_rolling_update_beside_another_strategy_is_stored() -> None:
+    started(daemon_set(updateStrategy={"type": "OnDelete", "rollingUpdate": {"maxSurge": 0}}), nodes=1)
