@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "PUMICE_"
 
+CONFIG_MAP: Final = "configmap:"
+"""What a configuration begins with that stands in the cluster."""
+
 Text = Annotated[str, Meta(min_length=1, title="a text")]
 Address = Annotated[str, Meta(pattern=r"^(\[[^\]]+\]|[^:\[\]]*):\d{1,5}$", title="HOST:PORT, such as 127.0.0.1:8080")]
 Until = Annotated[
@@ -45,10 +48,32 @@ Time = Annotated[Literal["real", "virtual"], Meta(title="real or virtual")]
 LogLevel = Annotated[Literal["debug", "info", "warning", "error"], Meta(title="debug, info, warning or error")]
 
 
+class ConfigMapName(msgspec.Struct, frozen=True):
+    """Which ConfigMap of the cluster a configuration stands in."""
+
+    namespace: str
+    name: str
+
+    @property
+    def said(self) -> str:
+        """As texts name it."""
+        return f"configmap {self.namespace}/{self.name}"
+
+
+CHARTS: Final = ConfigMapName("volcano-system", "volcano-scheduler-configmap")
+"""Where Volcano's chart puts it."""
+
+
 class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How the process runs; None: not set."""
 
-    config: Annotated[Text | None, Meta(description="Volcano's scheduler.conf; without it, the stock one.")] = None
+    config: Annotated[
+        Text | None,
+        Meta(
+            description="Volcano's scheduler.conf, or configmap:NAMESPACE/NAME: what stands in the cluster, followed;"
+            " without it, the stock one."
+        ),
+    ] = None
     db: Annotated[Text, Meta(description="The journal: a SQLite file, made or continued.")] = "./pumice.db"
     http: Annotated[Address | None, Meta(description="Where the gateway listens; without it, nowhere.")] = None
     token: Annotated[Text | None, Meta(description="What clients of the gateway must show; without it, nothing.")] = (
@@ -103,6 +128,16 @@ class ProcessSetting(msgspec.Struct, frozen=True):
     expected: str
     default: str
     description: str
+
+
+def config_map_of(config: str | None) -> ConfigMapName | None:
+    """What `--config` says when it names a ConfigMap. Raises WrongTypeError for half a name."""
+    if config is None or not config.startswith(CONFIG_MAP):
+        return None
+    namespace, _, name = config.removeprefix(CONFIG_MAP).partition("/")
+    if not namespace or not name or "/" in name:
+        raise WrongTypeError("configmap:NAMESPACE/NAME", config, source="command line", path="--config")
+    return ConfigMapName(namespace, name)
 
 
 def process_settings() -> dict[str, ProcessSetting]:

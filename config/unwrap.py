@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from config.errors import ConfigError, ConfigSyntaxError
@@ -43,13 +44,16 @@ def _carried(carriers: list[Document], source: str) -> Document:
     return _inner(found[0])
 
 
+def conf_keys(names: Iterable[str]) -> list[str]:
+    """Under which keys of a ConfigMap a scheduler configuration may stand: the usual one, or else every ``*.conf``."""
+    found = [name for name in names if name.endswith(_ENDING)]
+    return [USUAL_KEY] if USUAL_KEY in found else found
+
+
 def _keys(document: Document) -> list[ValuePlace]:
-    """The places of scheduler configurations in a ConfigMap: the usual key, or else every ``*.conf``."""
     data = ValuePlace(document).at("data")
     values: dict[str, Any] = mapping(data, document.data.get("data"))
-    if USUAL_KEY in values:
-        return [data.at(USUAL_KEY)]
-    return [data.at(key) for key in values if key.endswith(_ENDING)]
+    return [data.at(key) for key in conf_keys(values)]
 
 
 def _inner(place: ValuePlace) -> Document:

@@ -15,6 +15,7 @@ from actors.runtime.alarm import Alarm
 from actors.scheduling.config_source import ConfigSource
 from actors.scheduling.decider import Decider
 from config.pumice_arguments import PumiceArguments
+from config.settings import CHARTS, ConfigMapName
 from storage.retention import Retention
 
 
@@ -22,7 +23,8 @@ from storage.retention import Retention
 class SystemSettings:
     """None means: as the scheduler configuration says, or its default.
 
-    `config_text` is used when there is no `config_path`; "" means Volcano's default configuration. `check_view`
+    `config_text` is used when there is no `config_path`; "" means Volcano's default configuration; what `config_map`
+    says goes before it. `check_view`
     verifies, before every snapshot, what has changed in the scheduler's view since the one before. `report` has each
     cycle compute all that a reader may want.
     `gc_thresholds` are Python's while the system runs (None: left alone); the stock ones cost a third of the speed.
@@ -44,6 +46,7 @@ class SystemSettings:
 
     config_text: str = ""
     config_path: Path | None = None
+    config_map: ConfigMapName | None = None
     lenient: bool = False
     seed: int = 0
     uid_seed: int | None = None
@@ -77,9 +80,13 @@ class SystemSettings:
     arrivals: bool = False
 
     @property
-    def follows_cluster(self) -> bool:
-        """Whether the scheduler's configuration may stand in a ConfigMap of the cluster: nothing else says one."""
-        return bool(self.gateway and self.scheduler) and not self.config_path and not self.config_text
+    def followed(self) -> ConfigMapName | None:
+        """In which ConfigMap of the cluster the scheduler's configuration may stand. Who serves clients and was given
+        no configuration looks where Volcano's chart puts it.
+        """
+        if not self.scheduler or self.config_map is not None:
+            return self.config_map if self.scheduler else None
+        return CHARTS if self.gateway and not self.config_path and not self.config_text else None
 
     def records_between(self, pumice: PumiceArguments) -> int:
         """Journal records between two checkpoints."""
@@ -116,7 +123,7 @@ def config_source(settings: SystemSettings, decider: Decider) -> ConfigSource:
     return ConfigSource(
         settings.config_text,
         path=settings.config_path,
-        offers=settings.follows_cluster,
+        offers=settings.followed is not None,
         lenient=settings.lenient,
         built_actions=decider.actions,
         built_plugins=decider.plugins,

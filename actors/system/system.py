@@ -148,8 +148,8 @@ class System(Wiring):
         self.recovered = await recover(self.journal, self.store.restore, self.store.load)
         now = self.context.clock.now()
         await resolve(self.journal, self.recovered, partial(self.store.get, "Pod"), now)
-        if self.settings.follows_cluster:
-            take_over(self.source, self.store.get)
+        if self.settings.followed is not None:
+            take_over(self.source, self.settings.followed, self.store.get)
         told, known = self.source.loaded.told(), self.recovered.config
         if known is None or _differ(told, known):
             self.recovered.sequence = await self.journal.append([Record(CONFIG, codec.encode(told), 0, now)])

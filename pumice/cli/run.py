@@ -18,7 +18,7 @@ from actors.outside.over_http import over_http, standing_still
 from actors.system.settings import SystemSettings
 from actors.system.system import System
 from config.durations import duration_s
-from config.settings import ProcessSettings, process_settings, read_process_settings
+from config.settings import ProcessSettings, config_map_of, process_settings, read_process_settings
 from core.messages.replies import Refused
 from core.objects.metadata import parse_time
 from pumice.cli.exits import Exit, UsageError, guarded, interrupts
@@ -160,7 +160,10 @@ def plan_of(
     until = parse_until(settings.until)
     if settings.no_scheduler and until.kind == "cycles":
         raise UsageError("there are no cycles without a scheduler", path="--until")
-    path = Path(settings.config) if settings.config else None
+    config_map = config_map_of(settings.config)
+    if config_map is not None and settings.no_scheduler:
+        raise UsageError("there is nobody to follow a configuration without a scheduler", path="--config")
+    path = Path(settings.config) if settings.config and config_map is None else None
     plugins = Path(settings.plugins_dir) if settings.plugins_dir else None
     load_config(path, settings.lenient, terminal, plugins=plugins)
     return RunPlan(
@@ -173,6 +176,7 @@ def plan_of(
         start=start_of(settings),
         settings=SystemSettings(
             config_path=path,
+            config_map=config_map,
             lenient=settings.lenient,
             seed=settings.seed,
             default_duration_s=duration_s(settings.default_duration) or 0.0,

@@ -12,7 +12,7 @@ from config.fixes import BUILT_FIXES, KNOWN_FIXES
 from config.load import parse_scheduler_config
 from config.pumice_arguments import PumiceArguments, settings
 from config.schema import SchedulerConfig
-from config.settings import ProcessSettings, process_settings, read_process_settings
+from config.settings import ConfigMapName, ProcessSettings, config_map_of, process_settings, read_process_settings
 from docs.list_volcano import actions_table, flags_table
 
 README = Path(config.__file__).parent / "README.md"
@@ -152,3 +152,15 @@ class TestProcessSettings:
     def test_until_refused(self, until: str) -> None:
         with pytest.raises(WrongTypeError):
             read_process_settings({"until": until}, {})
+
+
+def test_a_configuration_of_the_cluster_is_named_by_two_names() -> None:
+    assert config_map_of(None) is None
+    assert config_map_of("scheduler.conf") is None
+    assert config_map_of("configmap:kube-system/mine") == ConfigMapName("kube-system", "mine")
+
+
+@pytest.mark.parametrize("half", ["configmap:", "configmap:mine", "configmap:/mine", "configmap:a/b/c"])
+def test_half_a_name_of_a_config_map_is_refused(half: str) -> None:
+    with pytest.raises(WrongTypeError, match="configmap:NAMESPACE/NAME"):
+        config_map_of(half)

@@ -1,4 +1,4 @@
-"""The scheduler's configuration in the cluster itself: the ConfigMap that Volcano's chart makes, followed."""
+"""The scheduler's configuration in the cluster itself: a ConfigMap, followed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from actors.kube.events import event
 from config.errors import ConfigError
+from config.unwrap import USUAL_KEY, conf_keys
 from core.messages.commands import ApiRequest, Create
 from core.messages.replies import Accepted, ApiReply
 from core.objects.metadata import section
@@ -16,34 +17,35 @@ from storage.codec import pack, unpack
 
 if TYPE_CHECKING:
     from actors.scheduling.config_source import ConfigSource
+    from config.settings import ConfigMapName
 
 Object = dict[str, Any]
 Offer = Callable[[str, str], str]
 """Hands over a configuration's text and where it came from; what is wrong with it ("" when nothing is)."""
 
-NAMESPACE: Final = "volcano-system"
-NAME: Final = "volcano-scheduler-configmap"
-KEY: Final = "volcano-scheduler.conf"
-SOURCE: Final = f"configmap {NAMESPACE}/{NAME}"
 USER: Final = "config-watcher"
+
+_NO_TEXT: Final = f"data has no text under {USUAL_KEY}, and none under just one other key that ends in .conf"
 
 log = logging.getLogger(__name__)
 
 
 def text_of(config_map: Object) -> str | None:
-    """The configuration in it; None when there is none under the key."""
-    text = section(config_map, "data").get(KEY)
+    """The configuration in it; None when there is none, or more than one."""
+    data = section(config_map, "data")
+    keys = conf_keys(data)
+    text = data[keys[0]] if len(keys) == 1 else None
     return text if isinstance(text, str) else None
 
 
-def take_over(source: ConfigSource, get: Callable[[str, str, str], ApiReply]) -> None:
+def take_over(source: ConfigSource, followed: ConfigMapName, get: Callable[[str, str, str], ApiReply]) -> None:
     """At a start: take what the cluster holds already, if it is good."""
-    reply = get("ConfigMap", NAMESPACE, NAME)
+    reply = get("ConfigMap", followed.namespace, followed.name)
     text = text_of(unpack(reply.blob)) if isinstance(reply, Accepted) else None
     if text is None:
         return
     try:
-        source.offer(text, SOURCE)
+        source.offer(text, followed.said)
         source.look()
     except ConfigError as error:
         log.error("the configuration in the cluster was not taken: %s", error)
@@ -54,7 +56,8 @@ class ConfigMachine:
 
     kinds = ("ConfigMap",)
 
-    def __init__(self, offer: Offer) -> None:
+    def __init__(self, followed: ConfigMapName, offer: Offer) -> None:
+        self._followed = followed
         self._offer = offer
         self._said = ""
         self._waiting: Object | None = None
@@ -63,7 +66,7 @@ class ConfigMachine:
         """See `Machine`."""
         del kind, revision
         meta = obj["metadata"]
-        if not deleted and (meta.get("namespace"), meta.get("name")) == (NAMESPACE, NAME):
+        if not deleted and (meta.get("namespace"), meta.get("name")) == (self._followed.namespace, self._followed.name):
             self._waiting = obj
 
     def step(self, now: float) -> Sequence[ApiRequest]:
@@ -76,7 +79,7 @@ class ConfigMachine:
         if said == self._said:
             return ()
         self._said = said
-        problem = f"data has no text under {KEY}" if text is None else self._offer(text, SOURCE)
+        problem = _NO_TEXT if text is None else self._offer(text, self._followed.said)
         return [Create(pack(_event(found, problem, now)), user=USER)]
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from actors.controllers.configuration.machine import Offer as Check
     from actors.runtime.context import Context
     from actors.system.ports import ApiPort, PokePort, RunnerPort
+    from config.settings import ConfigMapName
     from core.messages.commands import ApiRequest
 
 
@@ -29,12 +30,20 @@ class ConfigWatcher(Reconciler):
     """
 
     def __init__(
-        self, name: str, mailbox: PokePort, context: Context, *, api: ApiPort, runner: RunnerPort, check: Check
+        self,
+        name: str,
+        mailbox: PokePort,
+        context: Context,
+        *,
+        api: ApiPort,
+        runner: RunnerPort,
+        followed: ConfigMapName,
+        check: Check,
     ) -> None:
         self._runner = runner
         self._check = check
         self._offers: list[OfferConfig] = []
-        super().__init__(name, mailbox, context, api=api, machines=(ConfigMachine(self._offer),))
+        super().__init__(name, mailbox, context, api=api, machines=(ConfigMachine(followed, self._offer),))
 
     def _offer(self, text: str, source: str) -> str:
         self._offers.append(OfferConfig(text, source))

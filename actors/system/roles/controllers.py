@@ -49,7 +49,9 @@ if TYPE_CHECKING:
 
 
 def _config_watcher(wiring: Wiring, name: str) -> ConfigWatcher:
-    return ConfigWatcher(*wiring.own(name), **wiring.ports(name), check=wiring.source.check)
+    followed = wiring.settings.followed
+    assert followed is not None, "there is a watcher where something is followed"
+    return ConfigWatcher(*wiring.own(name), **wiring.ports(name), followed=followed, check=wiring.source.check)
 
 
 def _controller(
@@ -131,7 +133,7 @@ CONFIG_WATCHER: Final = Role(
     port=ports.PokePort,
     sends={"api": "api-server", "runner": "session-runner"},
     build=_config_watcher,
-    wanted=lambda settings: settings.follows_cluster,
+    wanted=lambda settings: settings.followed is not None,
     box="config watcher",
 )
 POD_EVENTS: Final = _controller(

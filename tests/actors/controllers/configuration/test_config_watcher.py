@@ -9,12 +9,14 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.controllers.configuration.machine import KEY, NAME, NAMESPACE, SOURCE, ConfigMachine
+from actors.controllers.configuration.machine import ConfigMachine
 from actors.gateway.settings import GatewaySettings
 from actors.scheduling.config_source import ConfigSource
 from actors.system.settings import SystemSettings
 from actors.system.system import System
 from config.errors import ConfigError
+from config.settings import CHARTS, ConfigMapName
+from config.unwrap import USUAL_KEY as KEY
 from core.messages.commands import Create, Patch
 from core.messages.events import ConfigLoaded
 from core.messages.replies import Accepted
@@ -24,6 +26,8 @@ from tests.actors.cluster import Cluster
 from tests.actors.rig import QUICK, journaled, started
 
 Object = dict[str, Any]
+
+NAMESPACE, NAME, SOURCE = CHARTS.namespace, CHARTS.name, CHARTS.said
 
 GOOD = 'actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: gang\n'
 OTHER = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: priority\n'
@@ -54,7 +58,7 @@ def cluster(offered: list[str]) -> Cluster:
         offered.append(text)
         return "plugin nonsense is unknown" if text == BAD else ""
 
-    return Cluster(ConfigMachine(offer))
+    return Cluster(ConfigMachine(CHARTS, offer))
 
 
 def test_what_it_says_is_offered_once(cluster: Cluster, offered: list[str]) -> None:
@@ -162,5 +166,26 @@ async def test_the_scheduler_follows_it_and_a_restart_begins_with_it(
     "change", [{"config_text": GOOD}, {"scheduler": False}, {"gateway": None}], ids=["a-text", "no-scheduler", "alone"]
 )
 def test_who_follows_no_cluster_has_no_watcher(settings: SystemSettings, change: dict[str, Any]) -> None:
-    assert settings.follows_cluster
-    assert not replace(settings, **change).follows_cluster
+    assert settings.followed == CHARTS
+    assert replace(settings, **change).followed is None
+
+
+def test_the_one_that_was_named_is_followed_whatever_its_key(settings: SystemSettings, offered: list[str]) -> None:
+    named = ConfigMapName("kube-system", "mine")
+    assert replace(settings, config_map=named, gateway=None).followed == named
+    assert replace(settings, config_map=named, scheduler=False).followed is None
+
+    def offer(text: str, name: str) -> str:
+        offered.append(f"{name}: {text}")
+        return ""
+
+    cluster = Cluster(ConfigMachine(named, offer))
+    cluster.create(config_map(GOOD))
+    mine = config_map(None, "mine", "kube-system")
+    cluster.create(mine | {"data": {"volcano-scheduler-ci.conf": OTHER, "README": "why"}})
+    cluster.settle()
+    assert offered == [f"configmap kube-system/mine: {OTHER}"]
+    cluster.patch("ConfigMap", "mine", {"data": {"second.conf": GOOD}}, "kube-system")
+    cluster.settle()
+    assert len(offered) == 1, "which of two is not to be guessed"
+    assert events(cluster)[-1] == ("Warning", "InvalidConfiguration")
