@@ -11,7 +11,7 @@ from core.resources import MIN_RESOURCE
 from core.session.trail.records import Ending
 from pumice.adviser.classes import CLASS_OF, WaitClass, WaitReason
 from pumice.adviser.ground import NodeRoom
-from pumice.explain.room_left import KEYS, amounts, of_cluster, of_namespace, of_queue, sentence
+from pumice.explain.room_left import KEYS, amounts, at_refusal, of_namespace
 from pumice.units import amount
 
 if TYPE_CHECKING:
@@ -97,12 +97,7 @@ class Judge:
         larger = "" if self._limits(job, asked, self._gauges) else self._beyond_the_cluster(asked)
         if larger and plugin in BY_AMOUNT:
             return WaitFinding(WaitReason.LARGER_THAN_CLUSTER, f"{plugin} does not admit it: {larger}")
-        if plugin == "overcommit":
-            told = of_cluster(self._session, job)
-        elif plugin == "resourcequota":
-            told = of_namespace(self._session, job)
-        else:
-            told = sentence(asked, *of_queue(self._gauges.get(job.pod_group.queue, {}), asked))
+        told = (of_namespace if plugin == "resourcequota" else at_refusal)(self._session, job)
         remark = told or self._session.fit.remarks.get(job.row, "")
         return WaitFinding(
             QUOTA_PLUGINS.get(plugin, WaitReason.NOT_ADMITTED),

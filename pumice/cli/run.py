@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import anyio
 import typer
-from rich.console import Console, RenderableType
 from rich.live import Live
-from rich.table import Table
 
 from actors.gateway.settings import GatewaySettings
 from actors.outside.over_http import over_http, standing_still
@@ -24,7 +23,7 @@ from core.objects.metadata import parse_time
 from pumice.cli.exits import Exit, UsageError, guarded, interrupts
 from pumice.cli.given.inputs import load_config, load_manifests, warn_of_token
 from pumice.cli.options import LogLevel, Manifests, Output, Quiet
-from pumice.cli.stress import show_faults
+from pumice.cli.tables.summary import show_storm, show_summary, summary_table
 from pumice.cli.terminal import Terminal
 from pumice.load.manifests import Loaded
 from pumice.load.remarks import said_of_strangers
@@ -116,6 +115,12 @@ def run(
     if manifests and loaded.problems and not loaded.objects:
         raise UsageError("no object could be used")
     plan = plan_of(settings, backend or os.environ.get("PUMICE_BACKEND"), loaded, terminal, bare=not manifests)
+    with closing(plan):
+        return carry_out(plan, loaded, terminal)
+
+
+def carry_out(plan: RunPlan, loaded: Loaded, terminal: Terminal) -> Exit:
+    """Run it, and tell how it went."""
     try:
         outcome = run_plan(plan, ProgressWatch(terminal, loaded, live=not plan.virtual))
     except BaseException as error:  # a second Ctrl-C, or what the process died of, hides nothing
@@ -166,6 +171,7 @@ def plan_of(
     path = Path(settings.config) if settings.config and config_map is None else None
     plugins = Path(settings.plugins_dir) if settings.plugins_dir else None
     load_config(path, settings.lenient, terminal, plugins=plugins)
+    storm = storm_of(settings.faults, settings, terminal) if settings.faults else None
     return RunPlan(
         objects=hastened(still_running(loaded.objects), settings.speedup),
         bare=bare,
@@ -181,14 +187,14 @@ def plan_of(
             seed=settings.seed,
             default_duration_s=duration_s(settings.default_duration) or 0.0,
             retention=retention,
-            gateway=gateway_settings(settings),
+            gateway=gateway_settings(settings),  # after all that may be refused: it listens from here on
             scheduler=not settings.no_scheduler,
             default_scheduler=not settings.no_default_scheduler,
             controllers=not settings.no_controllers,
             user_plugins=identities(),
             post=standing_still if virtual else over_http,
         ),
-        storm=storm_of(settings.faults, settings, terminal) if settings.faults else None,
+        storm=storm,
     )
 
 
@@ -268,33 +274,3 @@ def say_waiting(terminal: Terminal, waiting: LeftWaiting) -> None:
         terminal.say(f"  and {len(waiting.why) - MOST_WAITING} more")
     for scheduler, count in sorted(waiting.strangers.items()):
         terminal.warn(said_of_strangers(scheduler, count))
-
-
-def show_summary(summary: Object, console: Console) -> None:
-    """The table of a run; after a storm, what struck and what did not hold."""
-    console.print(summary_table(summary))
-    if "violations" in summary:
-        show_storm(summary, console)
-
-
-def show_storm(found: Object, console: Console) -> None:
-    """Faults by kind, then what did not hold."""
-    show_faults(console, found["faults_injected"])
-    if not found["violations"]:
-        console.print("everything held")
-    for one in found["violations"]:
-        console.print(f"{one['invariant']}: {one['message']}", markup=False, soft_wrap=True)
-
-
-def summary_table(summary: Object) -> RenderableType:
-    """Pods by state, jobs with their phases, and how fast it went."""
-    table = Table("job", "phase", "bound", "pending", title=_headline(summary))
-    for name, job in sorted(summary["jobs"].items()):
-        table.add_row(name, str(job["phase"]), str(job["bound"]), str(job["pending"]))
-    return table if table.row_count else _headline(summary)
-
-
-def _headline(summary: Object) -> str:
-    pods = ", ".join(f"{count} {state}" for state, count in summary["pods"].items())
-    seconds, rate = summary["seconds"], summary["pods_per_s"]
-    return f"{summary['cycles']} cycles, pods: {pods}; {seconds:.1f} s, {rate:.0f} pods/s"

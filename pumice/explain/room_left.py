@@ -9,8 +9,6 @@ from core.plugins.resourcequota import ResourceQuotas
 from pumice.units import amount
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from core.resources import Resource
     from core.session.session import Session
     from core.state.jobs import Job
@@ -24,7 +22,7 @@ def amounts(resource: Resource) -> Amounts:
     return {"cpu": resource.milli_cpu, "memory": resource.memory, **(resource.scalars or {})}
 
 
-def of_cluster(session: Session, job: Job) -> str:
+def at_refusal(session: Session, job: Job) -> str:
     """What the cluster, or a queue, had too little of when overcommit, proportion or capacity refused the job, others
     admitted before it; "" when none of them did.
     """
@@ -38,17 +36,6 @@ def of_cluster(session: Session, job: Job) -> str:
     plugin = session.plugins.get("overcommit")
     factor = plugin.factor if isinstance(plugin, Overcommit) else 1.0
     return sentence(amounts(minimum), amounts(left), amounts(session.total.clone().multi(factor)))
-
-
-def of_queue(gauges: Mapping[str, float], resources: Mapping[str, float]) -> tuple[Amounts, Amounts]:
-    """What a queue had to give, by the amounts that proportion and capacity tell of it."""
-
-    def told(what: str, name: str) -> float:
-        return float(gauges.get(f"{what}_{KEYS.get(name, f'scalar_resources:{name}')}", 0.0))
-
-    total = {name: told("real_capacity", name) for name in resources}
-    taken = {name: told("allocated", name) + told("inqueue", name) - told("elastic", name) for name in resources}
-    return {name: total[name] - taken[name] for name in resources}, total
 
 
 def of_namespace(session: Session, job: Job) -> str:

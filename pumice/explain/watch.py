@@ -12,7 +12,7 @@ from core.outside import Ask, Supposing
 from core.resources import MIN_RESOURCE
 from pumice.explain.cards import cards_against
 from pumice.explain.jobs import JobLook, conclude, look_at_jobs
-from pumice.explain.room_left import of_cluster, of_namespace
+from pumice.explain.room_left import at_refusal, of_namespace
 
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
@@ -98,7 +98,7 @@ def watch_cycle(
     _look_for_others(session, trail)
     room, cards = Room.of(session), cards_against(session, trail)
     quotas = {key: of_namespace(session, job) for key, job in handles.items()}
-    left = {key: of_cluster(session, job) for key, job in handles.items()}
+    left = {key: at_refusal(session, job) for key, job in handles.items()}
     result = close_session(session)
     conclude(jobs, result, trail)
     for look in jobs.values():

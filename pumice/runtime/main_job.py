@@ -62,6 +62,11 @@ class RunPlan:
     settings: SystemSettings = field(default_factory=SystemSettings)
     storm: LiveStorm | None = None
 
+    def close(self) -> None:
+        """Listen no longer; the other descriptors of a run are its system's."""
+        if self.settings.gateway is not None:
+            self.settings.gateway.listener.close()
+
 
 @dataclass(slots=True)
 class RunOutcome:

@@ -22,6 +22,7 @@ def official(passive: Served) -> Iterator[Any]:
     configuration.host = passive.url
     with client.ApiClient(configuration) as api:
         yield api
+        api.rest_client.pool_manager.clear()
 
 
 def pod(name: str) -> Any:

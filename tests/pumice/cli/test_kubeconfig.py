@@ -1,5 +1,6 @@
 """`pumice kubeconfig`, and `pumice run --http` from the outside."""
 
+import gc
 from pathlib import Path
 
 import httpx
@@ -62,6 +63,7 @@ def test_a_run_with_a_gateway_ends_when_idle(tmp_path: Path) -> None:
     said = pumice("run", "--db", tmp_path / "p.db", "--http", "127.0.0.1:0", "--until", "idle", "-o", "json")
     assert said.code == 0
     assert said.json["pods"]["bound"] == 0
+    gc.collect()  # which would speak of a socket that still listens
 
 
 def test_a_token_among_the_words_of_a_command_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:

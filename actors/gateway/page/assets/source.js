@@ -44,10 +44,13 @@ export async function ask(path, signal) {
   throw Object.assign(new Error(message || answer.statusText), { code: answer.status });
 }
 
+/** What is told of a cycle; the rest is told of the whole journal. */
+const OF_A_CYCLE = /(^|\/)(standings|explanations|estimates)(\/|$)/;
+
 /** A question to the adviser: about the cycle that is looked at. It answers few at a time; so one that is busy is asked again. */
 export async function advise(path, query = {}, signal = undefined) {
   const asked = new URLSearchParams(query);
-  if (state.cycle !== null && !path.startsWith("cycles/") && !asked.has("cycle")) asked.set("cycle", state.cycle);
+  if (state.cycle !== null && OF_A_CYCLE.test(path) && !asked.has("cycle")) asked.set("cycle", state.cycle);
   const whole = `/apis/pumice.dev/v1/${path}${[...asked].length ? `?${asked}` : ""}`;
   for (let again = 0; ; again += 1) {
     try {
