@@ -142,6 +142,13 @@ def documents(session: nox.Session) -> None:
 
 
 @nox.session
+def api(session: nox.Session) -> None:
+    """Pages of the library from its docstrings, into `site/`; and what the notebook says, into itself."""
+    _run(session, "python", "-m", "docs.write_api")
+    _run(session, "python", "-m", "docs.write_notebook")
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """A benchmark; what follows `--` are its name and options, as `pumice bench` takes them."""
     _run(session, "pumice", "bench", *(session.posargs or ["allocate"]))

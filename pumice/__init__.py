@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pumice.guard import ForeignLayerError, check_layers
 
 if TYPE_CHECKING:
-    from pumice.lab.builders import gang, nodes, priority_class, queue
-    from pumice.lab.cluster import Cluster, DecidedCycle, LivedRun, read
+    from pumice.lab.builders import gang, nodes, priority_class, queue, trace
+    from pumice.lab.cluster import Cluster, DecidedCycle, read
     from pumice.lab.journals import measures_of
+    from pumice.lab.lived import LivedRun
     from pumice.whatif import changes
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "priority_class",
     "queue",
     "read",
+    "trace",
 ]
 
 __version__: Final = "0.1.0"
@@ -33,7 +35,7 @@ check_layers(__version__)
 _LAB: Final = {
     "Cluster": "pumice.lab.cluster",
     "DecidedCycle": "pumice.lab.cluster",
-    "LivedRun": "pumice.lab.cluster",
+    "LivedRun": "pumice.lab.lived",
     "changes": "pumice.whatif.changes",
     "gang": "pumice.lab.builders",
     "measures_of": "pumice.lab.journals",
@@ -41,6 +43,7 @@ _LAB: Final = {
     "priority_class": "pumice.lab.builders",
     "queue": "pumice.lab.builders",
     "read": "pumice.lab.cluster",
+    "trace": "pumice.lab.builders",
 }
 
 
@@ -49,4 +52,5 @@ def __getattr__(name: str) -> Any:
     if name not in _LAB:
         raise AttributeError(f"module 'pumice' has no attribute {name!r}")
     module = import_module(_LAB[name])
-    return module if name == "changes" else getattr(module, name)
+    found = globals()[name] = module if name == "changes" else getattr(module, name)
+    return found

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from actors.agents.pod_runs import DURATION
+from pumice.load.traces.jobs import objects_of
+from pumice.load.traces.table import read_rows
 from pumice.runtime.arrivals import ARRIVAL
 
 Object = dict[str, Any]
@@ -101,6 +103,14 @@ def gang(
     if arrival is not None:
         metadata["annotations"] = {ARRIVAL: arrival}
     return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+
+def trace(rows: Iterable[Mapping[str, Any]]) -> list[Object]:
+    """Jobs that come at their times, and the queues and priority classes that they name: a row for each job, with the
+    columns of a table of one's own (docs/traces.md): `arrival` and `duration` in seconds, `pods`, `cpu`, `gpu`, `queue`
+    and the rest. Raises InputError, which names the row and the column. `pumice.read` reads the same from files.
+    """
+    return list(objects_of(read_rows(rows, "rows")))
 
 
 def _amounts(cpu: Quantity, memory: Quantity | None, gpu: Quantity, extra: Mapping[str, Quantity]) -> dict[str, str]:

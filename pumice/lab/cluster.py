@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
 from actors.api.kinds import kind_of
 from actors.runtime.clock import VirtualClock
 from config.durations import parse_duration
@@ -27,10 +29,11 @@ from pumice.errors import InputError
 from pumice.explain.account import Account, account_of
 from pumice.explain.scene import Scene
 from pumice.lab.journals import load_fork, save_run
+from pumice.lab.lived import LivedRun
 from pumice.load.manifests import load
 from pumice.measures.jobs import JobRow
 from pumice.measures.lives import Lives
-from pumice.measures.measures import Measures, Measuring
+from pumice.measures.measures import Measuring
 from pumice.runtime.arrivals import ARRIVAL, arrival_at, arriving
 from pumice.runtime.order import in_order
 from pumice.shapes import is_mapping
@@ -59,40 +62,19 @@ class DecidedCycle:
     pending: dict[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
-class LivedRun:
-    """What came of a stretch of time: a row for each job, and measures (see docs/measures.md)."""
-
-    jobs: list[JobRow]
-    measures: Measures
-
-    @property
-    def summary(self) -> dict[str, Any]:
-        """Figures about the whole."""
-        return self.measures.summary
-
-    def job(self, name: str) -> JobRow:
-        """Of a job, by `namespace/name` or by a name in `default`. KeyError when there was none."""
-        full = _full(name)
-        return next((row for row in self.jobs if row.job == full), None) or _no_job(full)
-
-
-def _no_job(name: str) -> JobRow:
-    raise KeyError(name)
-
-
 class Cluster:
     """A cluster on virtual time.
 
-    `objects`: manifests, as `pumice.nodes` and its kin make them. `config`: the text or the path of Volcano's
-    scheduler.conf (None: the stock one). `plugins`: plugins of one's own by name, which the configuration may name.
+    `objects`: manifests, as `pumice.nodes` and its kin make them. `config`: Volcano's scheduler.conf as its path, its
+    text or what that text comes to (None: the stock one). `plugins`: plugins of one's own by name, which the
+    configuration may name.
     `default_duration` is how long a pod runs that does not say (`"0"`: for ever). Raises ConfigError, InputError.
     """
 
     def __init__(
         self,
         *objects: Given,
-        config: str | Path | None = None,
+        config: str | Path | Mapping[str, Any] | None = None,
         plugins: Mapping[str, PluginBuilder] | None = None,
         seed: int = 0,
         start: float = VirtualClock.start,
@@ -260,9 +242,11 @@ def read(*paths: str | Path) -> list[Object]:
     return loaded.objects
 
 
-def _told(config: str | Path | None) -> ConfigLoaded:
+def _told(config: str | Path | Mapping[str, Any] | None) -> ConfigLoaded:
     if config is None:
         return ConfigLoaded("", default_text(), "default")
+    if isinstance(config, Mapping):
+        return ConfigLoaded("", yaml.safe_dump(dict(config), sort_keys=False), "given")
     if isinstance(config, Path) or "\n" not in config:
         return ConfigLoaded("", read_text(Path(config)), str(config))
     return ConfigLoaded("", config, "given")

@@ -10,8 +10,9 @@ from typing import TypeVar
 import anyio
 
 from pumice.errors import InputError
+from pumice.lab.lived import LivedRun
 from pumice.measures.jobs import JobRow
-from pumice.measures.measures import Measures, measure
+from pumice.measures.measures import measure
 from pumice.whatif.saving import save
 from pumice.whatif.sources import journaled
 from pumice.whatif.state import Fork
@@ -47,12 +48,12 @@ def save_run(fork: Fork, seconds: float, seed: int, file: Path) -> None:
     aside(save, fork, seconds, seed, file)
 
 
-def measures_of(file: str | Path) -> tuple[list[JobRow], Measures]:
-    """A row for each job of a recorded run, and what it came to. Raises DamagedError, OpenError."""
+def measures_of(file: str | Path) -> LivedRun:
+    """What a recorded run came to. Raises DamagedError, OpenError."""
     return waited(_measured, Path(file))
 
 
-async def _measured(file: Path) -> tuple[list[JobRow], Measures]:
+async def _measured(file: Path) -> LivedRun:
     rows: list[JobRow] = []
     async with await SqliteJournal.open(file, read_only=True) as journal:
-        return rows, await measure(journal, rows.append)
+        return LivedRun(rows, await measure(journal, rows.append))

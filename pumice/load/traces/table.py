@@ -15,7 +15,7 @@ from pumice.load.traces.jobs import GPU, TraceJob
 from pumice.load.traces.rows import TraceRow, expect, rows_of_csv
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 NEEDED: Final = ("arrival", "duration")
@@ -24,6 +24,13 @@ NEEDED: Final = ("arrival", "duration")
 def read_csv(text: str, source: str) -> Iterator[TraceJob]:
     """In the order of the file."""
     return _jobs(rows_of_csv(text, source, NEEDED))
+
+
+def read_rows(rows: Iterable[Mapping[str, Any]], source: str) -> Iterator[TraceJob]:
+    """In the order given. InputError names the row, from 1 on."""
+    for number, row in enumerate(rows):
+        expect(NEEDED, [*row], source)
+        yield _job(TraceRow(row, source, number + 1), number)
 
 
 def read_parquet(path: Path) -> Iterator[TraceJob]:

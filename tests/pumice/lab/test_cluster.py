@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pumice
+from config.errors import ConfigError
 from core.plugins import PLUGINS
 from core.session.session import Session
 from pumice.errors import InputError
@@ -57,9 +59,9 @@ async def test_what_is_saved_is_what_the_whole_system_does_whatever_loop_runs(tm
     cluster = two_gangs()
     here = {row.job: (row.wait_s, row.run_s) for row in cluster.run("20m").jobs}
     cluster.save(tmp_path / "run.db")
-    rows, measures = pumice.measures_of(tmp_path / "run.db")
-    assert {row.job: (row.wait_s, row.run_s) for row in rows} == here
-    assert measures.summary["makespan_s"] == cluster.lived().summary["makespan_s"]
+    run = pumice.measures_of(tmp_path / "run.db")
+    assert {row.job: (row.wait_s, row.run_s) for row in run.jobs} == here
+    assert run.summary["makespan_s"] == cluster.lived().summary["makespan_s"]
     again = pumice.Cluster.of_journal(tmp_path / "run.db")
     assert {phase for phase, _ in again.pods().values()} == {"Succeeded"}
     with pytest.raises(InputError, match="there is a file already"):
@@ -146,3 +148,51 @@ def test_files_and_traces_are_read(tmp_path: Path) -> None:
     assert [(row.submitted, row.run_s) for row in run.jobs] == [(0, 10), (100, 10)]
     with pytest.raises(InputError, match="no such file"):
         pumice.read(tmp_path / "none.yaml")
+
+
+def test_a_configuration_may_be_what_its_text_comes_to() -> None:
+    config = {"actions": "enqueue, allocate", "tiers": [{"plugins": [{"name": "gang"}, {"name": "predicates"}]}]}
+    cluster = pumice.Cluster(pumice.nodes(1, cpu=2), pumice.gang("g", pods=3), config=config)
+    assert not cluster.step().binds
+    with pytest.raises(ConfigError, match="nobody"):
+        pumice.Cluster(config={**config, "tiers": [{"plugins": [{"name": "nobody"}]}]})
+
+
+ROWS = [
+    {"arrival": 0, "duration": 10, "pods": 2, "queue": "q", "priority": 7, "user": "eve"},
+    {"arrival": 100.5, "duration": 20, "cpu": "500m", "memory": "1Gi", "gpu": 1, "name": "late"},
+]
+
+
+def test_a_trace_is_rows() -> None:
+    cluster = pumice.Cluster(pumice.nodes(2, gpu=1), pumice.trace(ROWS))
+    first, late = cluster.run("idle").jobs
+    assert (first.job, first.queue, first.user, first.priority_class, first.pods) == (
+        "default/job-0",
+        "q",
+        "eve",
+        "priority-7",
+        2,
+    )
+    assert (late.job, late.submitted, late.run_s, late.cpu, late.gpu) == ("default/late", 100.5, 20, 0.5, 1)
+    with pytest.raises(InputError, match="expected the columns arrival"):
+        pumice.trace([*ROWS, {"duration": 1}])
+    with pytest.raises(InputError, match=r"rows:1.*arrival.*expected a number ≥ 0, was 'soon'"):
+        pumice.trace([{"arrival": "soon", "duration": 1}])
+
+
+def test_measures_are_arrays_and_arrow() -> None:
+    cluster = pumice.Cluster(pumice.nodes(1, cpu=2), pumice.trace(ROWS[:1]))
+    cluster.submit(pumice.gang("never", pods=3))
+    run = cluster.run("2m")
+    columns = run.arrays("jobs")
+    assert columns["job"].tolist() == ["default/job-0", "default/never"]
+    assert (columns["pods"].tolist(), columns["run_s"][0], np.isnan(columns["wait_s"][1])) == ([2, 3], 10.0, True)
+    assert {*run.arrays("series")["what"]} >= {"capacity", "held", "waiting", "fragmentation"}
+    assert len(run.arrays("queues")["share"]) == len(run.rows("queues")) > 0
+    with pytest.raises(KeyError, match="nodes"):
+        run.arrays("nodes")  # type: ignore[arg-type]
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'pumice[tables]'")
+    table = run.arrow("jobs")
+    assert table.column("job").to_pylist() == ["default/job-0", "default/never"]
+    assert table.column("wait_s").null_count == 1

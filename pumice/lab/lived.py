@@ -1,0 +1,68 @@
+"""What came of a stretch of time: rows and measures, also as arrays and as an Arrow table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from pumice.measures.jobs import JobRow
+from pumice.measures.measures import Measures
+from pumice.measures.rows import PointRow, QueueResourceRow, points, queue_resources
+from pumice.measures.tables import columns_of, to_arrow
+
+TableName = Literal["jobs", "queues", "series"]
+ROWS: Final[dict[TableName, type[Any]]] = {"jobs": JobRow, "queues": QueueResourceRow, "series": PointRow}
+
+
+@dataclass(frozen=True, slots=True)
+class LivedRun:
+    """What came of a stretch of time: a row for each job, and measures (see docs/measures.md)."""
+
+    jobs: list[JobRow]
+    measures: Measures
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Figures about the whole."""
+        return self.measures.summary
+
+    def job(self, name: str) -> JobRow:
+        """Of a job, by `namespace/name` or by a name in `default`. KeyError when there was none."""
+        full = name if "/" in name else f"default/{name}"
+        return next((row for row in self.jobs if row.job == full), None) or _none_of(full)
+
+    def rows(self, table: TableName = "jobs") -> list[Any]:
+        """The rows that `pumice measures --table` writes. KeyError for a table that there is not."""
+        match table:
+            case "jobs":
+                return list(self.jobs)
+            case "queues":
+                return list(queue_resources(self.measures))
+            case "series":
+                return list(points(self.measures))
+            case _:
+                return _none_of(table)
+
+    def arrays(self, table: TableName = "jobs") -> dict[str, npt.NDArray[Any]]:
+        """Column -> array of as many texts, int64 or float64 as there are rows; what is not (yet) is not-a-number."""
+        rows = self.rows(table)
+        kinds: dict[type[Any], Any] = {str: np.str_, int: np.int64, float: np.float64}
+        return {
+            name: np.array([_number(getattr(row, name)) for row in rows], dtype=kinds[kind])
+            for name, kind in columns_of(ROWS[table]).items()
+        }
+
+    def arrow(self, table: TableName = "jobs") -> Any:
+        """A `pyarrow.Table`. RequestError when pyarrow is not installed (`pumice[tables]`)."""
+        return to_arrow(self.rows(table), ROWS[table])
+
+
+def _number(value: Any) -> Any:
+    return np.nan if value is None else value
+
+
+def _none_of(name: str) -> NoReturn:
+    raise KeyError(name)

@@ -1,0 +1,47 @@
+"""The notebook says what it says in every run: in a kernel, whose event loop runs beside it, and without one."""
+
+from __future__ import annotations
+
+import io
+from contextlib import redirect_stdout
+from typing import Any
+
+import pytest
+
+from core.plugins import PLUGINS
+from docs.write_notebook import executed, written
+
+
+@pytest.fixture
+def notebook() -> Any:
+    return written()
+
+
+def said(cell: Any) -> str:
+    return "".join(output["text"] for output in cell.outputs)
+
+
+def code(notebook: Any) -> list[Any]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def test_the_cells_say_what_is_written_under_them(notebook: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'pumice[tables]'")
+    monkeypatch.setattr("core.cycle.PLUGINS", table := dict(PLUGINS))
+    monkeypatch.setattr("pumice.lab.cluster.PLUGINS", table)
+    names: dict[str, Any] = {}
+    for cell in code(notebook):
+        with redirect_stdout(io.StringIO()) as heard:
+            exec(compile(cell.source, "cell", "exec"), names)
+        assert heard.getvalue() == said(cell), "run `python -m docs.write_notebook`"
+
+
+def test_the_first_cell_is_short(notebook: Any) -> None:
+    lines = [line for line in code(notebook)[0].source.splitlines() if line]
+    assert len(lines) <= 8
+
+
+@pytest.mark.slow
+def test_a_kernel_says_the_same(notebook: Any) -> None:
+    again = executed(notebook)
+    assert [said(cell) for cell in code(again)] == [said(cell) for cell in code(notebook)]
