@@ -94,13 +94,13 @@ class Arrivals(Actor[Announce, Done]):
             case _:
                 assert_never(message)
         self.activity.timers(self.name, len(self._coming))
-        self._alarm.no_later_than(self._alarm.now() + self._wait_s())
+        self._alarm.no_later_than(self._alarm.after(self._wait_s()))
         return Done()
 
     async def _keep_time(self) -> None:
         while True:
             if (wait_s := self._wait_s()) > 0:
-                await self._alarm.sleep_until(self._alarm.now() + wait_s)
+                await self._alarm.sleep_until(self._alarm.after(wait_s))
                 continue
             with self.activity.busy():
                 await self._create()

@@ -6,6 +6,9 @@ from typing import Final
 
 import anyio
 
+from actors.runtime.clock import moment
+
+LEAST_S: Final = 1e-6
 STOOD_STILL_S: Final = 1.0
 """Who wakes so much too late was not alone: the process was stopped (SIGSTOP, a paused machine)."""
 
@@ -21,6 +24,12 @@ class Alarm:
     def now(self) -> float:
         """What time it is."""
         return anyio.current_time()
+
+    def after(self, seconds: float) -> float:
+        """The moment that comes when so many seconds have gone by, later than now: what is due at one moment of the
+        wall clock has one time here, from wherever that was reckoned.
+        """
+        return moment(self.now() + max(seconds, LEAST_S))
 
     async def sleep_until(self, time: float) -> float:
         """Sleep until then, or until an earlier time that is set meanwhile. Returns the one that has come."""

@@ -11,8 +11,15 @@ from typing import Final, Protocol
 import anyio
 
 log = logging.getLogger(__name__)
+MOMENT_DIGITS: Final = 6
+"""Times that differ by less than a microsecond are the same moment: seconds since the epoch cannot tell them apart."""
 SLEWED_S: Final = 1.0
 """What a clock that is being corrected may be behind; more is a jump."""
+
+
+def moment(seconds: float) -> float:
+    """To the microsecond, however sums were rounded."""
+    return round(seconds, MOMENT_DIGITS)
 
 
 class Clock(Protocol):
@@ -47,7 +54,9 @@ class RealClock:
 
 @dataclass
 class VirtualClock:
-    """A wall clock that follows the event loop's (trio's MockClock), from `start` on (seconds since the epoch)."""
+    """A wall clock that follows the event loop's (trio's MockClock), from `start` on (seconds since the epoch), one
+    `moment` after the other.
+    """
 
     start: float = 1_700_000_000.0
     _began: float | None = None
@@ -55,5 +64,5 @@ class VirtualClock:
     def now(self) -> float:
         elapsed = anyio.current_time()
         if self._began is None:
-            self._began = elapsed
-        return self.start + elapsed - self._began
+            self._began = moment(elapsed)
+        return moment(self.start + elapsed - self._began)

@@ -167,7 +167,7 @@ class Reconciler(Actor[Poke, Done]):
         self.activity.timers(self.name, sum([machine.running_timers() for machine in self.machines]))
         wait_s = self._wait_s()
         if wait_s < FOREVER:
-            self._alarm.no_later_than(self._alarm.now() + wait_s)
+            self._alarm.no_later_than(self._alarm.after(wait_s))
 
     async def _round(self, machines: Sequence[Machine]) -> Sequence[Machine]:
         """Let each ask once. Returns those that did: the others have heard nothing since."""
@@ -192,7 +192,7 @@ class Reconciler(Actor[Poke, Done]):
         while True:
             wait_s = self._wait_s()
             if wait_s > 0:
-                await self._alarm.sleep_until(self._alarm.now() + wait_s)
+                await self._alarm.sleep_until(self._alarm.after(wait_s))
                 continue
             async with self._lock:
                 with self.activity.busy():

@@ -7,6 +7,8 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Generic, TypeVar
 
+from actors.runtime.clock import moment
+
 K = TypeVar("K", bound=Hashable)
 
 
@@ -19,8 +21,8 @@ class Timers(Generic[K]):
         self._numbers = count()
 
     def set(self, key: K, due: float) -> None:
-        """Go off at `due`."""
-        mark = (due, next(self._numbers))
+        """Go off at `due`, to the `moment`."""
+        mark = (moment(due), next(self._numbers))
         self._current[key] = mark
         heappush(self._heap, (*mark, key))
 

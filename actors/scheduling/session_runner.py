@@ -58,6 +58,8 @@ GIVE_UP_AFTER = 5
 """Cycles lost in a row on one view; then the runner waits for a change instead of losing more."""
 
 FIRST_PAUSE_S = 0.01
+YIELD_S = 0.2e-6
+"""So much less than a moment a cycle comes after its time: whatever else is due then comes first."""
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +100,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         self._other = OtherScheduler(cache=cache, commit=commit, decider=decider, snapshots=snapshots, clock=self.clock)
         self._lock = anyio.Lock(fast_acquire=True)
         self._awaited: list[tuple[int, Received[RunnerCommand, Done | CyclesRun]]] = []
-        self._earliest = 0.0
+        self._earliest = -YIELD_S  # the first one comes at once
         self._alarm = context.alarm()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
@@ -144,7 +146,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
     async def _cycles(self) -> None:
         while True:
             await self._wait_for_reason()
-            await self._alarm.sleep_until(self._earliest)
+            await self._alarm.sleep_until(self._earliest + YIELD_S)
             await self.run_cycle()
 
     async def _wait_for_reason(self) -> None:
@@ -152,7 +154,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         if wake_at is None:
             await changed.wait_beyond(seen)
             return
-        with anyio.CancelScope(deadline=anyio.current_time() + wake_at - self.clock.now()):
+        with anyio.CancelScope(deadline=self._alarm.after(wake_at - self.clock.now()) + YIELD_S):
             await changed.wait_beyond(seen)
 
     async def _reloads(self) -> None:
@@ -172,7 +174,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
                 await self._look_at_config()
                 try:
                     await self._cycle()
-                    self._earliest = self._alarm.now() + self._settings.period_s
+                    self._earliest = self._alarm.after(self._settings.period_s)
                 except (CycleLostError, ActorFailedError) as error:
                     await self._lost(error)
 
@@ -258,7 +260,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         log.error("cycle %d is lost: %s", memory.cycle + 1, error)
         await self._commit.note("actor", CycleDropped(memory.cycle + 1, self.clock.now(), str(error)))
         pause = FIRST_PAUSE_S * 2.0**memory.lost_in_a_row
-        self._earliest = self._alarm.now() + max(pause, self._settings.period_s)
+        self._earliest = self._alarm.after(max(pause, self._settings.period_s))
         if memory.lost_in_a_row >= GIVE_UP_AFTER:
             log.error("%d cycles lost in a row: waiting until something changes", memory.lost_in_a_row)
             memory.seen = memory.changed.value

@@ -18,7 +18,7 @@ from msgspec import structs
 from trio.testing import MockClock
 
 from actors.outside.over_http import supposing
-from actors.runtime.clock import VirtualClock
+from actors.runtime.clock import VirtualClock, moment
 from actors.scheduling.core_decider import core_decider
 from actors.system.settings import SystemSettings, config_source
 from actors.system.system import System
@@ -154,7 +154,7 @@ async def _go_on(start: _Start, other: Other, clock: VirtualClock) -> None:
     begins = [clock.start, *(restart.up_at for restart in remainder.restarts)]
     arrivals, began = deque(remainder.arrivals), anyio.current_time() - clock.start
     for life, (up_at, down_at) in enumerate(zip(begins, ends, strict=True)):
-        await anyio.sleep_until(began + up_at)
+        await anyio.sleep_until(moment(began + up_at))
         start.journal.reopen()
         if life:
             await hand_over_again(start.journal, start.leaving, up_at, start.common.seed)
@@ -164,9 +164,9 @@ async def _go_on(start: _Start, other: Other, clock: VirtualClock) -> None:
                 at, batch = arrivals[0].at, list[ApiRequest]()
                 while arrivals and arrivals[0].at == at:
                     batch.append(arrivals.popleft().request)
-                await anyio.sleep_until(began + at)
+                await anyio.sleep_until(moment(began + at))
                 await system.api.ask_many(batch)
-            await anyio.sleep_until(began + down_at + SETTLE_S)
+            await anyio.sleep_until(moment(began + down_at + SETTLE_S))
 
 
 def _settings(start: _Start, other: Other, life: int) -> SystemSettings:

@@ -3,8 +3,9 @@ jumps from one moment at which something happens to the next.
 
 Nothing is sent, journaled or waited for, and words that nobody decides by are not written; else it is what `pumice run
 --time virtual` does. Within a moment all hear in rounds what was written in the round before: the scheduler first,
-whose cycle sees the news before anybody else has answered to it, then node agents, then controllers. What the cycle
-decided is carried out when these have said all they have to: it is on its way through a session and to disk meanwhile.
+whose cycle sees the news before anybody else has answered to it, then node agents, then controllers. A cycle whose time
+comes at this very moment waits until they have nothing more to say. What the cycle decided is carried out when these
+have said all they have to: it is on its way through a session and to disk meanwhile.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final
 from actors.api.bootstrap import system_queues
 from actors.api.store import Store
 from actors.api.verbs.creation import SUBMIT
+from actors.runtime.clock import moment
 from core.cycle import Trail, close_session, open_session, run_action, run_cycle
 from core.fold.shown import Shown
 from core.life.task import TaskStatus
@@ -65,9 +67,11 @@ class Life:
         self._shown: Shown[View] = Shown(View)
         self._effects = Effects(self.store, wordless=self._options.wordless)
         self._controllers = controllers(self.store, self._objects, fork.default_duration_s)
-        self._later = sorted(fork.later, key=lambda each: each[0], reverse=True)
+        self._later = list[tuple[float, Object]]()
+        self.expect(fork.later)
         self._began = fork.now
-        self._elapsed = self._earliest = 0.0  # as a loop counts it: a time of day is too coarse to add up periods
+        self._elapsed = 0.0  # as a loop counts it: a time of day is too coarse to add up periods
+        self._earliest = -fork.config.pumice.schedule_period_s
         self._seen = -1
         self._wake_at: float | None = None
         self._again = self._echo = self._settled = False
@@ -131,7 +135,8 @@ class Life:
 
     def expect(self, later: Iterable[tuple[float, Object]]) -> None:
         """These come when so many seconds have gone by since the beginning."""
-        self._later = sorted([*self._later, *later], key=lambda each: each[0], reverse=True)
+        coming = [*self._later, *((moment(after_s), obj) for after_s, obj in later)]
+        self._later = sorted(coming, key=lambda each: each[0], reverse=True)
 
     def submit(self, objects: Iterable[Object]) -> None:
         """Hand these in now; what the api would not have is in `refused`."""
@@ -157,12 +162,12 @@ class Life:
         )
 
     def _to(self, elapsed: float) -> None:
-        self._elapsed = elapsed
-        self.now = self._began + elapsed
+        self._elapsed = moment(elapsed)
+        self.now = moment(self._began + elapsed)
 
     def _next_due(self) -> float | None:
         times = [self._effects.next_due(), *(each.next_due() for each in self._controllers)]
-        due = [self._elapsed + max(at - self.now, 0.0) for at in times if at is not None]
+        due = [moment(self._elapsed + max(at - self.now, 0.0)) for at in times if at is not None]
         cycle = self._next_cycle()
         if cycle is not None:
             due.append(cycle)
@@ -173,24 +178,28 @@ class Life:
     def _next_cycle(self) -> float | None:
         if self._again or self.view.version > self._seen:
             return self._earliest
-        return None if self._wake_at is None else max(self._earliest, self._elapsed + self._wake_at - self.now)
+        if self._wake_at is None:
+            return None
+        return max(self._earliest, moment(self._elapsed + self._wake_at - self.now))
 
     def _moment(self) -> None:
         """All that happens without time going on."""
         while self._later and self._later[-1][0] <= self._elapsed:
             self._create(self._later.pop()[1])
+        quiet = False
         for _ in range(ROUNDS):
             self._hear()
             due = self._next_cycle()
-            if due is not None and due <= self._elapsed:
+            if due is not None and (due < self._elapsed or (quiet and due == self._elapsed)):
                 self._decide()
             self._effects.look(self.view, self.now)
             for each in self._controllers:
                 each.turn(self.now)
             if self._decision is not None and not self.store.outbox:
                 self._carry_out(self._decision)
-            if not self.store.outbox:
+            if not self.store.outbox and (quiet or self._next_cycle() != self._elapsed):
                 return
+            quiet = not self.store.outbox
         raise RuntimeError(f"bug in Pumice: the moment {self.now} does not end")
 
     def _hear(self) -> None:
@@ -211,7 +220,7 @@ class Life:
         time.
         """
         self.cycle += 1
-        self._earliest = self._elapsed + self._config.pumice.schedule_period_s
+        self._earliest = moment(self._elapsed + self._config.pumice.schedule_period_s)
         idle = self._settled and not (self._wake_at and self._wake_at <= self.now)
         idle = idle and ((self._echo and self.view.version == self._seen) or self._is_still())
         self._again = self._echo = False

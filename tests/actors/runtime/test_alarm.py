@@ -10,6 +10,7 @@ import pytest
 import trio.testing
 
 from actors.runtime.alarm import Alarm
+from actors.runtime.clock import VirtualClock
 
 SHORT_S = 0.01
 
@@ -132,3 +133,23 @@ async def test_who_waited_while_the_process_stood_still_waits_once_more(
         assert ended == ([] if stopped_s > 1 else [waits_s])
         mock_clock.jump(30.0)
     assert ended == [waits_s]
+
+
+@pytest.mark.trio
+async def test_what_is_due_at_one_moment_has_one_time_wherever_it_was_reckoned(autojump_clock: object) -> None:
+    """A time of day is no finer than a quarter of a microsecond, and who yields wakes a little late."""
+    alarm, clock = Alarm(), VirtualClock(1_700_000_000.0)
+    clock.now()
+    for begun, late in ((0.0, 0.0), (0.13, 2e-7), (0.7, -1e-10)):
+        await alarm.sleep_until(begun + late)
+        assert alarm.after(clock.start + 1.141 - clock.now()) == 1.141
+
+
+@pytest.mark.trio
+async def test_after_nothing_is_later_than_now(autojump_clock: object) -> None:
+    """Whoever sleeps so until a time that is off the moments gets there."""
+    alarm = Alarm()
+    for wait_s in (0.0, -1.0, 1e-9):
+        began = anyio.current_time()
+        await alarm.sleep_until(alarm.after(wait_s))
+        assert began < anyio.current_time() < began + 2e-6

@@ -77,7 +77,7 @@ def test_decides_what_the_whole_system_decides(number: int) -> None:
     check(fork(number))
 
 
-@pytest.mark.parametrize("number", [13, 16, 23, 32])
+@pytest.mark.parametrize("number", [9, 12, 13, 16, 23, 32, 33])
 def test_decides_the_same_where_controllers_answer_to_what_a_cycle_is_decided_by(number: int) -> None:
     """A pod that has left makes its job delete those that the cycle binds, and make its PodGroup again."""
     check(contested(number))
