@@ -77,7 +77,7 @@ Manifests = Annotated[
         "--filename",
         metavar="PATH",
         help="A file, a folder, - for stdin, or a trace: openb:NODES.csv,PODS.csv[,times], swf:FILE, philly:FILE,"
-        " csv:FILE, parquet:FILE. May be repeated.",
+        " csv:FILE, parquet:FILE, journal:FILE. May be repeated.",
         show_default=False,
     ),
 ]

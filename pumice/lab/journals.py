@@ -1,14 +1,10 @@
-"""Journals in and out, from a caller that may stand in an event loop of its own."""
+"""Journals in and out."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
 
-import anyio
-
+from pumice.aside import aside, waited
 from pumice.errors import InputError
 from pumice.lab.lived import LivedRun
 from pumice.measures.jobs import JobRow
@@ -17,23 +13,6 @@ from pumice.whatif.saving import save
 from pumice.whatif.sources import journaled
 from pumice.whatif.state import Fork
 from storage.sqlite import SqliteJournal
-
-T = TypeVar("T")
-
-
-def aside(work: Callable[..., T], *arguments: object) -> T:
-    """The same in a thread of its own: whatever event loop the caller is in, none runs there."""
-    with ThreadPoolExecutor(1) as threads:
-        return threads.submit(work, *arguments).result()
-
-
-def waited(work: Callable[..., Awaitable[T]], *arguments: object) -> T:
-    """What it comes to."""
-
-    def run() -> T:
-        return anyio.run(work, *arguments)
-
-    return aside(run)
 
 
 def load_fork(file: Path, cycle: int | None) -> Fork:

@@ -65,7 +65,7 @@ def load(paths: Iterable[str], stdin: TextIO) -> Loaded:
             objects, left = read_trace(path)
             for obj in objects:
                 _take(loaded, obj, ManifestPlace(path, 0, 0))
-            loaded.skipped += [f"{path}: {count} jobs left out: {why}" for why, count in left.out.items()]
+            loaded.skipped += [f"{path}: {count} {left.what} left out: {why}" for why, count in left.out.items()]
             continue
         for source, text in read_texts(path, stdin):
             if isinstance(text, InputError):

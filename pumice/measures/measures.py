@@ -16,6 +16,7 @@ from storage.checkpoint import read_checkpoint
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from core.messages.events import Mutation
     from pumice.measures.jobs import JobRow
     from storage.checkpoint import CheckpointState
     from storage.journal import Journal, Stored
@@ -218,11 +219,15 @@ class Beginning:
     after: int
     state: CheckpointState | None = None
 
+    def there(self) -> Sequence[Mutation]:
+        """What was there already, as if it came then."""
+        return () if self.state is None else there_at(self.state)
+
     async def through(self, journal: Journal, lives: Lives, each: Callable[[Stored], None] | None = None) -> float:
         """Tell lives of what was there and of every record from here on; the moment of the last one. `each` is handed
         the records instead, in their order. Raises DamagedError.
         """
-        for mutation in () if self.state is None else there_at(self.state):
+        for mutation in self.there():
             lives.note(mutation, self.at)
         follow = each or lives.follow
         after, ended = self.after, self.at

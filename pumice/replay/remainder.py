@@ -6,6 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from actors.agents.cell_reports import USER as CELLS
+from actors.agents.device_plugin import USER as DEVICES
+from actors.controllers.namespaces.machine import USER as NAMESPACES
+from actors.controllers.quotas.machine import USER as QUOTAS
 from actors.kube.merge_patch import diff_patch
 from actors.system.roles import LINKS
 from core.messages.commands import ApiRequest, Create, Delete, Patch
@@ -19,7 +23,7 @@ Object = dict[str, Any]
 Key = tuple[str, str, str]
 """Kind, namespace and name."""
 
-ITSELF: Final = frozenset(LINKS) | {"scheduler", ""}
+ITSELF: Final = frozenset((*LINKS, "scheduler", "", NAMESPACES, QUOTAS, DEVICES, CELLS))
 """Users of the api that are parts of the system; some add, after a blank, for whom they ask."""
 
 OURS: Final = ("uid", "resourceVersion", "creationTimestamp", "generation", "deletionTimestamp", "managedFields")
@@ -97,8 +101,8 @@ def requests_of(mutation: Mutation, before: Object, after: Object) -> list[ApiRe
         grace = 0 if at_once else goes.get("deletionGracePeriodSeconds")
         return [Delete(*where, grace_period_s=grace, user=mutation.user)]
     if mutation.type == "ADDED":
-        return [Create(codec.pack(_asked(after)), user=mutation.user, uid=goes.get("uid") or "")]
-    patch = diff_patch(_asked(before), _asked(after))
+        return [Create(codec.pack(asked(after)), user=mutation.user, uid=goes.get("uid") or "")]
+    patch = diff_patch(asked(before), asked(after))
     status = patch.pop("status", None)
     requests: list[ApiRequest] = []
     if patch:
@@ -109,7 +113,7 @@ def requests_of(mutation: Mutation, before: Object, after: Object) -> list[ApiRe
     return requests
 
 
-def _asked(obj: Object) -> Object:
+def asked(obj: Object) -> Object:
     """Without what the api writes itself."""
     metadata = {key: value for key, value in section(obj, "metadata").items() if key not in OURS}
     return {**obj, "metadata": metadata}

@@ -17,6 +17,7 @@ from pumice import __version__
 from pumice.errors import InputError
 from pumice.lab.cluster import Cluster, read
 from pumice.load.source import find_files, read_text
+from pumice.load.traces.read import FORMATS
 from pumice.sweep.spec import ARGUMENTS, Settings, inputs_of
 
 WALL: Final = "wall_s"
@@ -48,7 +49,7 @@ def _there(path: Path) -> Path:
 def _named(said: str) -> list[str]:
     """The files that an argument of `-f` names; a trace may have options after its files."""
     form, colon, rest = said.partition(":")
-    if not colon or form not in ("openb", "swf", "philly", "csv", "parquet"):
+    if not colon or form not in ("openb", *FORMATS):
         return [said]
     return [part for part in rest.split(",") if part != "times" and not part.startswith("nodes=")]
 

@@ -44,9 +44,10 @@ class TraceJob:
 
 @dataclass(slots=True)
 class Left:
-    """Jobs of a trace that were left out, by the reason."""
+    """Jobs of a trace (or `what` it is) that were left out, by the reason."""
 
     out: dict[str, int] = field(default_factory=dict[str, int])
+    what: str = "jobs"
 
     def note(self, why: str) -> None:
         """One more."""

@@ -10,6 +10,7 @@ from pumice.errors import InputError
 from pumice.load.source import read_text
 from pumice.load.traces.jobs import GPU, Left, TraceJob, node_of, objects_of
 from pumice.load.traces.philly import CPUS_A_GPU, read_philly
+from pumice.load.traces.recorded import read_recorded
 from pumice.load.traces.swf import read_swf
 from pumice.load.traces.table import read_csv, read_parquet
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 
-FORMATS: Final = ("swf", "philly", "csv", "parquet")
+FORMATS: Final = ("swf", "philly", "csv", "parquet", "journal")
 _NODES: Final = re.compile(r"nodes=([0-9]{1,6})x([0-9]{1,6})\Z")
 USUAL: Final = {"swf": (8, 16), "philly": (68, 8)}
 """Nodes when nothing is said: 128 cpus; 544 cards."""
@@ -42,6 +43,8 @@ def read_trace(argument: str) -> tuple[Iterator[Object], Left]:
         return _with_nodes(form, path, count, size, left), left
     if option:
         raise InputError(f"{form}: takes no options; nodes come as manifests of their own", source=argument)
+    if form == "journal":
+        return read_recorded(path)
     jobs = read_parquet(path) if form == "parquet" else read_csv(read_text(path), name)
     return objects_of(jobs), left
 

@@ -1,0 +1,165 @@
+"""A recorded journal as a trace, `journal:FILE`: what users handed in, when they did, for as long as it ran.
+
+What they handed in before the first work came is there from the beginning, and stands as they had changed it by then.
+Work comes as long after the beginning as it did, and runs as long as it ran: a pod by itself, those of a template as
+long as the longest of them, where it does not say so already; for ever what still ran in the end. Later changes and
+deletions are no arrivals: they are left out and counted (`pumice replay --config` has them too).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from actors.agents.pod_runs import DURATION
+from core.messages.events import Mutation
+from core.objects.metadata import section, text_map
+from pumice.aside import waited
+from pumice.errors import InputError
+from pumice.load.traces.jobs import Left
+from pumice.measures.lives import Lives
+from pumice.measures.measures import beginning
+from pumice.replay.remainder import ITSELF, asked
+from pumice.runtime.arrivals import ARRIVAL, duration_text
+from storage import codec
+from storage.journal import API, Stored
+from storage.sqlite import SqliteJournal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+Object = dict[str, Any]
+Key = tuple[str, str, str]
+"""Kind, namespace, name."""
+
+TASK: Final = "volcano.sh/task-spec"
+ENDED: Final = ("Succeeded", "Failed")
+UNTOLD: Final = frozenset(("Event", "Lease"))
+WORK: Final = frozenset(
+    ("Pod", "PodGroup", "Job", "CronJob", "JobFlow", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")
+)
+"""What comes when its users come; all else that was there before the first of them is there from the beginning."""
+
+
+@dataclass
+class Arrived:
+    """What came from outside: `first` is there from the beginning, `later` comes so many seconds after it.
+
+    `ran`: (uid of the object that came, task) -> how long the longest of its pods ran that ended by itself; 0.0: one
+    still runs.
+    """
+
+    first: dict[Key, Object] = field(default_factory=dict[Key, Object])
+    later: list[tuple[float, Object]] = field(default_factory=list[tuple[float, Object]])
+    left: Left = field(default_factory=lambda: Left(what="requests"))
+    _owners: dict[str, str] = field(default_factory=dict[str, str])
+    _running: dict[str, tuple[float, tuple[str, str]]] = field(
+        default_factory=dict[str, "tuple[float, tuple[str, str]]"]
+    )
+    _ran: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+
+    def note(self, mutation: Mutation, at: float, *, outside: bool) -> None:
+        """The next change, so many seconds after the beginning."""
+        obj: Object = codec.unpack(mutation.blob)
+        metadata = section(obj, "metadata")
+        owners: list[Object] = metadata.get("ownerReferences") or []
+        if owners:
+            self._owners[str(metadata.get("uid"))] = str(owners[0].get("uid"))
+        if mutation.kind == "Pod":
+            self._run(mutation, obj, at)
+        if outside and mutation.kind not in UNTOLD:
+            self._hand_in(mutation, obj, at)
+
+    def _hand_in(self, mutation: Mutation, obj: Object, at: float) -> None:
+        key = (mutation.kind, mutation.namespace, mutation.name)
+        if not self.later and mutation.kind not in WORK:
+            if mutation.type == "DELETED":
+                self.first.pop(key, None)
+            else:
+                self.first[key] = obj
+        elif mutation.type == "ADDED":
+            self.later.append((at, obj))
+        else:
+            self.left.note("changes and deletions of what had come")
+
+    def _run(self, mutation: Mutation, pod: Object, at: float) -> None:
+        metadata, phase = section(pod, "metadata"), section(pod, "status").get("phase")
+        uid = str(metadata.get("uid"))
+        if mutation.type != "DELETED" and phase == "Running":
+            whose = self._root(uid), text_map(metadata.get("annotations")).get(TASK, "")
+            self._running.setdefault(uid, (at, whose))
+        elif (ran := self._running.pop(uid, None)) is not None and phase in ENDED:
+            began, whose = ran
+            if not metadata.get("deletionTimestamp"):
+                self._ran[whose] = max(self._ran.get(whose, 0.0), at - began)
+
+    def _root(self, uid: str) -> str:
+        while uid in self._owners:
+            uid = self._owners[uid]
+        return uid
+
+    def objects(self) -> Iterator[Object]:
+        """In the order in which they came."""
+        for _, whose in self._running.values():
+            self._ran.setdefault(whose, 0.0)
+        for obj in self.first.values():
+            yield asked(obj)
+        for at, obj in self.later:
+            yield self._coming(obj, at)
+
+    def _coming(self, given: Object, at: float) -> Object:
+        uid = str(section(given, "metadata").get("uid"))
+        obj = {name: value for name, value in asked(given).items() if name != "status" or given["kind"] == "Node"}
+        if obj["kind"] == "Pod":
+            obj = _annotated(obj, DURATION, self._ran.get((uid, text_map(_annotations(obj)).get(TASK, ""))))
+        elif obj["kind"] == "Job" and "tasks" in section(obj, "spec"):
+            tasks = [self._task(task, uid) for task in obj["spec"]["tasks"]]
+            obj = {**obj, "spec": {**obj["spec"], "tasks": tasks}}
+        elif section(obj, "spec").get("template"):
+            template = _annotated(obj["spec"]["template"], DURATION, self._ran.get((uid, "")))
+            obj = {**obj, "spec": {**obj["spec"], "template": template}}
+        return _annotated(obj, ARRIVAL, at)
+
+    def _task(self, task: Object, uid: str) -> Object:
+        template = _annotated(task.get("template") or {}, DURATION, self._ran.get((uid, str(task.get("name") or ""))))
+        return {**task, "template": template}
+
+
+def _annotations(obj: Object) -> Object:
+    return section(section(obj, "metadata"), "annotations")
+
+
+def _annotated(obj: Object, name: str, seconds: float | None) -> Object:
+    """The object with a time, unless there is none or it says one of its own for how long it runs."""
+    there = _annotations(obj)
+    if seconds is None or (name == DURATION and name in there):
+        return obj
+    annotations = {**there, name: duration_text(seconds)}
+    return {**obj, "metadata": {**section(obj, "metadata"), "annotations": annotations}}
+
+
+def read_recorded(file: Path) -> tuple[Iterator[Object], Left]:
+    """The objects of a journal, and what was left out of it. Raises InputError, OpenError, DamagedError."""
+    if not file.is_file():
+        raise InputError("no such file", source=str(file))
+    arrived = waited(_arrived, file)
+    return arrived.objects(), arrived.left
+
+
+async def _arrived(file: Path) -> Arrived:
+    arrived = Arrived()
+    async with await SqliteJournal.open(file, read_only=True) as journal:
+        begun = await beginning(journal)
+        for mutation in begun.there():
+            roots = not section(codec.unpack(mutation.blob), "metadata").get("ownerReferences")
+            arrived.note(mutation, 0.0, outside=roots)
+
+        def follow(stored: Stored) -> None:
+            if stored.kind == API:
+                mutation = codec.decode(stored.payload, Mutation)
+                outside = mutation.user.partition(" ")[0] not in ITSELF and not stored.cause
+                arrived.note(mutation, round(stored.at - begun.at, 3), outside=outside)
+
+        await begun.through(journal, Lives(()), follow)
+    return arrived
