@@ -5,9 +5,10 @@ Source of the shape: the reconcilers of Kubernetes' controllers.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from core.messages.commands import ApiRequest
 
@@ -59,55 +60,42 @@ class ChildWords:
     deleted: str = ""
 
 
-class OwnerRule(Protocol):
+class OwnerRule(ABC):
     """What one controller wants. Pure; `owner` and `children` are kinds by key, children may be parts of kinds."""
 
-    @property
-    def owner(self) -> str:
-        """The kind of the owners."""
-        ...
+    owner: str
+    """The kind of the owners."""
+    owner_type: tuple[str, str]
+    """apiVersion and kind of the owners, as references name them."""
+    children: tuple[str, ...]
+    """What it makes."""
+    others: tuple[str, ...] = ()
+    """Kinds that it follows as a whole; a change looks at all owners of its namespace."""
+    reporter: str
+    """Who events are from."""
+    user: str
+    """Who asks: the actor in which it runs."""
 
-    @property
-    def owner_type(self) -> tuple[str, str]:
-        """apiVersion and kind of the owners, as references name them."""
-        ...
-
-    @property
-    def children(self) -> tuple[str, ...]:
-        """What it makes."""
-        ...
-
-    @property
-    def others(self) -> tuple[str, ...]:
-        """Kinds that it follows as a whole; a change looks at all owners of its namespace."""
-        ...
-
-    @property
-    def reporter(self) -> str:
-        """Who events are from."""
-        ...
-
-    @property
-    def user(self) -> str:
-        """Who asks: the actor in which it runs."""
-        ...
-
+    @abstractmethod
     def work(self, family: OwnFamily, now: float) -> Agenda:
         """What to ask of the api for an owner that is not being deleted."""
-        ...
 
     def belongs(self, owner: Object) -> Callable[[Object], bool] | None:
         """Which pods of its namespace are the owner's, by what they are like; None: those that it has made."""
-        ...
+        del owner
+        return None
 
     def gone(self, owner_uid: str, child: Object) -> None:
-        """A child was removed; `child` as it was last seen."""
-        ...
+        """A child was removed; `child` as it was last seen. For a rule that keeps something of its own."""
+        del owner_uid, child
 
     def forget(self, owner_uid: str) -> None:
-        """The owner was removed."""
-        ...
+        """The owner was removed. For a rule that keeps something of its own."""
+        del owner_uid
 
     def words(self, owner: Object, child: Object) -> ChildWords:
-        """What is said about a child."""
-        ...
+        """What is said about a child: of pods what most of Kubernetes' controllers say, of anything else nothing."""
+        del owner
+        name = child["metadata"].get("name", "")
+        pod = child["kind"] == "Pod"
+        return ChildWords(f"Created pod: {name}", "Error creating: ", f"Deleted pod: {name}") if pod else ChildWords()

@@ -16,7 +16,7 @@ from actors.controllers.batch.life import OVER, BatchJobState, BatchJobTrigger, 
 from actors.controllers.batch.pods import PodChange, changed
 from actors.controllers.batch.success import enough
 from actors.controllers.pods_of import is_leaving
-from actors.controllers.rule import Agenda, ChildWords, OwnFamily
+from actors.controllers.rule import Agenda, OwnerRule, OwnFamily
 from actors.kube.events import event
 from actors.kube.merge_patch import diff_patch
 from actors.kube.times import timestamp
@@ -40,13 +40,12 @@ class JobOutcome:
     message: str = ""
 
 
-class JobRule:
-    """See `actors.controllers.family.OwnerRule`."""
+class JobRule(OwnerRule):
+    """See `OwnerRule`."""
 
     owner = "Job.batch"
     owner_type = ("batch/v1", "Job")
     children = (POD_OF_WORKLOAD, POD_OF_NOBODY)
-    others = ()
     reporter = REPORTER
     user = USER
 
@@ -67,12 +66,6 @@ class JobRule:
         """See `OwnerRule`."""
         self._gone.pop(owner_uid, None)
         self._jobs.pop(owner_uid, None)
-
-    def words(self, owner: Object, child: Object) -> ChildWords:
-        """See `OwnerRule`."""
-        del owner
-        name = child["metadata"].get("name", "")
-        return ChildWords(f"Created pod: {name}", "Error creating: ", f"Deleted pod: {name}")
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
         """See `OwnerRule`."""

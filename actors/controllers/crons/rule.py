@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from actors.controllers.adoption import Belongs
 from actors.controllers.crons.dialects import Dialect, FinishedJob
 from actors.controllers.crons.missed import MANY, due_time
 from actors.controllers.pods_of import is_leaving, reference
-from actors.controllers.rule import Agenda, ChildWords, OwnFamily
+from actors.controllers.rule import Agenda, ChildWords, OwnerRule, OwnFamily
 from actors.kube.events import event
 from actors.kube.merge_patch import diff_patch
 from actors.kube.schedules import ScheduleError, TimesOfSchedule, read_schedule
@@ -27,10 +26,8 @@ from storage.codec import pack
 Object = dict[str, Any]
 
 
-class CronRule:
-    """See `actors.controllers.rule.OwnerRule`."""
-
-    others = ()
+class CronRule(OwnerRule):
+    """See `OwnerRule`."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.owner, self.children = dialect.owner, (dialect.child,)
@@ -39,14 +36,6 @@ class CronRule:
         self._dialect = dialect
         self._said: dict[str, set[str]] = {}
         self._removed: dict[str, set[str]] = {}
-
-    def belongs(self, owner: Object) -> Belongs | None:
-        """See `OwnerRule`."""
-        del owner
-        return None
-
-    def gone(self, owner_uid: str, child: Object) -> None:
-        """See `OwnerRule`."""
 
     def forget(self, owner_uid: str) -> None:
         """See `OwnerRule`."""

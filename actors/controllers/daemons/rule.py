@@ -13,7 +13,7 @@ from actors.controllers.daemons.nodes import node_of, pod_for, runs_on
 from actors.controllers.daemons.plan import DaemonPlan, DaemonPlanner, NodeView, daemon_status
 from actors.controllers.pods_of import available_at, phase
 from actors.controllers.revisions import KIND, POD_HASH, hash_of, outdated, revisions_of
-from actors.controllers.rule import Agenda, ChildWords, OwnFamily
+from actors.controllers.rule import Agenda, OwnerRule, OwnFamily
 from actors.kube.events import event
 from actors.kube.merge_patch import diff_patch
 from core.messages.commands import Create, Delete, UpdateStatus
@@ -24,8 +24,8 @@ from storage.codec import pack
 Object = dict[str, Any]
 
 
-class DaemonSetRule:
-    """See `actors.controllers.rule.OwnerRule`."""
+class DaemonSetRule(OwnerRule):
+    """See `OwnerRule`."""
 
     owner = "DaemonSet"
     owner_type = ("apps/v1", "DaemonSet")
@@ -37,19 +37,6 @@ class DaemonSetRule:
     def belongs(self, owner: Object) -> Belongs | None:
         """See `OwnerRule`."""
         return by_selector(owner["spec"].get("selector"))
-
-    def gone(self, owner_uid: str, child: Object) -> None:
-        """See `OwnerRule`."""
-
-    def forget(self, owner_uid: str) -> None:
-        """See `OwnerRule`."""
-
-    def words(self, owner: Object, child: Object) -> ChildWords:
-        """See `OwnerRule`."""
-        del owner
-        name = child["metadata"].get("name", "")
-        pod = child["kind"] == "Pod"
-        return ChildWords(f"Created pod: {name}", "Error creating: ", f"Deleted pod: {name}") if pod else ChildWords()
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
         """See `OwnerRule`."""

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.controllers.adoption import Belongs
 from actors.controllers.flows.life import FlowPhase, move, trigger_of
 from actors.controllers.flows.status import by_phase, flow_status, phase_of
 from actors.controllers.pods_of import is_leaving, reference
-from actors.controllers.rule import Agenda, ChildWords, OwnFamily
+from actors.controllers.rule import Agenda, OwnerRule, OwnFamily
 from actors.kube.events import event
 from actors.kube.merge_patch import diff_patch
 from core.messages.commands import Create, Delete, UpdateStatus
@@ -29,8 +28,8 @@ BY_FLOW: Final = "volcano.sh/createdByJobFlow"
 API_VERSION: Final = "flow.volcano.sh/v1alpha1"
 
 
-class JobFlowRule:
-    """See `actors.controllers.rule.OwnerRule`."""
+class JobFlowRule(OwnerRule):
+    """See `OwnerRule`."""
 
     owner = "JobFlow"
     owner_type = (API_VERSION, "JobFlow")
@@ -42,22 +41,9 @@ class JobFlowRule:
     def __init__(self) -> None:
         self._said: dict[str, set[str]] = {}
 
-    def belongs(self, owner: Object) -> Belongs | None:
-        """See `OwnerRule`."""
-        del owner
-        return None
-
-    def gone(self, owner_uid: str, child: Object) -> None:
-        """See `OwnerRule`."""
-
     def forget(self, owner_uid: str) -> None:
         """See `OwnerRule`."""
         self._said.pop(owner_uid, None)
-
-    def words(self, owner: Object, child: Object) -> ChildWords:
-        """See `OwnerRule`: it has its own word for a Job that was made."""
-        del owner, child
-        return ChildWords()
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
         """See `OwnerRule`."""
@@ -120,8 +106,8 @@ class JobFlowRule:
         agenda.requests.append(Create(pack(made), user=USER))
 
 
-class JobTemplateRule:
-    """See `actors.controllers.rule.OwnerRule`: keeps the list of Jobs that were made from a template."""
+class JobTemplateRule(OwnerRule):
+    """See `OwnerRule`: keeps the list of Jobs that were made from a template."""
 
     owner = TEMPLATE
     owner_type = (API_VERSION, TEMPLATE)
@@ -129,22 +115,6 @@ class JobTemplateRule:
     others = (JOB,)
     reporter = REPORTER
     user = USER
-
-    def belongs(self, owner: Object) -> Belongs | None:
-        """See `OwnerRule`."""
-        del owner
-        return None
-
-    def gone(self, owner_uid: str, child: Object) -> None:
-        """See `OwnerRule`."""
-
-    def forget(self, owner_uid: str) -> None:
-        """See `OwnerRule`."""
-
-    def words(self, owner: Object, child: Object) -> ChildWords:
-        """See `OwnerRule`."""
-        del owner, child
-        return ChildWords()
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
         """See `OwnerRule`. A list that would be empty stays as it was."""

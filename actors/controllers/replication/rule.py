@@ -10,7 +10,7 @@ from typing import Any
 
 from actors.controllers.adoption import Belongs, by_selector
 from actors.controllers.pods_of import available_at, is_active, least_missed, pod_from
-from actors.controllers.rule import Agenda, ChildWords, OwnFamily
+from actors.controllers.rule import Agenda, OwnerRule, OwnFamily
 from actors.kube.conditions import merge_condition
 from actors.kube.merge_patch import diff_patch
 from actors.kube.times import timestamp
@@ -24,31 +24,18 @@ Object = dict[str, Any]
 KIND = "ReplicationController"
 
 
-class ReplicationRule:
-    """See `actors.controllers.rule.OwnerRule`."""
+class ReplicationRule(OwnerRule):
+    """See `OwnerRule`."""
 
     owner = KIND
     owner_type = ("v1", KIND)
     children = (POD_OF_WORKLOAD, POD_OF_NOBODY)
-    others = ()
     reporter = "replication-controller"
     user = "workload-controller"
 
     def belongs(self, owner: Object) -> Belongs | None:
         """See `OwnerRule`."""
         return by_selector({"matchLabels": owner["spec"].get("selector")})
-
-    def gone(self, owner_uid: str, child: Object) -> None:
-        """See `OwnerRule`."""
-
-    def forget(self, owner_uid: str) -> None:
-        """See `OwnerRule`."""
-
-    def words(self, owner: Object, child: Object) -> ChildWords:
-        """See `OwnerRule`."""
-        del owner
-        name = child["metadata"].get("name", "")
-        return ChildWords(f"Created pod: {name}", "Error creating: ", f"Deleted pod: {name}")
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
         """See `OwnerRule`."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 from actors.controllers.adoption import Belongs, by_selector
 from actors.controllers.pods_of import available_at, is_leaving
 from actors.controllers.revisions import KIND, POD_HASH, outdated, revisions_of
-from actors.controllers.rule import Agenda, ChildWords, OwnFamily
+from actors.controllers.rule import Agenda, ChildWords, OwnerRule, OwnFamily
 from actors.controllers.stateful.plan import SetPlan, SetPlanner
 from actors.controllers.stateful.pods import (
     claims_of,
@@ -33,8 +33,8 @@ Object = dict[str, Any]
 CLAIM: Final = "PersistentVolumeClaim"
 
 
-class StatefulSetRule:
-    """See `actors.controllers.rule.OwnerRule`."""
+class StatefulSetRule(OwnerRule):
+    """See `OwnerRule`."""
 
     owner = "StatefulSet"
     owner_type = ("apps/v1", "StatefulSet")
@@ -47,12 +47,6 @@ class StatefulSetRule:
         """See `OwnerRule`."""
         selects = by_selector(owner["spec"].get("selector"))
         return lambda pod: ordinal_of(owner, pod) is not None and selects(pod)
-
-    def gone(self, owner_uid: str, child: Object) -> None:
-        """See `OwnerRule`."""
-
-    def forget(self, owner_uid: str) -> None:
-        """See `OwnerRule`."""
 
     def words(self, owner: Object, child: Object) -> ChildWords:
         """See `OwnerRule`."""
