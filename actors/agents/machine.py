@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from actors.agents.addresses import ClusterAddresses
 from actors.agents.container_life import PodContainers
 from actors.agents.container_statuses import life_status
+from actors.agents.other_agents import OtherAgents
 from actors.agents.pod_life import PodState, PodTrigger, move
 from actors.agents.pod_runs import DEFAULT_DURATION_S, PodRun, read_run
 from actors.agents.pod_statuses import ended_status, running_status
@@ -43,9 +45,10 @@ _ORDER: Final = tuple(PodState)
 class NodeAgentsMachine:
     """See `actors.runtime.reconciler.Machine`. `start_delay_s`: from the binding to Running; `default_duration_s`: how
     long a pod runs that does not say (0: for ever). `ended` hears of pods that have ended: the watch does not tell.
+    `addresses` are given to pods, `others` keep nodes of their own, where there is somebody to see it.
     """
 
-    kinds = ("Node", POD_PLACED)
+    kinds: tuple[str, ...] = ("Node", POD_PLACED)
 
     def __init__(
         self,
@@ -53,7 +56,14 @@ class NodeAgentsMachine:
         start_delay_s: float = 0.0,
         default_duration_s: float = DEFAULT_DURATION_S,
         ended: Callable[[PodKey], None] = nobody_hears,
+        addresses: ClusterAddresses | None = None,
+        others: OtherAgents | None = None,
     ) -> None:
+        self._addresses = addresses
+        self._others = others
+        if others is not None:
+            self.kinds = ("Lease", *self.kinds)
+        self._abroad: set[str] = set()  # nodes that others keep
         self._ended = ended
         self._start_delay_s = start_delay_s
         self._default_duration_s = default_duration_s
@@ -66,7 +76,14 @@ class NodeAgentsMachine:
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """See `Machine`."""
         name = obj["metadata"]["name"]
+        if self._others is not None and kind in ("Node", "Lease"):
+            (self._others.node if kind == "Node" else self._others.lease)(obj, deleted=deleted)
+            self._kept_by(name, elsewhere=self._others.keeps(name))
+        if kind == "Lease":
+            return
         if kind == "Node":
+            if self._addresses is not None:
+                self._addresses.node(obj, deleted=deleted)
             self._node(name, deleted=deleted)
         elif deleted:
             self._removed((obj["metadata"]["namespace"], name), revision)
@@ -79,6 +96,11 @@ class NodeAgentsMachine:
         (self._nodes.discard if deleted else self._nodes.add)(name)
         self._fresh.update(dict.fromkeys(key for key, run in self._runs.items() if run.node == name))
 
+    def _kept_by(self, node: str, *, elsewhere: bool) -> None:
+        if elsewhere != (node in self._abroad):
+            (self._abroad.add if elsewhere else self._abroad.discard)(node)
+            self._fresh.update(dict.fromkeys(key for key, run in self._runs.items() if run.node == node))
+
     def _pod(self, pod: Object, revision: int) -> None:
         key = (pod["metadata"]["namespace"], pod["metadata"]["name"])
         known = self._runs.get(key)
@@ -88,7 +110,10 @@ class NodeAgentsMachine:
         if run is None:
             return
         self._runs[key] = run
+        if self._addresses is not None and run.address and not run.shares:
+            self._addresses.pods.keep(run.uid, run.address)
         if known is not None and known.uid == run.uid:
+            run.address = run.address or known.address
             run.started = known.started or run.started  # not rounded to seconds
             if run.life is not None and known.life is not None:
                 run.life, run.conditions = known.life, _together(known.conditions, run.conditions)
@@ -101,6 +126,8 @@ class NodeAgentsMachine:
         known = self._runs.get(key)
         if known is not None and revision > known.revision:
             del self._runs[key]
+            if self._addresses is not None:
+                self._addresses.pods.release(known.uid)
             self._fresh.pop(key, None)
             self._timers.cancel(key)
             self._repeating.discard(key)
@@ -116,6 +143,9 @@ class NodeAgentsMachine:
         self._repeating.discard(key)
         if run.node not in self._nodes:
             self._timers.set(key, now + ORPHAN_S)
+            return
+        if run.node in self._abroad:
+            self._timers.cancel(key)
             return
         if run.delete_by:
             run.state = move(run.state, PodTrigger.DELETED) or run.state
@@ -175,6 +205,9 @@ class NodeAgentsMachine:
                 return [self._deletion(run)]
 
     def _status(self, run: PodRun, status: Object) -> UpdateStatus:
+        if self._addresses is not None and not run.address:
+            status |= self._addresses.of_pod(run.uid, run.node, shares=run.shares)
+            run.address = status["podIP"]
         return UpdateStatus("Pod", run.namespace, run.name, repack(status), user=USER)
 
     def _deletion(self, run: PodRun) -> Delete:

@@ -15,9 +15,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from actors.agents.addresses import ClusterAddresses
 from actors.agents.cell_reports import CellReportsMachine
 from actors.agents.device_plugin import DevicePluginMachine
 from actors.agents.machine import NodeAgentsMachine
+from actors.agents.node_reports import NodeReportsMachine
+from actors.agents.other_agents import OtherAgents
 from actors.agents.pod_runs import DEFAULT_DURATION_S
 from actors.runtime.reconciler import Reconciler
 
@@ -27,7 +30,9 @@ if TYPE_CHECKING:
 
 
 class NodeAgents(Reconciler):
-    """`start_delay_s`, `default_duration_s`: as the machine has them."""
+    """`start_delay_s`, `default_duration_s`: as the machine has them. `served`: clients see the nodes, and agents of
+    others may join.
+    """
 
     def __init__(
         self,
@@ -38,10 +43,16 @@ class NodeAgents(Reconciler):
         api: ApiPort,
         start_delay_s: float = 0.0,
         default_duration_s: float = DEFAULT_DURATION_S,
+        served: bool = False,
     ) -> None:
-        cells = CellReportsMachine()
+        cells, addresses, others = CellReportsMachine(), ClusterAddresses(), OtherAgents()
         agents = NodeAgentsMachine(
-            start_delay_s=start_delay_s, default_duration_s=default_duration_s, ended=cells.pod_ended
+            start_delay_s=start_delay_s,
+            default_duration_s=default_duration_s,
+            ended=cells.pod_ended,
+            addresses=addresses if served else None,
+            others=others if served else None,
         )
-        machines = (agents, DevicePluginMachine(), cells)
+        reports = (NodeReportsMachine(addresses, others),) if served else ()
+        machines = (*reports, agents, DevicePluginMachine(), cells)
         super().__init__(name, mailbox, context, api=api, machines=machines)

@@ -32,7 +32,8 @@ _KEPT_UP: Final = ("ReplicaSet", "ReplicationController", "StatefulSet", "Daemon
 class PodRun(Struct):
     """One pod on a node. `duration_s` 0: it never ends. `started`, `delete_by` in seconds since the epoch, 0: not.
 
-    `life`: of containers that say what they do; `conditions`: what was last written of them.
+    `life`: of containers that say what they do; `conditions`: what was last written of them. `address`
+    is that of the pod, `shares` says that it is its node's.
     """
 
     namespace: str
@@ -50,6 +51,8 @@ class PodRun(Struct):
     revision: int
     life: PodContainers | None = None
     conditions: list[Object] = []
+    address: str = ""
+    shares: bool = False
 
 
 def read_run(pod: Object, revision: int, default_duration_s: float = DEFAULT_DURATION_S) -> PodRun | None:
@@ -78,6 +81,8 @@ def read_run(pod: Object, revision: int, default_duration_s: float = DEFAULT_DUR
         started=parse_time(status.get("startTime")),
         delete_by=parse_time(meta.get("deletionTimestamp")),
         revision=revision,
+        address=status.get("podIP") or "",
+        shares=bool(spec.get("hostNetwork")),
     )
     if not containers.annotated(pod):
         _read_commands(run, pod)

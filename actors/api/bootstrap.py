@@ -1,4 +1,5 @@
-"""What a new cluster holds before anybody has asked for anything: Volcano's two system queues; namespaces."""
+"""What a new cluster holds before anybody has asked for anything: Volcano's two system queues; namespaces, and
+the API server's Service."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from actors.api.admission.service_addresses import API_ADDRESS
 from actors.api.namespaces import FIRST, new_namespace
 from actors.api.verbs.creation import SUBMIT
 from actors.errors import ActorFailedError
@@ -27,8 +29,21 @@ def system_queues() -> list[Object]:
 
 
 def first_objects(queues: bool, namespaces: bool) -> list[Object]:
-    """What there is to be created: the system queues, and the namespaces that every cluster has."""
-    return [new_namespace(name) for name in FIRST if namespaces] + (system_queues() if queues else [])
+    """What there is to be created: the system queues, and where the api is served the namespaces and
+    the Service that every cluster has."""
+    served = [*map(new_namespace, FIRST), api_service()] if namespaces else []
+    return served + (system_queues() if queues else [])
+
+
+def api_service() -> Object:
+    """The Service by which pods would know the API server (source: kube-apiserver's `kubernetesservice`)."""
+    labels = {"component": "apiserver", "provider": "kubernetes"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
+        "spec": {"clusterIP": API_ADDRESS, "ports": [{"name": "https", "port": 443, "targetPort": 6443}]},
+    }
 
 
 async def create_first_objects(api: ApiPort, objects: Sequence[Object]) -> None:

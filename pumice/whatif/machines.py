@@ -9,14 +9,15 @@ from actors.agents.machine import NodeAgentsMachine
 from actors.api.store import Store
 from actors.controllers.devices.machine import DeviceMachine
 from actors.controllers.disruptions.machine import DisruptionMachine
+from actors.controllers.family import FamilyMachine
 from actors.controllers.groups.machine import PodGroupMachine
 from actors.controllers.jobs.machine import JobMachine
 from actors.controllers.queues.machine import QueueMachine
 from actors.controllers.volumes.drivers import DriversMachine
 from actors.controllers.volumes.machine import VolumeMachine
 from actors.controllers.volumes.pod_claims import PodClaimsMachine
-from actors.controllers.workloads.machine import WorkloadMachine
 from actors.runtime.reconciler import AGAIN_MOST, Machine
+from actors.system.roles.controllers import deployment_rules
 from core.objects.parts import kind_of
 from storage.shared_objects import SharedObjects
 
@@ -98,6 +99,6 @@ def controllers(store: Store, objects: SharedObjects, default_duration_s: float)
         [QueueMachine(objects.unpack)],
         [PodClaimsMachine(), VolumeMachine(), DriversMachine(), DeviceMachine()],
         [DisruptionMachine()],
-        [WorkloadMachine()],
+        [FamilyMachine(rule) for rule in deployment_rules()],
     ]
     return [Controller(store, objects, machines) for machines in given]

@@ -94,9 +94,11 @@ ADMISSION: Final[dict[str, Admission]] = {
         forbid_delete=queues.forbid_delete,
     ),
     "Secret": Admission(default=secrets.default, validate=secrets.validate, validate_update=secrets.validate_update),
-    "Service": Admission(default=services.default, validate_update=services.validate_update),
+    "Service": Admission(
+        default=services.default, validate=services.validate, validate_update=services.validate_update
+    ),
     "Deployment": Admission(
-        default=workloads.default_deployment, validate=workloads.validate, validate_update=workloads.validate_update
+        default=workloads.default_deployment, validate=workloads.validate, validate_update=workloads.update_deployment
     ),
     "DaemonSet": Admission(
         default=sets.default_daemon_set, validate=sets.validate_daemon_set, validate_update=sets.update_daemon_set

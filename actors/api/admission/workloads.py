@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 from actors.api.admission.made.templates import settle_template
@@ -29,6 +30,10 @@ def default(workload: Object, lookup: Lookup) -> None:
 def default_deployment(deployment: Object, lookup: Lookup) -> None:
     """How Kubernetes rolls out what does not say how (source: `SetDefaults_Deployment`)."""
     default(deployment, lookup)
+    _default_rollout(deployment)
+
+
+def _default_rollout(deployment: Object) -> None:
     spec = deployment["spec"]
     spec.setdefault("progressDeadlineSeconds", 600)
     spec.setdefault("revisionHistoryLimit", 10)
@@ -63,9 +68,25 @@ def validate(workload: Object, lookup: Lookup) -> list[Cause]:
     return found + pod_spec_problems(section(template, "spec"), "spec.template.spec")
 
 
+def update_deployment(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+    """See `validate_update`; what a client leaves out is as in a new one."""
+    _own_spec(old, new)
+    _default_rollout(new)
+    return validate_update(old, new, lookup)
+
+
+def _own_spec(old: Object, new: Object) -> None:
+    """What of a changed object may be the stored one's is copied before anything is written into it."""
+    spec = new["spec"] = dict(section(new, "spec"))
+    if spec.get("template") != section(old, "spec").get("template"):
+        spec["template"] = deepcopy(section(spec, "template"))
+        settle_template(spec["template"])
+
+
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """As for a new one; the selector is fixed."""
-    spec: dict[str, Any] = new.setdefault("spec", {})
+    _own_spec(old, new)
+    spec: dict[str, Any] = new["spec"]
     spec.setdefault("replicas", 1)
     if spec.get("selector") != section(old, "spec").get("selector"):
         return [forbidden_field("spec.selector", "field is immutable")]

@@ -1,12 +1,13 @@
-"""What the controller of ReplicationControllers wants: as many pods as are asked for.
+"""What the controllers of ReplicaSets and ReplicationControllers want: as many pods as are asked for.
 
-Source: Kubernetes' replication controller, which is its replicaset controller under another name.
+Source: Kubernetes' replicaset controller, of which its replication controller is another name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 from actors.controllers.adoption import Belongs, by_selector
 from actors.controllers.pods_of import available_at, is_active, least_missed, pod_from
@@ -21,26 +22,42 @@ from storage.codec import pack
 
 Object = dict[str, Any]
 
-KIND = "ReplicationController"
+
+@dataclass(frozen=True, slots=True)
+class KeptNumber:
+    """A kind that keeps a number of pods. `plain`: its selector is a mapping of labels."""
+
+    kind: str
+    api_version: str
+    reporter: str
+    plain: bool
+
+
+REPLICATION_CONTROLLERS: Final = KeptNumber("ReplicationController", "v1", "replication-controller", plain=True)
+REPLICA_SETS: Final = KeptNumber("ReplicaSet", "apps/v1", "replicaset-controller", plain=False)
 
 
 class ReplicationRule(OwnerRule):
     """See `OwnerRule`."""
 
-    owner = KIND
-    owner_type = ("v1", KIND)
     children = (POD_OF_WORKLOAD, POD_OF_NOBODY)
-    reporter = "replication-controller"
     user = "workload-controller"
+
+    def __init__(self, kept: KeptNumber) -> None:
+        self.owner = kept.kind
+        self.owner_type = (kept.api_version, kept.kind)
+        self.reporter = kept.reporter
+        self._plain = kept.plain
 
     def belongs(self, owner: Object) -> Belongs | None:
         """See `OwnerRule`."""
-        return by_selector({"matchLabels": owner["spec"].get("selector")})
+        selector = owner["spec"].get("selector")
+        return by_selector({"matchLabels": selector} if self._plain else selector)
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
         """See `OwnerRule`."""
         owner, agenda = family.owner, Agenda()
-        spec, meta = owner["spec"], owner["metadata"]
+        spec, (namespace, name) = owner["spec"], (owner["metadata"]["namespace"], owner["metadata"]["name"])
         active = [pod for pod in family.of("Pod") if is_active(pod)]
         wanted: int = spec["replicas"]
         agenda.new += [pod_from(spec["template"], owner) for _ in range(wanted - len(active))]
@@ -53,7 +70,7 @@ class ReplicationRule(OwnerRule):
         agenda.due = min((at for at in times if at > now), default=None)
         status = _status(owner, left, family.trouble, now)
         if patch := diff_patch(section(owner, "status"), status):
-            agenda.requests.append(UpdateStatus(KIND, meta["namespace"], meta["name"], pack(patch), user=self.user))
+            agenda.requests.append(UpdateStatus(self.owner, namespace, name, pack(patch), user=self.user))
         return agenda
 
 

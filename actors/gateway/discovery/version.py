@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import platform
 import sys
-from typing import Final
 
+from actors.kube.release import RELEASE
 from core.objects.metadata import Object
-
-RELEASE: Final = "v1.35.3"
 
 
 def version() -> Object:

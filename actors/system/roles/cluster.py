@@ -30,7 +30,8 @@ def _gateway(wiring: Wiring, name: str) -> Gateway:
 
 def _node_agents(wiring: Wiring, name: str) -> NodeAgents:
     lasts_s = wiring.settings.default_duration_s
-    return NodeAgents(*wiring.own(name), **wiring.ports(name), default_duration_s=lasts_s)
+    served = serving(wiring.settings)
+    return NodeAgents(*wiring.own(name), **wiring.ports(name), default_duration_s=lasts_s, served=served)
 
 
 def _arrivals(wiring: Wiring, name: str) -> Arrivals:

@@ -15,6 +15,7 @@ from actors.controllers.crons.rule import CronRule
 from actors.controllers.daemons.rule import DaemonSetRule
 from actors.controllers.devices.machine import DeviceMachine
 from actors.controllers.disruptions.machine import BUDGET, DisruptionMachine
+from actors.controllers.endpoints.machine import EndpointsMachine
 from actors.controllers.events.machine import PodEventsMachine
 from actors.controllers.family import FamilyMachine
 from actors.controllers.flows.rule import JobFlowRule, JobTemplateRule
@@ -23,7 +24,7 @@ from actors.controllers.jobs.machine import JobMachine
 from actors.controllers.namespaces.machine import NamespaceMachine
 from actors.controllers.queues.machine import QueueMachine
 from actors.controllers.quotas.machine import QUOTA, QuotaMachine
-from actors.controllers.replication.rule import ReplicationRule
+from actors.controllers.replication.rule import REPLICA_SETS, REPLICATION_CONTROLLERS, ReplicationRule
 from actors.controllers.rule import OwnerRule
 from actors.controllers.stateful.rule import StatefulSetRule
 from actors.controllers.unserved.kinds import UNSERVED
@@ -31,7 +32,7 @@ from actors.controllers.unserved.machine import UnservedMachine
 from actors.controllers.volumes.drivers import DriversMachine
 from actors.controllers.volumes.machine import VolumeMachine
 from actors.controllers.volumes.pod_claims import PodClaimsMachine
-from actors.controllers.workloads.machine import WorkloadMachine
+from actors.controllers.workloads.rule import DeploymentRule
 from actors.runtime.reconciler import Reconciler
 from actors.system import ports
 from actors.system.settings import controlling, serving
@@ -96,12 +97,18 @@ DISRUPTION_CONTROLLER: Final = _controller(
 )
 
 
+def deployment_rules() -> list[OwnerRule]:
+    """What looks after Deployments and their ReplicaSets."""
+    return [DeploymentRule(), ReplicationRule(REPLICA_SETS)]
+
+
 def workload_machines() -> list[Machine]:
     """What looks after Kubernetes' own kinds that make pods."""
     rules: list[OwnerRule] = [
-        JobRule(), CronRule(KUBERNETES), StatefulSetRule(), DaemonSetRule(), ReplicationRule(),
+        *deployment_rules(), JobRule(), CronRule(KUBERNETES), StatefulSetRule(), DaemonSetRule(),
+        ReplicationRule(REPLICATION_CONTROLLERS),
     ]  # fmt: skip
-    return [WorkloadMachine(), *map(FamilyMachine, rules)]
+    return [FamilyMachine(rule) for rule in rules]
 
 
 def flow_machines() -> list[Machine]:
@@ -136,9 +143,22 @@ CONFIG_WATCHER: Final = Role(
     wanted=lambda settings: settings.followed is not None,
     box="config watcher",
 )
+
+
+def _api_address(wiring: Wiring) -> tuple[str, int]:
+    """Where the api is served."""
+    settings = wiring.settings.gateway
+    assert settings is not None
+    return settings.address
+
+
 POD_EVENTS: Final = _controller(
     "pod-events",
-    lambda wiring: [PodEventsMachine(scheduler=wiring.settings.scheduler), NamespaceMachine()],
+    lambda wiring: [
+        PodEventsMachine(scheduler=wiring.settings.scheduler),
+        NamespaceMachine(),
+        EndpointsMachine(_api_address(wiring)),
+    ],
     serving,
     crashes=False,
     box="node agents",

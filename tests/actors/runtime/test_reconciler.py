@@ -7,14 +7,15 @@ import anyio
 import pytest
 
 from actors.agents.node_agents import NodeAgents
+from actors.controllers.family import FamilyMachine
 from actors.controllers.groups.machine import PodGroupMachine
 from actors.controllers.jobs.machine import JobMachine
 from actors.controllers.queues.machine import QueueMachine
-from actors.controllers.workloads.machine import WorkloadMachine
 from actors.runtime.clock import RealClock, VirtualClock
 from actors.runtime.mailbox import Mailbox, expected
 from actors.runtime.reconciler import TOLD, Machine, Reconciler
 from actors.system.ports import PokePort
+from actors.system.roles.controllers import deployment_rules
 from core.messages import commands, replies, watch
 from core.objects.metadata import text_map
 from storage.codec import pack, unpack
@@ -254,10 +255,10 @@ async def test_agents_and_controllers_bring_a_cluster_to_its_end() -> None:
         machines: tuple[Machine, ...] = (
             JobMachine(objects),
             PodGroupMachine(),
-            WorkloadMachine(),
+            *map(FamilyMachine, deployment_rules()),
             QueueMachine(objects),
         )
-        mailboxes = [port(bench, kind.__name__) for kind in (*map(type, machines), NodeAgents)]
+        mailboxes = [port(bench, f"machine-{number}") for number in range(len(machines) + 1)]
         async with anyio.create_task_group() as tasks:
             for each, mailbox in zip(machines, mailboxes, strict=False):
                 own = mailbox.name, mailbox, bench.context

@@ -65,9 +65,8 @@ def test_an_immutable_secret_stays_as_it_is(cluster: Cluster) -> None:
 
 
 def test_ports_of_a_service_have_protocol_and_target(cluster: Cluster) -> None:
-    spec = cluster.create(core("Service", "s", spec={"ports": [{"port": 80}, {"port": 1, "targetPort": "web"}]}))[
-        "spec"
-    ]
+    ports = [{"name": "a", "port": 80}, {"name": "b", "port": 1, "targetPort": "web"}]
+    spec = cluster.create(core("Service", "s", spec={"ports": ports}))["spec"]
     assert (spec["type"], spec["sessionAffinity"], spec["internalTrafficPolicy"]) == ("ClusterIP", "None", "Cluster")
     assert [(each["protocol"], each["targetPort"]) for each in spec["ports"]] == [("TCP", 80), ("TCP", "web")]
     cluster.patch("Service", "s", {"spec": {"ports": [{"port": 90}]}})

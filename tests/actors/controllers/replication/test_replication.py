@@ -6,7 +6,7 @@ from typing import Any
 
 from actors.agents.machine import NodeAgentsMachine
 from actors.controllers.family import FamilyMachine
-from actors.controllers.replication.rule import KIND, ReplicationRule
+from actors.controllers.replication.rule import REPLICATION_CONTROLLERS, ReplicationRule
 from tests.actors.cluster import Cluster, bind_all
 from tests.kit.nodes import node
 from tests.kit.pods import pod
@@ -20,11 +20,11 @@ def controller(replicas: int = 2, **more: Any) -> Object:
     template = {"metadata": {"labels": {"app": "r", "more": "x"}}, "spec": run}
     metadata = {"name": "r", "namespace": "default"}
     spec = {"replicas": replicas, "selector": {"app": "r"}, "template": template}
-    return {"apiVersion": "v1", "kind": KIND, "metadata": metadata, "spec": spec}
+    return {"apiVersion": "v1", "kind": "ReplicationController", "metadata": metadata, "spec": spec}
 
 
 def started(owner: Object) -> Cluster:
-    cluster = Cluster(FamilyMachine(ReplicationRule()), NodeAgentsMachine())
+    cluster = Cluster(FamilyMachine(ReplicationRule(REPLICATION_CONTROLLERS)), NodeAgentsMachine())
     cluster.create(node("n1"))
     cluster.create(owner)
     cluster.settle()
@@ -32,7 +32,7 @@ def started(owner: Object) -> Cluster:
 
 
 def status(cluster: Cluster) -> Object:
-    found: Object = cluster.get(KIND, "r")["status"]
+    found: Object = cluster.get("ReplicationController", "r")["status"]
     return {name: value for name, value in found.items() if name != "observedGeneration"}
 
 
@@ -47,7 +47,7 @@ def test_it_keeps_its_number() -> None:
     cluster.delete("Pod", cluster.all("Pod")[0]["metadata"]["name"])
     cluster.advance(5)
     assert len(cluster.all("Pod")) == 2
-    cluster.patch(KIND, "r", {"spec": {"replicas": 0}})
+    cluster.patch("ReplicationController", "r", {"spec": {"replicas": 0}})
     cluster.advance(5)
     assert (cluster.all("Pod"), status(cluster)["replicas"]) == ([], 0)
 
@@ -65,10 +65,12 @@ def test_a_pod_of_nobody_is_adopted_if_it_matches() -> None:
     cluster = started(controller(replicas=0))
     for name, label in (("mine", "r"), ("other", "s")):
         cluster.create(pod(name, labels={"app": label}))
-    cluster.patch(KIND, "r", {"spec": {"replicas": 2}})
+    cluster.patch("ReplicationController", "r", {"spec": {"replicas": 2}})
     cluster.settle()
     assert len(cluster.all("Pod", "app=r")) == 2
-    assert [each["kind"] for each in cluster.get("Pod", "mine")["metadata"]["ownerReferences"]] == [KIND]
+    assert [each["kind"] for each in cluster.get("Pod", "mine")["metadata"]["ownerReferences"]] == [
+        "ReplicationController"
+    ]
     assert "ownerReferences" not in cluster.get("Pod", "other")["metadata"]
     cluster.patch("Pod", "other", {"metadata": {"labels": {"app": "r"}}})
     cluster.settle()

@@ -4,19 +4,26 @@ from typing import Any
 
 import pytest
 
-from actors.controllers.workloads.deployment_status import deployment_status
+from actors.controllers.workloads.deployment_status import deployment_status, timed_out_at
+
+Object = dict[str, Any]
 
 
-def deployment(replicas: int = 4, strategy: dict[str, Any] | None = None, **status: Any) -> dict[str, Any]:
+def deployment(replicas: int = 4, strategy: Object | None = None, **status: Any) -> Object:
     spec = {"replicas": replicas, **({"strategy": strategy} if strategy else {})}
     return {"metadata": {"name": "d", "generation": 3}, "spec": spec, "status": status}
 
 
-def replica_set(replicas: int, ready: int) -> dict[str, Any]:
-    return {"status": {"replicas": replicas, "readyReplicas": ready}}
+def replica_set(replicas: int, ready: int) -> Object:
+    status = {"replicas": replicas, "readyReplicas": ready, "availableReplicas": ready}
+    return {"metadata": {"name": "d-1"}, "spec": {"replicas": replicas}, "status": status}
 
 
-def rolling(most: object) -> dict[str, Any]:
+def status_of(given: Object, only: Object | None, now: float) -> Object:
+    return deployment_status(given, only, [] if only is None else [only], now)
+
+
+def rolling(most: object) -> Object:
     return {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": most}}
 
 
@@ -34,13 +41,13 @@ def rolling(most: object) -> dict[str, Any]:
         (rolling("x%"), 3, "False"),
     ],
 )
-def test_enough_ready_pods_make_it_available(strategy: dict[str, Any] | None, ready: int, available: str) -> None:
-    conditions = deployment_status(deployment(4, strategy), replica_set(4, ready), 0.0)["conditions"]
+def test_enough_ready_pods_make_it_available(strategy: Object | None, ready: int, available: str) -> None:
+    conditions = status_of(deployment(4, strategy), replica_set(4, ready), 0.0)["conditions"]
     assert conditions[0]["status"] == available
 
 
 def test_without_a_replica_set_it_progresses() -> None:
-    status = deployment_status(deployment(), None, 0.0)
+    status = status_of(deployment(), None, 0.0)
     assert status["observedGeneration"] == 3
     assert [(one["type"], one["status"], one["reason"]) for one in status["conditions"]] == [
         ("Available", "False", "MinimumReplicasUnavailable"),
@@ -49,9 +56,9 @@ def test_without_a_replica_set_it_progresses() -> None:
 
 
 def test_times_change_with_what_they_are_the_times_of() -> None:
-    first = deployment_status(deployment(), replica_set(4, 3), 0.0)
-    second = deployment_status(deployment(**first), replica_set(4, 4), 60.0)
-    third = deployment_status(deployment(**second), replica_set(4, 4), 120.0)
+    first = status_of(deployment(), replica_set(4, 3), 0.0)
+    second = status_of(deployment(**first), replica_set(4, 4), 60.0)
+    third = status_of(deployment(**second), replica_set(4, 4), 120.0)
     available, progressing = second["conditions"]
     assert available == first["conditions"][0]
     assert progressing["reason"] == "NewReplicaSetAvailable"
@@ -60,3 +67,14 @@ def test_times_change_with_what_they_are_the_times_of() -> None:
         "1970-01-01T00:01:00Z",
     )
     assert third == second
+
+
+def test_no_progress_for_too_long_is_said() -> None:
+    stuck = replica_set(4, 1)
+    first = status_of(deployment(), stuck, 0.0)
+    assert timed_out_at(deployment(**first), stuck) == 600.0
+    before = status_of(deployment(**first), stuck, 599.0)
+    assert before["conditions"][1]["status"] == "True"
+    after = status_of(deployment(**before), stuck, 600.0)
+    assert (after["conditions"][1]["status"], after["conditions"][1]["reason"]) == ("False", "ProgressDeadlineExceeded")
+    assert status_of(deployment(**after), stuck, 900.0) == after
