@@ -47,8 +47,9 @@ def deployment_status(deployment: Object, newest: Object | None, sets: Sequence[
 
 def timed_out_at(deployment: Object, newest: Object | None) -> float | None:
     """When it will have taken too long over its progress; None: it is done, or does not try."""
-    spec, listed = deployment["spec"], section(deployment, "status").get("conditions") or []
-    found: list[Object] = [one for one in listed if one.get("type") == "Progressing"]
+    spec = deployment["spec"]
+    listed: list[Object] = section(deployment, "status").get("conditions") or []
+    found = [one for one in listed if one.get("type") == "Progressing"]
     progress = found[0] if found else dict[str, Any]()
     if spec.get("paused") or newest is None or progress.get("reason") in (None, _DONE, _LATE, _PAUSED):
         return None

@@ -99,7 +99,7 @@ def test_a_template_that_a_client_writes_back_is_the_same(cluster: Cluster) -> N
     live(cluster)
     image(cluster, "v2")
     live(cluster)
-    container = {"name": "c", "image": "v1", "resources": {}}  # Go writes empty structs
+    container: Object = {"name": "c", "image": "v1", "resources": {}}  # Go writes empty structs
     cluster.patch("Deployment", "d", {"spec": {"template": {"spec": {"containers": [container]}}}})
     live(cluster)
     assert revisions(cluster) == {"v1": "3", "v2": "2"}
