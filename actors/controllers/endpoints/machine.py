@@ -6,7 +6,7 @@ whoever made them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from actors.controllers.endpoints.objects import (
@@ -31,11 +31,11 @@ API: Final[Key] = ("default", "kubernetes")
 
 
 class EndpointsMachine:
-    """See `actors.runtime.reconciler.Machine`. `api`: host and port where the API server is."""
+    """See `actors.runtime.reconciler.Machine`. `api` says at which host and port the API server is."""
 
     kinds = ("Service", "Pod", "Endpoints", "EndpointSlice")
 
-    def __init__(self, api: tuple[str, int]) -> None:
+    def __init__(self, api: Callable[[], tuple[str, int]]) -> None:
         self._api = api
         self._services: dict[str, dict[str, Object]] = {}
         self._pods: dict[str, dict[str, Object]] = {}
@@ -130,7 +130,7 @@ class EndpointsMachine:
         """Who is behind it; None: this is somebody else's business."""
         spec = section(service, "spec")
         if key == API:
-            host, port = self._api
+            host, port = self._api()
             return [ReachedPod(host, (("https", port, "TCP", ""),), ready=True)]
         if not spec.get("selector") or spec.get("type") == "ExternalName":
             return None

@@ -145,11 +145,11 @@ CONFIG_WATCHER: Final = Role(
 )
 
 
-def _api_address(wiring: Wiring) -> tuple[str, int]:
+def _api_address(wiring: Wiring) -> Callable[[], tuple[str, int]]:
     """Where the api is served."""
     settings = wiring.settings.gateway
     assert settings is not None
-    return settings.address
+    return lambda: settings.address
 
 
 POD_EVENTS: Final = _controller(

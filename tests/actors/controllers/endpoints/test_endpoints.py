@@ -22,7 +22,7 @@ def service(name: str, **spec: Any) -> Object:
 
 def a_cluster() -> Cluster:
     agents = NodeAgentsMachine(addresses=ClusterAddresses(), others=OtherAgents())
-    cluster = Cluster(agents, EndpointsMachine(("127.0.0.1", 6443)))
+    cluster = Cluster(agents, EndpointsMachine(lambda: ("127.0.0.1", 6443)))
     cluster.create(node("n1"))
     return cluster
 
