@@ -12,7 +12,7 @@ from actors.api.admission.service_addresses import API_ADDRESS
 from actors.api.namespaces import FIRST, new_namespace
 from actors.api.verbs.creation import SUBMIT
 from actors.errors import ActorFailedError
-from core.messages.commands import Create
+from core.messages.commands import ApiRequest, Create, Patch
 from core.objects.metadata import Object
 from storage import codec
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from actors.system.ports import ApiPort
 
 AGAIN_S = 0.02
+API_NAME = "kubernetes"
 API_VERSION = "scheduling.volcano.sh/v1beta1"
 
 
@@ -28,29 +29,65 @@ def system_queues() -> list[Object]:
     return [_queue("root", reclaimable=False, parent=""), _queue("default", reclaimable=True, parent="root")]
 
 
-def first_objects(queues: bool, namespaces: bool) -> list[Object]:
-    """What there is to be created: the system queues, and where the api is served the namespaces and
-    the Service that every cluster has."""
-    served = [*map(new_namespace, FIRST), api_service()] if namespaces else []
-    return served + (system_queues() if queues else [])
+def first_requests(queues: bool, address: tuple[str, int] | None) -> list[ApiRequest]:
+    """What there is to be asked at the start: the system queues, and where the api is served, at `address`, the
+    namespaces and the Service that every cluster has.
+    """
+    objects = [] if address is None else [*map(new_namespace, FIRST), *api_service(address)]
+    objects += system_queues() if queues else []
+    made = [Create(codec.pack(obj), user=SUBMIT) for obj in objects]
+    return [*made, *([] if address is None else api_moved(address))]
 
 
-def api_service() -> Object:
-    """The Service by which pods would know the API server (source: kube-apiserver's `kubernetesservice`)."""
+def api_service(address: tuple[str, int]) -> tuple[Object, Object, Object]:
+    """The Service by which pods would know the API server, its Endpoints and its slice (source: kube-apiserver's
+    `kubernetesservice`).
+    """
     labels = {"component": "apiserver", "provider": "kubernetes"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
-        "spec": {"clusterIP": API_ADDRESS, "ports": [{"name": "https", "port": 443, "targetPort": 6443}]},
-    }
+    meta = {"name": API_NAME, "namespace": "default"}
+    port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}
+    subsets, endpoints, ports = _behind(address)
+    return (
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {**meta, "labels": labels},
+            "spec": {"clusterIP": API_ADDRESS, "ports": [port]},
+        },
+        {"apiVersion": "v1", "kind": "Endpoints", "metadata": dict(meta), "subsets": subsets},
+        {
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {**meta, "labels": {"kubernetes.io/service-name": API_NAME}},
+            "addressType": "IPv4",
+            "endpoints": endpoints,
+            "ports": ports,
+        },
+    )
 
 
-async def create_first_objects(api: ApiPort, objects: Sequence[Object]) -> None:
-    """Create those that are not there; again when the api crashed over it."""
-    while objects:
+def api_moved(address: tuple[str, int]) -> list[ApiRequest]:
+    """Where it is now, after a restart."""
+    subsets, endpoints, ports = _behind(address)
+    return [
+        Patch("Endpoints", "default", API_NAME, codec.pack({"subsets": subsets})),
+        Patch("EndpointSlice", "default", API_NAME, codec.pack({"endpoints": endpoints, "ports": ports})),
+    ]
+
+
+def _behind(address: tuple[str, int]) -> tuple[list[Object], list[Object], list[Object]]:
+    """Subsets of the Endpoints; endpoints and ports of the slice."""
+    host, number = address
+    ports: list[Object] = [{"name": "https", "port": number, "protocol": "TCP"}]
+    subsets = [{"addresses": [{"ip": host}], "ports": ports}]
+    return subsets, [{"addresses": [host], "conditions": {"ready": True}}], ports
+
+
+async def ask_first(api: ApiPort, requests: Sequence[ApiRequest]) -> None:
+    """Ask these; again when the api crashed over it. What is there already stays as it is."""
+    while requests:
         try:
-            await api.ask_many([Create(codec.pack(obj), user=SUBMIT) for obj in objects])
+            await api.ask_many(requests)
         except ActorFailedError:
             await anyio.sleep(AGAIN_S)
         else:

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import anyio
 
-from actors.api.bootstrap import create_first_objects, first_objects
+from actors.api.bootstrap import ask_first, first_requests
 from actors.controllers.configuration.machine import take_over
 from actors.errors import ActorStoppedError, chief
 from actors.gateway.settings import REVISIONS_PER_S
@@ -71,8 +71,9 @@ class System(Wiring):
             self._began = anyio.current_time()
             async with anyio.create_task_group() as tasks:
                 await tasks.start(self.supervisor.run)
-                served = self.settings.gateway is not None
-                await create_first_objects(self.api, first_objects(self.settings.default_queues, served))
+                gateway = self.settings.gateway
+                first = first_requests(self.settings.default_queues, gateway.address if gateway else None)
+                await ask_first(self.api, first)
                 yield self
                 self.supervisor.stop()
         except BaseExceptionGroup as group:

@@ -1,12 +1,11 @@
 """Endpoints and EndpointSlices of Services as a pure machine (source: Kubernetes' two controllers for them).
 
-A Service with a selector has the pods that it selects; `default/kubernetes` has the API server. The others are left to
-whoever made them.
+A Service with a selector has the pods that it selects. The others are left to whoever made them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from actors.controllers.endpoints.objects import (
@@ -27,16 +26,14 @@ Object = dict[str, Any]
 Key = tuple[str, str]
 
 USER: Final = "endpoints-controller"
-API: Final[Key] = ("default", "kubernetes")
 
 
 class EndpointsMachine:
-    """See `actors.runtime.reconciler.Machine`. `api` says at which host and port the API server is."""
+    """See `actors.runtime.reconciler.Machine`."""
 
     kinds = ("Service", "Pod", "Endpoints", "EndpointSlice")
 
-    def __init__(self, api: Callable[[], tuple[str, int]]) -> None:
-        self._api = api
+    def __init__(self) -> None:
         self._services: dict[str, dict[str, Object]] = {}
         self._pods: dict[str, dict[str, Object]] = {}
         self._endpoints: dict[Key, Object] = {}
@@ -113,7 +110,7 @@ class EndpointsMachine:
     def _work(self, key: Key) -> list[ApiRequest]:
         service = self._services.get(key[0], {}).get(key[1])
         if service is None:
-            own = key in self._slices or key == API  # somebody else may have Endpoints of that name
+            own = key in self._slices  # somebody else may have Endpoints of that name
             self._slices.pop(key, None)
             return [Delete("Endpoints", *key, user=USER)] if own and key in self._endpoints else []
         targets = self._targets(key, service)
@@ -129,9 +126,6 @@ class EndpointsMachine:
     def _targets(self, key: Key, service: Object) -> list[ReachedPod] | None:
         """Who is behind it; None: this is somebody else's business."""
         spec = section(service, "spec")
-        if key == API:
-            host, port = self._api()
-            return [ReachedPod(host, (("https", port, "TCP", ""),), ready=True)]
         if not spec.get("selector") or spec.get("type") == "ExternalName":
             return None
         found = (self._seen(service, pod) for pod in self._pods.get(key[0], {}).values())

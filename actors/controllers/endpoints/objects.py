@@ -28,17 +28,17 @@ MOST_IN_SLICE: Final = 100
 
 
 class ReachedPod(Struct, frozen=True):
-    """A pod behind a Service, or another process (then it has no name)."""
+    """A pod behind a Service."""
 
     address: str
     ports: Ports
     ready: bool
-    leaving: bool = False
-    node: str = ""
-    hostname: str = ""
-    namespace: str = ""
-    name: str = ""
-    uid: str = ""
+    leaving: bool
+    node: str
+    hostname: str
+    namespace: str
+    name: str
+    uid: str
 
 
 def target_of(service: Object, pod: Object) -> ReachedPod | None:
@@ -125,8 +125,6 @@ def _address(target: ReachedPod) -> Object:
 
 
 def _about(target: ReachedPod) -> Object:
-    if not target.name:
-        return {}
     names = {"kind": "Pod", "namespace": target.namespace, "name": target.name, "uid": target.uid}
     return {"targetRef": names}
 

@@ -145,19 +145,12 @@ CONFIG_WATCHER: Final = Role(
 )
 
 
-def _api_address(wiring: Wiring) -> Callable[[], tuple[str, int]]:
-    """Where the api is served."""
-    settings = wiring.settings.gateway
-    assert settings is not None
-    return lambda: settings.address
-
-
 POD_EVENTS: Final = _controller(
     "pod-events",
     lambda wiring: [
         PodEventsMachine(scheduler=wiring.settings.scheduler),
         NamespaceMachine(),
-        EndpointsMachine(_api_address(wiring)),
+        EndpointsMachine(),
     ],
     serving,
     crashes=False,

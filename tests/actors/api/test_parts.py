@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from actors.controllers.workloads.machine import WorkloadMachine
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +19,6 @@ from actors.controllers.unserved.machine import UnservedMachine
 from actors.controllers.volumes.drivers import DriversMachine
 from actors.controllers.volumes.machine import VolumeMachine
 from actors.controllers.volumes.pod_claims import PodClaimsMachine
-from actors.controllers.workloads.machine import WorkloadMachine
 from core.messages.commands import ApiRequest, BindPod, Create, Delete, Patch, UpdateStatus
 from core.messages.replies import Accepted
 from core.objects.parts import (

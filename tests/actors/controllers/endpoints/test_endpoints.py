@@ -5,7 +5,7 @@ from typing import Any
 from actors.agents.addresses import ClusterAddresses
 from actors.agents.machine import NodeAgentsMachine
 from actors.agents.other_agents import OtherAgents
-from actors.api.bootstrap import api_service
+from actors.api.bootstrap import api_moved, api_service
 from actors.controllers.endpoints.machine import EndpointsMachine
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
@@ -22,7 +22,7 @@ def service(name: str, **spec: Any) -> Object:
 
 def a_cluster() -> Cluster:
     agents = NodeAgentsMachine(addresses=ClusterAddresses(), others=OtherAgents())
-    cluster = Cluster(agents, EndpointsMachine(lambda: ("127.0.0.1", 6443)))
+    cluster = Cluster(agents, EndpointsMachine())
     cluster.create(node("n1"))
     return cluster
 
@@ -92,9 +92,15 @@ def test_a_service_without_a_selector_is_left_to_who_made_it() -> None:
 
 def test_the_api_server_stands_behind_the_service_kubernetes() -> None:
     cluster = a_cluster()
-    assert cluster.create(api_service())["spec"]["clusterIP"] == "10.96.0.1"
+    service, endpoints, found = [cluster.create(each) for each in api_service(("127.0.0.1", 8080))]
+    assert service["spec"]["clusterIP"] == "10.96.0.1"
+    assert found["endpoints"][0]["addresses"] == ["127.0.0.1"]
     cluster.settle()
-    assert addresses(cluster, "kubernetes") == ["127.0.0.1"]
+    assert cluster.get("Endpoints", "kubernetes") == endpoints
+    cluster.restart(*cluster.machines)
+    for request in api_moved(("127.0.0.1", 8081)):
+        cluster.ask(request)
+    assert cluster.get("Endpoints", "kubernetes")["subsets"][0]["ports"][0]["port"] == 8081
 
 
 def test_no_two_pods_have_one_address_also_after_a_restart() -> None:
