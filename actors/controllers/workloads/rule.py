@@ -7,12 +7,12 @@ number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, Final
 
 from actors.controllers.pods_of import reference
-from actors.controllers.rule import Agenda, ChildWords, OwnFamily
+from actors.controllers.rule import Agenda, ChildWords, OwnerRule, OwnFamily
 from actors.controllers.workloads import rollout
 from actors.controllers.workloads.deployment_status import deployment_status, timed_out_at
 from actors.kube.merge_patch import diff_patch
@@ -33,26 +33,14 @@ _OWN: Final = (LAST_APPLIED, REVISION, HISTORY, DESIRED, rollout.MAX_REPLICAS, "
 """Annotations that a ReplicaSet does not have from its Deployment."""
 
 
-class DeploymentRule:
-    """See `actors.controllers.rule.OwnerRule`."""
+class DeploymentRule(OwnerRule):
+    """See `OwnerRule`."""
 
     owner = "Deployment"
     owner_type = ("apps/v1", "Deployment")
     children = ("ReplicaSet",)
-    others = ()
     reporter = "deployment-controller"
     user = USER
-
-    def belongs(self, owner: Object) -> Callable[[Object], bool] | None:
-        """See `OwnerRule`."""
-        del owner
-        return None
-
-    def gone(self, owner_uid: str, child: Object) -> None:
-        """See `OwnerRule`."""
-
-    def forget(self, owner_uid: str) -> None:
-        """See `OwnerRule`."""
 
     def words(self, owner: Object, child: Object) -> ChildWords:
         """See `OwnerRule`."""
