@@ -12,6 +12,7 @@ from core.default_scheduler import cycle as kubernetes
 from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from core.outside import nobody
 from core.plugins import PLUGINS
+from core.plugins.plugin import KnowsDevices
 from core.session.carry import Carry, CycleClock, SessionOptions
 from core.session.closing import close, report
 from core.session.closing.close import let_go
@@ -76,11 +77,14 @@ def open_session(
     total = total_allocatable(snapshot.derived).clone()
     session = Session(snapshot, config, clock, carry.copy(), options or SessionOptions(), total, trail)
     session.wants_report, session.ask = report, ask
-    for tier in config.tiers:
-        for option in tier.plugins:
-            if option.name in PLUGINS and option.name not in session.plugins:
-                plugin = session.plugins[option.name] = PLUGINS[option.name](option.arguments)
-                watch(option.name, "OnSessionOpen", plugin.on_session_open, session)
+    for option in (option for tier in config.tiers for option in tier.plugins):
+        if option.name in PLUGINS and option.name not in session.plugins:
+            session.plugins[option.name] = PLUGINS[option.name](option.arguments)
+    for plugin in session.plugins.values():
+        if isinstance(plugin, KnowsDevices):
+            plugin.find_devices(session)
+    for name, plugin in session.plugins.items():
+        watch(name, "OnSessionOpen", plugin.on_session_open, session)
     if report:
         session.opening = _report.at_open(session)
     return session

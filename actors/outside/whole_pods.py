@@ -9,6 +9,7 @@ import msgspec
 from core.messages.commands import Get
 from core.messages.replies import Accepted
 from core.objects.metadata import section
+from core.objects.typed import typed_pod
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,7 +53,8 @@ def gone(pod: AskedPod) -> Object:
 
 
 def as_json(whole: Object, pod: AskedPod) -> bytes:
-    """The pod on the node where the cycle has put it."""
+    """The pod on the node where the cycle has put it, as Go's typed client encodes it."""
+    whole = typed_pod(whole)
     spec = section(whole, "spec")
     if pod.node and spec.get("nodeName") != pod.node:
         whole = {**whole, "spec": {**spec, "nodeName": pod.node}}

@@ -45,12 +45,23 @@ class Refusal(NamedTuple):
     is_error: bool = False
 
 
+class Around(NamedTuple):
+    """What is told with devices of what is around them. `whole`: of a pod by its uid, all that the api has; `idle`: of
+    a node's row, its idle scalars in milli-units.
+    """
+
+    whole: Callable[[str], Any]
+    idle: Callable[[int], dict[str, float]]
+
+
 class Family(Protocol):
     """Devices of one kind on all nodes [N]. `name`: Volcano's name of the kind."""
 
     name: str
     uniform: bool = True
     """Whether what is said of a refusal is the same for every node."""
+    always_named: bool = True
+    """Whether nodes without such devices are told to have none, rather than not told of at all (`encoded`)."""
     locks: NodeLocks | None = None
     """Where nodes are locked by who is given devices there; None: nobody locks them."""
 
@@ -127,12 +138,13 @@ class Family(Protocol):
         """
         ...
 
-    def encoded(self, row: int, whole: Callable[[str], Any]) -> dict[str, Any] | None:
-        """As Volcano's struct encodes to JSON; `whole`: of a pod by its uid, all that the api has. None where the node
-        has no such devices; what NPUs are like is not told.
-        """
-        del row, whole
-        return None
+    def note_scores(self, task: Task, rows: Rows) -> None:
+        """The filter looked at these: where the scorer has its score from then, and `encoded` tells it, keep it."""
+        del task, rows
+
+    def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
+        """As Volcano's struct encodes to JSON; None where the node has no such devices."""
+        ...
 
     def trial(self, row: int) -> Family:
         """A copy that has only that node, as row 0: what is done to it stays there."""

@@ -47,6 +47,11 @@ def _number(text: str | None) -> float:
         return 0.0
 
 
+def oversubscription(annotations: Mapping[str, str]) -> Resource:
+    """What a node has beside its allocatable."""
+    return Resource(_number(annotations.get(OVERSUBSCRIPTION_CPU)), _number(annotations.get(OVERSUBSCRIPTION_MEMORY)))
+
+
 def _with(resource: Resource, more: Mapping[str, float] | None) -> Resource:
     if more:
         resource.scalars = {**(resource.scalars or {}), **more}
@@ -61,7 +66,7 @@ def read_node(node: Object, attachable: Mapping[str, float] | None = None, ignor
     """
     meta, spec, status = section(node, "metadata"), section(node, "spec"), section(node, "status")
     labels, annotations = text_map(meta.get("labels")), text_map(meta.get("annotations"))
-    extra = Resource(_number(annotations.get(OVERSUBSCRIPTION_CPU)), _number(annotations.get(OVERSUBSCRIPTION_MEMORY)))
+    extra = oversubscription(annotations)
     allocatable = _with(Resource.from_list(section(status, "allocatable"), ignored), attachable)
     return NodeSpec(
         name=meta.get("name") or "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from core.session.session import Session
@@ -20,6 +20,17 @@ class Plugin(Protocol):
 
     def on_session_close(self, session: Session) -> None:
         """Write conditions; the actions are over."""
+        ...
+
+
+@runtime_checkable
+class KnowsDevices(Protocol):
+    """A plugin that says which devices nodes have: as nodes have them before any plugin opens, so all plugins find
+    them, be it before that plugin or after it.
+    """
+
+    def find_devices(self, session: Session) -> None:
+        """Give the session what there is."""
         ...
 
 

@@ -7,6 +7,7 @@ from core.devices.ascend.chips import Chips, chips_of
 from core.devices.ascend.hami import HamiNpu
 from core.devices.ascend.mindcluster import MindClusterNpu
 from core.devices.ascend.npu_node import CORE, NpuNode, Resident, npu_node
+from core.devices.ascend.npu_telling import NpuFrame
 from core.devices.ascend.reports import Reports
 from core.devices.ascend.settings import ChipModel, chip_models
 from core.devices.ascend.shares import shares
@@ -17,6 +18,7 @@ __all__ = [
     "Chips",
     "HamiNpu",
     "MindClusterNpu",
+    "NpuFrame",
     "NpuNode",
     "Reports",
     "Resident",

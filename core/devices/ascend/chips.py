@@ -28,11 +28,25 @@ NETWORK: Final = "NetworkID"
 _INT32: Final = 2**31
 _NUMBERS: Final = ("count", "devmem", "devcore", "index", "numa")
 _TEXTS: Final = ("id", "type", "mode", "devicevendor")
+_TOLD: Final = (
+    "id",
+    "index",
+    "count",
+    "devmem",
+    "devcore",
+    "type",
+    "numa",
+    "mode",
+    "health",
+    "devicevendor",
+    "custominfo",
+)
 
 
 class Chip(NamedTuple):
     """A chip: how many may share it (`sharers`), its MiB and cores; `network`: the group of chips that it is wired to,
-    None without a number for it; `wired`: whether it names one at all.
+    None without a number for it; `wired`: whether it names one at all; `told`: what the node says of it, as Volcano's
+    struct encodes to JSON.
     """
 
     uuid: str
@@ -41,6 +55,7 @@ class Chip(NamedTuple):
     cores: int
     network: int | None
     wired: bool
+    told: bytes = b"{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +99,7 @@ def chips_of(specs: Sequence[NodeSpec], model: ChipModel) -> Chips:
             memory[row, : len(each)] = [chip.memory for chip in each]
             cores[row, : len(each)] = [chip.cores for chip in each]
     numbers: dict[tuple[object, ...], int] = {}
-    alike = [numbers.setdefault(tuple(chip[1:] for chip in each), len(numbers)) for each in chips]
+    alike = [numbers.setdefault(tuple(chip[1:-1] for chip in each), len(numbers)) for each in chips]
     present = np.array([bool(each) for each in chips], dtype=np.bool_)
     return Chips(count, memory, cores, there, chips, present, alike)
 
@@ -129,4 +144,11 @@ def _chip(said: object) -> Chip | None:
     network = more.get(NETWORK)
     number = int(network) if isinstance(network, int | float) and not isinstance(network, bool) else None
     count, memory, cores = (cast("int", numbers[name]) for name in _NUMBERS[:3])
-    return Chip(str(fields.get("id") or ""), count, memory, cores, number, NETWORK in more)
+    return Chip(str(fields.get("id") or ""), count, memory, cores, number, NETWORK in more, _told(fields))
+
+
+def _told(fields: dict[str, object]) -> bytes:
+    """`DeviceInfo`: what is empty is left out, but for the scores of pairs."""
+    said = {name: fields[name] for name in _TOLD if fields.get(name)}
+    pairs = fields.get("devicepairscore")
+    return msgspec.json.encode({**said, "devicepairscore": pairs if isinstance(pairs, dict) else {}})

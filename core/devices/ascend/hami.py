@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from core.devices.ascend.chips import Chips, IntArray
     from core.devices.ascend.settings import ChipModel
-    from core.devices.family import BoolArray, FloatArray
+    from core.devices.family import Around, BoolArray, FloatArray
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
 
@@ -69,9 +69,11 @@ class HamiNpu(Family):
         self.sharers: IntArray = np.zeros(chips.memory.shape, dtype=np.int64)
         self.memory: IntArray = np.zeros(chips.memory.shape, dtype=np.int64)
         self.cores: IntArray = np.zeros(chips.memory.shape, dtype=np.int64)
-        self._users: dict[tuple[int, int], set[str]] = {}
+        self._users: dict[tuple[int, int], dict[str, Assigned]] = {}  # by row and chip: what each pod has
         self._asked: dict[int, tuple[CardRequest, ...] | None] = {}
         self._was_scored = np.zeros(len(names), dtype=np.bool_)
+
+    always_named = False
 
     @property
     def present(self) -> BoolArray:
@@ -200,17 +202,16 @@ class HamiNpu(Family):
     def add(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
         """See `Family`. A pod counts once a chip."""
         for chip, device in self._held(row, notes):
-            users = self._users.setdefault((row, chip), set())
+            users = self._users.setdefault((row, chip), {})
             if task.uid not in users:
-                users.add(task.uid)
+                users[task.uid] = device
                 self._shift(row, chip, device, 1)
 
     def remove(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
         """See `Family`."""
         for chip, device in self._held(row, notes):
-            users = self._users.get((row, chip), set())
-            if task.uid in users:
-                users.discard(task.uid)
+            users = self._users.get((row, chip), {})
+            if users.pop(task.uid, None) is not None:
                 self._shift(row, chip, device, -1)
 
     def _shift(self, row: int, chip: int, device: Assigned, sign: int) -> None:
@@ -258,10 +259,31 @@ class HamiNpu(Family):
         del row, notes
         return {}
 
+    def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
+        """See `Family`."""
+        del around
+        if not self.present[row]:
+            return None
+        policy = self._policy if self._was_scored[row] else ""
+        devices = {chip.uuid: self._chip(row, at) for at, chip in enumerate(self.chips.chips[row])}
+        return {"NodeName": self._names[row], "Type": self.name, "Devices": devices, "Policy": policy}
+
+    def _chip(self, row: int, chip: int) -> dict[str, Any]:
+        in_use = {"Used": self.sharers, "Usedmem": self.memory, "Usedcores": self.cores}
+        return {
+            "DeviceInfo": msgspec.json.decode(self.chips.chips[row][chip].told),
+            "DeviceUsage": {name: int(column[row, chip]) for name, column in in_use.items()},
+            "Score": 0,
+            "PodMap": {
+                uid: {"Used": 1, "Usedmem": each.memory, "Usedcores": each.cores}
+                for uid, each in self._users.get((row, chip), {}).items()
+            },
+        }
+
     def trial(self, row: int) -> HamiNpu:
         """See `Family`. No policy counts in it."""
         twin, at = copy(self), slice(row, row + 1)
         twin.chips, twin._names, twin._policy = self.chips.alone(row), self._names[at], ""
         twin.sharers, twin.memory, twin.cores = self.sharers[at].copy(), self.memory[at].copy(), self.cores[at].copy()
-        twin._users = {(0, chip): set(users) for (where, chip), users in self._users.items() if where == row}
+        twin._users = {(0, chip): dict(users) for (where, chip), users in self._users.items() if where == row}
         return twin

@@ -6,12 +6,14 @@ Assigning takes nothing off a chip within a session: what a pod has counts once 
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from core.devices.ascend.cuts import HIGH, LOW, NOTHING, NULL, OFF, ON, Part, lesser, name_of, template_for
 from core.devices.ascend.npu_node import CORE, NpuNode
+from core.devices.ascend.npu_telling import DEFAULT, NpuFrame, npu_body
+from core.devices.ascend.npu_use import VirtualChipUse
 from core.devices.family import (
     ALL,
     DeviceError,
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from core.devices.ascend.virtual_chip import VirtualChip
-    from core.devices.family import BoolArray, FloatArray
+    from core.devices.family import Around, BoolArray, FloatArray
     from core.objects.pod import Task
 
 PREDICATE_TIME: Final = "predicate-time"
@@ -56,13 +58,21 @@ class Asked(NamedTuple):
 
 class MindClusterNpu(Family):
     """See `Family`. `nodes`: as the session found them; `idle`: AI cores that are idle now, in milli-units [N];
-    `counted`: the nodes where they count at all, bool [N].
+    `counted`: the nodes where they count at all, bool [N]; `frame`: what the configuration says, to be told.
     """
 
     name = "NPUDevices"
     uniform = False
 
-    def __init__(self, names: Sequence[str], nodes: Sequence[NpuNode], idle: FloatArray, counted: BoolArray) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        nodes: Sequence[NpuNode],
+        idle: FloatArray,
+        counted: BoolArray,
+        frame: NpuFrame = DEFAULT,
+    ) -> None:
+        self._frame = frame
         self._names, self.nodes, self._idle, self._counted = names, nodes, idle, counted
         self._present = np.ones(len(names), dtype=np.bool_)
         self._asked: dict[int, int | None] = {}
@@ -238,44 +248,16 @@ class MindClusterNpu(Family):
         del row, notes
         return {}
 
+    def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
+        """See `Family`."""
+        return npu_body(self._names[row], self.nodes[row], around.whole, around.idle(row), self._frame)
+
     def trial(self, row: int) -> MindClusterNpu:
         """See `Family`. What is idle is as it was when the trial began."""
         twin, at = copy(self), slice(row, row + 1)
         twin._names, twin._present, twin._idle = self._names[at], self._present[at], self._idle[at].copy()
         twin.nodes, twin._counted = [self.nodes[row].copy()], self._counted[at]
         return twin
-
-
-class VirtualChipUse:
-    """Counting a pod in, or out."""
-
-    def __init__(self, *, taken: bool) -> None:
-        self._taken = taken
-
-    def of(self, node: NpuNode, numbers: Sequence[str], part: Part, *, cuts: bool) -> None:
-        """Of each of the chips so much."""
-        for number, chip in node.chips.items():
-            for _ in (each for each in numbers if each == str(number)):
-                self._one(chip, part, cuts=cuts)
-
-    def _one(self, chip: VirtualChip, part: Part, *, cuts: bool) -> None:
-        if self._taken:
-            chip.take(part)
-            chip.cut |= cuts
-            chip.use_dvpp(part.dvpp)
-        else:
-            chip.give(part)
-            chip.leave_dvpp(part.dvpp)
-
-    def note(self, node: NpuNode, template: str, uid: str) -> None:
-        """Whose it is."""
-        if self._taken:
-            node.in_use.setdefault(template, set()).add(uid)
-            return
-        uids = node.in_use.get(template, set())
-        uids.discard(uid)
-        if template in node.in_use and not uids:
-            del node.in_use[template]
 
 
 def _with_fewer(part: Part) -> Part:

@@ -40,12 +40,23 @@ class Resident(NamedTuple):
     leaves: bool
 
 
+class NpuFacts(NamedTuple):
+    """What a node is told to be: with the annotations that reports give it, when they were (seconds since the epoch;
+    None: a list was worked out just now), and the number of its super pod.
+    """
+
+    spec: NodeSpec
+    notes: Mapping[str, str]
+    time: int | None
+    super_pod: int
+
+
 @dataclass(slots=True)
 class NpuNode:
     """`status`: what the node's daemon says of it, None for a node that reports nothing; `cores_each`: AI cores that a
     chip has by the node's label, 0 for an unreadable one; `total`: AI cores and CPUs of the node; `chips` by number;
     `usable`: whether its chips can be cut; `in_use`: pods by the template of their part ("" for whole chips);
-    `lowered`: names of pods that get fewer CPUs here than they ask for.
+    `lowered`: names of pods that get fewer CPUs here than they ask for; `unhealthy`: numbers of chips.
     """
 
     status: str | None = None
@@ -56,6 +67,8 @@ class NpuNode:
     chips: dict[int, VirtualChip] = field(default_factory=dict[int, VirtualChip])
     in_use: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     lowered: set[str] = field(default_factory=set[str])
+    unhealthy: set[int] = field(default_factory=set[int])
+    facts: NpuFacts | None = None
 
     @property
     def each(self) -> Part:
@@ -80,8 +93,8 @@ def npu_node(spec: NodeSpec, said: Reported, residents: Sequence[Resident], *, o
     node = NpuNode()
     if not any(VENDOR in name for name in spec.capacity.scalars or ()):
         return node
-    notes = _notes(spec, said, [each.task for each in residents] if own_list else None, residents)
-    node.status = notes[HEALTH]
+    notes, time = _notes(spec, said, [each.task for each in residents] if own_list else None, residents)
+    node.status, node.facts = notes[HEALTH], NpuFacts(spec, notes, time, 0 if time == 0 else said.super_pod)
     kind = _kind_and_type(node, spec, notes)
     if kind is not None:
         _fill(node, *kind, notes, residents)
@@ -90,9 +103,10 @@ def npu_node(spec: NodeSpec, said: Reported, residents: Sequence[Resident], *, o
 
 def _notes(
     spec: NodeSpec, said: Reported, tasks: Sequence[Task] | None, residents: Sequence[Resident]
-) -> dict[str, str]:
-    """The node's annotations together with what is reported of it."""
-    devices, time = dict(said.devices), said.time
+) -> tuple[dict[str, str], int | None]:
+    """The node's annotations together with what is reported of it, and when that was."""
+    devices = dict(said.devices)
+    time: int | None = max(said.time, 0)
     own = VENDOR + next((kind for name in devices for kind in _KINDS if kind in name), _KINDS[0])
     if tasks is not None and own in devices:
         listed = _registered(spec.annotations.get("baseDeviceInfos"))
@@ -101,8 +115,8 @@ def _notes(
         else:
             out = {name for suffix in ("-Unhealthy", "-Recovering") for name in _names(devices.get(own + suffix, ""))}
             taken = {name for each in residents for name in _had(each.notes.get(own, ""))}
-            devices[own], time = ",".join(sorted(set(listed) - out - taken)), 1
-    return {**spec.annotations, HEALTH: said.status or HEALTHY, **(devices if time > 0 else {})}
+            devices[own], time = ",".join(sorted(set(listed) - out - taken)), None
+    return {**spec.annotations, HEALTH: said.status or HEALTHY, **({} if time == 0 else devices)}, time
 
 
 def _names(text: str) -> list[str]:
@@ -154,10 +168,10 @@ def _fill(node: NpuNode, kind: str, chip_type: str, notes: Mapping[str, str], re
     counting = _Counting(node, kind, free, TEMPLATES.get(kind if kind == ASCEND_310P else chip_type, {}))
     for number in _numbers(notes.get(VENDOR + kind, ""), kind):
         counting.chip(number, fresh=True)
-    counting.unhealthy = set(_numbers(notes.get(f"{VENDOR}{kind}-Unhealthy", ""), kind))
+    node.unhealthy = set(_numbers(notes.get(f"{VENDOR}{kind}-Unhealthy", ""), kind))
     for each in residents:
         if CORE in each.notes and any(VENDOR in name for name in each.task.template.request.scalars or ()):
-            counting.add(each.notes)
+            counting.add(each.notes, each.task.uid)
 
 
 def _numbers(text: str, kind: str) -> Iterable[int]:
@@ -170,7 +184,6 @@ class _Counting:
 
     def __init__(self, node: NpuNode, kind: str, free: Part, templates: Mapping[str, Part]) -> None:
         self._node, self._kind, self._free, self._templates = node, kind, free, templates
-        self.unhealthy: set[int] = set()
 
     def chip(self, number: int, *, fresh: bool = False) -> VirtualChip:
         """The chip of that number, there from now on."""
@@ -179,33 +192,35 @@ class _Counting:
             chips[number] = VirtualChip(number, self._kind, self._free)
         return chips[number]
 
-    def add(self, notes: Mapping[str, str]) -> None:
+    def add(self, notes: Mapping[str, str], uid: str) -> None:
         """A pod, by its annotations."""
         text = notes[CORE]
         if any("-" not in name for name in text.split(",")):
-            self._add_whole(text, notes)
+            self._add_whole(text, notes, uid)
         elif text.count("-") == 1:
             name, _, template = text.partition("-")
-            self._add_part(name, template, notes)
+            self._add_part(name, template, notes, uid)
 
-    def _add_whole(self, text: str, notes: Mapping[str, str]) -> None:
+    def _add_whole(self, text: str, notes: Mapping[str, str], uid: str) -> None:
         numbers = [whole_number(each) for each in text.split(",")]
         if None in numbers:
             return
         for number in numbers:
-            if number is not None and number not in self.unhealthy:
+            if number is not None and number not in self._node.unhealthy:
                 chip = self.chip(number)
                 chip.unstable |= not notes.get(REAL)
                 chip.parts.append(str(number))
+                chip.pods.append(uid)
                 chip.take(self._free)
 
-    def _add_part(self, name: str, template: str, notes: Mapping[str, str]) -> None:
+    def _add_part(self, name: str, template: str, notes: Mapping[str, str], uid: str) -> None:
         number = whole_number(name)
-        if number is None or number in self.unhealthy:
+        if number is None or number in self._node.unhealthy:
             return
         chip = self.chip(number)
         chip.unstable |= not notes.get(REAL)
         chip.parts += [notes[REAL]] if notes.get(REAL) else []
+        chip.pods.append(uid)
         chip.cut = True
         part = self._templates.get(template)
         if part is not None:

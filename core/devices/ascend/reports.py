@@ -25,18 +25,21 @@ Said = dict[str, Any]
 
 
 class Reported(NamedTuple):
-    """Of a node: names of chips by resource, as one text each, when that was (seconds since the epoch), its state."""
+    """Of a node: names of chips by resource, as one text each, when that was (seconds since the epoch), its state, and
+    the number of its super pod.
+    """
 
     devices: dict[str, str]
     time: int
     status: str
+    super_pod: int = 0
 
 
 class Reports:
     """By node. `cluster`: the reports that ClusterD gathers count, and not what each node's own daemons say."""
 
     def __init__(self, config_maps: Mapping[str, Object], *, cluster: bool) -> None:
-        self._devices: dict[str, tuple[dict[str, str], int]] = {}
+        self._devices: dict[str, tuple[dict[str, str], int, int]] = {}
         self._states: dict[str, str] = {}
         look: Callable[[str, str, Object], None] = self._of_cluster if cluster else self._of_node
         label = _FOR_CLUSTER if cluster else _FOR_NODES
@@ -47,8 +50,8 @@ class Reports:
 
     def of(self, node: str) -> Reported:
         """What is said of a node; empty where nothing is."""
-        devices, time = self._devices.get(node, ({}, 0))
-        return Reported(devices, time, self._states.get(node, ""))
+        devices, time, super_pod = self._devices.get(node, ({}, 0, 0))
+        return Reported(devices, time, self._states.get(node, ""), super_pod)
 
     def _of_cluster(self, space: str, name: str, config_map: Object) -> None:
         if space != _SPACE:
@@ -86,6 +89,6 @@ def _sections(said: Said | None) -> Iterator[tuple[str, Said]]:
             yield key, cast("Said", value)
 
 
-def _devices(said: Said) -> tuple[dict[str, str], int]:
-    listed, time = said.get("DeviceList"), said.get("UpdateTime")
-    return text_map(listed), time if isinstance(time, int) else 0
+def _devices(said: Said) -> tuple[dict[str, str], int, int]:
+    time, super_pod = (each if isinstance(each, int) else 0 for each in map(said.get, ("UpdateTime", "SuperPodID")))
+    return text_map(said.get("DeviceList")), time, super_pod

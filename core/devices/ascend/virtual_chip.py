@@ -17,7 +17,9 @@ _FEW_LEFT: Final = {3: 4, 4: 2}
 
 @dataclass(slots=True)
 class VirtualChip:
-    """`unstable`: a pod's part of it is not made yet; `cut`: it is had in parts; `parts`: real names of what is had."""
+    """`unstable`: a pod's part of it is not made yet; `cut`: it is had in parts; `parts`: real names of what is had;
+    `pods`: by uid, those that the session found on it.
+    """
 
     number: int
     kind: str
@@ -26,11 +28,12 @@ class VirtualChip:
     unstable: bool = False
     cut: bool = False
     parts: list[str] = field(default_factory=list[str])
+    pods: list[str] = field(default_factory=list[str])
 
     def copy(self) -> VirtualChip:
         """An independent one."""
         twin = copy(self)
-        twin.parts = list(self.parts)
+        twin.parts, twin.pods = list(self.parts), list(self.pods)
         return twin
 
     def take(self, part: Part) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +16,7 @@ from core.devices.words import short_of
 from core.objects.metadata import section
 
 if TYPE_CHECKING:
-    from core.devices.family import BoolArray, FloatArray, Rows
+    from core.devices.family import Around, BoolArray, FloatArray, Rows
     from core.objects.node import NodeSpec
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
@@ -230,12 +230,12 @@ class GpuShare(Family):
             raise DeviceError(f"the node {self._names[row]} can't place the pod {task.name} in ns {task.namespace}")
         self._give(row, task, cards)
 
-    def encoded(self, row: int, whole: Callable[[str], Any]) -> dict[str, Any] | None:
+    def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
         """See `Family`."""
         if not self.present[row]:
             return None
         memory, there = int(self._cards.each[row]), np.flatnonzero(self._cards.there[row]).tolist()
-        pods = {card: {uid: whole(uid) for uid in self._users.get((row, card), {})} for card in there}
+        pods = {card: {uid: around.whole(uid) for uid in self._users.get((row, card), {})} for card in there}
         devices = {str(card): {"ID": card, "PodMap": pods[card], "Memory": memory} for card in there}
         return {"Name": self._names[row], "Device": devices}
 

@@ -60,6 +60,7 @@ class CardOccupancy:
         self._asked: dict[int, tuple[CardRequest, ...] | None] = {}
         self.prefers: Callable[[Task, int], int] | None = None  # the card of a node that a pod put there gets first
         self._scores: dict[Hashable, dict[int, tuple[int, float | None]]] = {}
+        self._noted: dict[int, float] = {}  # by row: what the filter found last
         self.reserved = Reserved(rules)
         self._changes = [0] * len(names)  # of each node: rises with what is in use there
         self._liked: dict[Hashable, list[bool]] = {}

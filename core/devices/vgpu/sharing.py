@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +15,7 @@ from core.devices.vgpu.choosing import CardRow, Choosing, Wanted, has_room
 from core.devices.vgpu.codec import ASSIGNED, BIND_PHASE, BIND_TIME, IDS, NODE, TIME, TO_ALLOCATE, assigned, encoded
 
 if TYPE_CHECKING:
-    from core.devices.family import BoolArray, FloatArray, Rows
+    from core.devices.family import Around, BoolArray, FloatArray, Rows
     from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
 
@@ -197,13 +197,20 @@ class Vgpu(Choosing, Family):
                         found[name] = found.get(name, 0.0) + float(value * 1000)
         return found
 
-    def encoded(self, row: int, whole: Callable[[str], Any]) -> dict[str, Any] | None:
-        """See `Family`; `Score`, which Volcano keeps from filter to scorer, is 0."""
-        del whole
+    def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
+        """See `Family`."""
+        del around
         if not self.present[row]:
             return None
         cards = {str(card): self._card(row, card) for card in range(len(self.cards.cards[row]))}
-        return {"Name": self._names[row], "Mode": self.cards.mode[row], "Score": 0, "Device": cards, "Sharing": {}}
+        score = self._noted.get(row, 0.0)
+        return {"Name": self._names[row], "Mode": self.cards.mode[row], "Score": score, "Device": cards, "Sharing": {}}
+
+    def note_scores(self, task: Task, rows: Rows) -> None:
+        """See `Family`."""
+        there = [row for row in numbers_of(rows, len(self.present)) if self.present[row]]
+        scored = zip(there, self._scored(task, there), strict=True)
+        self._noted.update({row: score for row, score in scored if score is not None})
 
     def _card(self, row: int, card: int) -> dict[str, Any]:
         known, users = self.cards.cards[row][card], self._users.get((row, card), {})
@@ -230,7 +237,7 @@ class Vgpu(Choosing, Family):
     def trial(self, row: int) -> Vgpu:
         """See `Family`."""
         twin, at = copy(self), slice(row, row + 1)
-        twin._changes, twin._scores, twin.reserved = [0], {}, self.reserved.alone(row)
+        twin._changes, twin._scores, twin._noted, twin.reserved = [0], {}, {}, self.reserved.alone(row)
         twin.cards, twin._names, twin._sliced = self.cards.alone(row), self._names[at], self._sliced[at]
         twin.sharers, twin.memory, twin.cores = self.sharers[at].copy(), self.memory[at].copy(), self.cores[at].copy()
         users = [(card, users) for (where, card), users in self._users.items() if where == row]

@@ -33,6 +33,8 @@ class DeviceCheck(RowsCheck):
     def reject(self, rows: Rows, /) -> IntArray:
         """See `NodeCheck`."""
         asked = self._rows[rows]
+        if self._session.points.unforeseeable:
+            self._note(rows)
         codes = np.zeros(len(asked), dtype=np.int32)
         for family in self._families:
             lacks = family.present[rows] & ~family.fitting(self._task, rows)
@@ -45,10 +47,17 @@ class DeviceCheck(RowsCheck):
 
     def reject_one(self, row: int, /) -> int:
         """See `NodeCheck`: asked for every node that something is placed on, without columns of one."""
+        if self._session.points.unforeseeable:
+            self._note(slice(row, row + 1))
         for family in self._families:
             if family.present[row] and not family.fits(self._task, row):
                 return self._code(family, row)
         return 0
+
+    def _note(self, rows: Rows) -> None:
+        """A process outside may be told of the scores."""
+        for family in self._families:
+            family.note_scores(self._task, rows)
 
     def _code(self, family: Family, row: int) -> int:
         text, is_error = family.refusal(self._task, row)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.devices.ascend import CORE, MindClusterNpu, Reports, Resident, npu_node, shares
+from core.devices.ascend import CORE, MindClusterNpu, NpuFrame, Reports, Resident, npu_node, shares
 from core.life.task import TaskStatus
 from core.session.points.by_rows import RowsScore
 from core.session.points.nodes import Reads
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SETTINGS: Final = "init-params"
 BY_CLUSTER: Final = "useClusterInfoManager"
 OWN_LIST: Final = "self-maintain-available-card"
+PRESET: Final = "presetVirtualDevice"
 HIGH: Final = 8.0
 LEAVING: Final = (TaskStatus.RELEASING, TaskStatus.PIPELINED)
 
@@ -38,7 +39,8 @@ def mindcluster(session: Session) -> MindClusterNpu:
     counted = [node.status is not None and CORE in (spec.allocatable.scalars or ()) for node, spec in there]
     known = CORE in session.dims.names
     idle: FloatArray = nodes.idle[session.dims.index(CORE)] if known else np.zeros(nodes.count)
-    return MindClusterNpu(nodes.names, found, idle, np.array(counted, dtype=np.bool_))
+    frame = NpuFrame(_is_on(said.get(BY_CLUSTER)), own_list, said.get(PRESET) in (True, "true"), int(session.clock.now))
+    return MindClusterNpu(nodes.names, found, idle, np.array(counted, dtype=np.bool_), frame)
 
 
 def _is_on(said: object) -> bool:

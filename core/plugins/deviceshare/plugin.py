@@ -53,16 +53,22 @@ class DeviceShare:
         )
         self._lock = read.get_bool(f"{NAME}.NodeLockEnable", False)
         self._weight = read.get_int(f"{NAME}.ScheduleWeight", 0)
+        self._assignments: Assignments | None = None
+
+    def find_devices(self, session: Session) -> None:
+        """See `KnowsDevices`: with what pods have of them already."""
+        families, locks = families_of(session, self._switches), self._locks(session)
+        for family in families:
+            family.locks = locks
+        session.devices = families
+        self._assignments = Assignments(session, families, locks) if families else None
 
     def on_session_open(self, session: Session) -> None:
         """Register filter, scorer, event handlers and what binds carry, where there is anything to share."""
-        families = families_of(session, self._switches)
-        if not families:
+        families, assignments = session.devices, self._assignments
+        if assignments is None:
             return
-        session.devices, locks = families, self._locks(session)
-        for family in families:
-            family.locks = locks
-        assignments, trials = Assignments(session, families, locks), DeviceTrials(session, families)
+        trials = DeviceTrials(session, families)
         points = session.points
         points.predicate.add(self.name, [DeviceFilter(families)])
         if self._weight > 0:

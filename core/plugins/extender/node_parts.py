@@ -8,12 +8,16 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from core.devices.family import Around
 from core.messages.questions import AskedPod
 from core.objects.metadata import format_time, section
 from core.objects.node_usage import KIND, usage_of
+from core.objects.typed import typed_node
 from core.outside import WholePod
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from core.objects.pod import Task
     from core.session.session import Session
 
@@ -27,9 +31,18 @@ class NodeParts:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._nodes: dict[int, Body] = {}
 
-    def devices(self, row: int) -> Body:
-        """`Others`: by kind of device, where deviceshare shares them."""
+    def whole(self, row: int) -> Body:
+        """The node as the api has it."""
+        if row not in self._nodes:
+            self._nodes[row] = typed_node(self._session.nodes.specs[row].node)
+        return self._nodes[row]
+
+    def devices(self, row: int, idle: Callable[[int], dict[str, float]]) -> Body:
+        """`Others`: by kind of device, where deviceshare shares them. Models of HAMi's NPUs that a node does not have
+        are not named there; of other kinds it is said that there are none.
+        """
         session = self._session
         name = session.nodes.names[row]
         tasks: dict[str, Task] = {task.uid: task for task in session.nodes.tasks_on(row)} if session.devices else {}
@@ -38,7 +51,9 @@ class NodeParts:
             task = tasks.get(uid)
             return None if task is None else WholePod(AskedPod(task.namespace, task.name, uid, name))
 
-        return {family.name: family.encoded(row, whole) for family in session.devices}
+        around = Around(whole, idle)
+        named = [family for family in session.devices if family.always_named or family.present[row]]
+        return {family.name: family.encoded(row, around) for family in named}
 
     def usage(self, row: int) -> Body:
         """`NodeUsage`."""

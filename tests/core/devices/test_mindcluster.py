@@ -141,7 +141,7 @@ def test_what_clusterd_gathers_is_read_in_place_of_the_nodes_own_reports() -> No
     meta = {"name": name, "namespace": "mindx-dl", "labels": {"mx-consumer-volcano": "true"}}
     config_map = {"metadata": meta, "data": {name: msgspec.json.encode(said).decode()}}
     reports = Reports({**report("n0"), f"mindx-dl/{name}": config_map}, cluster=True)
-    assert reports.of("n0") == ({"a": "b"}, 5, "")
+    assert reports.of("n0") == ({"a": "b"}, 5, "", 0)
 
 
 def test_nodes_are_scored_together() -> None:

@@ -1,0 +1,87 @@
+"""Objects as Go's typed clients encode them: quantities in canonical form, and what their types never leave out."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from core.errors import QuantityError
+from core.objects.metadata import Object, section
+from core.quantity import quantity_of
+
+_DAEMONS: Final[Object] = {"kubeletEndpoint": {"Port": 0}}
+_SYSTEM: Final[Object] = dict.fromkeys(
+    (
+        "machineID",
+        "systemUUID",
+        "bootID",
+        "kernelVersion",
+        "osImage",
+        "containerRuntimeVersion",
+        "kubeletVersion",
+        "kubeProxyVersion",
+        "operatingSystem",
+        "architecture",
+    ),
+    "",
+)
+_TIMES: Final[Object] = {"lastHeartbeatTime": None, "lastTransitionTime": None}
+
+
+def typed_pod(pod: Object) -> Object:
+    """A v1.Pod."""
+    spec = dict(section(pod, "spec"))
+    for kind in ("containers", "initContainers"):
+        if isinstance(spec.get(kind), list):
+            spec[kind] = [{**each, "resources": _resources(section(each, "resources"))} for each in spec[kind]]
+    if "resources" in spec:
+        spec["resources"] = _resources(section(spec, "resources"))
+    return {**untyped(pod), "spec": _counted(spec, "overhead")}
+
+
+def typed_node(node: Object) -> Object:
+    """A v1.Node."""
+    status = _counted(section(node, "status"), "allocatable", "capacity")
+    if isinstance(status.get("conditions"), list):
+        status["conditions"] = [{**_TIMES, **each} for each in status["conditions"]]
+    status["daemonEndpoints"] = {**_DAEMONS, **section(status, "daemonEndpoints")}
+    status["nodeInfo"] = {**_SYSTEM, **section(status, "nodeInfo")}
+    return {**untyped(node), "spec": section(node, "spec"), "status": status}
+
+
+def typed_group(group: Object) -> Object:
+    """A PodGroup."""
+    return {**untyped(group), "spec": _counted(section(group, "spec"), "minResources")}
+
+
+def typed_queue(queue: Object) -> Object:
+    """A Queue."""
+    spec = _counted(section(queue, "spec"), "capability", "deserved")
+    spec["guarantee"] = _counted(section(spec, "guarantee"), "resource")
+    status = {"reservation": {}, **_counted(section(queue, "status"), "allocated")}
+    return {**untyped(queue), "spec": spec, "status": status}
+
+
+def untyped(obj: Object) -> Object:
+    """Without its kind, which these clients drop."""
+    return {name: value for name, value in obj.items() if name not in ("kind", "apiVersion")}
+
+
+def canonical(quantities: Object) -> Object:
+    """Each as Go writes it: 3000 as 3k, 0.5 as 500m."""
+    return {name: _one(value) for name, value in quantities.items()}
+
+
+def _one(value: Any) -> Any:
+    try:
+        return quantity_of(value).canonical()
+    except QuantityError:
+        return value
+
+
+def _counted(fields: Object, *names: str) -> Object:
+    """A copy, with these lists of quantities in canonical form."""
+    return {**fields, **{name: canonical(section(fields, name)) for name in names if fields.get(name)}}
+
+
+def _resources(resources: Object) -> Object:
+    return _counted(resources, "requests", "limits")
