@@ -22,6 +22,7 @@ from core.session.closing.close import jobs_with_waiting_tasks
 from core.state.volumes import volume_rules
 from pumice.adviser.classes import CLASS_OF, WaitClass, WaitReason
 from pumice.adviser.judge import Judge, WaitFinding, held_by_queue
+from pumice.adviser.lending import lending
 from pumice.adviser.order import Place, places_of
 from pumice.adviser.queues import QueueStanding, count_waiting, lineage, standings_of
 from pumice.explain.room_left import amounts
@@ -109,6 +110,7 @@ class Census:
             "cycle": self.cycle,
             "now": self.now,
             "queues": {name: standing.to_dict() for name, standing in self.queues.items()},
+            "lending": lending(self.queues),
             "waiting": [job.to_dict() for job in self.waiting],
             "classes": {kind.value: sum(jobs.values()) for kind, jobs in self.classes().items()},
             "supposed": self.supposed,

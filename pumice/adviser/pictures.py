@@ -9,7 +9,10 @@ import msgspec
 
 from actors.gateway.page import frames
 from core.board.board import BoardReader, residents_of
+from core.cycle import cards_later, open_session
+from core.messages.card_table import CardTable
 from core.messages.events import CycleRecord, Outcome
+from core.state.volumes import volume_rules
 from pumice.explain.account import NotFoundError
 from pumice.history.entries import StoryEntry, entry_of
 from pumice.measures.measures import measure
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 Plain = dict[str, Any]
 MOST_EVENTS: Final = 300
 """So many of the newest starts, crashes and configurations are told."""
+SHARES_CARDS: Final = "deviceshare"
 KINDS: Final = (CYCLE, OUTCOME, ACTOR, CONFIG)
 
 
@@ -38,7 +42,16 @@ def board_of(scene: Scene, node: str = "") -> Plain:
         return {**head, "residents": [msgspec.to_builtins(each) for each in found.pods]}
     read = BoardReader().read(scene.view, 0)
     assert read.layout is not None
-    return {**head, **frames.whole(read.layout, read.columns(read.layout), read)}
+    return {**head, **frames.whole(read.layout, read.columns(read.layout), read), "cards": frames.cards(_cards(scene))}
+
+
+def _cards(scene: Scene) -> CardTable:
+    """Those that pods share, as the cycle found them: an open session counts them."""
+    if scene.config.plugin(SHARES_CARDS) is None:
+        return CardTable()
+    snapshot = scene.view.snapshot(volume_rules(scene.config))
+    session = open_session(snapshot, scene.config, scene.clock, scene.carry, scene.options, ask=scene.ask())
+    return cards_later(session)()
 
 
 async def course_of(db: Path) -> Plain:

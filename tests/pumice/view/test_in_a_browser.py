@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
-import subprocess
-import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -14,7 +11,6 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-import yaml
 from playwright.sync_api import Page, Route, expect
 
 from actors.gateway.page import frames
@@ -25,7 +21,7 @@ from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.kit.queues import queue
 from tests.kit.serving import Served, served
-from tests.pumice.cli.terminal import pumice
+from tests.pumice.view.viewed import viewed_run
 
 pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason=ABSENT), pytest.mark.slow]
 HOSTILE = "<script>document.title='had'</script>"
@@ -44,15 +40,8 @@ def objects() -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def viewed(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
     """The address of a journal that nobody runs."""
-    folder = tmp_path_factory.mktemp("run")
-    (folder / "c.yaml").write_text(yaml.safe_dump_all(objects()))
-    run = ("run", "-f", folder / "c.yaml", "--db", folder / "j.db", "--time", "virtual", "--until", "20s")
-    assert pumice(*run).code == 0
-    command = [sys.executable, "-m", "pumice", "view", str(folder / "j.db"), "-o", "table"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().split(" on ")[1].strip()
-        process.send_signal(signal.SIGINT)
+    with viewed_run(tmp_path_factory.mktemp("run"), objects()) as url:
+        yield url
 
 
 def figures(page: Page, resource: str) -> str:

@@ -1,10 +1,10 @@
 // Nodes as cells, by rack or HyperNode, coloured by a resource; a node's pods beside them.
 
-import { amount, amounts, clock, counted, h, jobLink, jobOf, link, named, right, short, table } from "./dom.js";
+import { cardTable, ofCards } from "./cards.js";
+import { amount, amounts, clock, counted, h, jobLink, jobOf, link, named, short, table } from "./dom.js";
 import { NodeMap } from "./nodemap.js";
 import { onChange, residents, state } from "./source.js";
 
-const CARDS = /gpu|npu|ascend|cards?$|accelerator|tpu/i;
 let chosen = "";
 
 const sum = (column) => column.reduce((all, each) => all + each, 0);
@@ -49,7 +49,7 @@ export function cluster(place, given) {
     legend.replaceChildren(...(map.fine
       ? [key("used", "used"), key("free", "free"), key("releasing", "releasing"), key("promised", "promised (being bound, or nominated)")]
       : [h("span", null, "free", h("span", { class: "ramp" }), "used"), key("releasing", "releasing"), key("promised", "promised")]),
-    key("cordoned", "cordoned or not ready"));
+    key("cordoned", "cordoned or not ready"), map.fine && ofCards(chosen) ? "small cells: a node's cards" : "");
   }
 
   function draw() {
@@ -62,7 +62,7 @@ export function cluster(place, given) {
     const off = board.cordoned.filter(Boolean).length + board.ready.filter((each) => !each).length;
     const pods = Object.entries(board.pods).map(([name, number]) => `${number.toLocaleString("en")} ${name.toLowerCase()}`).join(", ");
     counts.textContent = `${counted(board.nodes.length, "node")}${off ? ` (${off} cordoned or not ready)` : ""} · pods of jobs: ${pods || "none"}`;
-    map.show(board, board.resources.indexOf(chosen), CARDS.test(chosen) ? state.cards : {}, CARDS.test(chosen));
+    map.show(board, board.resources.indexOf(chosen), ofCards(chosen) ? state.cards : {});
     drawLegend();
   }
 
@@ -76,8 +76,8 @@ export function cluster(place, given) {
     try {
       const pods = await residents(name, asked.signal);
       const board = state.board;
-      detail.replaceChildren(...[h("h2", null, named(name)), where(board, row), h("div", { class: "stack" }, board.resources.map((resource, number) => line(board, resource, number, row))),
-        cardsOf(name), h("h3", null, counted(pods.length, "pod")), podTable(pods)].filter(Boolean));
+      detail.replaceChildren(...[h("h2", null, named(name)), where(board, row), h("div", { class: "close" }, board.resources.map((resource, number) => line(board, resource, number, row))),
+        state.cards[name] ? cardTable(state.cards[name]) : null, h("h3", null, counted(pods.length, "pod")), podTable(pods)].filter(Boolean));
     } catch (error) {
       if (error.name !== "AbortError") detail.replaceChildren(h("p", { class: "problem" }, error.message));
     }
@@ -108,15 +108,8 @@ function line(board, resource, number, row) {
   const [used, releasing, promised] = ["used", "releasing", "promised"].map((part) => board[part][number][row]);
   const part = (of) => (100 * of) / all;
   const more = [releasing && `${amount(resource, releasing)} releasing`, promised && `${amount(resource, promised)} promised`].filter(Boolean);
-  return h("div", null, h("div", { class: "row" }, h("span", null, named(resource)), h("span", { class: "soft" }, [`${amount(resource, used)} of ${amount(resource, all)}`, ...more].join(", "))),
+  return h("div", null, h("div", { class: "row tight" }, h("span", null, named(resource)), h("span", { class: "soft" }, [`${amount(resource, used)} of ${amount(resource, all)}`, ...more].join(", "))),
     h("div", { class: "bar" }, h("i", { class: "used", "width%": part(used - releasing - promised) }), h("i", { class: "promised", "width%": part(promised) }), h("i", { class: "releasing", "width%": part(releasing) })));
-}
-
-function cardsOf(name) {
-  const cards = state.cards[name];
-  if (!cards) return null;
-  return h("div", null, h("h3", null, "Cards"), table(["card", "pods", "MiB", "cores"],
-    cards.map(([card, sharers, used, cores, all]) => [named(card), right(short(sharers)), right(`${short(used)} of ${short(all)}`), right(`${short(cores)} %`)])));
 }
 
 function podTable(pods) {

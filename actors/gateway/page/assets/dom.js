@@ -59,6 +59,7 @@ export function amount(resource, value) {
 }
 
 export function short(value) {
+  if (Math.abs(value) >= 1e6) return `${Number((value / 1e6).toPrecision(3))} M`;
   return Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));
 }
 

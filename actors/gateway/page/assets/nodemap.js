@@ -1,8 +1,9 @@
 // A canvas of nodes: thousands of cells, in blocks by rack or HyperNode. Fine cells show amounts, small ones a colour.
 
+import { drawCards, fullness, toldCards } from "./cards.js";
 import { amount, h } from "./dom.js";
 
-const SIZES = [46, 38, 32, 26, 22, 18, 15, 12, 10, 8, 7];
+const SIZES = [120, 96, 76, 60, 46, 38, 32, 26, 22, 18, 15, 12, 10, 8, 7];
 const LABEL = 15;
 const HEAD = 20;
 const GAP = 10;
@@ -30,9 +31,9 @@ export class NodeMap {
 
   close() { this.watch.disconnect(); }
 
-  show(board, resource, cards, asCards) {
+  show(board, resource, cards) {
     if (board !== this.board) this.laid = null;
-    Object.assign(this, { board, resource, cards, asCards });
+    Object.assign(this, { board, resource, cards });
     this.draw();
   }
 
@@ -48,7 +49,7 @@ export class NodeMap {
     if (this.laid && this.laid.width === width) return;
     const members = this.board.groups.map(() => []);
     this.board.group.forEach((group, row) => members[group].push(row));
-    const wished = Math.max(260, innerHeight - 330);
+    const wished = Math.max(260, innerHeight - scrollY - this.place.getBoundingClientRect().top - 60);
     let found = null;
     for (const size of SIZES) {
       found = this.flow(width, size, members);
@@ -127,15 +128,17 @@ export class NodeMap {
     const colours = this.palette();
     const { size, cells } = this.laid;
     const [x, y] = cells[row];
-    const inner = size - (size > 9 ? 2 : 1);
+    const inner = size - (size > 50 ? 6 : size > 9 ? 2 : 1);
     const all = this.board.allocatable[this.resource][row];
     const [used, releasing, promised] = ["used", "releasing", "promised"].map((part) => this.board[part][this.resource][row]);
     const part = (of) => (all ? Math.max(0, Math.min(1, of / all)) : 0);
     if (!all) {
       pen.strokeStyle = colours.line;
       pen.strokeRect(x + 0.5, y + 0.5, inner - 1, inner - 1);
-    } else if (this.fine && this.asCards && all <= 16) {
-      this.pieces(pen, x, y, inner, row, Math.round(all), used, releasing, promised);
+    } else if (this.fine && this.pieces(row, all, used)) {
+      const known = this.cards[this.board.nodes[row]];
+      const kind = (number) => (known ? "used" : number >= used - releasing && releasing ? "releasing" : number >= used - releasing - promised && promised ? "promised" : "used");
+      drawCards(pen, x, y, inner, this.pieces(row, all, used), colours.none, (number) => colours[kind(number)]);
     } else if (this.fine) {
       pen.fillStyle = colours.none;
       pen.fillRect(x, y, inner, inner);
@@ -157,21 +160,9 @@ export class NodeMap {
     if (this.board.cordoned[row] || !this.board.ready[row]) this.hatch(pen, x, y, inner);
   }
 
-  /** Cards as cells in a cell: each as full as it is said to be, else as many full ones as are used. */
-  pieces(pen, x, y, inner, row, all, used, releasing, promised) {
-    const colours = this.palette();
-    const across = Math.ceil(Math.sqrt(all));
-    const each = inner / across;
-    const known = this.cards[this.board.nodes[row]];
-    for (let number = 0; number < all; number += 1) {
-      const left = x + (number % across) * each;
-      const top = y + Math.floor(number / across) * each;
-      const full = known && known[number] ? (known[number][4] ? known[number][2] / known[number][4] : 0) : Math.max(0, Math.min(1, used - number));
-      pen.fillStyle = colours.none;
-      pen.fillRect(left, top, each - 1, each - 1);
-      pen.fillStyle = number >= used - releasing && releasing ? colours.releasing : number >= used - releasing - promised && promised ? colours.promised : colours.used;
-      pen.fillRect(left, top + (1 - full) * (each - 1), each - 1, full * (each - 1));
-    }
+  /** How full the cards of a node are; null where the resource is not counted in cards. */
+  pieces(row, all, used) {
+    return fullness(this.board.resources[this.resource], all, used, this.cards[this.board.nodes[row]]);
   }
 
   hatch(pen, x, y, inner) {
@@ -212,7 +203,8 @@ export class NodeMap {
     const of = (part) => this.board[part][this.resource][row];
     const also = ["releasing", "promised"].filter((part) => of(part)).map((part) => `, ${amount(resource, of(part))} ${part}`).join("");
     const off = this.board.cordoned[row] ? "\ncordoned" : this.board.ready[row] ? "" : "\nnot ready";
-    return `${this.board.nodes[row]}\n${amount(resource, of("used"))} of ${amount(resource, of("allocatable"))} ${resource} used${also}${off}`;
+    const cards = this.pieces(row, of("allocatable"), of("used")) && this.cards[this.board.nodes[row]];
+    return [`${this.board.nodes[row]}\n${amount(resource, of("used"))} of ${amount(resource, of("allocatable"))} ${resource} used${also}${off}`, ...(cards ? toldCards(cards) : [])].join("\n");
   }
 
   point(event) {

@@ -1,8 +1,9 @@
 // The tree of queues as bars, over time, who borrows from whom, and who waits in which order.
 
 import { advise, onChange, state } from "./source.js";
-import { amount, amounts, clock, counted, h, jobLink, jobOf, named, right, s, seconds, short, table } from "./dom.js";
-import { COLOURS, lines } from "./plots.js";
+import { amount, amounts, clock, counted, h, jobLink, jobOf, named, right, seconds, short, table } from "./dom.js";
+import { ribbons } from "./lending.js";
+import { lines } from "./plots.js";
 
 const REST = 4; // a question is asked again after so many times as long as it took
 const LEAST_MS = 1500;
@@ -13,7 +14,7 @@ export function queues(place) {
   const tree = h("div", { class: "scroll" });
   const lent = h("div");
   const time = h("div");
-  const waiting = h("div");
+  const waiting = h("div", null, h("p", { class: "soft" }, "Waiting for the first answer…"));
   const asOf = h("p", { class: "soft" });
   const legend = h("div", { class: "legend" }, [["used", "allocated"], ["borrowed", "of that borrowed: beyond deserved"], ["guarantee", "guarantee"]].map(([kind, text]) =>
     h("span", null, h("i", { class: `key-${kind}` }), text)), h("span", null, "▏deserved"), h("span", null, "pale: beyond its capability"));
@@ -48,7 +49,7 @@ export function queues(place) {
     if (!names.includes(chosen)) chosen = names[0] || "cpu";
     choice.replaceChildren(...names.map((name) => h("button", { type: "button", "aria-pressed": String(name === chosen), onclick: () => { chosen = name; draw(); } }, named(name))));
     tree.replaceChildren(treeTable(listed));
-    lent.replaceChildren(lending(listed));
+    lent.replaceChildren(standing ? ribbons(standing.lending[chosen] || [], chosen) : h("p", { class: "soft" }, "Waiting for the first answer…"));
     time.replaceChildren(overTime(course));
     asOf.textContent = standing ? `Deserved and waiting as of cycle ${standing.cycle} (${clock(standing.now)} UTC).` : "";
   }
@@ -122,49 +123,8 @@ function bar(queue, of, scale) {
     deserved ? h("i", { class: "deserved", "left%": Math.min(99.5, part(deserved)) }) : null);
 }
 
-/** Ribbons from queues that use less than they deserve to those that have more, in proportion. */
-function lending(listed) {
-  const of = (queue, what) => (queue[what] || {})[chosen] || 0;
-  const takers = Object.entries(listed).map(([name, queue]) => [name, of(queue, "borrowed")]).filter(([, value]) => value > 0);
-  if (!takers.length) return h("p", { class: "soft" }, `Nobody has more ${chosen} than deserved.`);
-  const taken = takers.reduce((all, [, value]) => all + value, 0);
-  const givers = Object.entries(listed).map(([name, queue]) => [name, of(queue, "deserved") - of(queue, "allocated")]).filter(([, value]) => value > 0);
-  const given = givers.reduce((all, [, value]) => all + value, 0);
-  if (given < taken) givers.push(["nobody: free", taken - given]);
-  const all = Math.max(given, taken);
-  const high = Math.max(70, 26 * Math.max(takers.length, givers.length));
-  const drawn = [];
-  let y = 0;
-  const placed = (list, total) => {
-    y = 0;
-    return list.map(([name, value]) => {
-      const tall = (value / total) * (high - 8);
-      y += tall;
-      return { name, value, top: y - tall, tall };
-    });
-  };
-  const left = placed(givers, all);
-  const rightSide = placed(takers, taken);
-  rightSide.forEach((taker) => { taker.used = 0; });
-  left.forEach((giver, number) => {
-    let from = giver.top;
-    rightSide.forEach((taker) => {
-      const thick = giver.tall * (taker.value / taken);
-      const into = taker.tall * (giver.value / all);
-      const to = taker.top + taker.used;
-      taker.used += into;
-      drawn.push(s("path", { d: `M200,${from}C360,${from} 360,${to} 520,${to}L520,${to + into}C360,${to + into} 360,${from + thick} 200,${from + thick}Z`, fill: COLOURS[number % COLOURS.length], "fill-opacity": 0.35 },
-        s("title", null, `${giver.name} → ${taker.name}`)));
-      from += thick;
-    });
-  });
-  const label = (side, x, anchor) => side.map((each) => s("text", { x, y: each.top + each.tall / 2 + 4, "text-anchor": anchor, class: "strong" }, `${each.name}  ${amount(chosen, each.value)}`));
-  return h("div", { class: "scroll" }, s("svg", { viewBox: `0 0 720 ${high}`, role: "img", "aria-label": "Lenders on the left, borrowers on the right" }, drawn, label(left, 194, "end"), label(rightSide, 526, "start")),
-    h("p", { class: "soft" }, `Left: ${chosen} that queues deserve and do not use. Right: who has more than deserved. Nothing says whose is whose, so the ribbons are in proportion.`));
-}
-
 function overTime(course) {
-  if (!state.mode.live || state.history.length < 2) {
+  if (!state.mode.live || !state.history.length) {
     if (!course) return h("p", { class: "soft" }, "Reading the journal…");
     const held = course.series.filter((each) => each.what === "held" && each.resource === chosen && each.queue);
     const upTo = state.cycle !== null && state.board && state.board.now ? state.board.now - course.began : Infinity;
@@ -177,7 +137,8 @@ function overTime(course) {
   return lines(names.map((name) => {
     const recorded = before.find((each) => each.queue === name);
     const old = recorded ? recorded.values.map((value, place) => [course.began + course.starts_s[place], value]).filter(([at]) => at < began) : [];
-    return { name, points: [...old, ...state.history.map((each) => [each.at, (each.allocated[name] || {})[chosen] || 0])] };
+    const said = state.history.map((each) => [each.at, (each.allocated[name] || {})[chosen] || 0]);
+    return { name, points: [...old, ...said, [Math.max(Date.now() / 1000, said[said.length - 1][0]), said[said.length - 1][1]]] };
   }), { told: (value) => amount(chosen, value), when: clock, label: `${chosen} allocated by queue over time` });
 }
 

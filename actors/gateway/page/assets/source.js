@@ -127,6 +127,7 @@ export function follow() {
 export async function lookAt(cycle, signal) {
   const board = await ask(`/apis/pumice.dev/v1/boards/${cycle}`, signal);
   state.cycle = cycle;
+  state.cards = board.cards;
   takeBoard(board);
   tell("board");
   tell("cycles");
