@@ -22,7 +22,7 @@ LEAST: Final = 1e-9
 """Of what is matched: less than that part of it is what floats leave."""
 
 
-class Loan(NamedTuple):
+class QueueLoan(NamedTuple):
     """So much of a resource (in cores, bytes or pieces). `lender`: "" for what no queue deserves."""
 
     lender: str
@@ -30,16 +30,16 @@ class Loan(NamedTuple):
     amount: float
 
 
-def lending(standings: Mapping[str, QueueStanding]) -> dict[str, list[Loan]]:
+def lending(standings: Mapping[str, QueueStanding]) -> dict[str, list[QueueLoan]]:
     """By resource, of those of which anybody has more than deserved; loans by lender and borrower."""
     names = sorted({name for one in standings.values() for name in one.borrowed if name != WHOLE})
     found = {name: loans(standings, name) for name in names}
     return {name: listed for name, listed in found.items() if listed}
 
 
-def loans(standings: Mapping[str, QueueStanding], resource: str) -> list[Loan]:
+def loans(standings: Mapping[str, QueueStanding], resource: str) -> list[QueueLoan]:
     """Of one resource, among the queues without others below them; an inner queue lends what it keeps undivided."""
-    made: list[Loan] = []
+    made: list[QueueLoan] = []
     within: dict[str, tuple[Shares, Shares, float]] = {}  # of each parent: who borrows, who lends, what they deserve
     for _, name in reversed(in_tree_order(standings)):  # children before parents
         one = standings[name]
@@ -59,18 +59,18 @@ def loans(standings: Mapping[str, QueueStanding], resource: str) -> list[Loan]:
         within[above] = ({**beside[0], **borrowers}, {**beside[1], **lenders}, beside[2] + deserved)
     borrowers, lenders, _ = within.get("", (Shares(), Shares(), 0.0))
     _lend(borrowers, lenders, made)
-    made += [Loan("", borrower, amount) for borrower, amount in borrowers.items()]
+    made += [QueueLoan("", borrower, amount) for borrower, amount in borrowers.items()]
     return sorted(made)
 
 
-def _lend(borrowers: Shares, lenders: Shares, made: list[Loan]) -> None:
+def _lend(borrowers: Shares, lenders: Shares, made: list[QueueLoan]) -> None:
     """In proportion to what each lacks and each has; who is through is taken out."""
     wanted, given = sum(borrowers.values()), sum(lenders.values())
     lent = min(wanted, given)
     if lent <= 0:
         return
     made += [
-        Loan(lender, borrower, lent * (room / given) * (more / wanted))
+        QueueLoan(lender, borrower, lent * (room / given) * (more / wanted))
         for lender, room in lenders.items()
         for borrower, more in borrowers.items()
     ]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.messages.queue_gauges import borrowed
-from pumice.adviser.lending import Loan, lending, loans
+from pumice.adviser.lending import lending, loans
 from pumice.adviser.queues import QueueStanding
 
 
@@ -27,22 +27,22 @@ def test_sisters_lend_before_cousins_and_cousins_before_nobody() -> None:
         "bio": standing("sci", 30, 24),
     }
     assert loans(tree, "cpu") == [
-        Loan("bio", "speech", pytest.approx(6)),
-        Loan("eng", "speech", pytest.approx(10)),  # what it keeps undivided
-        Loan("sci", "speech", pytest.approx(10)),
-        Loan("vision", "speech", pytest.approx(10)),
+        ("bio", "speech", pytest.approx(6)),
+        ("eng", "speech", pytest.approx(10)),  # what it keeps undivided
+        ("sci", "speech", pytest.approx(10)),
+        ("vision", "speech", pytest.approx(10)),
     ]
 
 
 def test_equally_near_ones_lend_in_proportion_and_the_rest_is_nobodys() -> None:
     flat = {"a": standing("", 10, 4), "b": standing("", 10, 8), "c": standing("", 5, 9), "d": standing("", 1, 9)}
     assert loans(flat, "cpu") == [
-        Loan("", "c", pytest.approx(4 / 3)),
-        Loan("", "d", pytest.approx(8 / 3)),
-        Loan("a", "c", pytest.approx(2)),
-        Loan("a", "d", pytest.approx(4)),
-        Loan("b", "c", pytest.approx(2 / 3)),
-        Loan("b", "d", pytest.approx(4 / 3)),
+        ("", "c", pytest.approx(4 / 3)),
+        ("", "d", pytest.approx(8 / 3)),
+        ("a", "c", pytest.approx(2)),
+        ("a", "d", pytest.approx(4)),
+        ("b", "c", pytest.approx(2 / 3)),
+        ("b", "d", pytest.approx(4 / 3)),
     ]
     assert lending(flat).keys() == {"cpu"}
 
