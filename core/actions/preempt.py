@@ -12,7 +12,15 @@ import numpy as np
 from core.actions.dry_runs.dry_run import DryRun, drive
 from core.actions.victims.candidates import CandidateNodes
 from core.actions.victims.in_vain import InVain
-from core.actions.victims.on_node import NEVER, is_eligible, make_room, of_other_jobs, of_own_job, tasks_that
+from core.actions.victims.on_node import (
+    NEVER,
+    is_eligible,
+    make_room,
+    of_other_jobs,
+    of_own_job,
+    room_ending,
+    tasks_that,
+)
 from core.actions.victims.screen import movable, worth_trying
 from core.actions.victims.starving import pending_tasks, starving_jobs
 from core.session.action_arguments import caches_errors
@@ -112,6 +120,7 @@ class Preempt:
             search = session.search_for(task, room=False)
         except FitFailure:
             return False
+        before = len(statement)
         for nodes in self._candidates.find(task, search):
             if self._topology_aware:
                 best = yield DryRun(session, task, nodes, self.wanted(len(nodes)), own_job=own_job)
@@ -119,7 +128,7 @@ class Preempt:
             else:
                 placed = self._on_scored_nodes(statement, task, search, nodes, own_job=own_job)
             if placed:
-                session.trail.task_ended(task, Ending.ROOM_MADE)
+                session.trail.task_ended(task, room_ending(statement, before))
                 return True
         session.trail.task_ended(task, Ending.NO_VICTIMS)
         return False

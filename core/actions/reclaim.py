@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 from core.actions.victims.candidates import CandidateNodes
 from core.actions.victims.in_vain import InVain
-from core.actions.victims.on_node import NEVER, add_request, available, fits, make_room, of_other_queues, tasks_that
+from core.actions.victims.on_node import (
+    NEVER,
+    add_request,
+    available,
+    fits,
+    make_room,
+    of_other_queues,
+    room_ending,
+    tasks_that,
+)
 from core.actions.victims.screen import reclaimable, worth_trying
 from core.actions.victims.starving import pending_tasks, starving_jobs
 from core.session.action_arguments import caches_errors
@@ -80,13 +89,14 @@ class Reclaim:
             search = session.search_for(task, room=False)
         except FitFailure:
             return
+        before = len(statement)
         for nodes in CandidateNodes(session, cache_errors=self._cache_errors).find(task, search):
             attempt = self._in_vain.attempt(task, search, nodes)
             if self._in_vain.foresees(attempt):
                 session.trail.task_ended(task, Ending.AS_BEFORE)
                 continue
             if self._on_nodes(statement, task, nodes):
-                session.trail.task_ended(task, Ending.ROOM_MADE)
+                session.trail.task_ended(task, room_ending(statement, before))
                 return
             self._in_vain.note(attempt)
         session.trail.task_ended(task, Ending.NO_VICTIMS)

@@ -22,7 +22,15 @@ EVICTING: Final = ("preempt", "reclaim", *GANGS)
 READY: Final = tuple(LABELS[status] for status in READY_STATUSES)
 PIPELINED: Final = LABELS[TaskStatus.PIPELINED]
 WELL: Final = frozenset(
-    (Ending.ADMITTED, Ending.COMMITTED, Ending.PROMISED, Ending.ROOM_MADE, Ending.NOTHING_TO_PLACE, Ending.NOT_STARVING)
+    (
+        Ending.ADMITTED,
+        Ending.COMMITTED,
+        Ending.PROMISED,
+        Ending.ROOM_MADE,
+        Ending.ROOM_TO_COME,
+        Ending.NOTHING_TO_PLACE,
+        Ending.NOT_STARVING,
+    )
 )
 UNADMITTED: Final = ("", "Pending")
 BEFORE_VICTIMS: Final = frozenset(
@@ -77,20 +85,28 @@ def _steps(view: View, watched: Watched, job: Job, action: str) -> ActionSteps:
         return told
     stop = _stop(ended)
     if stop is None:
-        told.steps = [_sentence(ended[-1:], job)]
+        told.steps = [_sentence(ended[-1:], job), *_without_evictions(ended)]
         return told
     groups: dict[tuple[str, Ending], list[Ended]] = {}
     for each in ended:
         if each.who in (stop.who, job.key):
             groups.setdefault((each.who, each.ending), []).append(each)
     told.steps = [_sentence(group, job) for group in groups.values()]
+    rest = _without_evictions(each for each in ended if each.who != stop.who)
     told.stopped = _sentence(groups.get((stop.who, stop.ending), [stop]), job)
     if stop.ending is Ending.MAY_NOT_TAKE:
         queue = job.pod_group.queue
         told.stopped += f" ({standing_of(queue, watched.gauges.get(queue, {}))})"
-    if action in EVICTING and stop.ending not in BEFORE_VICTIMS:
+    if action in EVICTING and stop.ending not in BEFORE_VICTIMS and any(each.ending in OF_VICTIMS for each in ended):
         _tell_victims(told, view, watched, job, stop, groups)
+    told.steps += rest
     return told
+
+
+def _without_evictions(ended: Iterable[Ended]) -> list[str]:
+    """How many tasks nobody had to go for."""
+    there = {each.who for each in ended if each.ending is Ending.ROOM_TO_COME}
+    return [f"pods that had room to come without evictions: {len(there)}"] if there else []
 
 
 def _counts(ended: Ended, job: Job) -> bool:
@@ -122,7 +138,7 @@ def _tell_victims(
     held = [each for each in watched.trail.elections.held if each.action == told.action and _is_for(view, each, job)]
     elections = [each for each in held if each.preemptor == stop.who] or held
     if not elections:
-        told.stopped = f"there was nobody to consider: {who_could_go(view, job, told.action)}"
+        told.stopped = who_could_go(view, job, told.action, _closed_to(watched, stop.who, told.action))
         told.steps = [each for group, each in zip(groups, told.steps, strict=True) if group[1] not in OF_VICTIMS]
         return
     candidates = {pod for each in elections for pod in each.candidates}
@@ -135,9 +151,22 @@ def _tell_victims(
         told.stopped = f"none of {len(candidates)} pods that were considered could be had: {against}"
 
 
+def _closed_to(watched: Watched, pod: str, action: str) -> dict[str, str]:
+    """The nodes that a task may not use whoever goes, each with what is against it, as an action found them last."""
+    look = next((each for each in reversed(watched.trail.looks.get(pod, ())) if each.action == action), None)
+    if look is None:
+        return {}
+    said = {node: " and ".join(each.text for each in reasons) for node, reasons in look.refused().items()}
+    taken = {look.names[row] for row in look.fitting.tolist()}
+    return {node: said.get(node, "not looked at") for node in look.names if node not in taken}
+
+
 def _stop(ended: Sequence[Ended]) -> Ended | None:
-    """The first ending for the worse from which the last one follows; None where the last one is well."""
-    last = next((each for each in reversed(ended) if not each.node), ended[-1])
+    """The first ending for the worse from which the last one follows; None where the last one is well. That a single
+    task had room anyway makes nothing well.
+    """
+    telling = (each for each in reversed(ended) if not each.node and each.ending is not Ending.ROOM_TO_COME)
+    last = next(telling, ended[-1])
     if last.ending in WELL and last.ending is not Ending.NOT_STARVING:
         return None
     causes = [each for each in ended if each.ending not in WELL and each.ending not in SUMMED]

@@ -27,6 +27,7 @@ PLAIN: Final = {
 }
 """Why some plugins keep pods, whichever they are."""
 QUEUES: Final = ("proportion", "capacity")
+NOBODY: Final = "there was nobody to consider"
 
 
 def opinions_of(
@@ -89,8 +90,10 @@ def standing_of(queue: str, gauges: Mapping[str, float]) -> str:
     return f"queue {queue} has {has} and deserves {deserves}"
 
 
-def who_could_go(view: View, job: Job, action: str) -> str:
-    """Why nobody was asked: how many run where the action may look, and how many of them may go at all."""
+def who_could_go(view: View, job: Job, action: str, closed: Mapping[str, str]) -> str:
+    """Why nobody was asked: how many run where the action may look, how many of them may not go at all, and who stands
+    on nodes that are `closed` to the task (each with a reason) whoever goes.
+    """
     inside = "preempt" in action
     others = [task for task in view.tasks.by_key.values() if task.job and task.job != job.key]
     known = [(task, view.jobs.by_key[task.job]) for task in others]
@@ -104,8 +107,8 @@ def who_could_go(view: View, job: Job, action: str) -> str:
     ]
     where = f"other jobs of queue {queue}" if inside else "other queues"
     if not placed:
-        return f"no pods of {where} run"
-    counts = Counter[str]()
+        return f"{NOBODY}: no pods of {where} run"
+    counts, elsewhere = Counter[str](), Counter[str]()
     for task, other in placed:
         status = view.tasks.status[task.row]
         if status != TaskStatus.RUNNING and (status, action) != (TaskStatus.BOUND, "gangpreempt"):
@@ -118,5 +121,11 @@ def who_could_go(view: View, job: Job, action: str) -> str:
             counts[f"of no lower priority than {int(view.jobs.priority[job.row])}"] += 1
         elif not inside and (found := view.queues.get(other.pod_group.queue)) is not None and not found.reclaimable:
             counts[f"in queue {other.pod_group.queue}, which is not reclaimable"] += 1
+        elif (node := view.tasks.resides[task.row]) in closed:
+            elsewhere[closed[node]] += 1
     told = "".join(f", {number} {what}" for what, number in counts.items())
-    return f"{len(placed)} pods of {where} hold room{told}"
+    hold = f"{len(placed)} pods of {where} hold room{told}"
+    if not elsewhere:
+        return f"{NOBODY}: {hold}"
+    reasons = ", ".join(f"{number}: {reason}" for reason, number in elsewhere.most_common(NAMED))
+    return f"whoever could go stands where it may not run ({reasons}): {hold}"

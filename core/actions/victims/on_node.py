@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from core.life.task import TaskStatus
 from core.resources import MIN_RESOURCE
 from core.session.reasons import Code, FitFailure
+from core.session.trail.records import Ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.session.reasons import Reason
     from core.session.session import Session
+    from core.session.statement import Statement
 
 NEVER = "Never"
 
@@ -100,6 +102,11 @@ def add_request(room: dict[int, float], victim: Task) -> None:
 def fits(task: Task, room: dict[int, float]) -> bool:
     """InitResreq <= room, tolerant."""
     return all(value - room[dimension] < MIN_RESOURCE for dimension, value in task.template.items)
+
+
+def room_ending(statement: Statement, before: int) -> Ending:
+    """How it ended for a task that was promised room: of the operations since `before` all but its own are evictions."""
+    return Ending.ROOM_MADE if len(statement) > before + 1 else Ending.ROOM_TO_COME
 
 
 def is_eligible(session: Session, preemptor: Task) -> bool:

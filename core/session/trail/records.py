@@ -53,6 +53,7 @@ class Ending(StrEnum):
     AS_BEFORE = "a task alike has just failed in the same state"
     NO_VICTIMS = "nobody may be evicted for it"
     ROOM_MADE = "room was made"
+    ROOM_TO_COME = "it had room to come without evictions"
     # of a node, for one task
     TOO_LITTLE = "what could be evicted would not make room enough"
     NOBODY_TO_ASK = "nobody there may be asked to go"

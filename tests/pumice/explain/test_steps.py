@@ -64,6 +64,19 @@ STOPPED: dict[str, tuple[list[Object], str, str]] = {
         "preempt",
         "there was nobody to consider: 2 pods of other jobs of queue default hold room, 2 not preemptable",
     ),
+    "only where it may not run": (
+        [
+            node("n0", cpu="2"),
+            node("n1", cpu="1", labels={"zone": "a"}),
+            *running("r", 2, 1, priority_class="low"),
+            *wanting(priority_class="high", node_selector={"zone": "a"}),
+        ],
+        "preempt",
+        (
+            "whoever could go stands where it may not run (2: node(s) didn't match Pod's node affinity/selector): "
+            "2 pods of other jobs of queue default hold room"
+        ),
+    ),
     "no room": (
         [*nodes(5, cpu="4"), *gang("g", pods=8, cpu="3")],
         "allocate",
@@ -179,6 +192,25 @@ def test_where_nobody_was_to_consider_nothing_is_said_of_what_they_would_have_gi
     told = steps(node("n0", cpu="2"), queue("other"), *others, *wanting(priority_class="high"))["preempt"]
     assert told["stopped"] == "there was nobody to consider: no pods of other jobs of queue default run"
     assert told["steps"] == ["not enough of it found room: all was undone"]
+
+
+def test_room_to_come_without_evictions_is_no_want_of_victims() -> None:
+    """Two of three have room at once; the third is gated, so all is undone, and nobody was to be evicted for any."""
+    group, *pods = gang("g", pods=3, cpu="1", phase="Inqueue")
+    gated = {**pods[-1], "spec": {**pods[-1]["spec"], "schedulingGates": [{"name": "later"}]}}
+    told = steps(node("n0", cpu="4"), *running("r", 1, 1), group, *pods[:-1], gated)["preempt"]
+    assert told["stopped"] == "not enough of it found room: all was undone"
+    assert "pods that had room to come without evictions: 2" in told["steps"]
+
+
+def test_who_needs_no_eviction_is_told_apart_from_whoever_does() -> None:
+    """One of the gang fits beside the others; for the second there is nobody on the one node that it may use."""
+    full = [*nodes(2, cpu="4"), *gang("r", pods=2, cpu="2", min_member=1, phase="Running", nodes=["n1", "n1"])]
+    full[0]["metadata"]["labels"] = {"zone": "a"}
+    wants = gang("g", pods=2, cpu="3", phase="Inqueue", priority_class="high", node_selector={"zone": "a"})
+    told = steps(*full, *wants)["preempt"]
+    assert told["stopped"].startswith("whoever could go stands where it may not run (2: node(s) didn't match")
+    assert "pods that had room to come without evictions: 1" in told["steps"]
 
 
 def test_why_a_pod_may_not_preempt_is_told_apart() -> None:
