@@ -94,6 +94,10 @@ class Jobs(Listener):
             self._finish(life)
         self._jobs.clear()
 
+    def waits(self) -> dict[str, float | None]:
+        """How long each job waited of which there still is something, by name."""
+        return {name: waited_s(life.row) for name, life in self._jobs.items()}
+
     # --- owners
 
     def group(self, group: GroupLife) -> None:
@@ -228,9 +232,13 @@ def _lost(row: JobRow, pod: PodLife) -> None:
     row.lost_gpu_s = round(row.lost_gpu_s + seconds * gpus(pod), 3)
 
 
+def waited_s(row: JobRow) -> float | None:
+    """From its submission to its start, None while it has not started."""
+    return None if row.started is None else round(row.started - row.submitted, 3)
+
+
 def _spans(row: JobRow) -> None:
-    if row.started is not None:
-        row.wait_s = round(row.started - row.submitted, 3)
+    row.wait_s = waited_s(row)
     if row.started is not None and row.ended is not None:
         row.run_s = round(row.ended - row.started, 3)
         row.response_s = round(row.ended - row.submitted, 3)

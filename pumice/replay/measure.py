@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any
 
 from core.messages.decisions import Decision, Evict
 from core.messages.events import Mutation
 from core.objects.metadata import section
-from pumice.measures.jobs import OVER
+from pumice.measures.jobs import OVER, JobRow, Jobs
 from pumice.measures.lives import GroupLife, Listener, Lives, PodLife
 from pumice.replay.amounts import Amount, ClusterFigures, NodeCapacity, ResourceFigures, add, cluster_figures, figures
 from storage import codec
@@ -18,14 +19,15 @@ from storage.journal import API, DECISION, Stored
 
 @dataclass
 class JobFigures:
-    """`wait_s`: from the first pod's creation to the last one's binding, None while one is not bound.
-
-    `finished_s`: from the beginning until the last pod has ended, None while one has not, or is to be made again.
+    """`wait_s` as `pumice.measures.jobs` has it, of the last job of that name; the others from the beginning of the run:
+    `bound_s` until the last pod had a node, None while one has none, `finished_s` until the last pod has ended, None
+    while one has not, or is to be made again.
     """
 
     queue: str = ""
     pods: int = 0
     bound: int = 0
+    bound_s: float | None = None
     wait_s: float | None = None
     evicted: int = 0
     finished_s: float | None = None
@@ -34,11 +36,13 @@ class JobFigures:
 
 @dataclass
 class QueueFigures:
-    """What the pods of a queue's PodGroups came to; `resources` by name."""
+    """What the pods of a queue's PodGroups came to; `mean_wait_s` of its jobs, None while none has started; `resources`
+    by name.
+    """
 
     pods: int = 0
     bound: int = 0
-    mean_wait_s: float = 0.0
+    mean_wait_s: float | None = None
     evicted: int = 0
     resources: dict[str, ResourceFigures] = field(default_factory=dict[str, ResourceFigures])
 
@@ -47,7 +51,9 @@ class Measurer(Listener):
     """Takes a journal record by record. Nothing counts that is later than `horizon`, where all that goes on is cut."""
 
     def __init__(self, horizon: float) -> None:
-        self._lives = Lives((self,))
+        self._rows = Jobs(self._done)
+        self._waits: dict[str, float | None] = {}
+        self._lives = Lives((self, self._rows))
         self._gone: list[PodLife] = []
         self._groups: dict[str, GroupLife] = {}
         self._evicted: dict[str, int] = {}
@@ -64,6 +70,9 @@ class Measurer(Listener):
             self.note(codec.decode(stored.payload, Mutation), stored.at)
         elif stored.kind == DECISION and isinstance(decision := codec.decode(stored.payload, Decision), Evict):
             self.evicted(decision)
+
+    def _done(self, row: JobRow) -> None:
+        self._waits[row.job] = row.wait_s
 
     def evicted(self, decision: Evict) -> None:
         """A decision to take a pod off its node."""
@@ -108,14 +117,16 @@ class Measurer(Listener):
     def jobs(self) -> dict[str, JobFigures]:
         """By "namespace/name" of the job (see `pumice.belonging`)."""
         jobs: dict[str, JobFigures] = {}
+        waits = {**self._waits, **self._rows.waits()}
         for name, pods in self.by_job().items():
             bound = [pod.bound for pod in pods if pod.bound is not None]
             ended = [pod.ended for pod in pods if pod.ended is not None]
             job = jobs[name] = JobFigures(self._queue(pods[0].group), len(pods), len(bound))
             job.placements = {pod.full_name: pod.node for pod in pods if pod.node}
             job.evicted = sum(self._evicted.get(group, 0) for group in {pod.group for pod in pods})
+            job.wait_s = waits.get(name)
             if job.bound == job.pods:
-                job.wait_s = round(max(bound) - min(pod.created for pod in pods), 3)
+                job.bound_s = round(max(bound) - self._began, 3)
             if len(ended) == job.pods and not self.goes_on(name):
                 job.finished_s = round(max(ended) - self._began, 3)
         return dict(sorted(jobs.items()))
@@ -140,12 +151,14 @@ class Measurer(Listener):
         """By name, those that had pods."""
         queues: dict[str, QueueFigures] = {}
         waits: dict[str, list[float]] = {}
+        for job in self.jobs().values():
+            if job.wait_s is not None:
+                waits.setdefault(job.queue, []).append(job.wait_s)
         capacity = self._capacity.through(self._horizon)
         for name, pods in self._by_queue().items():
             queue = queues[name] = QueueFigures(pods=len(pods))
-            waits[name] = [pod.bound - pod.created for pod in pods if pod.bound is not None]
-            queue.bound = len(waits[name])
-            queue.mean_wait_s = round(sum(waits[name]) / queue.bound, 3) if queue.bound else 0.0
+            queue.bound = sum(pod.bound is not None for pod in pods)
+            queue.mean_wait_s = round(fmean(waits[name]), 3) if name in waits else None
             queue.resources = figures(*self._amounts(pods), capacity)
         for group, count in self._evicted.items():
             queues.setdefault(self._queue(group), QueueFigures()).evicted += count

@@ -105,7 +105,7 @@ def fits(task: Task, room: dict[int, float]) -> bool:
 
 
 def room_ending(statement: Statement, before: int) -> Ending:
-    """How it ended for a task that was promised room: of the operations since `before` all but its own are evictions."""
+    """How it ended for a task that was promised room: all operations since `before` but its own are evictions."""
     return Ending.ROOM_MADE if len(statement) > before + 1 else Ending.ROOM_TO_COME
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from core.messages.events import Mutation
+from pumice.measures.jobs import JobRow, Jobs
+from pumice.measures.lives import Lives
 from pumice.replay.measure import Measurer
 from storage import codec
 from storage.journal import API, Stored
@@ -41,10 +43,11 @@ def test_a_job_has_finished_when_its_last_pod_has() -> None:
     told(on(second, "n0"))  # 105
     told(on(first, "n0", "Succeeded"))  # 106
     (job,) = told.measurer.jobs().values()
-    assert (job.wait_s, job.finished_s) == (3.0, None)  # the second one runs still
+    assert (job.wait_s, job.finished_s) == (4.0, None)  # the second one runs still
     told(on(second, "n0", "Succeeded"))  # 107
     (job,) = told.measurer.jobs().values()
-    assert (job.bound, job.wait_s, job.finished_s) == (2, 3.0, 7.0)
+    assert (job.bound, job.bound_s, job.wait_s, job.finished_s) == (2, 5.0, 4.0, 7.0)
+    assert told.measurer.queues()["default"].mean_wait_s == 4.0
 
 
 def test_a_pod_that_is_gone_has_ended_then() -> None:
@@ -55,7 +58,25 @@ def test_a_pod_that_is_gone_has_ended_then() -> None:
     told(on(only, "n0"))  # 102
     told(on(only, "n0"), "DELETED")  # 103
     (job,) = told.measurer.jobs().values()
-    assert (job.wait_s, job.finished_s) == (1.0, 3.0)
+    assert (job.wait_s, job.finished_s) == (2.0, 3.0)
+
+
+def test_a_wait_is_what_measures_call_so() -> None:
+    """From the submission of the Job, which has no pods yet, until as many run as it needs: not until all are bound."""
+    told, rows = Told(), list[JobRow]()
+    measuring = Jobs(rows.append)
+    lives = Lives((measuring,))
+    group, first, second = gang("g", pods=2, min_member=1)
+    job = {"kind": "Job", "metadata": {"namespace": "default", "name": "g"}, "spec": {"minAvailable": 1}}
+    said = [job, group, first, on(first, "n0", "Pending"), on(first, "n0"), second]  # 100 to 105
+    for at, obj in enumerate(said):
+        kind = "MODIFIED" if obj["spec"].get("nodeName") else "ADDED"
+        lives.note(Mutation(1, kind, obj["kind"], "default", obj["metadata"]["name"], codec.pack(obj)), 100.0 + at)
+        told(obj, kind)
+    measuring.close()
+    (figures,), (row,) = told.measurer.jobs().values(), rows
+    assert figures.wait_s == row.wait_s == 4.0
+    assert (figures.bound, figures.bound_s) == (1, None)
 
 
 def test_every_resource_is_measured_and_cut_where_the_record_ends() -> None:
