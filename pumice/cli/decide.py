@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,16 +21,15 @@ from core.plugins import PLUGINS
 from core.session.carry import Carry, SessionOptions
 from core.session.trail.trail import Trail
 from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.given.inputs import load_config, take_manifests
-from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
+from pumice.cli.given.inputs import load_config, moment_said, take_manifests
+from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Now, Output, PluginsDir, Quiet
 from pumice.cli.tables.decide import show
 from pumice.cli.terminal import Terminal
 from pumice.history.rewind import demand_volcano, rewind_file, warn_of_damage
 from pumice.load.node_metrics import usage_of
 from pumice.oneshot.asking import as_recorded, over_http
 from pumice.oneshot.cycles import Cycle, Setup, run_cycles
-from pumice.oneshot.moment import parse_moment
-from pumice.oneshot.pending import endings, left_pending, waiting_jobs
+from pumice.oneshot.pending import endings, left_pending, waiting_jobs, without_pods
 from pumice.oneshot.prepare import identity
 from pumice.replay.plugins import demand_plugins
 
@@ -49,9 +47,7 @@ def decide(
         typer.Option("--actions", metavar="a,b", help="Run these actions instead of the configured ones."),
     ] = None,
     cycles: Annotated[int, typer.Option("--cycles", min=1, help="So many cycles; bound pods run in the next.")] = 1,
-    now: Annotated[
-        str | None, typer.Option("--now", metavar="TIME", help="The cycle's clock (RFC 3339). Default: the present.")
-    ] = None,
+    now: Now = None,
     plugins_dir: PluginsDir = None,
     output: Output = None,
     quiet: Quiet = False,
@@ -60,7 +56,7 @@ def decide(
 ) -> int:
     """Run the cycles; the exit code is 2 when some of the input could not be used."""
     terminal = Terminal(output, quiet, log_level)
-    moment = None if now is None else _moment(now)
+    moment = moment_said(now)
     if db is not None and at is not None:
         anyio.run(demand_plugins, db, plugins_dir, terminal.warn)
         setup, whole = from_journal(db, at, moment, terminal), True
@@ -88,8 +84,7 @@ def from_manifests(
     paths: Sequence[str], settings: SchedulerConfig, moment: float | None, terminal: Terminal
 ) -> tuple[Setup, bool]:
     """What was handed in, and whether all of it could be used. UsageError when none of it could."""
-    now = time.time() if moment is None else moment
-    objects, whole = take_manifests(paths, (), now, terminal)
+    objects, whole, now = take_manifests(paths, (), moment, terminal)
     if not objects:
         raise UsageError("no objects in the input" if whole else "no object could be used")
     options = SessionOptions(node_usage=usage_of(objects))
@@ -98,7 +93,7 @@ def from_manifests(
 
 def with_manifests(setup: Setup, paths: Sequence[str], terminal: Terminal) -> tuple[Setup, bool]:
     """A recorded state with more objects in it."""
-    objects, whole = take_manifests(paths, setup.objects, setup.now, terminal)
+    objects, whole, _ = take_manifests(paths, setup.objects, setup.now, terminal)
     known = set(map(identity, setup.objects))
     if setup.view is not None:
         for obj in objects:
@@ -142,6 +137,7 @@ def result_of(decided: Sequence[Cycle]) -> dict[str, Any]:
         "cycles": [cycle.outcome for cycle in decided],
         "queues": queues_of(last.result.report),
         "pending": pending,
+        "without_pods": without_pods(last.objects),
         "cards": {name: cards for cycle in decided for name, cards in cards_of(cycle.result)},
         "supposed": list({sentence: None for cycle in decided for sentence in cycle.supposed}),
         "ended": {} if last.trail is None else endings(last.trail, pending, last.objects),
@@ -170,10 +166,3 @@ def with_actions(config: SchedulerConfig, actions: str | None) -> SchedulerConfi
         if name not in ACTIONS:
             raise UsageError(f"unknown action {name!r}; known: {', '.join(ACTIONS)}", path="--actions")
     return msgspec.structs.replace(config, actions=names)
-
-
-def _moment(now: str) -> float:
-    try:
-        return parse_moment(now)
-    except ValueError as error:
-        raise UsageError(f"expected a moment like 2026-11-21T02:00:00Z, was {now!r}", path="--now") from error

@@ -16,8 +16,8 @@ from rich.table import Table
 
 from actors.controllers.jobs.status import CREATION_REFUSED
 from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.given.inputs import load_config, take_manifests, warn_of_token
-from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
+from pumice.cli.given.inputs import load_config, moment_said, take_manifests, warn_of_token
+from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Now, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.explain.account import Account
 from pumice.explain.advice.advise import Advice, advise
@@ -60,6 +60,7 @@ def explain(
             "--cycle", min=1, help="The cycle. Default: the newest while it waits, else the last to decide about it."
         ),
     ] = None,
+    now: Now = None,
     seconds: Annotated[
         float, typer.Option("--budget", min=0.0, metavar="S", help="Seconds for trying what would help.")
     ] = 10.0,
@@ -72,16 +73,18 @@ def explain(
     """Decide the cycle again and tell what it did about the object."""
     terminal = Terminal(output, quiet, log_level)
     warn_of_token(token, terminal)
+    if now is not None and not manifests:
+        raise UsageError("a server and a journal have their own clock; --now goes with -f", path="--now")
     known, whole, ended, again = _known(kind), name if "/" in name else f"default/{name}", None, None
     if server is not None or manifests:
         if cycle is not None:
             raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--cycle")
         settings = load_config(config, lenient, terminal, plugins=plugins_dir)
         if server is not None:
-            objects = fetch(Server(server, token or "", certificate))
+            objects, moment = fetch(Server(server, token or "", certificate)), time.time()
         else:
-            objects, _ = take_manifests(manifests or (), (), time.time(), terminal)
-        scene = present(objects, settings, time.time(), terminal.warn)
+            objects, _, moment = take_manifests(manifests or (), (), moment_said(now), terminal)
+        scene = present(objects, settings, moment, terminal.warn)
         ended = end_among(whole, objects) if known == "job" else None
     else:
         if config is not None:

@@ -83,6 +83,14 @@ Manifests = Annotated[
 ]
 
 
+Now = Annotated[
+    str | None,
+    typer.Option(
+        "--now",
+        metavar="TIME",
+        help="The cycle's clock (RFC 3339). Default: the newest time in the input, or recorded.",
+    ),
+]
 Workers = Annotated[
     int,
     typer.Option("--workers", min=1, help="Number of processes.", envvar="PUMICE_WORKERS", default_factory=cores),

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from actors.api.bootstrap import system_queues
 from actors.controllers.groups.machine import PodGroupMachine, needs_group
-from actors.controllers.jobs.life import FINISHED, JobPhase
 from actors.controllers.jobs.machine import JobMachine
 from actors.controllers.jobs.state import controlling_job
 from actors.controllers.jobs.status import troubled
@@ -24,13 +23,14 @@ from core.messages.commands import ApiRequest, Create, Patch, UpdateStatus
 from core.messages.replies import Accepted, ApiReply, Refused
 from core.objects.metadata import section
 from core.objects.parts import kind_of
+from pumice.measures.jobs import OVER
 from pumice.oneshot.between import Object, object_key
+from pumice.oneshot.later import made_later
 from pumice.oneshot.moment import format_moment
 from pumice.oneshot.prepare import CONTROLLED, GivenObjects, Identity, admitted, completed, identity, stored_as
 from storage.codec import pack, unpack
 
 DEFAULT_QUEUES: Final = ("default", "root")
-OVER: Final = (*FINISHED, JobPhase.ABORTED)
 NO_TIME: Final = "nothing is made of it: Jobs come of it as time passes, and here none does (`pumice run` has time)"
 ROUNDS: Final = 100
 """Turns of the machines; a Deployment needs four."""
@@ -63,7 +63,7 @@ def expanded(objects: Sequence[Object], now: float) -> Expansion:
         turns = [bench.turn(machine) for machine in machines]
         if not any(turns):
             break
-    return Expansion(bench.objects(), bench.notes)
+    return bench.expansion()
 
 
 def _is_expanded(obj: Object) -> bool:
@@ -108,13 +108,13 @@ class _Bench:
             self.notes.append(f"{obj['kind']} {object_key(obj)}: {NO_TIME}")
         self._news.append((kind, self._observed(obj, 1)))
 
-    def objects(self) -> list[Object]:
+    def expansion(self) -> Expansion:
         """All there is, what was made last; a Job whose pods were refused says so."""
         for who, trouble in self._troubles.items():
             status = section(self._objects[who], "status")
             said = {**status, "state": troubled(section(status, "state"), trouble)}
             self._objects[who] = {**self._objects[who], "status": said}
-        return list(self._objects.values())
+        return Expansion(list(self._objects.values()), [*self.notes, *made_later(self._objects)])
 
     def turn(self, machine: Machine) -> bool:
         """Tell a machine what is new, and answer what it asks. Whether there was anything."""

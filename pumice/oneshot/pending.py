@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from actors.controllers.jobs.state import controlling_job
 from core.messages.decisions import CycleReport, CycleResult, PendingReason
 from core.objects.metadata import section
 from core.objects.pod import GROUP_NAME, is_strange
 from core.session.fit import SCHEDULABLE, UNSCHEDULABLE
+from pumice.measures.jobs import OVER
 from pumice.oneshot.between import Object, object_key
+from pumice.oneshot.prepare import stored_as
 
 if TYPE_CHECKING:
     from core.session.trail.records import Ended
@@ -60,6 +63,20 @@ def waiting_jobs(objects: Iterable[Object]) -> frozenset[str]:
     """The jobs ("namespace/PodGroup") that have a pod without a node."""
     pods = (obj for obj in objects if obj["kind"] == "Pod" and _waits(obj))
     return frozenset(f"{pod['metadata'].get('namespace') or ''}/{group_of(pod)}" for pod in pods)
+
+
+def without_pods(objects: Iterable[Object]) -> dict[str, dict[str, str]]:
+    """Reason and message of each Volcano Job ("namespace/name") that is not over and of which there is no pod."""
+    listed = list(objects)
+    owners = (controlling_job(obj["metadata"]) for obj in listed if obj["kind"] == "Pod")
+    there = {owner["uid"] for owner in owners if owner is not None}
+    jobs = (obj for obj in listed if stored_as(obj) == "Job" and obj["metadata"].get("uid") not in there)
+    states = {object_key(job): section(section(job, "status"), "state") for job in jobs}
+    return {
+        name: {"reason": str(state.get("reason") or "NoPods"), "message": str(state.get("message") or "it has no pods")}
+        for name, state in sorted(states.items())
+        if state.get("phase") not in OVER
+    }
 
 
 def endings(trail: Trail, pending: Iterable[str], objects: Iterable[Object]) -> dict[str, list[str]]:

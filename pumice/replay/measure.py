@@ -19,9 +19,9 @@ from storage.journal import API, DECISION, Stored
 
 @dataclass
 class JobFigures:
-    """`wait_s` as `pumice.measures.jobs` has it, of the last job of that name; the others from the beginning of the run:
-    `bound_s` until the last pod had a node, None while one has none, `finished_s` until the last pod has ended, None
-    while one has not, or is to be made again.
+    """`wait_s` as `pumice.measures.jobs` has it, of the last job of that name; from the beginning of the run `bound_s`
+    until the last pod had a node, None while one has none, `finished_s` until the last pod has ended, None while one
+    has not, or is to be made again.
     """
 
     queue: str = ""

@@ -19,7 +19,7 @@ from config.load import default_text, read_text
 from core.messages.events import ConfigLoaded
 from pumice.cli.exits import UsageError
 from pumice.cli.futures.together import refuse_repetition
-from pumice.cli.given.inputs import load_config, load_manifests, warn_of_token
+from pumice.cli.given.inputs import load_config, load_manifests, moment_of, warn_of_token
 from pumice.cli.given.sources import one_source
 from pumice.cli.terminal import Terminal
 from pumice.explain.server import Server, fetch
@@ -109,12 +109,13 @@ class ForkSource:
         load_config(self.config, self.lenient, terminal, plugins=self.plugins_dir)
         if self.server is not None:
             warn_of_token(self.server.token, terminal)
-            objects = fetch(self.server)
+            objects, now = fetch(self.server), time.time()
         else:
             objects = load_manifests(self.manifests or (), terminal).objects
+            now = moment_of(objects)
         if not objects:
             raise UsageError("there are no objects in the input")
-        return handed_in(objects, float(int(time.time())), told_of(self.config), lasts_s or 0.0)
+        return handed_in(objects, float(int(now)), told_of(self.config), lasts_s or 0.0)
 
 
 def told_of(config: Path | None) -> ConfigLoaded:

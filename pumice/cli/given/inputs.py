@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from config.load import load_scheduler_config
 from config.schema import SchedulerConfig
 from core.actions import ACTIONS
-from core.objects.metadata import parse_time, section
+from core.objects.metadata import parse_time
 from core.plugins import PLUGINS
+from pumice.cli.exits import UsageError
 from pumice.cli.terminal import Terminal
 from pumice.eta.rehearsal import BEGAN
 from pumice.load.manifests import Loaded, load
 from pumice.load.remarks import remarks, strangers
 from pumice.oneshot.bring import brought
+from pumice.oneshot.moment import parse_moment
 from pumice.plugins.loader import install_plugins
+
+
+class Taken(NamedTuple):
+    """Objects; whether all that was handed in could be used; and the moment they stand for (seconds since the epoch):
+    the one that was asked for, else `moment_of` them, so that who asks twice gets the same answer.
+    """
+
+    objects: list[dict[str, Any]]
+    whole: bool
+    now: float
 
 
 def load_manifests(paths: Sequence[str], terminal: Terminal) -> Loaded:
@@ -54,21 +66,45 @@ def load_config(
 
 
 def moment_of(objects: Sequence[dict[str, Any]]) -> float:
-    """The moment that manifests show (seconds since the epoch): when the newest of their objects was made."""
+    """The moment that manifests show (seconds since the epoch): of the newest thing that happened to their objects."""
     newest = 0.0
-    for obj in objects:
+    for told in (told for obj in objects for told in _times_of(obj)):
         try:
-            newest = max(newest, parse_time(section(obj, "metadata").get("creationTimestamp")))
+            newest = max(newest, parse_time(told))
         except (ValueError, TypeError, AttributeError):
             continue  # whoever takes the object says so
     return newest or BEGAN
 
 
+def _times_of(obj: dict[str, Any]) -> Iterator[Any]:
+    """When it came, started, and changed last; of a sample when it was taken."""
+    metadata, status = obj.get("metadata"), obj.get("status")
+    yield metadata.get("creationTimestamp") if isinstance(metadata, dict) else None
+    yield obj.get("timestamp")
+    if isinstance(status, dict):
+        yield status.get("startTime")
+        conditions = status.get("conditions")
+        for each in conditions if isinstance(conditions, list) else ():
+            if isinstance(each, dict):
+                yield each.get("lastTransitionTime")
+                yield each.get("lastHeartbeatTime")
+
+
+def moment_said(now: str | None) -> float | None:
+    """`--now` in seconds since the epoch, None for none. Raises UsageError."""
+    if now is None:
+        return None
+    try:
+        return parse_moment(now)
+    except ValueError as error:
+        raise UsageError(f"expected a moment like 2026-11-21T02:00:00Z, was {now!r}", path="--now") from error
+
+
 def take_manifests(
     paths: Sequence[str], beside: Sequence[dict[str, Any]], now: float | None, terminal: Terminal
-) -> tuple[list[dict[str, Any]], bool]:
-    """The objects behind the paths, and those `beside` them, with what controllers make of them; whether all of it
-    could be used. What could not, and what was assumed, is said.
+) -> Taken:
+    """What is behind the paths, and what is `beside` them, with what controllers make of it. What could not be used,
+    and what was assumed, is said.
     """
     loaded = load_manifests(paths, terminal)
     now = moment_of(loaded.objects) if now is None else now
@@ -78,4 +114,4 @@ def take_manifests(
         terminal.error(str(problem))
     for note in (*found.notes, *strangers(found.objects)):
         terminal.warn(note)
-    return found.objects, not loaded.problems and not found.problems
+    return Taken(found.objects, not loaded.problems and not found.problems, now)

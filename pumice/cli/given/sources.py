@@ -12,7 +12,7 @@ import anyio
 import typer
 
 from pumice.cli.exits import UsageError
-from pumice.cli.given.inputs import load_config, moment_of, take_manifests, warn_of_token
+from pumice.cli.given.inputs import load_config, take_manifests, warn_of_token
 from pumice.cli.terminal import Terminal
 from pumice.explain.scene import Scene, present, scene_of
 from pumice.explain.server import Server, fetch
@@ -64,8 +64,7 @@ def scene_from(
             warn_of_token(server.token, terminal)
             objects, now = fetch(server), time.time()
         else:
-            objects, _ = take_manifests(manifests or (), (), None, terminal)
-            now = moment_of(objects)
+            objects, _, now = take_manifests(manifests or (), (), None, terminal)
         scene = present(objects, settings, now, terminal.warn)
     gc.freeze()
     return scene

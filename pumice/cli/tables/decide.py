@@ -25,13 +25,14 @@ QUEUE_COLUMNS: Final = ("allocated", "deserved", "guarantee", "real_capacity", "
 @dataclass(slots=True)
 class GangRow:
     """What became of a PodGroup's pods. `bound`, `volumes` (bound once their volumes are), `promised`: pods by node;
-    `waits`: pods by reason.
+    `waits`: pods by reason; `absent`: why there are none.
     """
 
     bound: Counter[str] = field(default_factory=Counter[str])
     volumes: Counter[str] = field(default_factory=Counter[str])
     promised: Counter[str] = field(default_factory=Counter[str])
     waits: Counter[str] = field(default_factory=Counter[str])
+    absent: str = ""
 
 
 def show(console: Console, decided: Sequence[Cycle], result: dict[str, Any]) -> None:
@@ -39,8 +40,7 @@ def show(console: Console, decided: Sequence[Cycle], result: dict[str, Any]) -> 
     for cycle in decided:
         if len(decided) > 1:
             console.rule(f"cycle {cycle.result.cycle}")
-        last = cycle is decided[-1]
-        _show_gangs(console, cycle, result["pending"] if last else {}, result["ended"] if last else {})
+        _show_gangs(console, cycle, result if cycle is decided[-1] else {})
         _show_evictions(console, cycle)
         counts = f"{len(cycle.result.binds)} bound, {len(cycle.result.evicts)} evicted"
         console.print(f"{counts}, {len(cycle.outcome['pipelined'])} pipelined")
@@ -60,11 +60,14 @@ def _show_cards(console: Console, cards: Mapping[str, Sequence[str]]) -> None:
         console.print(f"and of {len(cards) - PODS_SHOWN} more pods")
 
 
-def _show_gangs(
-    console: Console, cycle: Cycle, pending: Mapping[str, Mapping[str, str]], ended: Mapping[str, Sequence[str]]
-) -> None:
-    gangs = _gangs(cycle, pending)
+def _show_gangs(console: Console, cycle: Cycle, result: Mapping[str, Any]) -> None:
+    """Of the last cycle, what the `result` says of those that wait and why."""
+    ended: Mapping[str, Sequence[str]] = result.get("ended", {})
+    gangs = _gangs(cycle, result.get("pending", {}))
     groups = {object_key(obj): obj for obj in cycle.objects if obj["kind"] == "PodGroup"}
+    made_for = {_title(key, group): key for key, group in groups.items()}
+    for job, why in result.get("without_pods", {}).items():
+        gangs[made_for.get(job, job)] = GangRow(absent=why["message"])
     table = Table("job", "queue", "phase", "pods", "why")
     newest_first = {job: -place for place, job in enumerate(groups, 1)}  # what was handed in last is asked about
     for job, gang in sorted(gangs.items(), key=lambda each: newest_first.get(each[0], 0)):
@@ -120,6 +123,8 @@ def _placed(gang: GangRow) -> Iterator[str]:
         yield f"{gang.promised.total()} promised: {_on(gang.promised)}"
     if gang.waits:
         yield f"{gang.waits.total()} pending"
+    if gang.absent:
+        yield "none"
 
 
 def _on(nodes: Counter[str]) -> str:
@@ -130,6 +135,8 @@ def _on(nodes: Counter[str]) -> str:
 
 def _reasons(gang: GangRow) -> Iterable[str]:
     """Each once, the most frequent first."""
+    if gang.absent:
+        return [gang.absent]
     return [why if len(gang.waits) == 1 else f"{count}: {why}" for why, count in gang.waits.most_common(NODES_SHOWN)]
 
 

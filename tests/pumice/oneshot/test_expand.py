@@ -16,6 +16,7 @@ from tests.kit.queues import queue
 from tests.pumice.cli.terminal import Said, pumice
 
 Object = dict[str, Any]
+FLOWS = "flow.volcano.sh/v1alpha1"
 TEMPLATE: Object = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}}
 VOLCANO: Object = {"spec": {**TEMPLATE["spec"], "schedulerName": "volcano"}}
 
@@ -159,6 +160,56 @@ def test_one_pod_of_a_stateful_set_and_one_for_each_node(decide: Any) -> None:
     binds = said.json["cycles"][0]["binds"]
     assert {binds["default/d-0"], binds["default/d-1"]} == {"n0", "n1"}
     assert [name for name in binds if name.startswith("default/s-")] == ["default/s-0"], "the others wait for it"
+
+
+def test_what_is_made_later_only_is_said(decide: Any) -> None:
+    """The other pods of a set, tasks and Jobs that depend on others; nothing comes of a template that is not there."""
+    labels = {"app": "web"}
+    spec = {"replicas": 3, "selector": {"matchLabels": labels}, "template": {**VOLCANO, "metadata": {"labels": labels}}}
+    first = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "web"}, "spec": spec}
+    together = {**first, "metadata": {"name": "all"}, "spec": {**spec, "podManagementPolicy": "Parallel"}}
+    tasks = [{"name": name, "replicas": 2, "template": TEMPLATE} for name in ("ps", "worker")]
+    tasks[1]["dependsOn"] = {"name": ["ps"]}
+    flows = [{"name": "a"}, {"name": "b", "dependsOn": {"targets": ["a"]}}, {"name": "c"}]
+    templates = [
+        {"apiVersion": FLOWS, "kind": "JobTemplate", "metadata": {"name": name}, "spec": job(name)["spec"]}
+        for name in ("a", "b")
+    ]
+    flow = {"apiVersion": FLOWS, "kind": "JobFlow", "metadata": {"name": "f"}, "spec": {"flows": flows}}
+    said = decide([node("n0", cpu="64"), first, together, job("j", tasks=tasks), *templates, flow])
+    told = [line.removeprefix("warning: ") for line in said.err.splitlines() if "assumed" not in line]
+    assert told == [
+        (
+            "StatefulSet default/web: pod web-1 is made when web-0 runs and is ready, and 1 more one after the other "
+            "(podManagementPolicy OrderedReady)"
+        ),
+        "Job default/j: the 2 pods of task worker are made when those of ps run (dependsOn)",
+        "JobFlow default/f: Job f-b is made when those of a are Completed (dependsOn)",
+        "JobFlow default/f: JobTemplate c is not among the objects: no Job is made of it",
+    ]
+    bound = decide([node("n0", cpu="64"), together]).json["cycles"][0]["binds"]
+    assert set(bound) == {f"default/all-{number}" for number in range(3)}
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_job_without_pods_has_a_row_that_says_why(tmp_path: Path, recorded: bool) -> None:
+    """Its pods name a class that there is not."""
+    nodes, more, db = tmp_path / "nodes.yaml", tmp_path / "more.yaml", tmp_path / "a.db"
+    nodes.write_text(yaml.safe_dump(node("n0")))
+    lost = job("lost")
+    lost["spec"]["tasks"][0]["template"] = {"spec": {**TEMPLATE["spec"], "priorityClassName": "nowhere"}}
+    more.write_text(yaml.safe_dump_all([lost, job("well")]))
+    question: tuple[object, ...] = ("-f", nodes, "-f", more)
+    if recorded:
+        assert pumice("run", "-f", nodes, "--db", db, "--time", "virtual", "--until", "3s", "-o", "json").code == 0
+        question = ("--db", db, "--at", "2", "-f", more)
+    why = "no PriorityClass with name nowhere was found"
+    told = pumice("decide", *question, "-o", "json").json["without_pods"]
+    assert list(told) == ["default/lost"]
+    assert why in told["default/lost"]["message"]
+    table = pumice("decide", *question, "-o", "table").out
+    rows = [line.split("│")[1:5] for line in table.splitlines() if "default/lost" in line]
+    assert [[cell.strip() for cell in row] for row in rows] == [["default/lost", "default", "Inqueue", "none"]]
 
 
 def test_pods_of_kubernetes_own_jobs_are_decided_about(decide: Any) -> None:
