@@ -45,6 +45,7 @@ class Activity:
         self._seen: dict[str, tuple[int, tuple[str, ...]]] = {}
         self._timers: dict[str, int] = {}
         self._unsettled: set[str] = set()
+        self._cut: frozenset[str] = frozenset()
         self._event: anyio.Event | None = None
 
     def begin(self, number: int = 1) -> None:
@@ -73,9 +74,16 @@ class Activity:
 
     def timers(self, actor: str, due: int) -> None:
         """So many timers of this actor will go off some day."""
-        if self._timers.get(actor) != due:
+        if self._timers.get(actor) != due and actor not in self._cut:
             self._timers[actor] = due
             self._changed()
+
+    def cut_off(self, *actors: str) -> None:
+        """From now on nobody waits for the timers of these actors: what they have ahead is not to be lived through."""
+        self._cut = frozenset(actors)
+        for actor in actors:
+            self._timers.pop(actor, None)
+        self._changed()
 
     def settled(self, actor: str, settled: bool) -> None:
         """Whether another turn of this actor, with no new input, would change nothing."""
@@ -89,13 +97,13 @@ class Activity:
         self._unsettled.discard(actor)
         self._changed()
 
-    def reasons(self) -> list[str]:
-        """What keeps the system busy, in words; empty when it is idle."""
+    def reasons(self, *, timers: bool = True) -> list[str]:
+        """What keeps the system busy, in words; empty when it is idle. Without `timers`: what none will end."""
         found = [f"{self._in_flight} messages or pieces of work in flight"] if self._in_flight else []
         for name, (at, kinds) in sorted(self._seen.items()):
             if at < self._heads.of(kinds):
                 found.append(f"{name} is at revision {at} of {self._heads.of(kinds)}")
-        found += [f"{name} has {due} timers" for name, due in sorted(self._timers.items()) if due]
+        found += [f"{name} has {due} timers" for name, due in sorted(self._timers.items()) if due and timers]
         return found + [f"{name} has not settled" for name in sorted(self._unsettled)]
 
     def is_idle(self) -> bool:

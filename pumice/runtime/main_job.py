@@ -154,7 +154,7 @@ async def _run(plan: RunPlan, watching: Watching, journal: Journal, clock: Clock
             await _hand_in(plan, arriving, system, outcome, watching)
             await reached(plan.until, system)
             if storm is not None:
-                await storm.rest(system, journal, interrupted=False)
+                await storm.rest(system, journal, interrupted=False, cut=plan.until.kind != "idle")
             tasks.cancel_scope.cancel()
         if storm is not None and outcome.interrupted:
             await storm.rest(system, journal, interrupted=True)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from actors.system.system import System
     from storage.journal import Journal
 
+AHEAD: Final = ("node-agents", "arrivals")
+"""Whose timers are what is to come, not what is to be done again."""
 LONGEST_S: Final = 1.0
 ANSWER_TIMEOUT_S: Final = 5.0
 REST_S: Final = 120.0
@@ -110,12 +112,15 @@ class LiveStorm:
         self.views.append(make())
         return self.views[-1]
 
-    async def rest(self, system: System, journal: Journal, *, interrupted: bool) -> None:
+    async def rest(self, system: System, journal: Journal, *, interrupted: bool, cut: bool = False) -> None:
         """Stop the faults, let the system come to rest, compare the books.
 
-        Who interrupts is kept waiting for a moment only: what is not at rest by then is no violation.
+        Who interrupts is kept waiting for a moment only: what is not at rest by then is no violation. A run that is
+        `cut` off has work ahead: pods that run, others that are to come.
         """
         self.faults.stop()
+        if cut or interrupted:
+            system.context.activity.cut_off(*AHEAD)
         disagreements: list[str] = []
         with anyio.move_on_after(INTERRUPTED_S if interrupted else REST_S) as scope:
             await until_idle(system, self.monitor, lambda: self.views[-1], PERIOD_S, disagreements)
@@ -124,8 +129,8 @@ class LiveStorm:
             problems += [("books-agree", words) for words in compare_view(self.views[-1], system.store)]
             problems += await lost_in_journal(system.store, journal)
             problems += [("reasons", words) for words in without_reason(system.store, self.monitor)]
-        elif not interrupted:
-            problems.append(("quiesces", "; ".join(system.context.activity.reasons())))
+        elif not interrupted and (left := system.context.activity.reasons(timers=not cut)):
+            problems.append(("quiesces", "; ".join(left)))
         for problem in problems:  # all at once: it may be interrupted, and asked again
             self.monitor.violated(*problem)
 

@@ -13,12 +13,13 @@ from typing import Any, Literal
 import anyio
 import pytest
 
+from actors.agents.pod_runs import DURATION
 from actors.api.faults.strikes import Fault, ListedFaults
 from actors.system.settings import SystemSettings
 from pumice.runtime.main_job import RunOutcome, RunPlan, Watching, run_plan
 from pumice.runtime.until import parse_until
 from pumice.storm.cluster import node, pod_group, pods, queue
-from pumice.storm.live import MOST, LiveMonitor, LiveStorm, live_rates, simulated_only
+from pumice.storm.live import MOST, REST_S, LiveMonitor, LiveStorm, live_rates, simulated_only
 from pumice.storm.script.profiles import profile
 from tests.simulation.planted import BUGS
 from tests.simulation.test_soon import late_from
@@ -52,6 +53,21 @@ def test_what_must_hold_holds_on_the_real_clock(backend: Literal["asyncio", "tri
     assert summary["violations"] == []
     assert summary["pods"]["running"] == 15
     assert sum(summary["faults_injected"].values()) > 10
+
+
+@pytest.mark.parametrize("until", ["5s", "cycles=3"])
+def test_pods_that_a_run_cuts_off_are_no_violation(until: str, tmp_path: Path) -> None:
+    """They run for hours; nobody waits for them, on virtual time neither."""
+    jobs = objects(8)
+    for each in jobs:
+        if each["kind"] == "Pod":
+            each["metadata"].setdefault("annotations", {})[DURATION] = "10h"
+    plan = RunPlan(
+        jobs, False, tmp_path / "storm.db", parse_until(until), "trio", virtual=True, storm=LiveStorm("live", 1)
+    )
+    summary = run_plan(plan, Watching()).summary
+    assert (summary["violations"], summary["pods"]["running"]) == ([], 15)
+    assert summary["seconds"] < REST_S
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
