@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from core.life.task import TaskStatus
 from pumice.explain.advice.admission import about_overcommit
 from pumice.explain.advice.changes import ChangeFamily, Group, in_words
-from pumice.explain.advice.deadline import Spent, TimeOverError, budget
+from pumice.explain.advice.deadline import TimeOverError, budget
 from pumice.explain.advice.groups import WaitingGroup, about_group, amounts_in
 from pumice.explain.advice.limits import about_limits, joint_limits
 from pumice.explain.advice.missing import about_claims, about_priority_classes
@@ -45,16 +45,26 @@ def advise(scene: Scene, kind: str, name: str, seconds: float) -> Advice:
         return Advice()
     tasks = len(scene.view.jobs.by_key[job].tasks)
     try:
-        search = _searched(scene, job, budget(seconds))
+        bench = Bench.of(scene, job, budget(seconds))
+        search = _searched(bench, job)
     except TimeOverError:
         return Advice(remark=f"the {seconds:g} s for trying were over before anything was tried (--budget)")
-    return Advice() if search is None else replace(_told(search, tasks, seconds), supposed=unasked(scene.config))
+    if search is None:
+        return Advice(remark=_untold(bench))
+    told = _told(search, tasks, seconds)
+    remark = "; ".join(filter(None, (told.remark, _untold(bench))))
+    return replace(told, remark=remark, supposed=unasked(scene.config))
 
 
-def _searched(scene: Scene, job: str, spent: Spent) -> AdviceSearch | None:
+def _untold(bench: Bench) -> str:
+    if not bench.untold:
+        return ""
+    return f"what the policies of {', '.join(sorted(bench.untold))} do about evicted pods was not tried"
+
+
+def _searched(bench: Bench, job: str) -> AdviceSearch | None:
     """None for a job that needs no help. Raises TimeOverError when it could not even begin."""
-    bench = Bench.of(scene, job, spent)
-    tasks = len(scene.view.jobs.by_key[job].tasks)
+    tasks = len(bench.view.jobs.by_key[job].tasks)
     before = bench.attempt()
     if (tasks and before.kept >= tasks) or (not tasks and before.admitted and not _lacks_pods(bench)):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.cycle import close_session, open_session, run_action
@@ -13,6 +13,7 @@ from core.life.task import ALLOCATED_STATUSES, LABELS, TaskStatus
 from core.messages.decisions import Evict
 from core.session.carry import Carry, CycleClock
 from core.state.volumes import volume_rules
+from pumice.explain.advice.aftermath import made_again, with_policies
 from pumice.explain.advice.changes import Change, Identity, Object, identity_of
 from pumice.explain.advice.deadline import Spent, TimedTrail, demand_time, while_time
 from pumice.explain.watch import Subjects, Watched, watch_cycle
@@ -64,14 +65,16 @@ class TrialMoment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Where changes are tried. `objects` by identity, as the cycle saw them; `scene` has a view of its own. Whatever it
-    does raises TimeOverError when the time is `spent`, and leaves all as it was.
+    """Where changes are tried. `objects` by identity, as the cycle saw them; `scene` has a view of its own; `untold`:
+    Jobs whose policies for evictions were not followed. Whatever it does raises TimeOverError when the time is `spent`,
+    and leaves all as it was.
     """
 
     scene: Scene
     objects: dict[Identity, Object]
     job: str
     spent: Spent
+    untold: set[str] = field(default_factory=set[str])
 
     @classmethod
     def of(cls, scene: Scene, job: str, spent: Spent) -> Bench:
@@ -126,8 +129,11 @@ class Bench:
             reached = SEATED if promised else COMING
             found = max([seated, *(_count(ended.tasks, reached) for ended in trail.of_job(self.job))])
             return TrialResult(seated, found, admitted, -evicted, pods)
-        then = TrialMoment(_with(now.objects, after), now.next_clock(), Carry.from_dict(result.carry))
-        with self._put(now.objects, after):
+        left, gone = _with(now.objects, after), [now.objects[who] for who, obj in after.items() if obj is None]
+        again = made_again(left, gone, now.clock.now)
+        self.untold.update(with_policies(left, gone))
+        then = TrialMoment({**left, **again}, now.next_clock(), Carry.from_dict(result.carry))
+        with self._put(now.objects, after), self._put(left, again):
             end = self._decide(then, config, later - 1)
         return TrialResult(end.kept, max(seated, end.found), admitted, end.spared - evicted, pods)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from config.load import parse_scheduler_config
 from core.session.carry import Carry, CycleClock
 from pumice.explain.account import account_of
@@ -101,3 +103,56 @@ def test_who_waits_for_room_that_is_released_is_told_so() -> None:
         scene(node("n0", cpu="4"), *leaving, *gang("g", pods=1, cpu="4"), preempt=True), "pod", "default/g-0"
     )
     assert account.message == "default/g-0 waits for room that is being released on n0"
+
+
+def contested(*, made_again: bool) -> list[Object]:
+    """Four pods of two cores hold all there is, and may go; the job that they belong to is older. `made_again`: a
+    ReplicaSet sees to it that there are four.
+    """
+    held = gang("r", pods=4, min_member=0, cpu="2", phase="Running", nodes=["n0", "n0", "n1", "n1"])
+    wanted = gang("g", pods=2, cpu="2", phase="Inqueue")
+    wanted[0]["metadata"]["creationTimestamp"] = "2026-06-01T00:00:00Z"
+    if not made_again:
+        return [*nodes(2, cpu="4"), *held, *wanted]
+    labels = {"app": "r"}
+    for one in held[1:]:
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}
+        one["metadata"] |= {"labels": labels, "ownerReferences": [owner]}
+    template = {"metadata": {"labels": labels, "annotations": held[1]["metadata"]["annotations"]}}
+    template["spec"] = {name: held[1]["spec"][name] for name in ("containers", "schedulerName")}
+    keeper = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "r", "namespace": "default", "uid": "u"},
+        "spec": {"replicas": 4, "selector": {"matchLabels": labels}, "template": template},
+        "status": {"replicas": 4},
+    }
+    return [*nodes(2, cpu="4"), *held, keeper, *wanted]
+
+
+@pytest.mark.parametrize("made_again", [True, False])
+def test_who_comes_again_may_take_the_room_back(made_again: bool) -> None:
+    """Where nobody comes in place of those who went, the job is as good as started and needs no advice."""
+    given = [queue("default"), *contested(made_again=made_again)]
+    gangs = "{name: gang, enableJobOrder: false}"
+    tiers = f"tiers: [{{plugins: [{gangs}, {{name: predicates}}]}}]"
+    config = parse_scheduler_config(f'actions: "enqueue, allocate, preempt"\n{tiers}\n', source="test")
+    here = Scene(fill(given), config, CycleClock(1, 1_800_000_000.0, 0), Carry(), objects=lambda: given)
+    found = advise(here, "podgroup", NAME, 30.0)
+    assert any("cpu more" in each for each in found.sentences) == made_again, found
+
+
+def test_what_policies_do_about_evictions_is_not_claimed_to_be_known() -> None:
+    """A Job that restarts as a whole when one of its pods is evicted; one that does not."""
+    for action, untold in (("RestartJob", True), ("SyncJob", False)):
+        objects = occupied(None)
+        owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "r", "uid": "u", "controller": True}
+        for one in objects:
+            if one["kind"] == "Pod" and one["metadata"]["name"].startswith("r-"):
+                one["metadata"]["ownerReferences"] = [owner]
+        meta = {"name": "r", "namespace": "default", "uid": "u"}
+        spec = {"tasks": [], "policies": [{"event": "PodEvicted", "action": action}]}
+        objects.append({"apiVersion": owner["apiVersion"], "kind": "Job", "metadata": meta, "spec": spec, "status": {}})
+        found = advise(scene(*objects, preempt=True), "podgroup", NAME, 30.0)
+        assert any("evicted for it" in each for each in found.sentences)
+        assert ("what the policies of default/r do about evicted pods was not tried" in found.remark) == untold
