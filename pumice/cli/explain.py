@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, cast
@@ -15,8 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 from actors.controllers.jobs.status import CREATION_REFUSED
+from config.schema import SchedulerConfig
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.given.inputs import load_config, moment_said, take_manifests, warn_of_token
+from pumice.cli.given.sources import server_of
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Now, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.explain.account import Account
@@ -80,12 +83,9 @@ def explain(
         if cycle is not None:
             raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--cycle")
         settings = load_config(config, lenient, terminal, plugins=plugins_dir)
-        if server is not None:
-            objects, moment = fetch(Server(server, token or "", certificate)), time.time()
-        else:
-            objects, _, moment = take_manifests(manifests or (), (), moment_said(now), terminal)
-        scene = present(objects, settings, moment, terminal.warn)
-        ended = end_among(whole, objects) if known == "job" else None
+        asked = server_of(server, token, certificate)
+        scene = _present(asked, manifests or (), settings, moment_said(now), terminal)
+        ended = end_among(whole, scene.objects()) if known == "job" else None
     else:
         if config is not None:
             raise UsageError(
@@ -99,6 +99,17 @@ def explain(
     gc.freeze()  # what was loaded stays: the collector need not look at it again and again
     _tell(accounted(scene, known, whole, ended), Occasion(scene, again), seconds, terminal)
     return Exit.DONE
+
+
+def _present(
+    server: Server | None, manifests: Sequence[str], settings: SchedulerConfig, now: float | None, terminal: Terminal
+) -> Scene:
+    """What a server shows at this moment, or manifests as of `now`."""
+    if server is None:
+        objects, _, now = take_manifests(manifests, (), now, terminal)
+    else:
+        objects, now = fetch(server), time.time()
+    return present(objects, settings, now, terminal.warn)
 
 
 def _known(kind: str) -> str:

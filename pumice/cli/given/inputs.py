@@ -23,7 +23,7 @@ from pumice.oneshot.moment import parse_moment
 from pumice.plugins.loader import install_plugins
 
 
-class Taken(NamedTuple):
+class HandedIn(NamedTuple):
     """Objects; whether all that was handed in could be used; and the moment they stand for (seconds since the epoch):
     the one that was asked for, else `moment_of` them, so that who asks twice gets the same answer.
     """
@@ -102,7 +102,7 @@ def moment_said(now: str | None) -> float | None:
 
 def take_manifests(
     paths: Sequence[str], beside: Sequence[dict[str, Any]], now: float | None, terminal: Terminal
-) -> Taken:
+) -> HandedIn:
     """What is behind the paths, and what is `beside` them, with what controllers make of it. What could not be used,
     and what was assumed, is said.
     """
@@ -114,4 +114,4 @@ def take_manifests(
         terminal.error(str(problem))
     for note in (*found.notes, *strangers(found.objects)):
         terminal.warn(note)
-    return Taken(found.objects, not loaded.problems and not found.problems, now)
+    return HandedIn(found.objects, not loaded.problems and not found.problems, now)
