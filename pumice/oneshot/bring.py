@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from actors.controllers.quotas.usage import quota_status
+from actors.kube.quota_usage import quota_status
 from core.objects.metadata import section
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded

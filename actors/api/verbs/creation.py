@@ -14,6 +14,7 @@ from actors.api.registry import Registry
 from actors.api.tables import Key, owner_uids
 from actors.api.verbs.decoding import decoded, may_hold_null, name_of
 from actors.api.verbs.deletion import Deletion
+from actors.api.verbs.quotas import over_quota, take
 from actors.api.verbs.requests import RequestMoment
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object
@@ -85,6 +86,9 @@ class Creation:
             obj.pop("status", None) if admission.initial_status is None else admission.initial_status(obj)
         if refused := self._judge(key, kind, obj, admission):
             return refused
+        bounded = self._registry.strict and kind.namespaced and moment.user != SUBMIT
+        if bounded and (why := over_quota(lookup, kind, obj)):
+            return refusals.forbidden(kind, key[2], why)
         if status:
             obj["status"] = {**obj.get("status", {}), **status}
         metadata.stamp(
@@ -98,6 +102,8 @@ class Creation:
             admission.settle(obj, lookup, moment.text)
         if dry_run:
             return Accepted(self._tables.revision, pack(obj))
+        if bounded:
+            take(self._tables, lookup, kind, obj, moment.user)
         blob = self._tables.put_new(key, obj, moment.user)
         answer = Accepted(self._tables.revision, blob)
         if "ownerReferences" in obj["metadata"] and any(map(self._tables.was_removed, owner_uids(obj))):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from actors.controllers import job_keys as keys
-from actors.controllers.min_resources import pod_min_resources
+from actors.kube.min_resources import pod_min_resources
 from actors.kube.times import timestamp
 from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from core.messages.replies import ApiReply, Refused

@@ -7,7 +7,7 @@ from typing import Any
 
 from actors.controllers import job_keys as keys
 from actors.controllers.jobs.pods import owner_reference, pod_group_name
-from actors.controllers.min_resources import min_resources
+from actors.kube.min_resources import min_resources
 
 Object = dict[str, Any]
 

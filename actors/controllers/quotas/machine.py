@@ -1,7 +1,7 @@
-"""The status of ResourceQuotas, kept up with the pods of their namespaces (Kubernetes' quota controller).
+"""The status of ResourceQuotas, kept up with the objects of their namespaces (Kubernetes' quota controller).
 
-Only the scheduler's plugin resourcequota asks what it says: the API refuses no pod for a quota. Of pods only what they
-count is remembered.
+The API refuses by it what would be too much (`actors/api/verbs/quotas.py`), and adds what it lets in itself. Of objects
+only what they count is remembered.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.controllers.min_resources import Amounts
-from actors.controllers.quotas.usage import is_in_scope, total_of, usage_of_pod, used_status
 from actors.kube.merge_patch import diff_patch
+from actors.kube.min_resources import Amounts
+from actors.kube.quota_usage import COUNTED, counts, total_of, usage_of, used_status
 from core.messages.commands import ApiRequest, UpdateStatus
 from core.messages.replies import ApiReply
 from core.objects.metadata import section
@@ -27,11 +27,11 @@ USER: Final = "resourcequota-controller"
 class QuotaMachine:
     """See `actors.runtime.reconciler.Machine`."""
 
-    kinds = (QUOTA, "Pod")
+    kinds = (QUOTA, "Pod", *(kind for kind in COUNTED if kind != QUOTA))
 
     def __init__(self) -> None:
         self._quotas: dict[Name, Object] = {}
-        self._pods: dict[str, dict[str, tuple[Object, Amounts]]] = {}  # by namespace and name: what scopes ask, and use
+        self._held: dict[str, dict[Name, tuple[Object, Amounts]]] = {}  # by namespace: what scopes ask, and use
         self._stale: dict[Name, None] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
@@ -43,16 +43,16 @@ class QuotaMachine:
             if not deleted:
                 self._quotas[name] = obj
                 self._stale[name] = None
-        elif self._is_news(name, obj, deleted=deleted):
+        if self._is_news(kind, name, obj, deleted=deleted):
             self._stale |= {quota: None for quota in self._quotas if quota[0] == name[0]}
 
-    def _is_news(self, name: Name, pod: Object, *, deleted: bool) -> bool:
-        """Whether the pod counts otherwise than before."""
-        held = self._pods.setdefault(name[0], {})
-        before = held.pop(name[1], None)
+    def _is_news(self, kind: str, name: Name, obj: Object, *, deleted: bool) -> bool:
+        """Whether the object counts otherwise than before."""
+        held = self._held.setdefault(name[0], {})
+        before = held.pop((kind, name[1]), None)
         if deleted:
             return before is not None
-        after = held[name[1]] = _counted(pod), usage_of_pod(pod)
+        after = held[kind, name[1]] = _counted(obj) if kind == "Pod" else {}, usage_of(kind, obj)
         return before != after
 
     def step(self, now: float) -> Sequence[ApiRequest]:
@@ -64,8 +64,8 @@ class QuotaMachine:
             quota = self._quotas.get(name)
             if quota is None:
                 continue
-            pods = self._pods.get(name[0], {}).values()
-            total = total_of(usage for pod, usage in pods if is_in_scope(quota, pod))
+            held = self._held.get(name[0], {}).items()
+            total = total_of(usage for (kind, _), (obj, usage) in held if counts(quota, kind, obj))
             patch = diff_patch(section(quota, "status"), used_status(quota, total))
             if patch:
                 requests.append(UpdateStatus(QUOTA, *name, pack(patch), quota["metadata"]["resourceVersion"], USER))

@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from actors.controllers.quotas.machine import QuotaMachine
-from actors.controllers.quotas.usage import is_in_scope, quota_status
+from actors.kube.quota_usage import is_in_scope, quota_status
+from core.messages.commands import Create
+from core.messages.replies import Accepted
+from storage.codec import pack
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 
@@ -25,7 +28,7 @@ def test_it_follows_pods_that_come_end_and_go() -> None:
     cluster.create(pod("before", cpu="2", memory="1Gi"))
     cluster.create(quota(hard))
     cluster.settle()
-    used = {"cpu": "2", "requests.memory": "1Gi", "pods": "1", "count/pods": "1"}
+    used = {"cpu": "2", "requests.memory": "1Gi", "pods": "1", "count/pods": "1", "services": "0"}
     assert cluster.get("ResourceQuota", "q")["status"] == {"hard": hard, "used": used}
     cluster.create(pod("after", cpu="500m", memory="1Gi"))
     cluster.create(pod("elsewhere", namespace="other", cpu="4"))
@@ -35,10 +38,11 @@ def test_it_follows_pods_that_come_end_and_go() -> None:
         "requests.memory": "2Gi",
         "pods": "2",
         "count/pods": "2",
+        "services": "0",
     }
     cluster.status("Pod", "before", {"phase": "Succeeded"})
     cluster.settle()
-    used = {"cpu": "500m", "requests.memory": "1Gi", "pods": "1", "count/pods": "2"}
+    used = {"cpu": "500m", "requests.memory": "1Gi", "pods": "1", "count/pods": "2", "services": "0"}
     assert cluster.get("ResourceQuota", "q")["status"]["used"] == used
     cluster.delete("Pod", "after", grace_s=0)
     cluster.delete("Pod", "before", grace_s=0)
@@ -85,3 +89,57 @@ def test_scopes(spec: Object, about: Object, not_about: Object) -> None:
     assert is_in_scope(one, about)
     assert not is_in_scope(one, not_about)
     assert quota_status(one, [about, not_about])["used"] == {"pods": "1"}
+
+
+def strict() -> Cluster:
+    cluster = Cluster(QuotaMachine())
+    cluster.store.registry.strict = True
+    cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})
+    return cluster
+
+
+def config(name: str) -> Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
+
+
+def test_what_goes_beyond_is_refused_however_fast_it_comes() -> None:
+    cluster = strict()
+    cluster.create(quota({"pods": "2", "requests.cpu": "3", "configmaps": "1"}))
+    cluster.create(pod("a", cpu="1"))  # nobody has counted yet
+    cluster.create(pod("b", cpu="1"))
+    refused = cluster.refused(pod("c", cpu="2"))
+    assert refused.code == 403
+    said = "requested: pods=1,requests.cpu=2, used: pods=2,requests.cpu=2, limited: pods=2,requests.cpu=3"
+    assert refused.message == f'pods "c" is forbidden: exceeded quota: q, {said}'
+    cluster.create(config("x"))
+    assert "used: configmaps=1" in cluster.refused(config("y")).message
+    cluster.settle()
+    used = {"pods": "2", "requests.cpu": "2", "configmaps": "1"}
+    assert cluster.get("ResourceQuota", "q")["status"]["used"] == used
+    cluster.status("Pod", "a", {"phase": "Succeeded"})
+    cluster.delete("ConfigMap", "x")
+    cluster.settle()
+    cluster.create(pod("c", cpu="2"))
+    cluster.create(config("y"))
+
+
+def test_a_pod_says_what_its_quota_bounds() -> None:
+    cluster = strict()
+    cluster.create(quota({"limits.cpu": "3"}))
+    assert "failed quota: q: must specify limits.cpu for: " in cluster.refused(pod("a", cpu="1")).message
+
+
+def test_a_quota_with_scopes_bounds_the_pods_in_them() -> None:
+    cluster = strict()
+    cluster.create(quota({"pods": "0"}, scopes=["BestEffort"]))
+    cluster.create(pod("a", cpu="1"))
+    cluster.create(config("x"))
+    bare = pod("b")
+    bare["spec"]["containers"][0].pop("resources", None)
+    assert "exceeded quota" in cluster.refused(bare).message
+
+
+def test_what_a_run_begins_with_is_let_in() -> None:
+    cluster = strict()
+    cluster.create(quota({"pods": "0"}))
+    assert isinstance(cluster.ask(Create(pack(pod("a")), user="submit")), Accepted)
