@@ -7,7 +7,7 @@ takes it away; after five minutes it counts no longer. HAMi's are set and taken 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.devices.family import DeviceError
 from core.objects.metadata import format_time, parse_time
@@ -23,20 +23,33 @@ def lock_is_held(said: str | None, now: float) -> bool:
     return said is not None and now - parse_time(said) <= EXPIRES_S
 
 
+class StandingLock(NamedTuple):
+    """A lock that was in a pod's way. `since`: seconds since the epoch; `uid`: the pod that set it in the same session,
+    "" where the session found it.
+    """
+
+    name: str
+    since: float
+    uid: str = ""
+
+
 class NodeLocks:
     """The locks of a session. `annotations`: of a node's row, as the session found it; `now`: seconds since the epoch.
 
-    `earliest`: when the first lock that the session found in somebody's way counts no longer, None where none was.
+    `earliest`: when the first lock that the session found in somebody's way counts no longer, None where none was;
+    `in_the_way`: by row, the lock that was in somebody's way last.
     """
 
     def __init__(self, names: Sequence[str], annotations: Callable[[int], Mapping[str, str]], now: float) -> None:
         self._names, self._annotations, self._now = names, annotations, now
         self._set: dict[tuple[int, str], tuple[str, str]] = {}  # node and name -> moment, and the pod's uid
         self.earliest: float | None = None
+        self.in_the_way: dict[int, StandingLock] = {}
 
     def take(self, row: int, name: str, uid: str) -> None:
         """A pod locks a node. Raises DeviceError when it is locked."""
         if (row, name) in self._set:  # no wake: kept, it is found by the next session; given up, nothing changes
+            self.in_the_way[row] = StandingLock(name, self._now, self._set[row, name][1])
             raise DeviceError(self._words(row))
         said = self._annotations(row).get(name)
         try:
@@ -44,6 +57,7 @@ class NodeLocks:
         except ValueError as error:
             raise DeviceError(f'parsing time "{said}" as "2006-01-02T15:04:05Z07:00": cannot parse it') from error
         if held:
+            self.in_the_way[row] = StandingLock(name, parse_time(said))
             ends = parse_time(said) + EXPIRES_S
             self.earliest = ends if self.earliest is None else min(self.earliest, ends)
             raise DeviceError(self._words(row))

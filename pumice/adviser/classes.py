@@ -39,6 +39,7 @@ class WaitReason(StrEnum):
     LARGER_THAN_ANY_NODE = "LargerThanAnyNode"
     NO_NODE_ALLOWED = "NoNodeAllowed"
     PODS_APART = "PodsApart"
+    PLACEMENT_REFUSED = "PlacementRefused"
     TOPOLOGY = "Topology"
     PODS_MISSING = "PodsMissing"
     NOT_VALID = "NotValid"
@@ -75,6 +76,7 @@ CLASS_OF: Final[dict[WaitReason, WaitClass]] = {
     WaitReason.LARGER_THAN_ANY_NODE: WaitClass.NO_CAPACITY,
     WaitReason.NO_NODE_ALLOWED: WaitClass.CONSTRAINT,
     WaitReason.PODS_APART: WaitClass.CONSTRAINT,
+    WaitReason.PLACEMENT_REFUSED: WaitClass.CONSTRAINT,
     WaitReason.TOPOLOGY: WaitClass.CONSTRAINT,
     WaitReason.PODS_MISSING: WaitClass.GANG_PARTNERS,
     WaitReason.NOT_VALID: WaitClass.GANG_PARTNERS,

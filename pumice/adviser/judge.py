@@ -11,6 +11,7 @@ from core.resources import MIN_RESOURCE
 from core.session.trail.records import Ending
 from pumice.adviser.classes import CLASS_OF, WaitClass, WaitReason
 from pumice.adviser.ground import NodeRoom
+from pumice.explain.locks import standing_locks
 from pumice.explain.room_left import KEYS, amounts, at_refusal, of_namespace
 from pumice.units import amount
 
@@ -153,12 +154,25 @@ class Judge:
             return self._limited(job, needed)
         if not ended:
             return WaitFinding(WaitReason.NOT_LOOKED_AT, "no action of the configuration places it")
+        if refused := self._refused(job, ended):
+            return WaitFinding(WaitReason.PLACEMENT_REFUSED, refused)
         reason, told = self._room.verdict(needed)
         if reason is WaitReason.PODS_APART and self._session.topology.is_asked_for(job):
             return WaitFinding(
                 WaitReason.TOPOLOGY, "there is room, but not within one domain of the topology it asks for"
             )
         return WaitFinding(reason, told)
+
+    def _refused(self, job: Job, ended: list[Ended]) -> str:
+        """Where a plugin let no placement stand, for a lock of the node, or because an extender says so: how the last
+        pod that was tried ended.
+        """
+        last = next((each for each in reversed(ended) if each.who != job.key), None)
+        if last is None or last.ending is not Ending.PLACEMENT_REFUSED:
+            return ""
+        lock = standing_locks(self._session).get(last.node, "")
+        said = "; ".join(each for each in (last.detail, lock) if each)
+        return f"the placement of {last.who} on {last.node} was refused: {said}"
 
     def needed(self, job: Job) -> list[Task]:
         """The pods that the job needs next: so many as its minimum lacks, one at least, in the order of tasks."""

@@ -220,7 +220,8 @@ def _tell_objection(account: Account, pod: str, watched: Watched) -> None:
     last = next((each for each in reversed([*ends]) if each.ending is Ending.PLACEMENT_REFUSED), None)
     if last is not None and last.detail:
         account.reason = "PlacementRefused"
-        account.message = f"its placement on {last.node} was refused: {last.detail}; {account.message}"
+        said = "; ".join(each for each in (last.detail, watched.locks.get(last.node, ""), account.message) if each)
+        account.message = f"its placement on {last.node} was refused: {said}"
 
 
 def _tell_votes(account: Account, pod: str, election: Election | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.cycle import Trail, close_session, open_session, run_action
@@ -12,6 +12,7 @@ from core.outside import Ask, Supposing
 from core.resources import MIN_RESOURCE
 from pumice.explain.cards import cards_against
 from pumice.explain.jobs import JobLook, conclude, look_at_jobs
+from pumice.explain.locks import standing_locks
 from pumice.explain.room_left import at_refusal, of_namespace
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ class Room(NamedTuple):
 @dataclass
 class Watched:
     """A cycle that was watched: its result, its trail, and the jobs ("namespace/name") that were asked about. `cards`:
-    of pods that were refused for want of cards, what speaks against each card, by node.
+    of pods that were refused for want of cards, what speaks against each card, by node. `locks`: by node, a sentence on
+    the lock that was in somebody's way there.
     """
 
     result: CycleResult
@@ -62,6 +64,7 @@ class Watched:
     room: Room
     gauges: dict[str, dict[str, float]]
     cards: dict[str, dict[str, list[str]]]
+    locks: dict[str, str] = field(default_factory=dict[str, str])
 
     def look(self, pod: str) -> Look | None:
         """The look that says most about a pod: the last that was to place it, else the last there was."""
@@ -96,14 +99,14 @@ def watch_cycle(
     for action in config.actions:
         run_action(session, action)
     _look_for_others(session, trail)
-    room, cards = Room.of(session), cards_against(session, trail)
+    room, cards, locks = Room.of(session), cards_against(session, trail), standing_locks(session)
     quotas = {key: of_namespace(session, job) for key, job in handles.items()}
     left = {key: at_refusal(session, job) for key, job in handles.items()}
     result = close_session(session)
     conclude(jobs, result, trail)
     for look in jobs.values():
         look.short = _short(look, left.get(look.name, ""), quotas.get(look.name, ""))
-    return Watched(result, trail, jobs, room, gauges_of(result), cards)
+    return Watched(result, trail, jobs, room, gauges_of(result), cards, locks)
 
 
 def watch_other(

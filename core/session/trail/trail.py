@@ -9,7 +9,7 @@ from core.session.reasons import FitFailure
 from core.session.search.node_search import NodeSearch
 from core.session.trail.elections import Elections
 from core.session.trail.looks import HeardSearch, look_at_one, look_of, look_of_nobody
-from core.session.trail.records import AdmissionVotes, Ended, Precedence, Turn
+from core.session.trail.records import AdmissionVotes, Ended, Ending, Precedence, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from core.session.points.batches import BoolArray
     from core.session.points.orders import JobQueue
     from core.session.session import Session
-    from core.session.trail.records import Ending, Look
+    from core.session.trail.records import Look
     from core.state.jobs import Job
 
 
@@ -162,7 +162,7 @@ class Trail(Silence):
 
     def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:
         """See Silence."""
-        if node >= 0 and self.brief:
+        if node >= 0 and self.brief and ending is not Ending.PLACEMENT_REFUSED:
             return
         if task.key in self.tasks or task.job in self.jobs:
             self._ended(task.job, task.key, ending, detail, self.session.nodes.names[node] if node >= 0 else "")

@@ -7,11 +7,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from config.load import parse_scheduler_config
+from core.objects.metadata import format_time
 from core.session.carry import Carry, CycleClock
 from pumice.adviser.census import Census, WaitingJob, census_of
 from pumice.adviser.classes import CLASS_OF, MEANINGS, WaitClass, WaitReason
 from pumice.explain.scene import Scene
 from pumice.oneshot.cycles import fill
+from tests.core.devices.cards import vgpu_node
+from tests.core.plugins.test_deviceshare import asks
 from tests.kit import source
 from tests.kit.hyper_nodes import hyper_node
 from tests.kit.jobs import gang
@@ -21,6 +24,7 @@ from tests.kit.pods import pod
 from tests.kit.queues import queue
 
 Object = dict[str, Any]
+NOW = 1_800_000_000.0
 STOCK = """\
 actions: "enqueue, allocate, backfill"
 tiers:
@@ -37,11 +41,31 @@ STRICT = STOCK + "configurations: [{name: pumice, arguments: {fix: [dequeue-stra
 def scene(*objects: Object, config: str = STOCK, default: bool = True) -> Scene:
     given = [*([queue("default")] if default else []), *objects]
     settings = parse_scheduler_config(config, source="test")
-    return Scene(fill(given), settings, CycleClock(1, 1_800_000_000.0, 0), Carry(), objects=lambda: given)
+    return Scene(fill(given), settings, CycleClock(1, NOW, 0), Carry(), objects=lambda: given)
 
 
 def job_of(census: Census, name: str = "default/g") -> WaitingJob | None:
     return next((job for job in census.waiting if job.job == name), None)
+
+
+LOCKS = STOCK.replace(
+    "{name: nodeorder}",
+    "{name: deviceshare, arguments: {deviceshare.VGPUEnable: true, deviceshare.NodeLockEnable: true}}",
+)
+
+
+def locked(since: float) -> list[Object]:
+    """A node that was locked at a moment for r-0, which was given a card there; and a pod that wants one, too."""
+    there = vgpu_node("n0", [(2, 100, "NVIDIA-A100")])
+    there["metadata"]["annotations"]["hamivgpu"] = format_time(since)
+    running = asks(runs("r", "n0"), vgpu_number=1, vgpu_memory=5)
+    given = {
+        "volcano.sh/vgpu-node": "n0",
+        "volcano.sh/vgpu-time": str(int(since)),
+        "volcano.sh/bind-phase": "allocating",
+    }
+    running[1]["metadata"]["annotations"].update(given, **{"volcano.sh/vgpu-ids-new": "n0-0,NVIDIA,5,0:"})
+    return [there, *running, *asks(gang("g", pods=1, phase="Inqueue"), vgpu_number=1, vgpu_memory=5)]
 
 
 class Case(NamedTuple):
@@ -167,6 +191,7 @@ CASES: dict[WaitReason, Case] = {
     WaitReason.LARGER_THAN_ANY_NODE: Case([*nodes(8, cpu="3"), *G], [*nodes(2, cpu="4"), *G]),
     WaitReason.NO_NODE_ALLOWED: Case([*nodes(2, taints=[taint("gpu", "only")]), *G], [*nodes(2), *G]),
     WaitReason.PODS_APART: Case([node("n0"), *apart(gang("g", pods=2, phase="Inqueue"))], [*nodes(2), *G]),
+    WaitReason.PLACEMENT_REFUSED: Case(locked(NOW - 60.0), locked(NOW - 301.0), LOCKS),
     WaitReason.TOPOLOGY: Case(
         [*racks(1, 1), *tight(gang("g", pods=2, cpu="3", phase="Inqueue"))],
         [*racks(2, 1), *tight(gang("g", pods=2, cpu="3", phase="Inqueue"))],
@@ -192,6 +217,18 @@ def test_each_reason_is_found_and_ends_with_what_it_says_is_lacking(reason: Wait
     if reason is WaitReason.NOT_LOOKED_AT:
         config = STOCK
     assert job_of(census_of(scene(*case.starts, config=config))) is None
+
+
+def test_a_lock_of_a_node_is_named_with_the_pod_that_it_was_set_for() -> None:
+    found = job_of(census_of(scene(*locked(NOW - 60.0), config=LOCKS)))
+    assert found is not None
+    told = "lock hamivgpu of n0 was set for default/r-0 at 2027-01-15T07:59:00Z and counts until 2027-01-15T08:04:00Z"
+    assert told in found.finding.because
+    nobody = locked(NOW - 60.0)
+    del nobody[2]["metadata"]["annotations"]["volcano.sh/vgpu-time"]
+    unknown = job_of(census_of(scene(*nobody, config=LOCKS)))
+    assert unknown is not None
+    assert "lock hamivgpu of n0 was set for no pod that is known here at" in unknown.finding.because
 
 
 @pytest.mark.parametrize("config", [STOCK, *(each.replace("{name: overcommit}, ", "") for each in (STOCK, CAPACITY))])

@@ -69,8 +69,7 @@ def heard(case: Raw) -> list[tuple[str, Raw]]:
 def sorted_by_name(value: Any) -> Any:
     """Volcano leaves lists of nodes and of victims in any order."""
     if isinstance(value, list):
-        items: list[Any] = value
-        return sorted(map(sorted_by_name, items), key=str)
+        return sorted(map(sorted_by_name, cast("list[Raw | str]", value)), key=str)
     if isinstance(value, dict):
         return {name: sorted_by_name(each) for name, each in sorted(cast("Raw", value).items())}
     return value
