@@ -11,6 +11,7 @@ from actors.api.admission import ADMISSION
 from actors.api.admission.rules import Lookup
 from actors.api.admission.shapes.kind_shapes import shape_problems, status_problems
 from actors.api.definitions.pruning import prune, settle
+from actors.api.definitions.rules import change_problems
 from actors.api.definitions.values import value_problems
 from actors.api.definitions.volcano import schema_of
 from actors.api.definitions.work import TooDearError, Work
@@ -137,6 +138,16 @@ class Registry:
         if schema is None:
             return []
         return _settled(obj, schema, judge=kind.key not in ADMISSION)
+
+    def rules_of_change(self, kind: Kind, new: Object, old: Object) -> list[Cause]:
+        """What the rules of a defined kind say about a change."""
+        schema = self.kinds.schema(kind.key) if kind.defined else None
+        if schema is None:
+            return []
+        try:
+            return change_problems(new, old, schema, Work(new))
+        except TooDearError as error:
+            return [Cause("", "FieldValueInvalid", f"Invalid value: {error}")]
 
     def unchanged(self, key: Key) -> Accepted:
         """The answer of a request that changed nothing."""

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from core.kube.cel import ExpressionError
-from core.kube.cel_values import Amount, Domains, Version, is_true
+from core.kube.cel.functions import Amount, Domains, Version
+from core.kube.cel.reading import ExpressionError
+from core.kube.cel.values import is_true
 from core.kube.node_selector import rows_in_term
 from core.kube.selectors import SelectorError
 from core.objects.metadata import section

@@ -11,6 +11,7 @@ from typing import Final
 from actors.api.admission import (
     definitions,
     disruption_budgets,
+    hyper_nodes,
     jobs,
     limit_ranges,
     namespaces,
@@ -51,6 +52,7 @@ ADMISSION: Final[dict[str, Admission]] = {
         validate_update=batch_jobs.validate_update,
         settle=batch_jobs.settle,
     ),
+    "HyperNode": Admission(validate=hyper_nodes.validate, validate_update=hyper_nodes.validate_update),
     "JobFlow": Admission(
         default=job_flows.default, validate=job_flows.validate, validate_update=job_flows.validate_update
     ),

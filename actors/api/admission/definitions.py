@@ -1,7 +1,6 @@
 """CustomResourceDefinitions: names, versions and schemas (source: validation of Kubernetes' apiextensions).
 
-Rules in CEL (`x-kubernetes-validations`) are stored and shown, and not evaluated; versions of a kind have the same
-fields, so a conversion webhook is not asked.
+Versions of a kind have the same fields, so a conversion webhook is not asked.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from actors.api.admission.made.templates import settle_template
+from actors.api.admission.made.templates import settle_rolled_template
 from actors.api.admission.pod_spec import pod_spec_problems
 from actors.api.admission.rules import MOST_PODS, Lookup
 from actors.api.admission.run_annotations import run_problems
@@ -24,7 +24,7 @@ def default(workload: Object, lookup: Lookup) -> None:
     labels = labels_of(section(spec, "template"))
     if not spec.get("selector") and labels:
         spec["selector"] = {"matchLabels": dict(labels)}
-    settle_template(section(spec, "template"))
+    settle_rolled_template(section(spec, "template"))
 
 
 def default_deployment(deployment: Object, lookup: Lookup) -> None:
@@ -80,7 +80,7 @@ def _own_spec(old: Object, new: Object) -> None:
     spec = new["spec"] = dict(section(new, "spec"))
     if spec.get("template") != section(old, "spec").get("template"):
         spec["template"] = deepcopy(section(spec, "template"))
-        settle_template(spec["template"])
+        settle_rolled_template(spec["template"])
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from actors.api.definitions.rules import RULES, unreadable
 from actors.api.fields import is_list, is_mapping
 from actors.api.refusals import Cause, invalid_value, required, unsupported
 from core.kube.patterns import PatternError, pattern_of
@@ -26,7 +27,7 @@ _FLAGS: Final = ("nullable", "uniqueItems", "exclusiveMinimum", "exclusiveMaximu
 _TEXTS: Final = ("pattern", "format", "x-kubernetes-list-type", "x-kubernetes-map-type", "description", "title")
 _NAMES: Final = ("required", "x-kubernetes-list-map-keys")
 _JUNCTORS: Final = ("allOf", "anyOf", "oneOf")
-_LISTS: Final = ("enum", *_JUNCTORS)
+_LISTS: Final = ("enum", RULES, *_JUNCTORS)
 
 
 def structure_problems(schema: object, path: str) -> list[Cause]:
@@ -70,6 +71,7 @@ def _node_problems(node: dict[str, Any], path: str, *, typed: bool) -> list[Caus
         for name in _FLAGS
         if name in node and not isinstance(node[name], bool)
     ]
+    found += unreadable(node, path)
     for names, holds, what in (
         (_TEXTS, _is_text, "a string"),
         (_NAMES, _is_texts, "a list of names"),

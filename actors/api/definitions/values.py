@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
+from actors.api.definitions.rules import RULES, rule_problems
 from actors.api.definitions.structure import EMBEDDED, INT_OR_STRING, PRESERVE
 from actors.api.definitions.work import Work
 from actors.api.fields import is_list, is_mapping
@@ -56,6 +57,8 @@ def value_problems(value: Any, schema: Schema, work: Work, path: str = "") -> li
         found += _text(value, schema, work, path)
     elif not isinstance(value, bool) and value is not None:
         found += _number(value, schema, path)
+    if not found and RULES in schema:  # as a kube-apiserver does, which asks no rule about what is of another shape
+        found = rule_problems(value, schema, work, path)
     if found:  # each shows its value, wholly
         work.spend(sum(len(cause.message) for cause in found) // 64)
     return found

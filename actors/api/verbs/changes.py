@@ -127,6 +127,7 @@ class Changes:
         admission = admission_of(kind.key)
         if not causes and admission.validate_update is not None:
             causes = admission.validate_update(old, new, self._registry.lookup)
+        causes = causes or self._registry.rules_of_change(kind, new, old)
         if causes:
             return refusals.invalid(kind, key[2], causes)
         if admission.settle is not None:

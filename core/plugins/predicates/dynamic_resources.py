@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.kube.cel import ExpressionError
+from core.kube.cel.reading import ExpressionError
 from core.kube.devices import Allocator, DeviceId, Given, constraints_of, devices_of, requests_of
 from core.kube.node_selector import rows_in_term
 from core.kube.selectors import SelectorError

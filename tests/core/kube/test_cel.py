@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from core.kube.cel import ExpressionError, read_expression
-from core.kube.cel_values import Amount, Domains, Version, is_true
+from core.kube.cel.functions import Amount, Domains, Version
+from core.kube.cel.reading import ExpressionError, read_expression
+from core.kube.cel.values import is_true
 from core.quantity import parse_quantity
 
 GPU = "gpu.example.com"
@@ -26,6 +27,12 @@ ATTRIBUTES = f"device.attributes['{GPU}']"
         (f"!{ATTRIBUTES}.healthy || false", False),
         (f"{ATTRIBUTES}.cores >= 4 && {ATTRIBUTES}.cores < 5", True),
         (f"{ATTRIBUTES}.cores + 1 == 5", True),
+        (f"{ATTRIBUTES}.cores * 3 - 2 == 10 && -7 / 2 == -3 && -7 % 2 == -1", True),
+        ("7.0 / 2.0 == 3.5 && 2 + 3 * 4 == 14 && 10 - 2 - 3 == 5", True),
+        (f"[1, 2].exists(n, n == {ATTRIBUTES}.cores) || [4].all(n, n == {ATTRIBUTES}.cores)", True),
+        ("{'a': 1, 'b': 2}.exists(k, k == 'b') && {'a': 1}['a'] == 1", True),
+        (r"r'\d' == '\\d' && 'a,b'.split(',').map(x, x + x).join('-') == 'aa-bb'", True),
+        ("[3, 1].filter(x, x > 1) == [3] && [1, 1].exists_one(x, x == 1) == false", True),
         (f"{ATTRIBUTES}.cores in [1, 2, 4]", True),
         (f"{ATTRIBUTES}['model'].startsWith('A') && {ATTRIBUTES}.model.endsWith(\"00\")", True),
         (f"{ATTRIBUTES}.model.matches('^A[0-9]+$')", True),

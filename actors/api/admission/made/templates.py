@@ -19,12 +19,18 @@ NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 
 
 def settle_template(template: Object) -> None:
-    """Amounts in one form, ports with a protocol and resources, if none, as a pod has them."""
+    """Amounts in one form and ports with a protocol, as a pod has them."""
     for container in containers_of(section(template, "spec")):
         default_protocols(container)
-        container.setdefault("resources", {})  # as clients write it back: a template that comes back is the same one
         for part in ("requests", "limits"):
             settle_amounts(section(section(container, "resources"), part))
+
+
+def settle_rolled_template(template: Object) -> None:
+    """The same, and resources, if none: so clients write them back, and a template that comes back is the same one."""
+    settle_template(template)
+    for container in containers_of(section(template, "spec")):
+        container.setdefault("resources", {})
 
 
 def number_problems(holder: dict[str, Any], names: Sequence[str], path: str) -> list[Cause]:

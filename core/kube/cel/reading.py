@@ -1,7 +1,8 @@
-"""The part of CEL that device selectors are written in: reading an expression into a tree.
+"""The part of CEL that device selectors and rules of definitions are written in: reading an expression into a tree.
 
-Known: literals, lists, member and index access, method and function calls, ``!``, ``-``, ``+``, comparisons, ``in``,
-``&&``, ``||`` and ``? :``. Not known: macros other than ``has``, maps, bytes.
+Known: literals, lists, maps, member and index access, method and function calls with the macros, ``!``, ``-``, ``+``,
+``*``, ``/``, ``%``, comparisons, ``in``, ``&&``, ``||`` and ``? :``. Not known: bytes, unsigned numbers,
+optional values.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from config.errors import RequestError
 
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|(?P<text>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')"
-    r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*)|(?P<sign>&&|\|\||==|!=|<=|>=|[-+!<>()\[\].,?:]))"
+    r"|(?P<raw>[rR](?:\"[^\"]*\"|'[^']*'))"
+    r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*)|(?P<sign>&&|\|\||==|!=|<=|>=|[-+*/%!<>()\[\]{}.,?:]))"
 )
 LONGEST: Final = 10 * 1024
 """Letters of an expression, as Kubernetes has it."""
@@ -25,6 +27,9 @@ NESTED: Final = 32
 """Brackets and signs inside one another: reading takes ten calls for each."""
 _LONGEST_NUMBER: Final = 20
 _RELATIONS: Final = ("==", "!=", "<", "<=", ">", ">=", "in")
+_SUMS: Final = ("+", "-")
+_PRODUCTS: Final = ("*", "/", "%")
+_QUOTED: Final = ("text", "raw")
 _WORDS: Final = {"true": True, "false": False, "null": None}
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
 
@@ -38,7 +43,9 @@ class ExpressionError(RequestError):
 
 @dataclass(frozen=True, slots=True)
 class CelNode:
-    """One operation. `kind`: literal, list, name, member, index, call, not, minus, +, a relation, &&, ||, choice."""
+    """One operation. `kind`: literal, list, map, name, member, index, call, not, minus, &&, ||, choice, or a sign of
+    two sides.
+    """
 
     kind: str
     parts: tuple[CelNode, ...] = ()
@@ -76,10 +83,10 @@ class _Reader:
 
     def _peek(self) -> str:
         kind, token = self._tokens[self._at]
-        return token if kind != "text" else ""
+        return token if kind not in _QUOTED else ""
 
     def _take(self, *wanted: str) -> bool:
-        found = self._tokens[self._at][0] != "text" and self._peek() in wanted
+        found = self._tokens[self._at][0] not in _QUOTED and self._peek() in wanted
         self._at += found
         return found
 
@@ -132,9 +139,15 @@ class _Reader:
         return tree
 
     def _sum(self) -> CelNode:
+        tree = self._product()
+        while (sign := self._peek()) in _SUMS and self._take(sign):
+            tree = _node(sign, (tree, self._product()))
+        return tree
+
+    def _product(self) -> CelNode:
         tree = self._unary()
-        while self._take("+"):
-            tree = _node("+", (tree, self._unary()))
+        while (sign := self._peek()) in _PRODUCTS and self._take(sign):
+            tree = _node(sign, (tree, self._unary()))
         return tree
 
     def _unary(self) -> CelNode:
@@ -176,6 +189,17 @@ class _Reader:
             found.append(self._inside())
         return tuple(found)
 
+    def _pairs(self) -> tuple[CelNode, ...]:
+        """Keys and values in turn."""
+        found: list[CelNode] = []
+        while not self._take("}"):
+            if found:
+                self._need(",")
+            found.append(self._inside())
+            self._need(":")
+            found.append(self._inside())
+        return tuple(found)
+
     def _primary(self) -> CelNode:
         kind, token = self._tokens[self._at]
         if self._take("("):
@@ -184,11 +208,15 @@ class _Reader:
             return tree
         if self._take("["):
             return _node("list", self._listed("]"))
+        if self._take("{"):
+            return _node("map", self._pairs())
         self._at += 1
         if kind == "number":
             return CelNode("literal", value=_number(token))
         if kind == "text":
             return CelNode("literal", value=re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), token[1:-1]))
+        if kind == "raw":
+            return CelNode("literal", value=token[2:-1])
         if kind != "name":
             raise ExpressionError(f"expression {self._text[:80]!r}: {token!r} was not expected")
         if token in _WORDS:

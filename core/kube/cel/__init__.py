@@ -1,0 +1,1 @@
+"""CEL, as far as device selectors and rules of definitions need it."""

@@ -1,0 +1,87 @@
+"""The macros of CEL: `all`, `exists`, `exists_one`, `map` and `filter` over values of a list or keys of a map."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from core.kube.cel.reading import ExpressionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from core.kube.cel.reading import CelNode
+
+    Evaluate = Callable[[CelNode, Mapping[str, Any]], Any]
+
+SPEND: Final = ""
+"""Under this name, which no expression can say, may stand who is told of every value that a macro looks at, and may
+stop it."""
+MOST: Final = 100_000
+"""Values that macros look at in one expression, where nobody says how many."""
+_MACROS: Final = {"all": 3, "exists": 3, "exists_one": 3, "existsOne": 3, "filter": 3, "map": 4}
+"""The most parts that each has: what it is about, a name, and what is asked."""
+
+
+class StepsLeft:
+    """Counts down. Raises ExpressionError at the end."""
+
+    def __init__(self, left: int = MOST) -> None:
+        self.left = left
+
+    def __call__(self, steps: int) -> None:
+        self.left -= steps
+        if self.left < 0:
+            raise ExpressionError("the expression looks at too many values")
+
+
+def is_macro(tree: CelNode) -> bool:
+    """Whether a call is one of them."""
+    most = _MACROS.get(str(tree.value), 0)
+    return 3 <= len(tree.parts) <= most and tree.parts[1].kind == "name" and bool(tree.parts[1].value)
+
+
+def expanded(tree: CelNode, names: Mapping[str, Any], evaluate: Evaluate) -> Any:
+    """What a macro comes to. Raises ExpressionError."""
+    owner, asked = evaluate(tree.parts[0], names), tree.parts[-1]
+    if not isinstance(owner, list | dict):
+        raise ExpressionError(f"no such overload: {tree.value}")
+    scopes = _scopes(owner, str(tree.parts[1].value), names)
+    match tree.value:
+        case "all" | "exists":
+            return _decided(scopes, asked, evaluate, decisive=tree.value == "exists")
+        case "exists_one" | "existsOne":
+            return sum(_truth(evaluate(asked, scope)) for scope in scopes) == 1
+        case "filter":
+            name = str(tree.parts[1].value)
+            return [scope[name] for scope in scopes if _truth(evaluate(asked, scope))]
+        case _:
+            kept = scopes if len(tree.parts) == 3 else (s for s in scopes if _truth(evaluate(tree.parts[2], s)))
+            return [evaluate(asked, scope) for scope in kept]
+
+
+def _scopes(owner: Any, name: str, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    spend = names.get(SPEND)
+    for each in [*owner]:
+        if spend is not None:
+            spend(1)
+        yield {**names, name: each}
+
+
+def _decided(scopes: Iterator[dict[str, Any]], asked: CelNode, evaluate: Evaluate, *, decisive: bool) -> bool:
+    """One decisive value decides, whatever is wrong with the others."""
+    errors: list[ExpressionError] = []
+    for scope in scopes:
+        try:
+            if _truth(evaluate(asked, scope)) is decisive:
+                return decisive
+        except ExpressionError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return not decisive
+
+
+def _truth(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ExpressionError(f"{value!r} is neither true nor false")
+    return value
