@@ -30,11 +30,10 @@ from pumice.cli.exits import Exit, guarded
 from pumice.cli.options import LogLevel, Quiet, Workers
 from pumice.cli.terminal import Terminal
 from pumice.errors import InputError
+from pumice.executors import executors
 from pumice.load.openb import NODE_COLUMNS, POD_COLUMNS, START, OpenbRow, rows_of
 from pumice.load.openb_cards import card_node, card_pod, class_of, typical_pods
 from pumice.load.source import read_text
-from pumice.sweep.executors import dask as dask_executor
-from pumice.sweep.executors import local
 from pumice.sweep.one_run import configuration
 from pumice.sweep.spec import SweepSpec
 from pumice.sweep.sweep import sweep
@@ -77,8 +76,9 @@ def main(
     spec = spec_of(traces, orders, _parts(policies), _parts(names), [int(seed) for seed in _parts(seeds)])
     terminal = Terminal(None, quiet, LogLevel.WARNING)
     with terminal.progress("runs", len(spec.runs)) as advance:
-        executors = (lambda: local(workers)) if dask is None else (lambda: dask_executor(dask))
-        swept = sweep(spec, results or output.with_suffix(".results"), executors, lambda: advance(1), one_run)
+        swept = sweep(
+            spec, results or output.with_suffix(".results"), executors(workers, dask), lambda: advance(1), one_run
+        )
     with output.open("w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
         table.writeheader()

@@ -12,13 +12,14 @@ from rich.table import Table
 from config.errors import ConfigError
 from pumice.cli.exits import Exit, guarded
 from pumice.cli.given.inputs import load_config
-from pumice.cli.options import Format, Lenient, Level, LogLevel, Output, Quiet, Workers
+from pumice.cli.options import Dask, Format, Lenient, Level, LogLevel, Output, Quiet, Workers
 from pumice.cli.tables.verdicts import show_verdict
 from pumice.cli.terminal import Terminal
 from pumice.conformance.case import find_suites
 from pumice.conformance.inheritance import inherited
 from pumice.conformance.runner import run_suites
 from pumice.conformance.score import CaseTally, Score, score_of
+from pumice.executors import executors
 
 LINE_LENGTH: Final = 400
 
@@ -36,6 +37,7 @@ def conformance(
             "stays in force, since Volcano's actions live as long as its process.",
         ),
     ] = None,
+    dask: Dask = None,
     debug: Annotated[bool, typer.Option("--debug", hidden=True, help="Show outcome, traces, all differences.")] = False,
     output: Output = None,
     quiet: Quiet = False,
@@ -46,8 +48,9 @@ def conformance(
     terminal = Terminal(output if not debug else Format.TABLE, quiet, log_level)
     kept = inherited(load_config(after, lenient, terminal)) if after is not None else {}
     files = find_suites(paths)
+    works = None if debug or (workers == 1 and dask is None) else executors(workers, dask)
     with terminal.progress("cases", sum(file.cases for file in files)) as advance:
-        verdicts = run_suites(files, wanted=wanted, workers=1 if debug else workers, progress=advance, kept=kept)
+        verdicts = run_suites(files, wanted=wanted, executors=works, progress=advance, kept=kept)
     if not verdicts:
         raise ConfigError(f"no case matches {wanted!r}" if wanted else "no cases found")
     score = score_of(verdicts)

@@ -95,3 +95,9 @@ Workers = Annotated[
     int,
     typer.Option("--workers", min=1, help="Number of processes.", envvar="PUMICE_WORKERS", default_factory=cores),
 ]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        "--dask", metavar="ADDRESS", help="Work on that Dask cluster, not in processes here.", show_default=False
+    ),
+]

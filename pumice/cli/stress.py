@@ -16,14 +16,15 @@ from rich.console import Console
 from rich.table import Table
 
 from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.options import Lenient, Level, LogLevel, Output, Quiet, Workers
+from pumice.cli.options import Dask, Lenient, Level, LogLevel, Output, Quiet, Workers
 from pumice.cli.terminal import Terminal
+from pumice.executors import Executors, executors
 from pumice.storm.report import Finding, check_folder, line_of, report, sums
 from pumice.storm.script.events import Event, read_script
 from pumice.storm.script.profiles import PACKAGED, profile
 from pumice.storm.script.workload import Size
 from pumice.storm.simulation import simulate
-from pumice.storm.stress import StressPlan, Tally, run_storms
+from pumice.storm.stress import StressPlan, Tally, between_storms, run_storms
 
 DEFAULTS: Final = StressPlan()
 CHOOSING: Final = {
@@ -34,6 +35,7 @@ CHOOSING: Final = {
     "nodes": "--nodes",
     "pods": "--pods",
     "workers": "--workers",
+    "dask": "--dask",
     "folder": "--into",
 }
 """Parameters that say which storms are run, and how."""
@@ -57,6 +59,7 @@ def stress(
     seed: Annotated[int, typer.Option("--seed", min=0, help="The first seed; the others follow it.")] = DEFAULTS.first,
     nodes: Annotated[int, typer.Option("--nodes", min=1, help="Nodes of each storm.")] = DEFAULTS.size.nodes,
     pods: Annotated[int, typer.Option("--pods", min=1, help="Pods of each storm.")] = DEFAULTS.size.pods,
+    dask: Dask = None,
     events: Annotated[
         Path | None, typer.Option("--events", help="Run this list of events instead.", show_default=False)
     ] = None,
@@ -80,7 +83,10 @@ def stress(
         else:
             check_folder(folder)
             found, code = storms(
-                StressPlan(profile_name, seeds, seed, Size(nodes, pods), chosen=chosen), workers, folder, terminal
+                StressPlan(profile_name, seeds, seed, Size(nodes, pods), chosen=chosen),
+                executors(workers, dask, between_storms),
+                folder,
+                terminal,
             )
     terminal.emit(found, lambda console: show(console, found))
     return Exit.DIFFERS if found["violations"] else code
@@ -94,11 +100,11 @@ def refuse_beside_events(context: typer.Context) -> None:
             raise UsageError("expected nothing of the kind beside --events: it is one storm as it stands", path=option)
 
 
-def storms(plan: StressPlan, workers: int, folder: Path, terminal: Terminal) -> tuple[dict[str, Any], Exit]:
+def storms(plan: StressPlan, works: Executors, folder: Path, terminal: Terminal) -> tuple[dict[str, Any], Exit]:
     """Run them and tell what came of them; the exit code is the one when everything held."""
     began = time.perf_counter()
     with terminal.progress("storms", plan.seeds) as advance:
-        tally = run_storms(plan, workers, advance)
+        tally = run_storms(plan, works, advance)
     seconds = time.perf_counter() - began
     if tally.interrupted:
         left = "" if tally.first_left is None else f"; the first that was not: --seed {tally.first_left}"

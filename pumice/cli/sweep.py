@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
 
@@ -12,10 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.options import Level, LogLevel, Quiet, Workers
+from pumice.cli.options import Dask, Level, LogLevel, Quiet, Workers
 from pumice.cli.terminal import Terminal
-from pumice.sweep.executors import dask as dask_executor
-from pumice.sweep.executors import local
+from pumice.executors import executors
 from pumice.sweep.spec import SweepSpec, read_spec
 from pumice.sweep.sweep import PARQUET, Swept, write
 from pumice.sweep.sweep import sweep as swept_by
@@ -35,9 +32,7 @@ def sweep(
         Path | None,
         typer.Option("--results", metavar="FOLDER", help="One file a run. Default: SPEC.results.", show_default=False),
     ] = None,
-    dask: Annotated[
-        str | None, typer.Option("--dask", metavar="ADDRESS", help="Work on that Dask cluster.", show_default=False)
-    ] = None,
+    dask: Dask = None,
     quiet: Quiet = False,
     log_level: Level = LogLevel.WARNING,
 ) -> int:
@@ -47,12 +42,8 @@ def sweep(
     target = output or file.with_suffix(".csv")
     if target.suffix not in (".csv", PARQUET):
         raise UsageError(f"expected a name that ends in .csv or {PARQUET}", path=f"--output {target}")
-
-    def executors() -> AbstractContextManager[Executor]:
-        return local(workers) if dask is None else dask_executor(dask)
-
     with terminal.progress("runs", len(spec.runs)) as advance:
-        found = swept_by(spec, results or file.with_suffix(".results"), executors, lambda: advance(1))
+        found = swept_by(spec, results or file.with_suffix(".results"), executors(workers, dask), lambda: advance(1))
     write(found.rows, target)
     said = {"table": str(target), "runs": len(found.rows), "fresh": found.fresh}
     terminal.emit(said, lambda console: _show(console, spec, found, target))

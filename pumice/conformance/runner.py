@@ -5,10 +5,7 @@ Every case is a function of its file, so the verdicts do not depend on how many 
 
 from __future__ import annotations
 
-import gc
-import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -17,6 +14,7 @@ from pumice.conformance.inheritance import ActionArguments
 from pumice.conformance.judge import Verdict, judge
 from pumice.conformance.resources import run_resource_cases
 from pumice.conformance.shape import name_of
+from pumice.executors import Executors, as_ended
 
 SLICE_BYTES: Final = 150_000
 """A slice is about this much of a case file: small enough to balance two processes, large enough not to be felt."""
@@ -43,17 +41,17 @@ def run_suites(
     files: Sequence[SuiteFile],
     *,
     wanted: str = "",
-    workers: int = 1,
+    executors: Executors | None = None,
     progress: Progress | None = None,
     kept: ActionArguments | None = None,
 ) -> list[Verdict]:
     """Run every case whose "suite: name" contains `wanted`; `progress` is told how many cases a slice held.
 
-    `kept`: see `pumice.conformance.inheritance`.
+    `executors`: who runs them, None: this process. `kept`: see `pumice.conformance.inheritance`.
     """
     slices = [replace(piece, kept=kept or {}) for file in files for piece in cut(file, wanted)]
     verdicts: list[list[Verdict]] = [[] for _ in slices]
-    for index, found in _run_all(slices, workers):
+    for index, found in _run_all(slices, executors):
         verdicts[index] = found
         if progress is not None:
             progress(slices[index].last - slices[index].first)
@@ -87,14 +85,12 @@ def run_slice(piece: Slice) -> list[Verdict]:
     ]
 
 
-def _run_all(slices: Sequence[Slice], workers: int) -> Iterator[tuple[int, list[Verdict]]]:
-    if workers <= 1 or len(slices) <= 1:
+def _run_all(slices: Sequence[Slice], executors: Executors | None) -> Iterator[tuple[int, list[Verdict]]]:
+    if executors is None or len(slices) <= 1:
         for index, piece in enumerate(slices):
             yield index, run_slice(piece)
         return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, len(slices)), context, initializer=gc.freeze) as pool:
-        dearest_first = sorted(range(len(slices)), key=lambda index: -slices[index].cost)
-        futures = {pool.submit(run_slice, slices[index]): index for index in dearest_first}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
+    dearest_first = sorted(range(len(slices)), key=lambda index: -slices[index].cost)
+    with executors() as executor:
+        for index, future in as_ended(run_slice, {index: (slices[index],) for index in dearest_first}, executor):
+            yield index, future.result()

@@ -64,7 +64,8 @@ def load(paths: Iterable[str], stdin: TextIO) -> Loaded:
         if is_trace(path):
             objects, left = read_trace(path)
             for obj in objects:
-                _take(loaded, obj, ManifestPlace(path, 0, 0))
+                if not _has(loaded, obj):  # a queue that was given stands as it was given
+                    _take(loaded, obj, ManifestPlace(path, 0, 0))
             loaded.skipped += [f"{path}: {count} {left.what} left out: {why}" for why, count in left.out.items()]
             continue
         for source, text in read_texts(path, stdin):
@@ -73,6 +74,12 @@ def load(paths: Iterable[str], stdin: TextIO) -> Loaded:
             else:
                 load_text(text, source, loaded)
     return loaded
+
+
+def _has(loaded: Loaded, obj: Object) -> bool:
+    """Whether a queue or a class of a trace is there already."""
+    kind = kind_of(obj["apiVersion"], obj["kind"]) if obj["kind"] in ("Queue", "PriorityClass") else None
+    return kind is not None and _identity(kind, obj) in loaded.places
 
 
 def load_text(text: str, source: str, loaded: Loaded) -> None:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import gc
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from actors.api.faults.chance import chance
+from pumice.executors import Executors, as_ended, died
 from pumice.storm.script.events import Script
 from pumice.storm.script.profile_file import Profile
 from pumice.storm.script.profiles import profile
 from pumice.storm.script.sharing import with_shares
 from pumice.storm.script.workload import DISTURBANCES, Size, inputs, with_claims
 from pumice.storm.simulation import GC_THRESHOLDS, StormOutcome, simulate
-from pumice.storm.workers import in_processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,23 +101,27 @@ def rare_collections() -> Generator[None]:
         gc.set_threshold(*thresholds)
 
 
-def run_storms(plan: StressPlan, workers: int, advance: Callable[[int], None]) -> Tally:
+def between_storms() -> None:
+    """In a process that does nothing else, as in `rare_collections`."""
+    gc.set_threshold(*GC_THRESHOLDS)
+
+
+def run_storms(plan: StressPlan, executors: Executors, advance: Callable[[int], None]) -> Tally:
     """All of them; `advance` is told how many more are done. Failures come in the order of their seeds.
 
     Ctrl-C ends the workers at once: what was done by then is the result. A single worker is a process of its own too,
     for the sake of Ctrl-C.
     """
     tally = Tally()
-    seeds = range(plan.first, plan.first + plan.seeds)
-    left = dict.fromkeys(seeds)
+    left = {seed: (plan, seed) for seed in range(plan.first, plan.first + plan.seeds)}
     try:
-        with closing(in_processes(partial(run_seed, plan), seeds, min(workers, plan.seeds))) as parts:
-            for seed, part in parts:
+        with executors() as executor:
+            for seed, future in as_ended(run_seed, dict(left), executor):
                 left.pop(seed)
-                if part is None:
+                if died(future.exception()):
                     tally.lost.append(seed)
                 else:
-                    tally.merge(part)
+                    tally.merge(future.result())
                 advance(1)
     except KeyboardInterrupt:
         tally.interrupted = True

@@ -51,7 +51,7 @@ def _named(said: str) -> list[str]:
     form, colon, rest = said.partition(":")
     if not colon or form not in ("openb", *FORMATS):
         return [said]
-    return [part for part in rest.split(",") if part != "times" and not part.startswith("nodes=")]
+    return [part for part in rest.split(",") if part != "times" and "=" not in part]
 
 
 def placed(said: str, folder: Path) -> str:
@@ -83,16 +83,17 @@ def lived(run: Settings, folder: str) -> dict[str, Any]:
 
 
 def configuration(run: Settings, folder: Path) -> str:
-    """The text of the configuration with the arguments that the run sets."""
+    """The text of the configuration with the actions and arguments that the run sets."""
     text = read_text(folder / str(run["config"])) if run.get("config") else default_text()
     wanted: dict[str, Settings] = {}
     for name, value in run.items():
         if name.startswith(ARGUMENTS):
             _, plugin, argument = name.split(".", 2)
             wanted.setdefault(plugin, {})[argument] = value
-    if not wanted:
+    if not wanted and not run.get("actions"):
         return text
     said: Any = yaml.safe_load(text)
+    said["actions"] = run.get("actions") or said.get("actions")
     for plugin, arguments in wanted.items():
         every = (one for tier in said.get("tiers") or () for one in tier.get("plugins") or ())
         options = [one for one in every if one.get("name") == plugin]

@@ -11,8 +11,8 @@
     - {default_duration: 5s}
 
 Paths are relative to the file. Of every run: `input` (manifests and traces as `-f` takes them, one or several),
-`config`, `seed`, `until` (`idle` or a duration), `default_duration`, `arguments.PLUGIN.ARGUMENT`, and any other name,
-which is a column and nothing else.
+`config`, `actions` (in place of the configuration's), `seed`, `until` (`idle` or a duration), `default_duration`,
+`arguments.PLUGIN.ARGUMENT`, and any other name, which is a column and nothing else.
 """
 
 from __future__ import annotations

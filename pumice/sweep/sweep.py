@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
-from concurrent.futures import Executor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -13,13 +11,14 @@ from typing import Any, Final
 import msgspec
 
 from pumice.errors import InputError
+from pumice.executors import Executors, as_ended, died
 from pumice.extras import demand
-from pumice.sweep.executors import AGAIN, BrokenProcessPool, in_order_of_ending
 from pumice.sweep.one_run import WALL, key_of, lived
 from pumice.sweep.spec import Settings, SweepSpec
 
 Work = Callable[[Settings, str], dict[str, Any]]
-Executors = Callable[[], AbstractContextManager[Executor]]
+AGAIN: Final = 3
+"""So often is a run tried when the worker dies over it; then something kills them."""
 PARQUET: Final = ".parquet"
 
 
@@ -36,7 +35,7 @@ def sweep(
 ) -> Swept:
     """Run what `results` does not hold yet, a file for each run there; `ended` hears of each.
 
-    Raises InputError for input that a run cannot use, and BrokenProcessPool when workers keep dying.
+    Raises InputError for input that a run cannot use, and WorkerDiedError when workers keep dying over one.
     """
     keys = [key_of(run, spec.folder) for run in spec.runs]
     results.mkdir(parents=True, exist_ok=True)
@@ -47,12 +46,7 @@ def sweep(
     }
     fresh = len(left)
     for attempt in range(AGAIN):
-        try:
-            _run(left, results, executors, ended, work)
-            break
-        except BrokenProcessPool:
-            if attempt == AGAIN - 1:
-                raise
+        _run(left, results, executors, ended, work, last=attempt == AGAIN - 1)
     found = {key: msgspec.json.decode((results / f"{key}.json").read_bytes()) for key in dict.fromkeys(keys)}
     rows = [
         {**{name: _plain(run.get(name)) for name in spec.varied}, **found[key]}
@@ -62,14 +56,23 @@ def sweep(
 
 
 def _run(
-    left: dict[str, tuple[Any, ...]], results: Path, executors: Executors, ended: Callable[[], None], work: Work
+    left: dict[str, tuple[Any, ...]],
+    results: Path,
+    executors: Executors,
+    ended: Callable[[], None],
+    work: Work,
+    *,
+    last: bool,
 ) -> None:
+    """What is done goes out of `left`; a run over which its worker died stays there, unless it was its last try."""
     if not left:
         return
     with executors() as executor:
-        for key, figures in in_order_of_ending(work, dict(left), executor):
+        for key, future in as_ended(work, dict(left), executor):
+            if died(future.exception()) and not last:
+                continue
             part = results / f"{key}.part"
-            part.write_bytes(msgspec.json.encode(figures))
+            part.write_bytes(msgspec.json.encode(future.result()))
             part.rename(results / f"{key}.json")  # a result is there as a whole or not at all
             del left[key]
             ended()

@@ -1,8 +1,9 @@
 """The Standard Workload Format of the Parallel Workloads Archive: `swf:FILE[,nodes=COUNTxCPUS]`.
 
 A line a job, 18 numbers (-1: unknown); lines that begin with `;` are comments. Read are: 1 job number, 2 submit time,
-4 run time, 5 allocated processors (else 8, requested), 12 user, 15 queue. A processor is one cpu; a job of more than a
-node has becomes a gang of pods, each of a whole node, and one of the rest. Source:
+4 run time, 5 allocated processors (else 8, requested), 12 user, 15 queue; `,queues=group` takes 13, the group, for the
+queue, `,queues=user` the user. A processor is one cpu; a job of more than a node has becomes a gang of pods, each of a
+whole node, and one of the rest. Source:
 https://www.cs.huji.ac.il/labs/parallel/workload/swf.html
 """
 
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
     from pumice.load.traces.jobs import Left
 
 COLUMNS: Final = 18
-NUMBER, SUBMIT, RUN, ALLOCATED, REQUESTED, USER, QUEUE = 0, 1, 3, 4, 7, 11, 14
+NUMBER, SUBMIT, RUN, ALLOCATED, REQUESTED, USER = 0, 1, 3, 4, 7, 11
+QUEUE_COLUMNS: Final = {"queue": 14, "group": 12, "user": USER}
+"""What of a job may be taken for its queue."""
 
 
-def read_swf(text: str, source: str, node_cpus: int, left: Left) -> Iterator[TraceJob]:
-    """In the order of the file. InputError names file, line and column of what is wrong."""
+def read_swf(text: str, source: str, node_cpus: int, left: Left, queues: str = "queue") -> Iterator[TraceJob]:
+    """In the order of the file, which is that of arrival; `queues` names one of `QUEUE_COLUMNS`. InputError names file,
+    line and column of what is wrong.
+    """
     for line, words in enumerate((row.split() for row in text.splitlines()), 1):
         if not words or words[0].startswith(";"):
             continue
@@ -36,7 +41,7 @@ def read_swf(text: str, source: str, node_cpus: int, left: Left) -> Iterator[Tra
         elif cpus <= 0:
             left.note("no number of processors")
         else:
-            yield _job(job, int(cpus), node_cpus)
+            yield _job(job, int(cpus), node_cpus, queues)
 
 
 class _Line:
@@ -51,17 +56,17 @@ class _Line:
             raise InputError(problem, source=self._source, line=self._line, path=f"column {column + 1}") from None
 
 
-def _job(job: _Line, cpus: int, node_cpus: int) -> TraceJob:
+def _job(job: _Line, cpus: int, node_cpus: int, queues: str) -> TraceJob:
     whole, rest = divmod(cpus, node_cpus)
     pods = [(whole, {"cpu": str(node_cpus)})] if whole else []
     if rest:
         pods.append((1, {"cpu": str(rest)}))
-    queue, user = int(job.number(QUEUE)), int(job.number(USER))
+    queue, user = int(job.number(QUEUE_COLUMNS[queues])), int(job.number(USER))
     return TraceJob(
         name=f"job-{int(job.number(NUMBER))}",
         arrival_s=max(0.0, job.number(SUBMIT)),
         duration_s=job.number(RUN),
         pods=tuple(pods),
-        queue=f"queue-{queue}" if queue >= 0 else "default",
+        queue=f"{queues}-{queue}" if queue >= 0 else "default",
         user=f"user-{user}" if user >= 0 else "",
     )

@@ -19,6 +19,7 @@ import pytest
 import trio
 
 from pumice.cli import stress
+from pumice.executors import executors
 from pumice.storm.invariants.violation import Violation
 from pumice.storm.report import report
 from pumice.storm.script.events import Script
@@ -50,10 +51,10 @@ def until_workers_run(process: subprocess.Popen[str], patience_s: float = 60.0) 
 
 def workers_of(pid: int) -> list[int]:
     found: list[int] = []
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):  # a thread for each worker
         with suppress(OSError):  # gone meanwhile
-            if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
-                found.append(int(child))
+            pids = children.read_text().split()
+            found += [int(each) for each in pids if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes()]
     return found
 
 
@@ -167,7 +168,7 @@ def test_what_was_done_by_then_counts(workers: int) -> None:
         done.append(step)
         os.kill(os.getpid(), signal.SIGINT)
 
-    tally = run_storms(StressPlan(seeds=SEEDS, size=Size(4, 24)), workers, interrupt)
+    tally = run_storms(StressPlan(seeds=SEEDS, size=Size(4, 24)), executors(workers, None), interrupt)
     assert (tally.interrupted, tally.seeds, done) == (True, 1, [1])
     assert tally.first_left in (0, 1)
     assert tally.events > 0
@@ -175,7 +176,7 @@ def test_what_was_done_by_then_counts(workers: int) -> None:
 
 
 def test_all_of_them_without_ctrl_c() -> None:
-    tally = run_storms(StressPlan(seeds=3, size=Size(2, 6)), 2, lambda _: None)
+    tally = run_storms(StressPlan(seeds=3, size=Size(2, 6)), executors(2, None), lambda _: None)
     assert (tally.interrupted, tally.seeds, tally.first_left, tally.lost) == (False, 3, None, [])
 
 

@@ -16,6 +16,7 @@ from pumice.conformance.case import find_suites
 from pumice.conformance.runner import run_suites
 from pumice.conformance.score import Score, score_of
 from pumice.cores import cores
+from pumice.executors import executors
 
 SHARED: Final = Path(__file__).parents[4] / "shared"
 CASES: Final = (SHARED / "conformance", SHARED / "conformance-devices")
@@ -44,7 +45,7 @@ def _example(score: Score, suite: str) -> str:
 
 def whole_score() -> Score:
     """Every case there is."""
-    return score_of(run_suites(find_suites(CASES), workers=cores()))
+    return score_of(run_suites(find_suites(CASES), executors=executors(cores(), None)))
 
 
 @pytest.mark.skipif(

@@ -8,7 +8,6 @@ import os
 import signal
 from collections.abc import Generator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,8 @@ import pytest
 import yaml
 
 from pumice.errors import InputError
-from pumice.sweep.executors import dask, local
+from pumice.executors import dask, local
+from pumice.processes import WorkerDiedError
 from pumice.sweep.one_run import WALL, configuration, key_of, lived, placed
 from pumice.sweep.spec import read_spec
 from pumice.sweep.sweep import sweep, write
@@ -110,7 +110,7 @@ def always_killed(run: dict[str, Any], folder: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_workers_that_keep_dying_end_it(folder: Path) -> None:
-    with pytest.raises(BrokenProcessPool):
+    with pytest.raises(WorkerDiedError):
         sweep(read_spec(folder / "spec.yaml"), folder / "results", lambda: local(1), work=always_killed)
 
 
@@ -138,6 +138,11 @@ def test_arguments_are_set_in_the_configuration(folder: Path) -> None:
     text = configuration({"config": "one.conf", "arguments.binpack.binpack.weight": 5}, folder)
     (tier,) = yaml.safe_load(text)["tiers"]
     assert tier["plugins"][-1]["arguments"] == {"binpack.weight": 5}
+    assert yaml.safe_load(text)["actions"] == "enqueue, allocate"
+    assert yaml.safe_load(configuration({"config": "one.conf", "actions": "allocate"}, folder)) == {
+        **yaml.safe_load(CONFIG),
+        "actions": "allocate",
+    }
     with pytest.raises(InputError, match="no plugin 'drf'"):
         configuration({"config": "one.conf", "arguments.drf.x": 5}, folder)
 
@@ -147,6 +152,8 @@ def test_arguments_are_set_in_the_configuration(folder: Path) -> None:
     [
         ("nodes.yaml", "{0}/nodes.yaml"),
         ("swf:a.swf.gz,nodes=8x16", "swf:{0}/a.swf.gz,nodes=8x16"),
+        ("swf:a.swf,queues=user,jobs=2", "swf:{0}/a.swf,queues=user,jobs=2"),
+        ("journal:a.db", "journal:{0}/a.db"),
         ("openb:n.csv,p.csv,times", "openb:{0}/n.csv,{0}/p.csv,times"),
     ],
 )

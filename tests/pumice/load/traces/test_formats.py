@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from pumice.errors import InputError
 from pumice.load.manifests import load
@@ -15,6 +16,8 @@ from pumice.load.traces.philly import read_philly
 from pumice.load.traces.read import read_trace
 from pumice.load.traces.swf import read_swf
 from pumice.load.traces.table import read_csv
+from pumice.runtime.arrivals import ARRIVAL
+from tests.kit.queues import queue
 
 TRACES = Path(__file__).parents[5] / "shared" / "traces"
 SWF = """\
@@ -52,6 +55,26 @@ def test_swf_takes_processors_as_cpus_and_splits_them_over_nodes() -> None:
     ]
     assert [(job.queue, job.user) for job in jobs[:2]] == [("default", "user-1"), ("queue-1", "user-4")]
     assert left.out == {"no run time": 1}
+
+
+def test_options_take_part_of_a_trace_and_have_it_come_sooner(tmp_path: Path) -> None:
+    (tmp_path / "t.swf").write_text(SWF, "utf-8")
+    objects = list(read_trace(f"swf:{tmp_path / 't.swf'},nodes=2x64,queues=user,arrivals=0.5,jobs=2")[0])
+    jobs = [obj for obj in objects if obj["kind"] == "Job"]
+    assert [job["metadata"]["annotations"][ARRIVAL] for job in jobs] == ["0s", "15s"]
+    assert [job["spec"]["queue"] for job in jobs] == ["user-1", "user-4"]
+    assert sum(obj["kind"] == "Node" for obj in objects) == 2
+    group = list(read_trace(f"swf:{tmp_path / 't.swf'},queues=group")[0])
+    assert {obj["spec"]["queue"] for obj in group if obj["kind"] == "Job"} == {"group-1"}
+
+
+def test_a_queue_that_is_given_stands_as_it_is_given(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text(PHILLY, "utf-8")
+    (tmp_path / "q.yaml").write_text(yaml.safe_dump(queue("vc-a", weight=7)), "utf-8")
+    loaded = load([str(tmp_path / "q.yaml"), f"philly:{tmp_path / 'p.csv'}"], io.StringIO())
+    assert loaded.problems == []
+    weights = {obj["metadata"]["name"]: obj["spec"]["weight"] for obj in loaded.objects if obj["kind"] == "Queue"}
+    assert weights == {"vc-a": 7, "vc-b": 1}
 
 
 def test_philly_has_a_queue_for_each_virtual_cluster_and_comes_in_the_order_of_time() -> None:
@@ -105,8 +128,12 @@ def test_a_job_becomes_a_volcano_job_with_its_arrival(tmp_path: Path) -> None:
         ("csv:{},nodes=3x4", "arrival,duration\n", "csv: takes no options"),
         ("swf:{}", "1 2 3\n", ":1: expected 18 numbers, found 3"),
         ("swf:{}", SWF.replace("1451", "long"), ":2: column 4: expected a number, was 'long'"),
-        ("swf:{},nodes=0x4", SWF, "expected nodes=COUNTxCPUS, was 'nodes=0x4'"),
-        ("philly:{},racks=3", PHILLY, "expected nodes=COUNTxGPUS, was 'racks=3'"),
+        (
+            "swf:{},nodes=0x4",
+            SWF,
+            "expected nodes=COUNTxCPUS, jobs=N, arrivals=FACTOR, queues=queue|group|user, was 'nodes=0x4'",
+        ),
+        ("philly:{},racks=3", PHILLY, "expected nodes=COUNTxGPUS, jobs=N, arrivals=FACTOR, was 'racks=3'"),
         ("philly:{}", "vc,idx\n", "expected the columns arrival_s, gpus, duration_s_on_v100"),
     ],
 )

@@ -1,0 +1,79 @@
+"""Processes that are given one thing at a time: what each comes to, and what becomes of one that dies."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any
+
+from pumice.executors import as_ended, died, executors, local
+from pumice.processes import Processes, WorkerDiedError
+
+
+def doubled(number: int) -> int:
+    if number < 0:
+        raise ValueError(number)
+    return 2 * number
+
+
+def killed(number: int) -> int:
+    if number == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def told() -> str:
+    return os.environ.get("PUMICE_TEST_BEGUN", "")
+
+
+def begin() -> None:
+    os.environ["PUMICE_TEST_BEGUN"] = "yes"
+
+
+def slept(seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds
+
+
+def test_results_errors_and_what_cannot_be_sent() -> None:
+    with executors(1, None, begin)() as executor:
+        found = {key: future.exception() or future.result() for key, future in as_ended(doubled, TASKS, executor)}
+        assert (found[1], found[2], type(found[3])) == (2, 4, ValueError)
+        assert executor.submit(told).result() == "yes"
+        assert isinstance(executor.submit(doubled, threading.Lock()).exception(), TypeError)  # type: ignore[arg-type]
+        assert executor.submit(doubled, 4).result() == 8
+    assert multiprocessing.active_children() == []
+
+
+TASKS: dict[int, tuple[Any, ...]] = {1: (1,), 2: (2,), 3: (-1,)}
+
+
+def test_one_that_dies_takes_only_that_with_it() -> None:
+    with local(1) as executor:
+        ended = dict(as_ended(killed, {number: (number,) for number in range(3)}, executor))
+    assert [died(ended[number].exception()) for number in range(3)] == [False, True, False]
+    assert isinstance(ended[1].exception(), WorkerDiedError)
+    assert not died(ValueError())
+
+
+def test_who_leaves_does_not_wait() -> None:
+    began = time.monotonic()
+    futures: list[Future[float]] = []
+    with suppress(KeyboardInterrupt), local(1) as executor:
+        futures += [executor.submit(slept, seconds) for seconds in (0.0, 600.0, 600.0)]
+        futures[0].result()
+        raise KeyboardInterrupt
+    assert time.monotonic() - began < 60
+    assert futures[2].cancelled()
+    assert multiprocessing.active_children() == []
+
+
+def test_a_shutdown_ends_what_was_handed_in() -> None:
+    with Processes(1) as executor:
+        future = executor.submit(doubled, 3)
+    assert future.result() == 6
