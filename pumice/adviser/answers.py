@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import gc
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +26,7 @@ from pumice.explain.advice.advise import advise
 from pumice.explain.asked import SETTLED, accounted, recorded
 from pumice.explain.ended import end_in
 from pumice.explain.scene import Scene, scene_of
-from pumice.history.rewind import demand_volcano, newest_cycle, rewind_file
+from pumice.history.rewind import Rewound, demand_volcano, newest_cycle, rewind_file
 from pumice.replay.plugins import demand_plugins
 
 Plain = dict[str, Any]
@@ -88,18 +89,40 @@ class Sources:
         anyio.run(demand_plugins, self.db, None if self._plugins is None else Path(self._plugins), _unsaid)
 
 
+@dataclass
+class Newest:
+    """What was loaded last, which later cycles of the same journal go on from."""
+
+    journal: tuple[Path, int, str | None] | None = None
+    past: Rewound | None = None
+
+    def rewound(self, journal: tuple[Path, int, str | None], cycle: int) -> Rewound:
+        """Raises ConfigError. `journal`: file, inode and plug-ins' folder. What comes from afar is kept from the
+        collector until other such makes way for it: it is large.
+        """
+        before, self.past = self.past if journal == self.journal else None, None
+        if before is None or before.cycle.record.cycle != cycle:
+            found = anyio.run(functools.partial(rewind_file, journal[0], cycle, before=before))
+            if before is None or found.replayer is not before.replayer:
+                gc.unfreeze()
+                del before
+                gc.collect()
+                gc.freeze()
+            before = found
+        self.journal, self.past = journal, before
+        return before
+
+
+_NEWEST: Final = Newest()
+
+
 @functools.lru_cache(maxsize=1)
 def _loaded(db: Path, inode: int, cycle: int, plugins_dir: str | None) -> Scene:
-    """What was loaded is kept from the collector until it makes way for the next: it is large."""
-    del inode
-    gc.unfreeze()
+    """Questions about one cycle share its scene."""
     anyio.run(demand_plugins, db, None if plugins_dir is None else Path(plugins_dir), _unsaid)
-    past = anyio.run(rewind_file, db, cycle)
+    past = _NEWEST.rewound((db, inode, plugins_dir), cycle)
     demand_volcano(past, "cycle")
-    scene = scene_of(past)
-    gc.collect()
-    gc.freeze()
-    return scene
+    return scene_of(past)
 
 
 def _unsaid(sentence: str) -> None:

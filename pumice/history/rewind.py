@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from config.errors import ConfigError
 from core.messages.decisions import Bind, Evict
@@ -20,17 +20,21 @@ from storage.journal import CYCLE, FirstBad, Journal
 from storage.sqlite import SqliteJournal
 
 Object = dict[str, Any]
+NEAR: Final = 64
+"""So many cycles on are gone through one by one; from further back a checkpoint is nearer."""
 
 
 @dataclass(slots=True)
 class Rewound:
     """The cycle as recorded, and the replayer with the very view of it. `config`: the text of what was in force;
-    `first_bad`: the first record before it that is not as it was written, if any.
+    `position`: the last record that was taken in; `first_bad`: the first one before the cycle that is not as it was
+    written, if any.
     """
 
     cycle: RecordedCycle
     replayer: Replayer
     config: str
+    position: int
     first_bad: FirstBad | None = None
 
     @property
@@ -54,10 +58,15 @@ class Rewound:
         return [codec.unpack(blob) for _, blob in self.replayer.past.objects()]
 
 
-async def rewind(journal: Journal, cycle: int, source: str, *, path: str = "--at") -> Rewound:
-    """What the cycle of that number saw. ConfigError naming `source` when the journal has no such cycle."""
+async def rewind(
+    journal: Journal, cycle: int, source: str, *, path: str = "--at", before: Rewound | None = None
+) -> Rewound:
+    """What the cycle of that number saw. ConfigError naming `source` when the journal has no such cycle. `before`: an
+    earlier cycle of the same journal, which is used up if it is near enough to go on from.
+    """
     report = ReplayReport()
-    async with aclosing(recorded(journal, report, first=cycle)) as cycles:
+    standing = await _standing(journal, cycle, before)
+    async with aclosing(recorded(journal, report, first=cycle, standing=standing)) as cycles:
         async for replayer, found in cycles:
             if found.record.cycle == cycle:
                 if replayer.past.view is None:
@@ -65,16 +74,24 @@ async def rewind(journal: Journal, cycle: int, source: str, *, path: str = "--at
                 text = replayer.configurations.texts.get(found.record.config_digest, "")
                 first_bad = report.chain.first_bad if report.chain is not None else None
                 bad_before = first_bad if first_bad is not None and first_bad.sequence <= found.sequence else None
-                return Rewound(found, replayer, text, bad_before)
+                return Rewound(found, replayer, text, report.position, bad_before)
     bad = report.chain.first_bad if report.chain is not None else None
     why = f" that can be read: record {bad.sequence} is bad ({bad.why})" if bad is not None else ""
     raise ConfigError(f"the journal has no cycle {cycle}{why}", source=source, path=path)
 
 
-async def rewind_file(db: Path, cycle: int, *, path: str = "--at") -> Rewound:
+async def _standing(journal: Journal, cycle: int, before: Rewound | None) -> tuple[Replayer, int] | None:
+    """Where to go on from, if that is cheaper than from a checkpoint and everything up to there was whole."""
+    if before is None or not 0 < cycle - before.cycle.record.cycle <= NEAR or before.first_bad is not None:
+        return None
+    whole = before.position >= (await journal.head()).cut
+    return (before.replayer, before.position) if whole else None
+
+
+async def rewind_file(db: Path, cycle: int, *, path: str = "--at", before: Rewound | None = None) -> Rewound:
     """Rewind from a file, which is only read."""
     async with await SqliteJournal.open(db, read_only=True) as journal:
-        return await rewind(journal, cycle, str(db), path=path)
+        return await rewind(journal, cycle, str(db), path=path, before=before)
 
 
 def demand_volcano(past: Rewound, path: str = "--at") -> None:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class ReplayReport:
-    """How a replay went. `events`: records read, those after `begun`; `seconds` is the caller's to measure.
+    """How a replay went. `events`: records read, those after `begun`, up to `position`; `seconds` is the caller's to
+    measure.
 
     `chain` tells whether the journal itself is whole; a record that was changed may also show as a difference.
     """
@@ -33,6 +34,7 @@ class ReplayReport:
     first_difference: CycleDifference | None = None
     chain: ChainReport | None = None
     begun: int = 0
+    position: int = 0
 
     @property
     def identical(self) -> bool:
@@ -41,19 +43,21 @@ class ReplayReport:
 
 
 async def recorded(
-    journal: Journal, report: ReplayReport, *, first: int = 1
+    journal: Journal, report: ReplayReport, *, first: int = 1, standing: tuple[Replayer, int] | None = None
 ) -> AsyncGenerator[tuple[Replayer, RecordedCycle]]:
     """Every cycle from `first` on (or a little earlier) with the view as it saw it.
 
-    `report` learns what was read and whether it was whole.
+    `report` learns what was read and whether it was whole. `standing`: a replayer that has taken in everything up to a
+    record, and goes on from there.
     """
-    replayer, after = await start(journal, first)
+    replayer, after = standing or await start(journal, first)
     report.begun = after
     async with aclosing(leniently(journal, after)) as chunks:
         async for chunk, chain in chunks:
             report.chain = chain
             for stored in chunk:
                 report.events += 1
+                report.position = stored.sequence
                 try:
                     cycle = replayer.follow(stored)
                 except CodecError:

@@ -11,6 +11,9 @@ import yaml
 
 from actors.gateway.advice import AdviserAnswer, AdviserQuestion
 from pumice.adviser.answers import answer
+from pumice.replay import verify
+from pumice.replay.replayer import Replayer, start
+from storage.journal import Journal
 from tests.kit.jobs import gang
 from tests.kit.nodes import nodes
 from tests.kit.queues import queue
@@ -201,3 +204,16 @@ def test_the_story_of_a_job(db: str) -> None:
     assert waiting["tries"][-1]["cycle"] >= 1
     assert all(pod["bound"] is None for pod in waiting["pods"])
     assert asked(db, "stories", "nobody", "default")[0].code == 404
+
+
+def test_a_step_on_is_answered_without_starting_anew(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    began = list[int]()
+
+    async def started(journal: Journal, first: int = 1) -> tuple[Replayer, int]:
+        began.append(first)
+        return await start(journal, first)
+
+    boards = {number: asked(db, "boards", str(number))[1] for number in (3, 2, 1)}
+    monkeypatch.setattr(verify, "start", started)
+    assert {number: asked(db, "boards", str(number))[1] for number in (1, 2, 3)} == boards
+    assert began == []
