@@ -11,7 +11,7 @@ from actors.gateway.page import frames
 from core.board.board import BoardReader, residents_of
 from core.cycle import cards_later, open_session
 from core.messages.card_table import CardTable
-from core.messages.events import CycleRecord, Outcome
+from core.messages.events import ActorCrashed, ActorEvent, CycleRecord, Outcome
 from core.state.volumes import volume_rules
 from pumice.explain.account import NotFoundError
 from pumice.history.entries import StoryEntry, entry_of
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pumice.explain.scene import Scene
+    from storage.journal import Stored
 
 Plain = dict[str, Any]
 MOST_EVENTS: Final = 300
@@ -55,8 +56,11 @@ def _cards(scene: Scene) -> CardTable:
 
 
 async def course_of(db: Path) -> Plain:
-    """Every cycle (number, moment, decisions), how decisions ended, and what befell actors and configurations."""
-    cycles, outcomes, events = list[list[float]](), Counter[str](), deque[StoryEntry](maxlen=MOST_EVENTS)
+    """Every cycle (number, moment, decisions), how decisions ended, which actors crashed how often, and what befell
+    actors and configurations.
+    """
+    cycles, outcomes, crashes = list[list[float]](), Counter[str](), Counter[str]()
+    events = deque[StoryEntry](maxlen=MOST_EVENTS)
     async with await SqliteJournal.open(db, read_only=True) as journal:
         after = 0
         while batch := await journal.read(after, KINDS):
@@ -68,14 +72,24 @@ async def course_of(db: Path) -> Plain:
                     outcomes[type(codec.decode(stored.payload, Outcome)).__name__] += 1
                 else:
                     events.append(entry_of(stored))
+                    if stored.kind == ACTOR and isinstance(
+                        befell := codec.decode(stored.payload, ActorEvent), ActorCrashed
+                    ):
+                        crashes[befell.actor] += 1
             after = batch[-1].sequence
         head = await journal.head()
     return {
         "cycles": cycles,
         "outcomes": dict(sorted(outcomes.items())),
+        "crashes": dict(sorted(crashes.items())),
         "events": [{"at": each.at, "kind": each.kind, "text": each.text} for each in events],
         "records": head.sequence,
     }
+
+
+def _crashed(stored: Stored) -> list[str]:
+    event = codec.decode(stored.payload, ActorEvent) if stored.kind == ACTOR else None
+    return [event.actor] if isinstance(event, ActorCrashed) else []
 
 
 async def measures_of(db: Path) -> Plain:

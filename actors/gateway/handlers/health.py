@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from actors.gateway.fault_counts import exposed_faults
 from actors.gateway.problems import no_such_path
 from actors.gateway.queue_counts import exposed_counts
 from actors.gateway.request.exchange import Exchange
@@ -47,4 +48,5 @@ async def metrics(site: Site, exchange: Exchange) -> None:
     answer = expected(await guarded(site.metrics.ask(commands.Expose())), Exposition)
     _, blobs = await site.listing("Queue", None)
     counts = exposed_counts(codec.unpack(blob) for blob in blobs)
-    await exchange.answer(200, answer.text + counts + site.waiting.text(), METRICS_TYPE)
+    faults = b"" if site.settings.struck is None else exposed_faults(site.settings.struck())
+    await exchange.answer(200, answer.text + counts + faults + site.waiting.text(), METRICS_TYPE)

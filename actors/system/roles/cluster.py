@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from actors.agents.arrivals import Arrivals
@@ -23,8 +24,10 @@ def _api_server(wiring: Wiring, name: str) -> ApiServer:
 
 
 def _gateway(wiring: Wiring, name: str) -> Gateway:
-    settings = wiring.settings.gateway
+    settings, faults = wiring.settings.gateway, wiring.settings.faults
     assert settings is not None
+    if faults is not None:
+        settings = replace(settings, struck=lambda: [fault.what for fault in faults.struck])
     return Gateway(*wiring.own(name), **wiring.ports(name), listings=wiring.store.listings, settings=settings)
 
 

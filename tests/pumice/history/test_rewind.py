@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -40,7 +41,7 @@ def decided(past: Rewound) -> str:
 def test_going_on_is_as_coming_anew(db: Path) -> None:
     before = anyio.run(rewind_file, db, 1)
     for number in (2, 3, 5, 6):
-        past = anyio.run(lambda of=number, at=before: rewind_file(db, of, before=at))
+        past = anyio.run(partial(rewind_file, db, number, before=before))
         anew = anyio.run(rewind_file, db, number)
         assert past.replayer is before.replayer
         assert decided(past) == past.cycle.record.digest == decided(anew)
@@ -53,7 +54,7 @@ def test_going_on_is_as_coming_anew(db: Path) -> None:
 def test_nobody_goes_back_or_far(db: Path, monkeypatch: pytest.MonkeyPatch, to: int) -> None:
     monkeypatch.setattr(rewind, "NEAR", 1)
     before = anyio.run(rewind_file, db, 2)
-    past = anyio.run(lambda: rewind_file(db, to, before=before))
+    past = anyio.run(partial(rewind_file, db, to, before=before))
     assert past.replayer is not before.replayer
     assert decided(past) == past.cycle.record.digest
 
@@ -61,4 +62,4 @@ def test_nobody_goes_back_or_far(db: Path, monkeypatch: pytest.MonkeyPatch, to: 
 def test_a_cycle_that_is_not_there_is_told_all_the_same(db: Path) -> None:
     before = anyio.run(rewind_file, db, 6)
     with pytest.raises(ConfigError, match="the journal has no cycle 60"):
-        anyio.run(lambda: rewind_file(db, 60, before=before))
+        anyio.run(partial(rewind_file, db, 60, before=before))

@@ -131,6 +131,20 @@ def test_a_page_follows_a_run(tmp_path: Path) -> None:
         assert wrong == []
 
 
+def test_faults_of_a_storm_are_told_by_kind(tmp_path: Path) -> None:
+    with (
+        served(tmp_path, "--faults", "live", "--seed", "3", "--default-duration", "0") as server,
+        opened() as (page, wrong),
+    ):
+        submit(server, [each for number in range(6) for each in gang(f"g{number}", pods=2, cpu="1")])
+        page.goto(f"{server.url}/#health")
+        expect(page.get_by_text(re.compile("^[0-9]+ faults so far"))).to_be_visible()
+        kinds = page.locator("section", has_text="Faults of a storm").locator("tbody td:first-child")
+        expect(kinds.first).to_have_text(re.compile("^(bind|evict|status|claim|watch|journal|crash|held)"))
+        assert fits(page)
+        assert wrong == []
+
+
 def test_thousands_of_nodes_are_drawn_in_time(viewed: str) -> None:
     """First picture within 1.5 s, an update within 100 ms of the browser: the best of three, as machines are busy."""
     told = many_nodes(5_000)

@@ -14,10 +14,11 @@ export function health(place) {
   const times = h("div");
   const flight = h("div");
   const boxes = h("div");
+  const faults = h("div");
   const journal = h("div");
   const events = h("div");
   const section = (title, ...body) => h("section", { class: "box stack" }, h("h2", null, title), body);
-  place.append(tiles, h("div", { class: "stack" }, state.mode.live ? [section("Cycle times", times), section("In flight", flight), section("Actors and their mailboxes", boxes)] : null, section("Journal", journal), section("Actors and configurations: what befell them", events)));
+  place.append(tiles, h("div", { class: "stack" }, state.mode.live ? [section("Cycle times", times), section("In flight", flight), section("Actors and their mailboxes", boxes), section("Faults of a storm", faults)] : null, section("Journal", journal), section("Actors and configurations: what befell them", events)));
   const stopper = new AbortController();
   const timers = new Set();
   const samples = [];
@@ -39,6 +40,7 @@ export function health(place) {
       samples.splice(0, Math.max(0, samples.length - KEPT));
       flight.replaceChildren(lines([["binds", "binding"], ["evictions", "evicting"]].map(([name, key]) => ({ name, points: samples.map((each) => [each.at, each[key]]) })), { high: 110, told: short, when: clock, label: "Decisions in flight" }));
       boxes.replaceChildren(mailboxes(found));
+      faults.replaceChildren(struck(found.get("pumice_faults_total")));
     } catch (error) {
       if (error.name === "AbortError") return;
       boxes.replaceChildren(h("p", { class: "problem" }, error.message));
@@ -103,13 +105,23 @@ function mailboxes(found) {
     table(["actor", ...columns.map((name) => h("th", { class: "n" }, name))], [...actors].sort(([one], [other]) => (one < other ? -1 : 1)).map(([actor, values]) => [named(actor), ...columns.map((name) => right(values[name] === undefined ? "" : short(values[name])))])));
 }
 
+/** Faults by kind, most frequent first; `rows` is undefined where nobody makes any. */
+function struck(rows) {
+  if (!rows) return h("p", { class: "soft" }, "Nobody makes faults in this run (", h("code", null, "pumice run --faults"), " does).");
+  const all = rows.reduce((sum, [, number]) => sum + number, 0);
+  const listed = [...rows].sort(([, one], [, other]) => other - one);
+  const most = Math.max(1, ...rows.map(([, number]) => number));
+  return h("div", { class: "stack" }, h("p", null, `${counted(all, "fault")} so far`), listed.length ? table(["kind", h("th", { class: "n" }, "times"), ""], listed.map(([labels, number]) =>
+    [named(labels.kind), right(short(number)), h("div", { class: "bar" }, h("i", { class: "releasing", "width%": (100 * number) / most }))])) : null);
+}
+
 function about(found, sizes) {
-  const outcomes = Object.entries(found.outcomes);
+  const outcomes = [...Object.entries(found.outcomes), ...Object.entries(found.crashes).map(([actor, number]) => [`${actor} crashed`, number])];
   const last = found.cycles[found.cycles.length - 1];
   return [
     h("p", null, `${counted(found.records, "record")}, ${short(found.bytes / 2 ** 20)} MiB, ${counted(found.cycles.length, "cycle")}`, last ? `, the newest ${last[0]} at ${clock(last[1])} UTC` : ""),
     sizes.length > 2 ? lines([{ name: "records", points: sizes }], { high: 110, told: short, when: clock, label: "Journal growth" }) : null,
-    h("div", { class: "row" }, outcomes.map(([name, number]) => h("span", { class: /Refused|TimedOut/.test(name) ? "pill no" : "pill" }, `${name} ${number.toLocaleString("en")}`))),
+    h("div", { class: "row" }, outcomes.map(([name, number]) => h("span", { class: /Refused|TimedOut|crashed/.test(name) ? "pill no" : "pill" }, `${name} ${number.toLocaleString("en")}`))),
     lines([{ name: "decisions by cycle", points: thinned(found.cycles).map(([, at, decisions]) => [at, decisions]) }], { high: 120, told: short, when: clock, label: "Decisions over time" }),
   ].filter(Boolean);
 }
