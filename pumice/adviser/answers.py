@@ -201,7 +201,8 @@ def _board(sources: Sources, question: AdviserQuestion) -> Plain:
 
 def _course(sources: Sources, question: AdviserQuestion) -> Plain:
     del question
-    return {**anyio.run(course_of, sources.db), "bytes": sources.db.stat().st_size}
+    files = (sources.db, sources.db.with_name(f"{sources.db.name}-wal"))
+    return {**anyio.run(course_of, sources.db), "bytes": sum(each.stat().st_size for each in files if each.exists())}
 
 
 def _measures(sources: Sources, question: AdviserQuestion) -> Plain:

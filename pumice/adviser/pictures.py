@@ -72,10 +72,7 @@ async def course_of(db: Path) -> Plain:
                     outcomes[type(codec.decode(stored.payload, Outcome)).__name__] += 1
                 else:
                     events.append(entry_of(stored))
-                    if stored.kind == ACTOR and isinstance(
-                        befell := codec.decode(stored.payload, ActorEvent), ActorCrashed
-                    ):
-                        crashes[befell.actor] += 1
+                    crashes.update(_crashed(stored))
             after = batch[-1].sequence
         head = await journal.head()
     return {

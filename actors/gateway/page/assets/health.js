@@ -112,7 +112,7 @@ function struck(rows) {
   const listed = [...rows].sort(([, one], [, other]) => other - one);
   const most = Math.max(1, ...rows.map(([, number]) => number));
   return h("div", { class: "stack" }, h("p", null, `${counted(all, "fault")} so far`), listed.length ? table(["kind", h("th", { class: "n" }, "times"), ""], listed.map(([labels, number]) =>
-    [named(labels.kind), right(short(number)), h("div", { class: "bar" }, h("i", { class: "releasing", "width%": (100 * number) / most }))])) : null);
+    [named(labels.kind), right(short(number)), h("td", { class: "bars" }, h("div", { class: "bar" }, h("i", { class: "releasing", "width%": (100 * number) / most })))])) : null);
 }
 
 function about(found, sizes) {
