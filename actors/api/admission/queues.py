@@ -10,7 +10,6 @@ from actors.api.admission.rules import Lookup
 from actors.api.fields import annotations_of, section
 from actors.api.refusals import Cause, forbidden_field, invalid_value, unsupported
 from core.objects.metadata import Object
-from core.quantity import quantity_of
 
 HIERARCHY: Final = "volcano.sh/hierarchy"
 WEIGHTS: Final = "volcano.sh/hierarchy-weights"
@@ -56,13 +55,12 @@ def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
 
 
 def forbid_delete(queue: Object, lookup: Lookup) -> str | None:
-    """The system's queues stay, and so does one with children or with pods in it."""
+    """The system's queues stay, and so does one with children. One with pods in it goes (Volcano's webhook looks at
+    these only with --enable-queue-allocated-pods-check).
+    """
     name: str = queue["metadata"]["name"]
     if name in PROTECTED:
         return f"`{name}` queue can not be deleted"
-    pods = section(section(queue, "status"), "allocated").get("pods", "0")
-    if quantity_of(pods).sign() > 0:
-        return f"queue {name} cannot be deleted because it has allocated Pods: {pods}"
     if children := [child["metadata"]["name"] for child in lookup.children(name)]:
         return f"queue {name} can not be deleted because it has {len(children)} child queues: {', '.join(children)}"
     return None
