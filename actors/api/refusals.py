@@ -63,13 +63,14 @@ def forbidden_field(field: str, why: str) -> Cause:
     return Cause(field, "FieldValueForbidden", f"Forbidden: {why}")
 
 
-def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> Refused:
-    """422 with every cause."""
+def invalid(kind: Kind, name: str, causes: Sequence[Cause], webhook: str = "") -> Refused:
+    """422 with every cause; in the words of an admission webhook where one would have found them."""
     texts = [f"{cause.field}: {cause.message}" for cause in causes]
     why = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     details = _details(kind, name, kind.kind)
     details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
-    return Refused(422, "Invalid", f'{kind.qualified} "{name}" is invalid: {why}', details)
+    denied = f'admission webhook "{webhook}" denied the request: ' if webhook else ""
+    return Refused(422, "Invalid", f'{denied}{kind.qualified} "{name}" is invalid: {why}', details)
 
 
 def not_found(kind: Kind, name: str) -> Refused:

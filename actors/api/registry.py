@@ -133,7 +133,9 @@ class Registry:
         return status_problems(found.kind.key, new["status"])
 
     def _settle_volcanos(self, kind: Kind, obj: Object) -> list[Cause]:
-        """What Volcano's own definitions do at every write; a kind with rules in admission has theirs there."""
+        """What Volcano's own definitions do at every write; a kind with rules in admission is judged after its own
+        defaults (`definition_problems`).
+        """
         schema = schema_of(kind.group, kind.version, kind.kind) if self.strict else None
         if schema is None:
             return []
@@ -147,7 +149,14 @@ class Registry:
         try:
             return change_problems(new, old, schema, Work(new))
         except TooDearError as error:
-            return [Cause("", "FieldValueInvalid", f"Invalid value: {error}")]
+            return [_too_dear(error)]
+
+    def definition_problems(self, kind: Kind, obj: Object) -> list[Cause]:
+        """What Volcano's own definition has against an object that admission has filled in."""
+        if not self.strict or kind.key not in ADMISSION:
+            return []
+        schema = schema_of(kind.group, kind.version, kind.kind)
+        return _judged(obj, schema, Work(obj)) if schema is not None else []
 
     def unchanged(self, key: Key) -> Accepted:
         """The answer of a request that changed nothing."""
@@ -167,6 +176,17 @@ def _settled(obj: Object, schema: Object, *, judge: bool = True) -> list[Cause]:
     work = Work(obj)
     try:
         settle(obj, schema, work)
-        return value_problems(obj, schema, work) if judge else []
     except TooDearError as error:
-        return [Cause("", "FieldValueInvalid", f"Invalid value: {error}")]
+        return [_too_dear(error)]
+    return _judged(obj, schema, work) if judge else []
+
+
+def _judged(obj: Object, schema: Object, work: Work) -> list[Cause]:
+    try:
+        return value_problems(obj, schema, work)
+    except TooDearError as error:
+        return [_too_dear(error)]
+
+
+def _too_dear(error: TooDearError) -> Cause:
+    return Cause("", "FieldValueInvalid", f"Invalid value: {error}")

@@ -37,11 +37,22 @@ ADMISSION: Final[dict[str, Admission]] = {
         validate_update=definitions.validate_update,
         settle=definitions.settle,
     ),
-    "Job": Admission(default=jobs.default, validate=jobs.validate, validate_update=jobs.validate_update),
+    "HyperNode": Admission(
+        validate=hyper_nodes.validate,
+        validate_update=hyper_nodes.validate_update,
+        webhook="validatehypernode.volcano.sh",
+    ),
+    "Job": Admission(
+        default=jobs.default,
+        validate=jobs.validate,
+        validate_update=jobs.validate_update,
+        webhook="validatejob.volcano.sh",
+    ),
     "CronJob": Admission(
         default=cron_jobs.default,
         validate=cron_jobs.validate_volcano,
         validate_update=cron_jobs.validate_volcano_update,
+        webhook="validatecronjob.volcano.sh",
     ),
     "CronJob.batch": Admission(
         default=cron_jobs.default, validate=cron_jobs.validate, validate_update=cron_jobs.validate_update
@@ -52,9 +63,11 @@ ADMISSION: Final[dict[str, Admission]] = {
         validate_update=batch_jobs.validate_update,
         settle=batch_jobs.settle,
     ),
-    "HyperNode": Admission(validate=hyper_nodes.validate, validate_update=hyper_nodes.validate_update),
     "JobFlow": Admission(
-        default=job_flows.default, validate=job_flows.validate, validate_update=job_flows.validate_update
+        default=job_flows.default,
+        validate=job_flows.validate,
+        validate_update=job_flows.validate_update,
+        webhook="validatejobflow.volcano.sh",
     ),
     "LimitRange": Admission(
         default=limit_ranges.default,
@@ -80,6 +93,7 @@ ADMISSION: Final[dict[str, Admission]] = {
         default=pod_groups.default,
         validate=pod_groups.validate,
         validate_update=pod_groups.validate_update,
+        webhook="validatepodgroup.volcano.sh",
     ),
     "PodDisruptionBudget": Admission(
         validate=disruption_budgets.validate, validate_update=disruption_budgets.validate_update
@@ -94,6 +108,7 @@ ADMISSION: Final[dict[str, Admission]] = {
         validate=queues.validate,
         validate_update=queues.validate_update,
         forbid_delete=queues.forbid_delete,
+        webhook="validatequeue.volcano.sh",
     ),
     "Secret": Admission(default=secrets.default, validate=secrets.validate, validate_update=secrets.validate_update),
     "Service": Admission(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, required, unsupported
+from actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, required
 
 ANY_EVENT: Final = "*"
 EVENTS: Final = (
@@ -45,7 +46,7 @@ def policy_problems(policies: list[dict[str, Any]], path: str) -> list[Cause]:
         elif named:
             found += _event_problems(policy, named, where, events)
         elif code is None:
-            found.append(required(where, "either event or exitCode should be specified"))
+            found.append(required(where, "either event and exitCode should be specified"))
         else:
             found += _code_problems(code, where, codes)
             found += _action_problems(policy, where)
@@ -65,7 +66,7 @@ def _event_problems(policy: dict[str, Any], named: list[str], where: str, seen: 
     found: list[Cause] = []
     for event in named:
         if event not in EVENTS:
-            found.append(unsupported(f"{where}.event", event, EVENTS))
+            found.append(invalid_value(f"{where}.event", event, f"invalid policy event: {_known(EVENTS)}"))
         elif event in seen:
             found.append(duplicate(f"{where}.event", event, "duplicate event across different policies"))
         seen.add(event)
@@ -74,13 +75,19 @@ def _event_problems(policy: dict[str, Any], named: list[str], where: str, seen: 
 
 def _action_problems(policy: dict[str, Any], where: str) -> list[Cause]:
     action = policy.get("action")
-    return [] if action in ACTIONS else [unsupported(f"{where}.action", action, ACTIONS)]
+    if action in ACTIONS:
+        return []
+    return [invalid_value(f"{where}.action", action, f"invalid policy action: {_known(ACTIONS)}")]
+
+
+def _known(names: Sequence[str]) -> str:
+    return f"supported values: {', '.join(names)}"
 
 
 def _code_problems(code: int, where: str, seen: set[int]) -> list[Cause]:
     if code == 0:
         return [invalid_value(f"{where}.exitCode", code, "0 is not a valid error code")]
     if code in seen:
-        return [duplicate(f"{where}.exitCode", code)]
+        return [duplicate(f"{where}.exitCode", code, f"duplicate exitCode {code}")]
     seen.add(code)
     return []

@@ -59,7 +59,7 @@ def validate(job: Object, lookup: Lookup) -> list[Cause]:
     spec = section(job, "spec")
     tasks = rows(spec, "tasks")
     if not tasks:
-        return [required("spec.tasks", "no task specified in job spec")]
+        return [required("spec.tasks", "No task specified in job spec")]
     if (master := _missing_master(spec)) is not None:
         return [invalid_value("spec.plugins[mpi]", master, "the specified mpi master task was not found")]
     name: str = job["metadata"]["name"]
@@ -166,7 +166,7 @@ def _replica_problems(task: dict[str, Any], path: str) -> list[Cause]:
         if number < 0:
             found.append(invalid_value(f"{path}.{field}", number, "must be greater than or equal to 0"))
     if least > replicas:
-        why = f"'minAvailable' is greater than 'replicas' ({replicas}) in task {task['name']}"
+        why = f"'minAvailable' is greater than 'replicas' in task: {task['name']} ({replicas})"
         found.append(invalid_value(f"{path}.minAvailable", least, why))
     return found
 
@@ -222,11 +222,12 @@ def _volume_problems(spec: dict[str, Any]) -> list[Cause]:
         if not mount:
             found.append(required(f"{where}.mountPath"))
         elif mount in paths:
-            found.append(duplicate(f"{where}.mountPath", mount))
+            found.append(duplicate(f"{where}.mountPath", mount, f"duplicated mountPath: {mount}"))
         paths.add(mount)
         claim, name = volume.get("volumeClaim"), volume.get("volumeClaimName")
         if claim is None and not name:
-            found.append(required(f"{where}.volumeClaimName", "one of volumeClaim and volumeClaimName is needed"))
+            why = "either VolumeClaim or VolumeClaimName must be specified"
+            found.append(required(f"{where}.volumeClaimName", why))
         if claim is not None and name:
             why = "an existing claim is named, a new one is described: only one of volumeClaimName and volumeClaim"
             found.append(forbidden_field(f"{where}.volumeClaim", why))

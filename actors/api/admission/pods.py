@@ -97,15 +97,17 @@ def budget_problems(annotations: dict[str, str]) -> list[Cause]:
     path = "metadata.annotations"
     given = [key for key in _BUDGETS if key in annotations]
     if len(given) > 1:
-        return [forbidden_field(path, f"{' and '.join(given)} cannot be set at the same time")]
+        return [forbidden_field(path, f"not allow configure multiple annotations <{' '.join(given)}> at same time")]
     found: list[Cause] = []
     for key in given:
         text = annotations[key]
         digits, percent = text.removesuffix("%"), text.endswith("%")
         number = whole_number(digits) or 0
-        if number <= 0 or (percent and number >= 100):
-            why = "must be a positive integer or a percentage between 1% and 99%"
+        if percent and not 0 < number < 100:
+            why = "it must be a valid percentage which between 1% ~ 99%"
             found.append(invalid_value(f"{path}[{key}]", text, why))
+        elif number <= 0:
+            found.append(invalid_value(f"{path}[{key}]", text, "it must be a positive integer"))
     return found
 
 

@@ -37,6 +37,7 @@ class Admission:
     `initial_status` replaces dropping the status of a new object. `default` fills in what was left out. `forbid` gives
     the reason of a 403; `validate` and `validate_update` (old, new) the causes of a 422. `settle` writes
     what only the server says of an object that has been accepted, new or changed; it is told the time as text.
+    `webhook`: whose words the causes are, where Volcano has them from a webhook and not from its definition.
     """
 
     initial_status: Callable[[Object], object] | None = None
@@ -46,3 +47,4 @@ class Admission:
     validate_update: Callable[[Object, Object, Lookup], list[Cause]] | None = None
     settle: Callable[[Object, Lookup, str], None] | None = None
     forbid_delete: Callable[[Object, Lookup], str | None] | None = None
+    webhook: str = ""

@@ -125,11 +125,13 @@ class Changes:
         metadata.keep(new["metadata"], old["metadata"])
         causes = metadata.problems(new["metadata"]) or metadata.change_problems(new["metadata"], old["metadata"])
         admission = admission_of(kind.key)
-        if not causes and admission.validate_update is not None:
+        if causes := causes or self._registry.definition_problems(kind, new):
+            return refusals.invalid(kind, key[2], causes)
+        if admission.validate_update is not None:
             causes = admission.validate_update(old, new, self._registry.lookup)
         causes = causes or self._registry.rules_of_change(kind, new, old)
         if causes:
-            return refusals.invalid(kind, key[2], causes)
+            return refusals.invalid(kind, key[2], causes, admission.webhook)
         if admission.settle is not None:
             admission.settle(new, self._registry.lookup, moment.text)
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]

@@ -142,8 +142,10 @@ class Creation:
             admission.default(obj, lookup)
         if admission.forbid is not None and (why := admission.forbid(obj, lookup)):
             return refusals.forbidden(kind, key[2], why)
-        if admission.validate is not None and (causes := admission.validate(obj, lookup)):
+        if causes := self._registry.definition_problems(kind, obj):
             return refusals.invalid(kind, key[2], causes)
+        if admission.validate is not None and (causes := admission.validate(obj, lookup)):
+            return refusals.invalid(kind, key[2], causes, admission.webhook)
         return None
 
     def _generate_name(self, kind: Kind, meta: dict[str, Any]) -> None:

@@ -153,15 +153,35 @@ def test_each_rule_names_its_field(cluster: Cluster, change: Change, expected: t
     change(job["spec"])
     reply = cluster.refused(job)
     assert expected in causes(reply)
-    assert reply.message.startswith('Job.batch.volcano.sh "j" is invalid: ')
+    assert 'Job.batch.volcano.sh "j" is invalid: ' in reply.message
 
 
 def test_the_reasons_are_in_words(cluster: Cluster) -> None:
     reply = cluster.refused(vcjob("j", job_task(replicas=2), min_available=3, queue="x"))
     assert reply.message == (
+        'admission webhook "validatejob.volcano.sh" denied the request: '
         "Job.batch.volcano.sh \"j\" is invalid: [spec.minAvailable: Invalid value: 3: job 'minAvailable' should not be "
         'greater than total replicas in tasks (2), spec.queue: Not found: "x": queue "x" does not exist]'
     )
+
+
+WORDS: list[tuple[Change, str]] = [
+    (lambda s: s.update(tasks=[]), "No task specified in job spec"),
+    (lambda s: s["tasks"][0].update(minAvailable=3), "'minAvailable' is greater than 'replicas' in task: a"),
+    (lambda s: s.update(policies=[{"action": "AbortJob"}]), "either event and exitCode should be specified"),
+    (lambda s: s.update(policies=[{"event": "PodFailed", "action": "Dance"}]), "invalid policy action"),
+    (lambda s: s.update(policies=[{"event": "Dance", "action": "AbortJob"}]), "invalid policy event"),
+    (lambda s: s.update(policies=[{"exitCode": 1, "action": "AbortJob"}] * 2), "duplicate exitCode 1"),
+    (lambda s: s.update(volumes=[{"mountPath": "/a", "volumeClaimName": "c"}] * 2), "duplicated mountPath: /a"),
+    (lambda s: s.update(volumes=[{"mountPath": "/a"}]), "either VolumeClaim or VolumeClaimName must be specified"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), WORDS)
+def test_scripts_find_the_words_of_volcanos_webhook(cluster: Cluster, change: Change, words: str) -> None:
+    job = vcjob("j", job_task("a", replicas=2), job_task("b"))
+    change(job["spec"])
+    assert words in cluster.refused(job).message
 
 
 def test_dependencies_go_round_in_no_circle(cluster: Cluster) -> None:

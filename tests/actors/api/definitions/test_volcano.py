@@ -77,3 +77,21 @@ def test_rules_of_a_kind_without_rules_in_admission(spec: dict[str, Any], told: 
 def test_other_kinds_have_none() -> None:
     assert schema_of("", "v1", "Pod") is None
     assert schema_of("example.com", "v1", "Widget") is None
+
+
+def test_kinds_with_rules_in_admission_are_judged_once_these_have_filled_them_in() -> None:
+    store = Store(strict=True)
+    reply = created(store, SCHEDULING, "Queue", {"weight": 0})
+    assert isinstance(reply, Accepted)
+    assert unpack(reply.blob)["spec"]["weight"] == 1
+    patched = store.apply(Patch("Queue", "", "x", pack({"spec": {"weight": -1}})), START)
+    assert isinstance(patched, Refused)
+    assert "spec.weight in body should be greater than or equal to 1" in patched.message
+    created(store, "v1", "Namespace", {})
+    template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+    tasks = [{"name": "Task", "replicas": 1, "template": template}]
+    job = created(store, BATCH, "Job", {"minAvailable": -1, "tasks": tasks}, namespace="x")
+    assert isinstance(job, Refused)
+    assert [cause["field"] for cause in job.details["causes"]] == ["spec.minAvailable", "spec.tasks[0].name"]
+    assert "should match" in job.message
+    assert "denied" not in job.message, "a definition is no webhook"
