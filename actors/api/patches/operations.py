@@ -53,19 +53,32 @@ _FAULTS: Final = (
 def _applied(result: Any, operations: list[Any]) -> Any:
     """What the operations make of `result`, in place. Raises one of `_FAULTS`."""
     copied = 0
-    for copies, run in groupby(operations, _is_copy):
-        for part in ([each] for each in run) if copies else (list(run),):
-            if copies:
+    for alone, run in groupby(operations, _depends):
+        for part in ([each] for each in run) if alone else (list(run),):
+            if alone == "copy":
                 source: Any = JsonPointer(part[0].get("from", "")).resolve(result, None)
                 copied += len(msgspec.json.encode(source))
                 if copied > MOST_COPIED:
                     raise ValueError(f"the copies come to more than {MOST_COPIED} bytes")
-            result = JsonPatch(part).apply(result, in_place=True)
+            steps = [_replacing(part[0], result)] if alone == "replace" else part
+            result = JsonPatch(steps).apply(result, in_place=True)
     return result
 
 
-def _is_copy(operation: Any) -> bool:
-    return isinstance(operation, dict) and cast("Object", operation).get("op") == "copy"
+def _depends(operation: Any) -> str:
+    """Which operation it is, where what is to be done depends on what the ones before have made; else ""."""
+    found: Any = cast("Object", operation).get("op") if isinstance(operation, dict) else ""
+    return found if found in ("copy", "replace") else ""
+
+
+def _replacing(operation: Object, result: Any) -> Object:
+    """What is not there yet in a mapping is set: kube-apiserver's library (evanphx/json-patch, version 4) does so."""
+    path = operation.get("path")
+    if not isinstance(path, str):
+        return operation
+    parent, name = JsonPointer(path).to_last(result)
+    is_new = name is not None and isinstance(parent, dict) and name not in parent
+    return {**operation, "op": "add"} if is_new else operation
 
 
 def _told(error: Exception) -> str:

@@ -59,6 +59,19 @@ def test_what_is_no_operation_is_refused(operation: Any) -> None:
     assert told([operation])
 
 
+def test_replacing_what_is_not_there_sets_it_in_a_mapping_alone() -> None:
+    replaced: list[Any] = [
+        {"op": "replace", "path": "/data/b", "value": []},
+        {"op": "replace", "path": "/data/b", "value": [1]},
+    ]
+    result = apply_operations(OBJECT, replaced)
+    assert isinstance(result, dict)
+    assert result["data"] == {**OBJECT["data"], "b": [1]}
+    assert told([{"op": "replace", "path": "/data/a/10", "value": "y"}])
+    assert told([{"op": "replace", "path": "/nowhere/b", "value": "y"}])
+    assert told([{"op": "replace", "path": "/data/b"}])
+
+
 def test_depth_is_bounded() -> None:
     moves: list[Any] = [{"op": "move", "from": "/data", "path": "/d"}, {"op": "add", "path": "/data", "value": {}}]
     moves += [{"op": "move", "from": "/d", "path": "/data/d"}, {"op": "move", "from": "/data", "path": "/d"}]
