@@ -16,7 +16,7 @@ from core.plugins.plugin import KnowsDevices
 from core.session.carry import Carry, CycleClock, SessionOptions
 from core.session.closing import close, report
 from core.session.closing.close import let_go
-from core.session.closing.report import cards_later, tables_later
+from core.session.closing.report import cards_later, shares_later, tables_later
 from core.session.session import Session
 from core.session.trail.trail import SILENCE, Silence, Trail
 from core.state.sources import total as total_allocatable
@@ -46,6 +46,7 @@ __all__ = [
     "open_session",
     "run_action",
     "run_cycle",
+    "shares_later",
     "tables_later",
 ]
 

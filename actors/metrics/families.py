@@ -14,12 +14,14 @@ from actors.metrics.histogram_family import HistogramFamily
 from actors.metrics.job_families import JobFamilies
 from actors.metrics.pending_families import PendingFamilies
 from actors.metrics.queue_families import QueueFamilies
+from actors.metrics.share_families import ShareFamilies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.messages.card_table import CardTable
     from core.messages.events import CycleMeasured, TasksBound
+    from core.messages.job_shares import JobShares
     from core.messages.queue_tables import QueueTables
     from core.messages.supervision import MailboxStatistics
 
@@ -38,8 +40,8 @@ class Families:
         self._latencies()
         self._counts()
         self._queues, self._jobs, self._pending = QueueFamilies(), JobFamilies(), PendingFamilies()
-        self._cards = CardFamilies()
-        for families in (self._queues, self._jobs, self._pending, self._cards):
+        self._cards, self._shares = CardFamilies(), ShareFamilies()
+        for families in (self._queues, self._jobs, self._pending, self._cards, self._shares):
             self.registry.register(families)
         self._own()
 
@@ -113,6 +115,10 @@ class Families:
     def cards(self, table: CardTable) -> None:
         """Show how much of which card is in use."""
         self._cards.show(table)
+
+    def shares(self, shares: JobShares) -> None:
+        """Show who has how much of the cluster."""
+        self._shares.show(shares)
 
     def mailboxes(self, statistics: Sequence[MailboxStatistics]) -> None:
         """Note how full the mailboxes are."""

@@ -55,6 +55,7 @@ class Metrics(Actor[MetricsMessage, MetricsReply]):
                 self._queues = message
                 self._families.queues(message.tables)
                 self._families.cards(message.cards)
+                self._families.shares(message.shares)
             case ReadRecent():
                 cycles = tuple(each for each in self._recent if each.cycle > message.after)
                 return RecentRead(cycles, self._queues if cycles else None)

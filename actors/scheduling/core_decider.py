@@ -9,10 +9,20 @@ from typing import TYPE_CHECKING, Any
 from actors.scheduling.decider import Decider, Moment, no_tables
 from actors.scheduling.plugin_times import PluginTimes
 from core.actions import ACTIONS, DRY_RUNNING
-from core.cycle import cards_later, close_session, is_idle, open_session, run_action, run_cycle, tables_later
+from core.cycle import (
+    cards_later,
+    close_session,
+    is_idle,
+    open_session,
+    run_action,
+    run_cycle,
+    shares_later,
+    tables_later,
+)
 from core.default_scheduler.profile import NAME
 from core.default_scheduler.waiting import waiting
 from core.messages.card_table import CardTable
+from core.messages.job_shares import JobShares
 from core.plugins import PLUGINS, asks_outside
 from core.session.carry import Carry, CycleClock
 from core.state.view import View
@@ -44,6 +54,7 @@ def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.
         stepped=stepped,
         queue_tables=queues.tables,
         card_table=queues.cards,
+        job_shares=queues.shares,
         asks=asks_outside,
         others_wait=lambda snapshot: bool(waiting(snapshot)),
         decide_others=_decide_others,
@@ -51,15 +62,17 @@ def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.
 
 
 class NewestTables:
-    """What the newest session left to be told of the queues and of cards."""
+    """What the newest session left to be told of the queues, of cards and of shares."""
 
     def __init__(self) -> None:
         self._tables = no_tables
         self._cards: Callable[[], CardTable] = CardTable
+        self._shares: Callable[[], JobShares] = JobShares
 
     def keep(self, session: Session) -> None:
         """A session is about to close."""
         self._tables, self._cards = tables_later(session), cards_later(session)
+        self._shares = shares_later(session)
 
     def tables(self) -> tuple[QueueTables, ...]:
         """Made anew by every call; () before the first session."""
@@ -68,6 +81,10 @@ class NewestTables:
     def cards(self) -> CardTable:
         """In the same way; empty where there are none."""
         return self._cards()
+
+    def shares(self) -> JobShares:
+        """In the same way; empty where no plugin reckons any."""
+        return self._shares()
 
 
 def _open(

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from config.schema import SchedulerConfig
 from core.messages.card_table import CardTable
 from core.messages.decisions import BindContext, CycleResult
+from core.messages.job_shares import JobShares
 from core.messages.queue_tables import QueueTables
 from core.outside import Ask
 from core.session.session import Session
@@ -112,6 +113,8 @@ class Decider:
     """What the newest closed session knew of the queues, made when somebody asks."""
     card_table: Callable[[], CardTable] = CardTable
     """How much of which card is in use, as the newest closed session knew it, made when somebody asks."""
+    job_shares: Callable[[], JobShares] = JobShares
+    """Who has how much of the cluster, in the same way."""
     asks: Callable[[SchedulerConfig], bool] = no_questions
     """Whether under that configuration processes outside are asked: every step of a session may stop at a question."""
     others_wait: Callable[[Snapshot], bool] = nobody_waits

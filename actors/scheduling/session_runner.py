@@ -122,7 +122,9 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
                     self._awaited.append((number, item))
                     self._tell_who_waits()
                 case TellQueues():  # made when somebody reads them: a cycle of few pods would be a tenth longer
-                    await self._metrics.tell(QueuesMeasured(self._decider.queue_tables(), self._decider.card_table()))
+                    decider = self._decider
+                    told = QueuesMeasured(decider.queue_tables(), decider.card_table(), decider.job_shares())
+                    await self._metrics.tell(told)
                     item.reply(Done())
                 case _:
                     assert_never(message)

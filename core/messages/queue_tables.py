@@ -12,6 +12,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from core.messages.card_table import CardTable
+from core.messages.job_shares import JobShares
 from core.messages.message import Message
 from core.messages.queue_columns import QueueColumns
 from core.state.dimensions import CPU, MEMORY, PODS
@@ -97,10 +98,11 @@ class QueueTables(Struct, frozen=True, gc=False):
 
 
 class QueuesMeasured(Message, frozen=True):
-    """The gauges of all queues after a cycle, and how much of which card is in use."""
+    """The gauges of all queues after a cycle, how much of which card is in use, and who has how much of the cluster."""
 
     tables: tuple[QueueTables, ...] = ()
     cards: CardTable = CardTable()
+    shares: JobShares = JobShares()
 
 
 def readable(tables: Iterable[QueueTables]) -> QueueColumns:

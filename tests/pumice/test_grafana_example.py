@@ -31,6 +31,8 @@ OF_VOLCANO = {
     "volcano_scheduling_stage_duration_milliseconds_bucket",
     *(f"volcano_e2e_job_scheduling_{name}" for name in ("duration", "start_time", "last_time")),
     "volcano_pod_preemption_victims",
+    "volcano_job_share",
+    *(f"volcano_namespace_{name}" for name in ("share", "weight", "weighted_share")),
     "volcano_total_preemption_attempts",
     "volcano_queue_share",
     *(f"volcano_queue_pod_group_{name}_count" for name in ("pending", "inqueue", "running", "unknown", "completed")),

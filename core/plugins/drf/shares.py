@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.messages.job_shares import JobShares
 from core.resources import MIN_RESOURCE
 from core.state.scalars import floats, lines
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.session.points.batches import FloatArray, RowArray
     from core.session.session import Session
+    from core.state.jobs import Job
 
 
 class Shares:
@@ -57,6 +59,15 @@ class Shares:
         """What every job has, by row, then dimension."""
         found: list[list[float]] = self._allocated.T.tolist()
         return found
+
+    def told(self, jobs: Sequence[Job]) -> JobShares:
+        """Of these jobs, and of their namespaces together."""
+        keys, rows = [job.key for job in jobs], [job.row for job in jobs]
+        names, of = np.unique([key.partition("/")[0] for key in keys], return_inverse=True)
+        shares = np.zeros(len(names))
+        for dimension, total in self.totals:
+            np.maximum(shares, np.bincount(of, self._allocated[dimension, rows], len(names)) / total, out=shares)
+        return JobShares(keys, self.column[rows].tobytes(), names.tolist(), shares.tobytes())
 
     def follow(self, sign: float, task: Task, node: int) -> None:
         """A task was placed (1) or taken off (-1)."""

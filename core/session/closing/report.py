@@ -13,6 +13,7 @@ from core.life.pod_group import LABELS as PHASES
 from core.life.task import COUNT, LABELS, TaskStatus
 from core.messages.card_table import CardTable
 from core.messages.decisions import BindingJob, CycleReport, PendingReason, TaskAtOpen
+from core.messages.job_shares import JobShares
 from core.messages.queue_tables import QueueTables, readable
 from core.session.fit import ALL_NODES_UNAVAILABLE
 from core.session.reasons import FitFailure
@@ -75,6 +76,12 @@ def cards_later(session: Session) -> Callable[[], CardTable]:
     """How much of which virtual GPU is in use, in the same way."""
     devices = session.devices
     return lambda: next((each.table() for each in devices if isinstance(each, Vgpu)), CardTable())
+
+
+def shares_later(session: Session) -> Callable[[], JobShares]:
+    """Who has how much of the cluster, in the same way."""
+    tellers = session.tellers.shares
+    return lambda: tellers[0]() if tellers else JobShares()
 
 
 def keeps_apart(session: Session) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from core.messages.job_shares import JobShares
     from core.messages.queue_tables import QueueTables
     from core.objects.pod import Task
 
@@ -43,10 +44,11 @@ class Tellers:
 
     `queues`: see QueueTeller; `owned`: (task, what its devices amount to) of allocated pods, in milli-units by
     resource; `annotated`: pod ("namespace/name") -> annotation -> value; `numa`: node -> resource -> CPUs that are
-    free in its cells.
+    free in its cells; `shares`: who has how much of the cluster, also when the session is over.
     """
 
     queues: list[QueueTeller] = field(default_factory=list["QueueTeller"])
     owned: list[Owned] = field(default_factory=list["Owned"])
     annotated: list[Texts] = field(default_factory=list["Texts"])
     numa: list[Texts] = field(default_factory=list["Texts"])
+    shares: list[Callable[[], JobShares]] = field(default_factory=list["Callable[[], JobShares]"])

@@ -106,3 +106,14 @@ def test_changed_leaves_the_amounts_alone() -> None:
     amounts = [1000.0, 0.0, 0.0, 0.0]
     assert changed(amounts, task_of(session, "j-0"), 1.0)[0] == 2000.0
     assert amounts[0] == 1000.0
+
+
+@pytest.mark.parametrize("jobs", [0, 1, 3])
+def test_shares_are_told_by_job_and_by_namespace(jobs: int) -> None:
+    listed = [runs(f"j{number}", number + 1, namespace=f"ns{number % 2}", memory="1Gi") for number in range(jobs)]
+    session = open_world(CONFIG, CLUSTER, queue("q"), *listed)
+    told = session.tellers.shares[0]()
+    shares = dict(zip(told.jobs, told.by_job().tolist(), strict=True))
+    assert shares == {f"ns{number % 2}/j{number}": (number + 1) / 16 for number in range(jobs)}
+    together = {"ns0": (1 + 3 * (jobs > 2)) / 16, "ns1": 2 / 16}
+    assert dict(zip(told.namespaces, told.by_namespace().tolist(), strict=True)) == dict(list(together.items())[:jobs])
