@@ -15,6 +15,8 @@ from core.messages.job_shares import JobShares
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from core.state.columns import FloatArray
+
 MOST: Final = 1_000
 """Jobs that are shown: those with the largest shares. Volcano shows all."""
 WEIGHT: Final = 1.0
@@ -40,7 +42,7 @@ class ShareFamilies(Collector):
         """One family of jobs, three of namespaces."""
         newest, shares = self._newest, self._newest.by_job()
         family = GaugeMetricFamily("volcano_job_share", "Share for one job", labels=("job_ns", "job_id"))
-        for place in np.argsort(-shares, kind="stable")[:MOST].tolist():
+        for place in _largest(shares):
             namespace, _, name = newest.jobs[place].partition("/")
             family.add_metric((namespace, name), float(shares[place]))
         yield family
@@ -49,3 +51,8 @@ class ShareFamilies(Collector):
             for namespace, share in zip(newest.namespaces, newest.by_namespace().tolist(), strict=True):
                 family.add_metric((namespace,), WEIGHT if name == "weight" else share / WEIGHT)
             yield family
+
+
+def _largest(shares: FloatArray) -> list[int]:
+    places: list[int] = np.argsort(-shares, kind="stable")[:MOST].tolist()
+    return places
