@@ -15,6 +15,7 @@ from anyio import lowlevel
 from actors.gateway.request.selection import Traits, traits_of
 from actors.gateway.ring import Ring, RingEntry
 from actors.gateway.settings import MIB
+from actors.gateway.webhooks.hooks import CONFIGURATIONS
 from actors.runtime.asking import ask_again
 from actors.runtime.context import Context
 from actors.runtime.handles import HandleTable
@@ -38,11 +39,14 @@ after a pause goes out at once.
 """
 
 Key = tuple[str, str]
-OnDefinition = Callable[[str, Object], None]
+OnDefinition = Callable[[str, str, Object], None]
+TOLD: Final = ("CustomResourceDefinition", *CONFIGURATIONS)
+"""Kinds by which the gateway itself goes."""
 
 
 class Hub:
-    """`revision`: what it has seen. `definition` is told of every change of a CustomResourceDefinition.
+    """`revision`: what it has seen. `definition` is told of every change of a CustomResourceDefinition and of
+    the configurations of webhooks.
 
     `start` is the revision that it begins at; watches from before it are gone.
     """
@@ -122,8 +126,8 @@ class Hub:
 
     def _add(self, event: Mutation, definition: OnDefinition) -> None:
         obj = cast("Object", self._objects.unpack(event.blob))
-        if event.kind == "CustomResourceDefinition":
-            definition(event.type, obj)
+        if event.kind in TOLD:
+            definition(event.type, event.kind, obj)
         known = self._traits.setdefault(event.kind, {})
         key = (event.namespace, event.name)
         before = known.get(key)
@@ -163,8 +167,8 @@ class Hub:
         for first in range(0, len(blobs), SLICE):
             for blob in blobs[first : first + SLICE]:
                 obj = cast("Object", codec.unpack(blob))
-                if kind == "CustomResourceDefinition":
-                    definition("MODIFIED", obj)
+                if kind in TOLD:
+                    definition("MODIFIED", kind, obj)
                 traits = traits_of(kind, obj)
                 learnt[traits.namespace, traits.name] = traits
             await lowlevel.checkpoint()

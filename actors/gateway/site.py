@@ -21,6 +21,7 @@ from actors.gateway.problems import RETRY_S, ApiError, internal, no_such_path, t
 from actors.gateway.request.paths import Target
 from actors.gateway.request.selection import Selection, traits_of
 from actors.gateway.waiting_gauges import WaitingGauges
+from actors.gateway.webhooks.hooks import CONFIGURATIONS, HookTable
 from actors.runtime.clock import Clock
 from actors.runtime.handles import HandleTable
 from actors.system.ports import ApiPort, CachePort, MetricsPort, RunnerPort
@@ -37,7 +38,7 @@ Listings = HandleTable[tuple[bytes, ...]]
 
 @dataclass(kw_only=True)
 class Site(Front):
-    """`listings`: those that the api has opened, by handle; `kinds` follows the definitions that the hub sees;
+    """`listings`: those that the api has opened, by handle; `kinds` and `hooks` follow what the hub sees;
     `cache` is None where nobody schedules.
     """
 
@@ -49,6 +50,7 @@ class Site(Front):
     hub: Hub
     cache: CachePort | None = None
     kinds: KindTable = field(default_factory=KindTable)
+    hooks: HookTable = field(default_factory=HookTable)
     kept: KeptListings = field(default_factory=KeptListings)
     watches: int = 0
 
@@ -120,9 +122,11 @@ class Site(Front):
         finally:
             self.watches -= 1
 
-    def definition(self, change: str, definition: Object) -> None:
-        """A CustomResourceDefinition has come, changed or gone."""
-        if change == "DELETED":
+    def definition(self, change: str, kind: str, definition: Object) -> None:
+        """A CustomResourceDefinition, or a configuration of webhooks, has come, changed or gone."""
+        if kind in CONFIGURATIONS:
+            self.hooks.heard(change, kind, definition)
+        elif change == "DELETED":
             self.kinds.remove_definition(definition["metadata"]["name"])
         else:
             self.kinds.add_definition(definition)

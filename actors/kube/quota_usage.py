@@ -37,9 +37,9 @@ COUNTED: Final = {
 """Kinds, by key, whose objects are counted: as `count/` and this name, those of the core group as this name too."""
 _OF_PORTS: Final = ("services.nodeports", "services.loadbalancers")
 _CLASS: Final = ".storageclass.storage.k8s.io/"
-_NAMES: Final = {*NAMES, *_OF_PORTS, OF_CLAIMS, *(f"count/{each}" for each in COUNTED.values())} | {
-    each for each in COUNTED.values() if "." not in each
-}
+_NAMES: Final = frozenset(
+    (*NAMES, *_OF_PORTS, OF_CLAIMS, *(f"count/{each}" for each in COUNTED.values()), *COUNTED.values())
+)
 
 
 def usage_of(kind: str, obj: Object) -> Amounts:

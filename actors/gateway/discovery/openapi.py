@@ -12,8 +12,8 @@ from actors.api.kinds import Kind
 from actors.api.schema.table import of_kind
 from actors.gateway.discovery.groups import groups
 from actors.gateway.discovery.openapi_schemas import schema_name, schemas_of
-from actors.gateway.discovery.version import RELEASE
 from actors.gateway.forms import encode
+from actors.kube.release import RELEASE
 from core.objects.metadata import Object, section
 
 _VALIDATION: Final = {

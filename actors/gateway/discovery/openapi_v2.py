@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.gateway.discovery.version import RELEASE
+from actors.kube.release import RELEASE
 
 ASKED: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"

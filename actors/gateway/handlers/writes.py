@@ -16,6 +16,7 @@ from actors.gateway.request.selection import selection
 from actors.gateway.request.validation import fitting
 from actors.gateway.site import Site
 from actors.gateway.statuses import success
+from actors.gateway.webhooks import passage
 from core.messages import commands
 from core.messages.replies import Accepted
 from core.objects.metadata import Object, section
@@ -47,8 +48,11 @@ async def create(site: Site, exchange: Exchange, target: Target, row: Kind) -> N
     obj = await read_object(exchange, site.settings.body_limit)
     fit(obj, target, row)
     obj, warnings = fitting(site, exchange, row, obj, options.validation)
-    answer = await site.ask(commands.Create(packed(obj), **who(exchange, options)))
-    await show(site, exchange, target, row, answer, 201, warnings)
+    message = commands.Create(packed(obj), **who(exchange, options))
+    if site.hooks:
+        message, said = await passage.creation(site, target, row, message)
+        warnings += said
+    await show(site, exchange, target, row, await site.ask(message), 201, warnings)
 
 
 async def replace(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
@@ -58,8 +62,9 @@ async def replace(site: Site, exchange: Exchange, target: Target, row: Kind) -> 
     _check_name(obj, target)
     fit(obj, target, row)
     obj, warnings = fitting(site, exchange, row, obj, options.validation)
-    update = commands.Update(packed(obj), subresource=target.subresource, **who(exchange, options))
-    await show(site, exchange, target, row, await site.ask(update), 200, warnings)
+    message = commands.Update(packed(obj), subresource=target.subresource, **who(exchange, options))
+    answer = await _written(site, target, row, message, warnings)
+    await show(site, exchange, target, row, answer, 200, warnings)
 
 
 async def patch(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
@@ -84,20 +89,32 @@ async def patch(site: Site, exchange: Exchange, target: Target, row: Kind) -> No
         force=bool(options.force),
         **who(exchange, options),
     )
-    answer = await site.ask(message)
+    answer = await _written(site, target, row, message, warnings)
     await show(site, exchange, target, row, answer, 201 if answer.created else 200, warnings)
+
+
+async def _written(
+    site: Site, target: Target, row: Kind, message: commands.Update | commands.Patch, warnings: list[str]
+) -> Accepted:
+    """A change, past the webhooks, whose warnings are added."""
+    if not site.hooks:
+        return await site.ask(message)
+    passed, said = await passage.change(site, target, row, message)
+    warnings += said
+    return await site.ask(passed)
 
 
 async def delete(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
     """DELETE of one object."""
     options = await delete_options(site, exchange)
     message = commands.Delete(row.key, target.namespace, target.name, user=exchange.agent, **options)
+    warnings = await passage.removal(site, target, row, message) if site.hooks else []
     before = await site.ask(commands.Get(row.key, target.namespace, target.name)) if row.key in SHOWN_GONE else None
     answer = await site.ask(message)
     if before is not None and not answer.blob:
         answer = before
     if answer.blob:
-        await show(site, exchange, target, row, answer, 200, [])
+        await show(site, exchange, target, row, answer, 200, warnings)
         return
     details = {"name": target.name, "group": row.group, "kind": row.plural, "uid": answer.uid}
     await exchange.answer(200, encode(success({name: value for name, value in details.items() if value})))
@@ -115,6 +132,8 @@ async def delete_collection(site: Site, exchange: Exchange, target: Target, row:
     async for obj in site.chosen(selected, blobs):
         meta = section(obj, "metadata")
         message = commands.Delete(row.key, meta.get("namespace") or "", meta["name"], user=exchange.agent, **options)
+        if site.hooks:
+            await passage.removal(site, target, row, message)
         await site.ask_if_there(message)
         gone.append(obj)
     details = {"group": row.group, "kind": row.plural}

@@ -1,0 +1,166 @@
+"""Which webhooks are to be asked about a request (source: Kubernetes' `admission/plugin/webhook/predicates`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from actors.api.fields import rows, section
+from actors.api.kinds import Kind
+from core.kube.cel.macros import SPEND, StepsLeft
+from core.kube.cel.reading import ExpressionError, read_expression
+from core.kube.cel.values import evaluate
+from core.kube.selectors import SelectorError, label_selector
+from core.objects.metadata import Object, text_map
+
+MUTATING: Final = "MutatingWebhookConfiguration"
+VALIDATING: Final = "ValidatingWebhookConfiguration"
+CONFIGURATIONS: Final = (MUTATING, VALIDATING)
+_GROUP: Final = "admissionregistration.k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionRequest:
+    """What somebody wants to do. `operation`: CREATE, UPDATE or DELETE; `spaces`: labels of its namespace, None where
+    there is none.
+    """
+
+    operation: str
+    row: Kind
+    version: str
+    subresource: str
+    namespace: str
+    name: str
+    new: Object | None
+    old: Object | None
+    spaces: dict[str, str] | None
+    dry_run: bool
+
+
+class HookTable:
+    """The webhooks there are, in the order in which they are asked: by the names of their configurations."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, dict[str, Object]] = {kind: {} for kind in CONFIGURATIONS}
+
+    def heard(self, change: str, kind: str, configuration: Object) -> None:
+        """A configuration has come, changed or gone."""
+        name = configuration["metadata"]["name"]
+        if change == "DELETED":
+            self._held[kind].pop(name, None)
+        else:
+            self._held[kind][name] = configuration
+
+    def __bool__(self) -> bool:
+        return any(self._held.values())
+
+    def of(self, kind: str) -> list[Object]:
+        """All webhooks of configurations of a kind."""
+        held = self._held[kind]
+        return [hook for name in sorted(held) for hook in rows(held[name], "webhooks")]
+
+    def about(self, operation: str, row: Kind, version: str, subresource: str) -> bool:
+        """Whether any of them may want to know."""
+        if row.group == _GROUP:  # nobody may lock everybody out of changing this
+            return False
+        every = (hook for kind in CONFIGURATIONS for hook in self.of(kind))
+        return any(_ruled(hook, operation, row, version, subresource) for hook in every)
+
+
+def wanted(hook: Object, request: AdmissionRequest) -> bool:
+    """Whether a webhook is to be asked. Raises ExpressionError for a condition that cannot be worked out."""
+    if not _ruled(hook, request.operation, request.row, request.version, request.subresource):
+        return False
+    spaces = text_map(section(_object(request), "metadata").get("labels")) if _is_namespace(request) else request.spaces
+    if spaces is not None and not _selects(hook.get("namespaceSelector"), spaces):
+        return False
+    objects = [each for each in (request.new, request.old) if each is not None]
+    labels = [text_map(section(each, "metadata").get("labels")) for each in objects]
+    if not any(_selects(hook.get("objectSelector"), each) for each in labels):
+        return False
+    return _conditions_hold(rows(hook, "matchConditions"), request)
+
+
+def _is_namespace(request: AdmissionRequest) -> bool:
+    return request.row.key == "Namespace"
+
+
+def _object(request: AdmissionRequest) -> Object:
+    return request.new if request.new is not None else request.old or {}
+
+
+def _ruled(hook: Object, operation: str, row: Kind, version: str, subresource: str) -> bool:
+    resource = f"{row.plural}/{subresource}" if subresource else row.plural
+    return any(_rule_holds(rule, operation, row, version, resource) for rule in rows(hook, "rules"))
+
+
+def _rule_holds(rule: Object, operation: str, row: Kind, version: str, resource: str) -> bool:
+    scope = rule.get("scope") or "*"
+    return (
+        _among(operation, rule.get("operations"))
+        and _among(row.group, rule.get("apiGroups"))
+        and any(_among(each, rule.get("apiVersions")) for each in {version, *row.served_versions})
+        and scope in ("*", "Namespaced" if row.namespaced else "Cluster")
+        and any(_is_resource(resource, each) for each in rule.get("resources") or ())
+    )
+
+
+def _among(value: str, listed: Iterable[str] | None) -> bool:
+    found = [*(listed or ())]
+    return "*" in found or value in found
+
+
+def _is_resource(resource: str, pattern: str) -> bool:
+    plural, _, sub = resource.partition("/")
+    wanted_plural, _, wanted_sub = pattern.partition("/")
+    if pattern == "*/*":
+        return True
+    return wanted_plural in ("*", plural) and (wanted_sub == sub or (wanted_sub == "*" and bool(sub)))
+
+
+def _selects(selector: Any, labels: dict[str, str]) -> bool:
+    if not selector:
+        return True
+    try:
+        return label_selector(selector).matches(labels)
+    except SelectorError:
+        return False
+
+
+def _conditions_hold(conditions: list[Object], request: AdmissionRequest) -> bool:
+    """All of them; one that does not hold outweighs one that cannot be worked out."""
+    names = {"object": request.new, "oldObject": request.old, "request": told(request), SPEND: StepsLeft()}
+    errors: list[ExpressionError] = []
+    for each in conditions:
+        try:
+            if evaluate(read_expression(str(each.get("expression") or "")), names) is not True:
+                return False
+        except ExpressionError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return True
+
+
+def told(request: AdmissionRequest) -> Object:
+    """The request as webhooks and conditions are told of it, without the objects."""
+    row = request.row
+    kind = {"group": row.group, "version": row.version, "kind": row.kind}
+    resource = {"group": row.group, "version": row.version, "resource": row.plural}
+    made: Object = {
+        "kind": kind,
+        "resource": resource,
+        "requestKind": kind,
+        "requestResource": resource,
+        "name": request.name,
+        "operation": request.operation,
+        "userInfo": {"username": "pumice:admin", "groups": ["system:masters", "system:authenticated"]},
+        "dryRun": request.dry_run,
+        "options": None,
+    }
+    if request.namespace:
+        made["namespace"] = request.namespace
+    if request.subresource:
+        made |= {"subResource": request.subresource, "requestSubResource": request.subresource}
+    return made

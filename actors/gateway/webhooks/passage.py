@@ -1,0 +1,99 @@
+"""Messages to the api on their way through the webhooks: what would be stored is asked first, shown, and changed."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import cast
+
+from msgspec.structs import replace
+
+from actors.api.kinds import Kind
+from actors.gateway.request.bodies import packed
+from actors.gateway.request.paths import Target
+from actors.gateway.site import Site
+from actors.gateway.webhooks.admission import judged, labels_of_namespace, mutated
+from actors.gateway.webhooks.hooks import AdmissionRequest
+from core.messages import commands
+from core.messages.commands import Create, Delete, Patch, Update
+from core.objects.metadata import Object, section
+from storage import codec
+
+_SERVERS = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
+"""What only the server says of a new object: a webhook is asked before it has."""
+
+
+async def creation(site: Site, target: Target, row: Kind, message: Create) -> tuple[Create, list[str]]:
+    """A new object. Raises ApiError when a webhook refuses it, or the api would."""
+    if not site.hooks.about("CREATE", row, target.version, ""):
+        return message, []
+    obj = await _would_be(site, message)
+    for name in _SERVERS:
+        obj["metadata"].pop(name, None)
+    request = await _request(site, target, row, "CREATE", obj, None, message)
+    new, warnings = await mutated(site, request)
+    if new != obj:
+        message = replace(message, blob=packed(new))
+        new = await _would_be(site, message)  # with the defaults of what has come in
+    return message, warnings + await judged(site, dataclasses.replace(request, new=new))
+
+
+async def change(
+    site: Site, target: Target, row: Kind, message: Update | Patch
+) -> tuple[Create | Update | Patch, list[str]]:
+    """An object that is changed, or made by an apply. Raises ApiError."""
+    hooks, sub = site.hooks, target.subresource
+    if not any(hooks.about(operation, row, target.version, sub) for operation in ("UPDATE", "CREATE")):
+        return message, []
+    answer = await site.ask(replace(message, dry_run=True))
+    obj = cast("Object", codec.unpack(answer.blob))
+    old = None if answer.created else await site.get(row.key, target.namespace, target.name)
+    request = await _request(site, target, row, "CREATE" if old is None else "UPDATE", obj, old, message)
+    new, warnings = await mutated(site, request)
+    warnings += await judged(site, dataclasses.replace(request, new=new))
+    if new == obj:
+        return message, warnings
+    user, manager, dry = message.user, message.manager, message.dry_run
+    if old is None:
+        return Create(packed(new), user=user, manager=manager, dry_run=dry), warnings
+    sub = message.subresource
+    return Update(packed(new), subresource=sub, user=user, manager=manager, dry_run=dry), warnings
+
+
+async def removal(site: Site, target: Target, row: Kind, message: Delete) -> list[str]:
+    """An object that is to go. Raises ApiError."""
+    if not site.hooks.about("DELETE", row, target.version, ""):
+        return []
+    old = await site.get(row.key, message.namespace, message.name)
+    request = await _request(site, target, row, "DELETE", None, old, message)
+    _, warnings = await mutated(site, request)
+    return warnings + await judged(site, request)
+
+
+async def _would_be(site: Site, message: Create) -> Object:
+    answer = await site.ask(replace(message, dry_run=True))
+    return cast("Object", codec.unpack(answer.blob))
+
+
+async def _request(
+    site: Site,
+    target: Target,
+    row: Kind,
+    operation: str,
+    new: Object | None,
+    old: Object | None,
+    message: commands.Create | commands.Update | commands.Patch | commands.Delete,
+) -> AdmissionRequest:
+    meta = section(new or old or Object(), "metadata")
+    namespace = str(meta.get("namespace") or target.namespace) if row.namespaced else ""
+    return AdmissionRequest(
+        operation=operation,
+        row=row,
+        version=target.version,
+        subresource=target.subresource,
+        namespace=namespace,
+        name=meta.get("name") or target.name,
+        new=new,
+        old=old,
+        spaces=await labels_of_namespace(site, namespace),
+        dry_run=message.dry_run,
+    )

@@ -1,0 +1,172 @@
+"""Webhooks are asked over HTTPS about what comes over HTTP: they change, refuse, warn, and may be missing."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.actors.gateway.rig import PODS, Web, pod_of, serving
+from tests.kit.prometheus import HOST, QuietServer, self_signed
+
+Object = dict[str, Any]
+Answer = Callable[[Object], Object]
+CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+pytestmark = pytest.mark.anyio
+
+
+class Operator:
+    """`answer` says what becomes of a request; `asked` are those that came."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer, self.asked = answer, list[Object]()
+        self.url = self.bundle = ""
+
+
+@contextmanager
+def operator(folder: Path, answer: Answer) -> Generator[Operator]:
+    found = Operator(answer)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["content-length"])))["request"]
+            found.asked.append(request)
+            response = {"uid": request["uid"], **found.answer(request)}
+            said = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response}
+            content = json.dumps(said).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Say nothing."""
+
+    certificate = self_signed(folder)
+    server = QuietServer((HOST, 0), Handler)
+    server.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.tls.load_cert_chain(certificate)
+    pem = certificate.read_text()
+    begin = pem.index("-----BEGIN CERTIFICATE")
+    found.bundle = base64.b64encode(pem[begin : pem.index("-----END CERTIFICATE-----") + 26].encode()).decode()
+    found.url = f"https://{HOST}:{server.server_address[1]}/hook"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def configuration(kind: str, client: Object, operations: tuple[str, ...] = ("CREATE",), **hook: Any) -> Object:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": list(operations), "resources": ["configmaps"]}
+    made = {"name": "h.test.io", "clientConfig": client, "rules": [rule], "sideEffects": "None", **hook}
+    meta = {"name": "c"}
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": meta,
+        "webhooks": [{**made, "admissionReviewVersions": ["v1"]}],
+    }
+
+
+async def hooked(web: Web, given: Object) -> None:
+    """From now on."""
+    await web.send("POST", f"{CONFIGURATIONS}/{given['kind'].lower()}s", given, 201)
+    await anyio.sleep(0.3)  # the gateway hears of it as every watcher does
+
+
+def config_map(name: str, **labels: str) -> Object:
+    return {"metadata": {"name": name, "labels": labels}, "data": {"a": "b"}}
+
+
+def patching(*operations: Object) -> Object:
+    return {
+        "allowed": True,
+        "patchType": "JSONPatch",
+        "patch": base64.b64encode(json.dumps(operations).encode()).decode(),
+        "warnings": ["was changed"],
+    }
+
+
+async def test_one_changes_what_is_made_and_changed(tmp_path: Path) -> None:
+    added = {"op": "add", "path": "/data/more", "value": "yes"}
+    with operator(tmp_path, lambda _: patching(added)) as outside:
+        async with serving() as web:
+            client = {"url": outside.url, "caBundle": outside.bundle}
+            await hooked(web, configuration("MutatingWebhookConfiguration", client, ("CREATE", "UPDATE")))
+            assert (await web.send("POST", CONFIG_MAPS, config_map("x"), 201))["data"] == {"a": "b", "more": "yes"}
+            media = {"content-type": "application/merge-patch+json"}
+            changed = await web.send("PATCH", f"{CONFIG_MAPS}/x", {"data": {"a": "c", "more": None}}, 200, **media)
+            assert changed["data"] == {"a": "c", "more": "yes"}
+            await web.create_pods("p")  # no rule is about them
+    assert [(each["operation"], each["name"], each["namespace"]) for each in outside.asked] == [
+        ("CREATE", "x", "default"),
+        ("UPDATE", "x", "default"),
+    ]
+    assert outside.asked[1]["oldObject"]["data"] == {"a": "b", "more": "yes"}
+
+
+async def test_one_refuses(tmp_path: Path) -> None:
+    refusal = {"allowed": False, "status": {"message": "not today", "code": 403, "reason": "Forbidden"}}
+    with operator(tmp_path, lambda _: refusal) as outside:
+        async with serving() as web:
+            await web.send("POST", CONFIG_MAPS, config_map("before"), 201)
+            client = {"url": outside.url, "caBundle": outside.bundle}
+            given = configuration(
+                "ValidatingWebhookConfiguration",
+                client,
+                ("CREATE", "DELETE"),
+                objectSelector={"matchExpressions": [{"key": "free", "operator": "DoesNotExist"}]},
+                matchConditions=[{"name": "c", "expression": "request.name != 'let-in'"}],
+            )
+            await hooked(web, given)
+            said = await web.send("POST", CONFIG_MAPS, config_map("x"), 403)
+            assert said["message"] == 'admission webhook "h.test.io" denied the request: not today'
+            await web.send("DELETE", f"{CONFIG_MAPS}/before", None, 403)
+            await web.send("POST", CONFIG_MAPS, config_map("y", free="yes"), 201)
+            await web.send("POST", CONFIG_MAPS, config_map("let-in"), 201)
+            await web.get(f"{CONFIG_MAPS}/before")
+
+
+@pytest.mark.parametrize(("policy", "code"), [("Fail", 500), ("Ignore", 201)])
+async def test_one_does_not_answer(policy: str, code: int) -> None:
+    async with serving() as web:
+        client = {"url": "https://127.0.0.1:1/hook"}
+        await hooked(web, configuration("ValidatingWebhookConfiguration", client, failurePolicy=policy))
+        said = await web.send("POST", CONFIG_MAPS, config_map("x"), code)
+        if code == 500:
+            assert 'failed calling webhook "h.test.io": failed to call webhook: Post ' in said["message"]
+
+
+async def test_nobody_vouches_for_it(tmp_path: Path) -> None:
+    with operator(tmp_path, lambda _: {"allowed": True}) as outside:
+        async with serving() as web:
+            await hooked(web, configuration("ValidatingWebhookConfiguration", {"url": outside.url}))
+            await web.send("POST", CONFIG_MAPS, config_map("x"), 500)
+    assert outside.asked == []
+
+
+async def test_simulated_pods_are_not_called_and_that_is_said() -> None:
+    async with serving() as web:
+        spec = {"selector": {"app": "hook"}, "ports": [{"port": 443}]}
+        await web.send("POST", "/api/v1/namespaces/default/services", {"metadata": {"name": "s"}, "spec": spec}, 201)
+        client = {"service": {"name": "s", "namespace": "default"}}
+        await hooked(web, configuration("ValidatingWebhookConfiguration", client))
+        answer = await web.http.post(CONFIG_MAPS, json=config_map("x"))
+        assert answer.status_code == 201
+        assert "served by simulated pods" in answer.headers["warning"]
+        assert (await web.http.post(PODS, json=pod_of("p"))).status_code == 201
