@@ -10,6 +10,7 @@ import copy
 import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 from typing import Any, Final
 
@@ -171,6 +172,7 @@ class Cluster:
 
     def lived(self) -> LivedRun:
         """What came of it so far."""
+        self._measuring.deserved.until(inf, self._life.view, self._from.config)
         rows = [copy.copy(row) for row in self._rows]
         _, measuring = copy.deepcopy((self._lives, self._measuring), {id(self._rows): rows})
         measuring.each = rows.append
@@ -212,9 +214,12 @@ class Cluster:
     # ---
 
     def _hear(self, mutation: Mutation, at: float) -> None:
+        if self.cycles:
+            self._measuring.deserved.until(at, self._life.view, self._from.config)
         self._lives.note(mutation, at)
 
     def _decide(self, result: CycleResult, at: float) -> None:
+        self._measuring.deserved.decided(CycleClock(result.cycle, at, self._seed))
         for evict in result.evicts:
             self._lives.decide(evict)
         binds = {f"{bind.namespace}/{bind.name}": bind.node for bind in result.binds}

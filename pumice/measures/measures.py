@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from core.objects.metadata import section
+from pumice.measures.deserved import DESERVED, Deserved, DeservedInJournal
 from pumice.measures.fairness import jain, quantile
 from pumice.measures.jobs import Jobs
 from pumice.measures.lives import Listener, Lives, there_at
@@ -14,10 +15,11 @@ from pumice.measures.resource_use import ResourceUse
 from storage.checkpoint import read_checkpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from core.messages.events import Mutation
     from pumice.measures.jobs import JobRow
+    from pumice.measures.over_time import Steps
     from storage.checkpoint import CheckpointState
     from storage.journal import Journal, Stored
 
@@ -28,8 +30,8 @@ BATCH = 5_000
 class QueueRow:
     """What the jobs of one queue came to. Times in seconds; None: of no job.
 
-    `resources`: by resource, amount × seconds that pods asked for (from creation to end) and held, and what part that
-    was of all there was.
+    `resources`: by resource, amount × seconds that pods asked for (from creation to end) and held, and that the queue
+    deserved; and what part of all there was they held.
     """
 
     queue: str
@@ -50,7 +52,7 @@ class QueueRow:
 class Series:
     """One amount over time: `values[i]` is the mean over the `width_s` seconds from `starts_s[i]` on (the last: less).
 
-    `queue` is "" for the whole cluster. `what`: waiting, held, capacity or fragmentation (a part of one).
+    `queue` is "" for the whole cluster. `what`: waiting, held, deserved, capacity or fragmentation (a part of one).
     """
 
     what: str
@@ -77,6 +79,7 @@ class Measuring(Listener):
     def __init__(self, began: float, each: Callable[[JobRow], None] | None = None) -> None:
         self.grid = Grid(began)
         self.usage = ResourceUse(self.grid)
+        self.deserved = Deserved(self.grid)
         self.each = each
         self._weights: dict[str, int] = {}
         self._rows: dict[str, QueueRow] = {}
@@ -136,17 +139,18 @@ class Measuring(Listener):
         row.median_wait_s, row.p95_wait_s = (_rounded(quantile(waits, part)) for part in (0.5, 0.95))
         row.mean_bounded_slowdown = _mean(slowdowns)
         for resource in self.usage.resources():
-            waiting, held = self._total("waiting", name, resource, until), self._total("held", name, resource, until)
+            waiting, held = (self._total(of, name, resource, until) for of in (self.usage.waiting, self.usage.held))
             whole = self._capacity(resource, until)
             if waiting or held:
                 row.resources[resource] = {
                     "requested_s": round(waiting + held, 3),
                     "held_s": round(held, 3),
+                    "deserved_s": round(self._total(self.deserved.series, name, resource, until), 3),
                     "share": round(held / whole, 4) if whole else 0.0,
                 }
 
-    def _total(self, what: str, queue: str, resource: str, until: float) -> float:
-        series = getattr(self.usage, what).get((queue, resource))
+    def _total(self, of: Mapping[tuple[str, str], Steps], queue: str, resource: str, until: float) -> float:
+        series = of.get((queue, resource))
         if series is None:
             return 0.0
         series.to(until)
@@ -164,8 +168,8 @@ class Measuring(Listener):
             found.append(Series("capacity", resource, "", _round(usage.capacity[resource].means(until))))
             found.append(Series("held", resource, "", _round(usage.all_held(resource, until))))
             found.append(Series("fragmentation", resource, "", _round(usage.fragmentation(resource, until))))
-            for queue in usage.queues():
-                for what, of in (("held", usage.held), ("waiting", usage.waiting)):
+            for queue in sorted({*usage.queues(), *(name for name, _ in self.deserved.series)}):
+                for what, of in (("held", usage.held), ("waiting", usage.waiting), (DESERVED, self.deserved.series)):
                     if (steps := of.get((queue, resource))) is not None:
                         found.append(Series(what, resource, queue, _round(steps.means(until))))
         return found
@@ -253,7 +257,16 @@ async def measure(journal: Journal, each: Callable[[JobRow], None] | None = None
     """What a journal's run came to; `each` gets a row for each job as it ends. Raises DamagedError."""
     begun = await beginning(journal)
     measuring = Measuring(begun.at, each)
-    ended = await begun.through(journal, Lives(measuring.listeners()))
+    lives, deserved = Lives(measuring.listeners()), DeservedInJournal(measuring.deserved)
+    for mutation in begun.there():
+        deserved.note(mutation)
+
+    def follow(stored: Stored) -> None:
+        lives.follow(stored)
+        deserved.follow(stored)
+
+    ended = await begun.through(journal, lives, follow)
+    deserved.end()
     return measuring.end(round(ended, 3))
 
 

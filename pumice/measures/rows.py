@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QueueResourceRow:
-    """One resource of one queue; the columns of `QueueRow`, and amount × seconds asked for and held."""
+    """One resource of one queue; the columns of `QueueRow`, and amount × seconds asked for, held and deserved."""
 
     queue: str
     weight: int
@@ -29,6 +29,7 @@ class QueueResourceRow:
     resource: str
     requested_s: float
     held_s: float
+    deserved_s: float
     share: float
 
 
@@ -62,6 +63,7 @@ def queue_resources(found: Measures) -> Iterator[QueueResourceRow]:
                 resource,
                 of["requested_s"],
                 of["held_s"],
+                of["deserved_s"],
                 of["share"],
             )
 
