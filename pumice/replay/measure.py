@@ -58,6 +58,7 @@ class Measurer(Listener):
         self._groups: dict[str, GroupLife] = {}
         self._evicted: dict[str, int] = {}
         self._phases: dict[str, str] = {}
+        self._sizes: dict[str, int] = {}
         self._capacity = NodeCapacity()
         self._began = 0.0
         self._horizon = round(horizon, 3)
@@ -95,8 +96,15 @@ class Measurer(Listener):
         """Its phase is remembered, while it is there."""
         if job is None:
             self._phases.pop(name, None)
+            self._sizes.pop(name, None)
         else:
+            replicas = [task.get("replicas") for task in section(job, "spec").get("tasks") or ()]
+            self._sizes[name] = sum(1 if each is None else int(each) for each in replicas)
             self._phases[name] = str(section(section(job, "status"), "state").get("phase") or "Pending")
+
+    def size(self, name: str) -> int | None:
+        """How many pods a Volcano Job that is there asks for at once."""
+        return self._sizes.get(name)
 
     def goes_on(self, name: str) -> bool:
         """Whether it is a Volcano Job that is not over: what pods it has lost it makes again."""

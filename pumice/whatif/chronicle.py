@@ -18,7 +18,8 @@ from pumice.whatif.future import EvictedPod, JobFuture
 from storage import codec
 
 Object = dict[str, Any]
-ENDED: Final = ("Succeeded", "Failed")
+SUCCEEDED: Final = "Succeeded"
+ENDED: Final = (SUCCEEDED, "Failed")
 DRAIN, REMOVAL = "drain", "remove-node"
 HAPPENED: Final = {DRAIN: "is drained", REMOVAL: "is gone"}
 
@@ -106,6 +107,7 @@ class Chronicle:
                 figure.pods,
                 figure.bound,
                 self._start(pods),
+                self._reached(pods, self._size(name, pods)),
                 None if gone_s is not None or self.measured.goes_on(name) else self._end(pods),
                 figure.evicted,
                 not any(pod.full_name in self.unknown for pod in pods),
@@ -127,8 +129,22 @@ class Chronicle:
     def _start(self, pods: Sequence[PodLife]) -> float | None:
         """When the minimum of the job's PodGroup (of the largest, where there are more) was on nodes."""
         minimum = max((self.minima.get(pod.group, 1) for pod in pods), default=1)
-        bound = sorted(pod.bound for pod in pods if pod.bound is not None)
-        return self._since(bound[minimum - 1]) if len(bound) >= minimum else None
+        return self._reached(pods, minimum)
+
+    def _size(self, job: str, pods: Sequence[PodLife]) -> int:
+        size = self.measured.size(job)
+        return size if size is not None else len({pod.full_name for pod in pods})
+
+    def _reached(self, pods: Sequence[PodLife], number: int) -> float | None:
+        """When for the first time so many were on nodes at once, or had been there until they succeeded."""
+        changes = [(pod.bound, 1) for pod in pods if pod.bound is not None]
+        changes += [(pod.ended, -1) for pod in pods if pod.bound is not None and pod.ended and pod.phase != SUCCEEDED]
+        there = 0
+        for at, change in sorted(changes):
+            there += change
+            if there >= max(number, 1):
+                return self._since(at)
+        return None
 
     def _since(self, at: float) -> float:
         return max(0.0, round(at - self._began, 3))  # in this order: never -0.0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from pumice.whatif.future import EvictedPod, Future, JobFuture
 from pumice.whatif.loops import EvictionLoop, loops_of
@@ -21,6 +22,10 @@ class ChangeCode(StrEnum):
     STARTS_NO_MORE = "StartsNoMore"
     STARTS_EARLIER = "StartsEarlier"
     STARTS_LATER = "StartsLater"
+    ALL_PLACED = "AllPlaced"
+    ALL_PLACED_NO_MORE = "AllPlacedNoMore"
+    ALL_PLACED_EARLIER = "AllPlacedEarlier"
+    ALL_PLACED_LATER = "AllPlacedLater"
     EVICTED_MORE = "EvictedMore"
     EVICTED_LESS = "EvictedLess"
     ENDS = "Ends"
@@ -30,14 +35,27 @@ class ChangeCode(StrEnum):
     OTHER_PODS = "OtherPods"
 
 
+START: Final = (ChangeCode.STARTS, ChangeCode.STARTS_NO_MORE, ChangeCode.STARTS_EARLIER, ChangeCode.STARTS_LATER)
+ALL_PLACED: Final = (
+    ChangeCode.ALL_PLACED,
+    ChangeCode.ALL_PLACED_NO_MORE,
+    ChangeCode.ALL_PLACED_EARLIER,
+    ChangeCode.ALL_PLACED_LATER,
+)
+END: Final = (ChangeCode.ENDS, ChangeCode.ENDS_NO_MORE, ChangeCode.ENDS_EARLIER, ChangeCode.ENDS_LATER)
+
+
 @dataclass(frozen=True, slots=True)
 class JobChange:
-    """`by_s`: how much later it starts (or ends, where that is the change), below 0: earlier. None: not to be said."""
+    """`by_s`: how much later it starts (or ends, or has all its pods placed, where that is the change), below 0:
+    earlier; `all_by_s`: how much later it has all its pods placed. None: not to be said.
+    """
 
     code: ChangeCode
     by_s: float | None
     before: JobFuture | None
     after: JobFuture | None
+    all_by_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,32 +140,29 @@ def _change(before: JobFuture | None, after: JobFuture | None) -> JobChange | No
         return JobChange(ChangeCode.GOES if was else ChangeCode.COMES, None, before, after)
     if before is None or after is None:
         return None  # deleted in the one, never there in the other
+    placed = _moved(before.all_placed_s, after.all_placed_s, ALL_PLACED)
     code, by_s = (
-        _starts(before, after) or _evictions(before, after) or _ends(before, after) or (ChangeCode.OTHER_PODS, None)
+        _moved(before.start_s, after.start_s, START)
+        or placed
+        or _evictions(before, after)
+        or _moved(before.end_s, after.end_s, END)
+        or (ChangeCode.OTHER_PODS, None)
     )
-    return JobChange(code, by_s, before, after)
+    return JobChange(code, by_s, before, after, placed[1] if placed else None)
 
 
 def _stays(job: JobFuture | None) -> bool:
     return job is not None and job.gone_s is None
 
 
-def _starts(before: JobFuture, after: JobFuture) -> tuple[ChangeCode, float | None] | None:
-    was, now = before.start_s, after.start_s
+def _moved(was: float | None, now: float | None, codes: Sequence[ChangeCode]) -> tuple[ChangeCode, float | None] | None:
+    """`codes`: that it comes at all, that it does not, that it comes earlier, that it comes later."""
     if was == now:
         return None
+    comes, no_more, earlier, later = codes
     if was is None or now is None:
-        return (ChangeCode.STARTS if was is None else ChangeCode.STARTS_NO_MORE), None
-    return (ChangeCode.STARTS_EARLIER if now < was else ChangeCode.STARTS_LATER), round(now - was, 3)
-
-
-def _ends(before: JobFuture, after: JobFuture) -> tuple[ChangeCode, float | None] | None:
-    was, now = before.end_s, after.end_s
-    if was == now:
-        return None
-    if was is None or now is None:
-        return (ChangeCode.ENDS if was is None else ChangeCode.ENDS_NO_MORE), None
-    return (ChangeCode.ENDS_EARLIER if now < was else ChangeCode.ENDS_LATER), round(now - was, 3)
+        return (comes if was is None else no_more), None
+    return (earlier if now < was else later), round(now - was, 3)
 
 
 def _evictions(before: JobFuture, after: JobFuture) -> tuple[ChangeCode, float | None] | None:

@@ -10,15 +10,17 @@ from pumice.replay.measure import QueueFigures
 
 @dataclass(frozen=True, slots=True)
 class JobFuture:
-    """`start_s`: when as many pods as its minimum were on nodes (0: they are when it begins); `end_s`: when all its
-    pods had ended, of a Volcano Job those that it will not make again. None: not within the horizon. `known`: whether
-    every pod of it says how long it runs. `gone_s`: when it was deleted before it had come to its end, None: not.
+    """`start_s`: when as many pods as its minimum were on nodes (0: they are when it begins); `all_placed_s`: when all
+    were that it has, or as a Volcano Job asks for, but for those that had succeeded; `end_s`: when all its pods had
+    ended, of a Volcano Job those that it will not make again. None: not within the horizon. `known`: whether every pod
+    of it says how long it runs. `gone_s`: when it was deleted before it had come to its end, None: not.
     """
 
     queue: str = ""
     pods: int = 0
     bound: int = 0
     start_s: float | None = None
+    all_placed_s: float | None = None
     end_s: float | None = None
     evictions: int = 0
     known: bool = True

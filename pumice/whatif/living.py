@@ -10,7 +10,6 @@ from core.cycle import Trail
 from core.life.task import TaskStatus
 from core.messages.commands import RequestEviction, StoreRequest
 from core.messages.decisions import CycleResult, Evict
-from core.objects.metadata import section
 from core.session.carry import CycleClock
 from core.state.volumes import volume_rules
 from pumice.explain.victims import opinions_of
@@ -128,12 +127,8 @@ class Witness:
 
     def _to_make(self, job: str) -> int:
         """How many pods a Volcano Job has yet to make, for the first time or again."""
-        namespace, _, name = job.partition("/")
-        found = self.life.store.tables.read(("Job", namespace, name))
-        if found is None:
-            return 0
-        wanted = sum(int(task.get("replicas") or 1) for task in section(found, "spec").get("tasks") or ())
-        return max(wanted - self.chronicle.measured.there(job), 0)
+        measured = self.chronicle.measured
+        return max((measured.size(job) or 0) - measured.there(job), 0)
 
 
 def named(obj: Object) -> str:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pumice.whatif.difference import FutureDifference, JobChange
+from pumice.whatif.future import JobFuture
 from pumice.whatif.loops import EvictionLoop
 
 SHOWN: Final = 30
@@ -19,6 +20,10 @@ WORDS: Final = {
     "StartsNoMore": "does not start any more",
     "StartsEarlier": "starts earlier",
     "StartsLater": "starts later",
+    "AllPlaced": "gets all its pods, and would not have",
+    "AllPlacedNoMore": "does not get all its pods any more",
+    "AllPlacedEarlier": "has all its pods earlier",
+    "AllPlacedLater": "has all its pods later",
     "EvictedMore": "is evicted more often",
     "EvictedLess": "is evicted less often",
     "Ends": "ends, and would not have",
@@ -49,15 +54,23 @@ def show(console: Console, found: FutureDifference) -> None:
 def _show_jobs(console: Console, found: FutureDifference) -> None:
     if not found.jobs:
         return
-    table = Table("job", "change", "by", "start", "end", "evicted")
-    for name, change in list(found.jobs.items())[:SHOWN]:
-        sides = (change.before, change.after)
+    shown = list(found.jobs.items())[:SHOWN]
+    elastic = any(side and side.all_placed_s != side.start_s for _, change in shown for side in _sides(change))
+    table = Table("job", "change", "by", "start", *(["all pods"] if elastic else []), "end", "evicted")
+    for name, change in shown:
+        sides = _sides(change)
         starts = [_moment(side.start_s if side else None) for side in sides]
+        all_placed = [_moment(side.all_placed_s if side else None) for side in sides]
         ends = [_moment(side.end_s if side else None) for side in sides]
         evicted = [str(side.evictions) if side else "" for side in sides]
-        table.add_row(name, WORDS[change.code], _by(change), _pair(starts), _pair(ends), _pair(evicted))
+        times = [_pair(pair) for pair in (starts, *([all_placed] if elastic else []), ends, evicted)]
+        table.add_row(name, WORDS[change.code], _by(change), *times)
     console.print(table)
     _more(console, len(found.jobs), "jobs")
+
+
+def _sides(change: JobChange) -> tuple[JobFuture | None, JobFuture | None]:
+    return change.before, change.after
 
 
 def _by(change: JobChange) -> str:
