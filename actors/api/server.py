@@ -21,7 +21,8 @@ from actors.api import refusals
 from actors.api.pulls import Pulls
 from actors.runtime.actor import Actor
 from actors.runtime.longest import Laps
-from core.messages import commands, recording, replies, watch
+from core.messages import commands, recording, replies
+from core.messages.watch import Pull
 from storage import codec
 
 if TYPE_CHECKING:
@@ -81,10 +82,10 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         self, batch: Sequence[Received[Any, replies.ApiReply]]
     ) -> Sequence[Received[commands.StoreRequest, replies.ApiReply]]:
         """What is there to be pulled is pulled before anything else is done: it must not wait for the journal."""
-        pulls = [item for item in batch if type(item.message) is watch.Pull]
+        pulls = [item for item in batch if type(item.message) is Pull]
         for item in pulls:
             self._pulls.take(item)
-        return [item for item in batch if type(item.message) is not watch.Pull] if pulls else batch
+        return [item for item in batch if type(item.message) is not Pull] if pulls else batch
 
     def _apply(self, request: commands.StoreRequest, now: float, entries: list[recording.Entry]) -> replies.ApiReply:
         """Carry out a request of a batch; what a decision comes to is an entry with its number, apart from all else."""

@@ -9,14 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from core.default_scheduler.room import RoomFilter
-from core.plugins.predicates.node_affinity import RequiredAffinity
-from core.plugins.predicates.plugin import Predicates
+from core.plugins.predicates.plugin import AFFINITY, CORDONED, TAINTS, Predicates
 from core.plugins.predicates.pod_affinity import PodAffinityFilter
 from core.plugins.predicates.ports import NodePorts
-from core.plugins.predicates.static import StaticFilter
-from core.plugins.predicates.taints import UntoleratedTaints
 from core.plugins.predicates.topology_spread import TopologySpreadFilter
-from core.plugins.predicates.unschedulable import Unschedulable
 from core.plugins.predicates.volume_limits import VolumeLimits
 from core.plugins.predicates.volume_zone import VolumeZone
 
@@ -40,9 +36,9 @@ class KubeFilters(Predicates):
         """
         binding, resources = reserving
         return [
-            StaticFilter(Unschedulable()),
-            StaticFilter(UntoleratedTaints()),
-            StaticFilter(RequiredAffinity()),
+            CORDONED,
+            TAINTS,
+            AFFINITY,
             NodePorts(placed),
             self.room,
             VolumeLimits(placed),

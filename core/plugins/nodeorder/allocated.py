@@ -11,7 +11,7 @@ import numpy as np
 
 from core.kube.allocatable import capacity
 from core.plugins.nodeorder.shares import NAMES, nonzero_own, nonzero_taken
-from core.session.points.columns import ColumnScore
+from core.session.points.columns import ForTasks
 from core.session.points.nodes import TEMPLATE_ONLY
 from core.state.derived import derived
 from core.state.scalars import CellColumn, cells_of
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
     from core.objects.pod import Task
     from core.plugins.nodeorder.shares import Taken
-    from core.session.points.columns import At, RowReader, V
+    from core.session.points.columns import At, ColumnScore, RowReader, V
     from core.session.session import Session
     from core.state.sources import NodeSpecs
 
+Own = tuple[float, float]
+"""What a pod itself asks for: milli-cores, bytes."""
 LEAST, MOST = "LeastAllocated", "MostAllocated"
 
 
@@ -44,21 +46,20 @@ class MeanPercent(NamedTuple):
 
     strategy: str
     taken: tuple[Taken, Taken]
-    own: tuple[float, float]
     counted: CellColumn
     weight: float
 
-    def __call__(self, read: RowReader[V], /) -> Callable[[At], V]:
-        """See `ScoreRule`."""
+    def __call__(self, read: RowReader[V], /) -> Callable[[Own, At], V]:
+        """See `OwnScoreRule`."""
         cpu, memory = (
-            taken.percent_left(read, own) if self.strategy == LEAST else taken.percent_taken(read, own)
-            for taken, own in zip(self.taken, self.own, strict=True)
+            taken.percent_left(read) if self.strategy == LEAST else taken.percent_taken(read) for taken in self.taken
         )
         counts, floor, weight = read.of(self.counted), read.floor, self.weight
 
-        def score(at: At) -> V:
-            total = cpu(at)
-            total += memory(at)
+        def score(own: Own, at: At) -> V:
+            own_cpu, own_memory = own
+            total = cpu(own_cpu, at)
+            total += memory(own_memory, at)
             total /= counts[at]
             total = floor(total)
             return total if weight == 1.0 else total * weight
@@ -73,10 +74,10 @@ class Allocated:
 
     def __init__(self, session: Session, strategy: str, weight: int) -> None:
         self.name = f"NodeResourcesFit_{strategy}"
-        self._strategy, self._weight = strategy, float(weight)
-        self._taken, self._own, self._counted = nonzero_taken(session), nonzero_own(session), counted(session.nodes)
+        rule = MeanPercent(strategy, nonzero_taken(session), counted(session.nodes), float(weight))
+        self._rule, self._own = ForTasks(rule), nonzero_own(session)
 
     def prepare(self, session: Session, task: Task) -> ColumnScore:
         """For the task's template."""
-        own = self._own(task.template)
-        return ColumnScore(MeanPercent(self._strategy, self._taken, own, self._counted, self._weight))
+        del session
+        return self._rule.score(self._own(task.template))

@@ -13,7 +13,7 @@ import numpy as np
 from core.kube.allocatable import capacity
 from core.kube.requests import scored_request
 from core.plugins.nodeorder.shares import NAMES, Taken, taken_of
-from core.session.points.columns import ColumnScore
+from core.session.points.columns import ForTasks
 from core.session.points.nodes import TEMPLATE_ONLY
 from core.state.derived import derived
 from core.state.scalars import CellColumn, cells_of
@@ -24,10 +24,14 @@ if TYPE_CHECKING:
 
     from core.kube.rows import NodeRows
     from core.objects.pod import Task
-    from core.session.points.columns import At, RowReader, V
+    from core.session.points.columns import At, ColumnScore, RowReader, V
     from core.session.session import Session
     from core.state.sources import NodeSpecs
 
+    Fraction = Callable[[float, At], V]
+
+Own = list[float]
+"""What a pod itself asks for of each resource that counts."""
 GPU = "nvidia.com/gpu"
 
 
@@ -65,26 +69,26 @@ class Balance(NamedTuple):
     """
 
     taken: list[Taken]
-    own: list[float]
     weight: float
     presence: ResourcePairs | None
 
-    def __call__(self, read: RowReader[V], /) -> Callable[[At], V]:
-        """See `ScoreRule`."""
-        fractions = [taken.fraction(read, own) for taken, own in zip(self.taken, self.own, strict=True)]
+    def __call__(self, read: RowReader[V], /) -> Callable[[Own, At], V]:
+        """See `OwnScoreRule`."""
+        fractions = [taken.fraction(read) for taken in self.taken]
         if self.presence is None:
             return _of_two(read, fractions, self.weight)
         balance, floor, weight = _of_present(read, fractions, self.presence), read.floor, self.weight
-        return lambda at: floor(balance(at)) * weight
+        return lambda own, at: floor(balance(own, at)) * weight
 
 
-def _of_two(read: RowReader[V], fractions: list[Callable[[At], V]], weight: float) -> Callable[[At], V]:
+def _of_two(read: RowReader[V], fractions: list[Fraction[V]], weight: float) -> Callable[[Own, At], V]:
     """100 * (1 - distance / 2), as -50 * (distance - 2): twice, half and signs are exact, so both round alike."""
     (cpu, memory), floor, magnitude = fractions, read.floor, read.magnitude
 
-    def score(at: At) -> V:
-        distance = cpu(at)
-        distance -= memory(at)
+    def score(own: Own, at: At) -> V:
+        own_cpu, own_memory = own
+        distance = cpu(own_cpu, at)
+        distance -= memory(own_memory, at)
         distance = magnitude(distance)
         distance -= 2.0
         distance *= -50.0
@@ -94,14 +98,14 @@ def _of_two(read: RowReader[V], fractions: list[Callable[[At], V]], weight: floa
     return score
 
 
-def _of_present(read: RowReader[V], fractions: list[Callable[[At], V]], presence: ResourcePairs) -> Callable[[At], V]:
+def _of_present(read: RowReader[V], fractions: list[Fraction[V]], presence: ResourcePairs) -> Callable[[Own, At], V]:
     """Over the resources that are present, node by node."""
     pairs = [(i, j, read.of(nodes)) for i, j, nodes in presence.pairs]
     three = None if presence.three is None else read.of(presence.three)
     choose, sqrt, magnitude = read.choose, read.sqrt, read.magnitude
 
-    def balance(at: At) -> V:
-        taken = [fraction(at) for fraction in fractions]
+    def balance(own: Own, at: At) -> V:
+        taken = [fraction(asked, at) for fraction, asked in zip(fractions, own, strict=True)]
         deviation: V = taken[0] * 0.0
         for i, j, nodes in pairs:
             deviation = choose(nodes[at], magnitude((taken[i] - taken[j]) / 2), deviation)
@@ -124,7 +128,7 @@ class BalancedAllocation:
     def __init__(self, session: Session, weight: int) -> None:
         self._weight = float(weight)
         self._taken = list(taken_of(session, session.kube.requested))
-        self._presence = presence_of(session.nodes, self._taken)
+        self._rule = ForTasks(Balance(self._taken, self._weight, presence_of(session.nodes, self._taken)))
 
     def prepare(self, session: Session, task: Task) -> ColumnScore | None:
         """For the task's template; None when it asks for nothing."""
@@ -133,9 +137,9 @@ class BalancedAllocation:
         gpu = (request.scalars or {}).get(GPU, 0.0)
         own = [request.milli_cpu, request.memory]
         if not gpu:
-            return ColumnScore(Balance(self._taken, own, self._weight, self._presence)) if any(own) else None
+            return self._rule.score(own) if any(own) else None
         dimension = next((d for d, _ in template.items if session.dims.names[d] == GPU), -1)
         gpus = capacity(session.nodes, GPU)
         column = session.kube.requested[dimension] if dimension >= 0 else np.zeros(session.nodes.count)
         taken = [*self._taken, Taken(gpus, cells_of(column))]
-        return ColumnScore(Balance(taken, [*own, gpu], self._weight, presence_of(session.nodes, taken)))
+        return ForTasks(Balance(taken, self._weight, presence_of(session.nodes, taken))).score([*own, gpu])

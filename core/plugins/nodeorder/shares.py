@@ -28,14 +28,14 @@ FIX = "scores-count-pod-level"
 class Taken(NamedTuple):
     """Taken amounts over node rows beside the nodes' capacity.
 
-    What it is asked is a part of a `ScoreRule`: (how columns are read, what the pod itself asks for) -> (where) -> the
-    outcome there, the caller's own.
+    What it is asked is a part of an `OwnScoreRule`: (how columns are read) -> (what the pod itself asks for, where) ->
+    the outcome there, the caller's own.
     """
 
     capacity: AllocatableColumn
     taken: CellColumn
 
-    def percent_left(self, read: RowReader[V], own: float) -> Callable[[At], V]:
+    def percent_left(self, read: RowReader[V]) -> Callable[[float, At], V]:
         """floor(100 * (allocatable - taken - own) / allocatable), at least 0; 0 where nothing is allocatable.
 
         Go's integer division, exactly: whole numbers below 2**46 (64 TiB) whose float quotient is at most 100 never
@@ -44,7 +44,7 @@ class Taken(NamedTuple):
         amounts, takens, divisors = self._read(read)
         most, floor = read.most, read.floor
 
-        def percent(at: At) -> V:
+        def percent(own: float, at: At) -> V:
             left = amounts[at] - takens[at]
             left -= own
             left = most(left, 0.0)
@@ -54,12 +54,12 @@ class Taken(NamedTuple):
 
         return percent
 
-    def percent_taken(self, read: RowReader[V], own: float) -> Callable[[At], V]:
+    def percent_taken(self, read: RowReader[V]) -> Callable[[float, At], V]:
         """floor(100 * (taken + own) / allocatable), at most 100; 0 where nothing is allocatable."""
         amounts, takens, divisors = self._read(read)
         least, floor = read.least, read.floor
 
-        def percent(at: At) -> V:
+        def percent(own: float, at: At) -> V:
             part = least(takens[at] + own, amounts[at])
             part *= 100.0
             part /= divisors[at]
@@ -67,12 +67,12 @@ class Taken(NamedTuple):
 
         return percent
 
-    def fraction(self, read: RowReader[V], own: float) -> Callable[[At], V]:
+    def fraction(self, read: RowReader[V]) -> Callable[[float, At], V]:
         """(taken + own) / allocatable, at most 1; 0 where nothing is allocatable."""
         _, takens, divisors = self._read(read)
         least = read.least
 
-        def fraction(at: At) -> V:
+        def fraction(own: float, at: At) -> V:
             part = takens[at] + own
             part /= divisors[at]
             return least(part, 1.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -36,7 +35,6 @@ def terms_conflict(terms: Sequence[Mapping[str, Any]]) -> bool:
     return bool(pinned) and all(names is not None and not names for names in pinned)
 
 
-@dataclass(frozen=True)
 class RequiredAffinity:
     """Asks for the labels and names a pod demands."""
 

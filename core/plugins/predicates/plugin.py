@@ -5,7 +5,7 @@ Source: Volcano `plugins/predicates/predicates.go`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from config.arguments import Arguments
 from core.kube.placed import placed_pods
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 
 BIND_TIMEOUT_S = 600
 
+AFFINITY: Final = StaticFilter(RequiredAffinity())
+TAINTS: Final = StaticFilter(UntoleratedTaints())
+CORDONED: Final = StaticFilter(Unschedulable())
+
 
 class Predicates:
     """Registers the filters that are switched on, keeps kube-scheduler's NodeInfo up to date and reserves volumes.
@@ -59,8 +63,8 @@ class Predicates:
     def filters(self, placed: Placed, reserving: list[VolumeBinding | DynamicResources]) -> list[NodeFilter]:
         """The filters in Volcano's order: the count of pods, then what a node's spec decides, then the rest."""
         listed: list[tuple[str, NodeFilter]] = [
-            ("NodeAffinityEnable", StaticFilter(RequiredAffinity())),
-            ("TaintTolerationEnable", StaticFilter(UntoleratedTaints())),
+            ("NodeAffinityEnable", AFFINITY),
+            ("TaintTolerationEnable", TAINTS),
             ("NodePortsEnable", NodePorts(placed)),
             ("PodAffinityEnable", PodAffinityFilter(placed)),
             ("NodeVolumeLimitsEnable", VolumeLimits(placed)),
@@ -68,7 +72,7 @@ class Predicates:
             ("PodTopologySpreadEnable", TopologySpreadFilter(placed)),
         ]
         chosen = [node_filter for switch, node_filter in listed if self._enabled(switch)]
-        return [PodCount(), StaticFilter(Unschedulable()), *chosen, *reserving]
+        return [PodCount(), CORDONED, *chosen, *reserving]
 
     def on_session_open(self, session: Session) -> None:
         """Register filters and event handlers. Only this plugin moves NodeInfo.

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 class Question(Protocol):
-    """What a static filter asks of a pod. Equal questions have equal answers, which are kept by them."""
+    """What a static filter asks of a pod. Answers are kept from session to session by the question itself, of which
+    there is therefore one.
+    """
 
     reason: ClassVar[Reason]
     """Why nodes are refused."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from core.objects.pod_template import PodTemplate
 
 
-@dataclass(frozen=True)
 class UntoleratedTaints:
     """Asks for taints that keep a pod off."""
 

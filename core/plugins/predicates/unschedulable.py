@@ -5,7 +5,6 @@ Source: kube-scheduler `nodeunschedulable`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from core.objects.pod_template import PodTemplate
 
 
-@dataclass(frozen=True)
 class Unschedulable:
     """Asks for spec.unschedulable."""
 

@@ -8,9 +8,10 @@ therefore given as an expression: it is told how to read columns, and answers wi
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import sqrt
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 V = TypeVar("V", float, FloatArray)
 V_co = TypeVar("V_co", covariant=True)
+Own_contra = TypeVar("Own_contra", contravariant=True)
 At = int | Rows
 """Where to read: a row's number, or rows."""
 
@@ -35,7 +37,7 @@ class Readable(Protocol[V_co]):
     def __getitem__(self, at: Any, /) -> V_co: ...
 
 
-class RowReader(ABC, Generic[V]):
+class RowReader(Generic[V]):
     """How a rule reads columns, and what it does with what it read beside the operators.
 
     `floor`, `least`, `most` and `zero_where` may write into their first argument: it must be the rule's own, the
@@ -55,9 +57,8 @@ class RowReader(ABC, Generic[V]):
     choose: Callable[[Any, V, V], V]
     """Where the first holds the second, else the third."""
 
-    @abstractmethod
-    def of(self, column: CellColumn) -> Readable[V]:
-        """A column's cells."""
+    of: Callable[[CellColumn], Readable[V]]
+    """A column's cells."""
 
 
 class ManyRows(RowReader[FloatArray]):
@@ -70,10 +71,7 @@ class ManyRows(RowReader[FloatArray]):
         self.sqrt, self.magnitude = np.sqrt, np.abs
         self.zero_where = _zeroed
         self.choose = np.where
-
-    def of(self, column: CellColumn) -> Readable[FloatArray]:
-        """The array."""
-        return column.many
+        self.of = attrgetter("many")
 
 
 class OneRow(RowReader[float]):
@@ -84,10 +82,7 @@ class OneRow(RowReader[float]):
         self.least, self.most, self.sqrt, self.magnitude = min, max, sqrt, abs
         self.zero_where = lambda value, where: 0.0 if where else value
         self.choose = lambda where, then, other: then if where else other
-
-    def of(self, column: CellColumn) -> Readable[float]:
-        """The numbers."""
-        return column.one
+        self.of = attrgetter("one")
 
 
 def _zeroed(values: FloatArray, where: BoolArray) -> FloatArray:
@@ -105,6 +100,32 @@ class ScoreRule(Protocol):
     def __call__(self, read: RowReader[V], /) -> Callable[[At], V]:
         """(how columns are read) -> (where) -> the score there, its own: no cell of a column."""
         ...
+
+
+class OwnScoreRule(Protocol[Own_contra]):
+    """A score as an expression over columns and what a task itself asks for."""
+
+    def __call__(self, read: RowReader[V], /) -> Callable[[Own_contra, At], V]:
+        """(how columns are read) -> (what the task asks for, where) -> the score there, its own."""
+        ...
+
+
+class ForTasks(Generic[Own_contra]):
+    """A rule for the tasks of a whole session. What is made of it once answers about each of them: to make it anew
+    for every template costs more than two dozen answers about one row.
+    """
+
+    def __init__(self, rule: OwnScoreRule[Own_contra]) -> None:
+        self._rule = rule
+        self._made: dict[RowReader[Any], Callable[[Own_contra, At], Any]] = {}
+
+    def score(self, own: Own_contra) -> ColumnScore:
+        """For a task that asks for this."""
+        return ColumnScore(lambda read: partial(self._made.get(read) or self._make(read), own))
+
+    def _make(self, read: RowReader[V]) -> Callable[[Own_contra, At], V]:
+        made = self._made[read] = self._rule(read)
+        return made
 
 
 class MaskRule(Protocol):

@@ -11,9 +11,8 @@ core/session/search/scoring.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +36,7 @@ class Volatility(Enum):
     MOMENT = "moment"  # at every choice; a filter is then asked about no node that something else refuses
 
 
-@dataclass(frozen=True, slots=True)
-class Reads:
+class Reads(NamedTuple):
     """What a filter or scorer reads of a task beside its pod template. Tasks that share all of it share their answers.
 
     `labels`: the task's namespace and labels; `kind`: anything else, as something to compare. `concerns`: the templates

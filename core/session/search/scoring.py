@@ -45,17 +45,16 @@ class Scoring:
     """`ranked` float64 [N]: total score of the candidates, -inf elsewhere; its first maximum is the best node of lowest
     name. Nothing is scored before somebody asks: a search that finds no node, or a single one, needs no scores.
     `may_fail`: some score may turn out not to be had; then every total is -inf.
-    `plugins`: whose the scores are, in the order in which they are added up.
     """
 
     def __init__(self, session: Session, task: Task) -> None:
-        order, batch = (
-            _prepared(session, task, point) for point in (session.points.node_order, session.points.batch_node_order)
-        )
-        self.plugins = [plugin for plugin, _ in (*order, *batch)]
-        self._scores = [score for _, score in (*order, *batch)]
+        points = session.points
+        order = _prepared(session, task, points.node_order)
+        self._by_plugin = order + _prepared(session, task, points.batch_node_order)
+        self._scores = [score for _, score in self._by_plugin]
         self._split = len(order)
-        self.is_global = Volatility.GLOBAL in [s.volatility for s in self._scores]
+        volatilities = [score.volatility for score in self._scores]
+        self.is_global = Volatility.GLOBAL in volatilities
         self._depends_on_candidates = True in [s.normalised and s.constant is None for s in self._scores]
         self._raw: list[FloatArray | None] = [None] * len(self._scores)
         self._parts: list[tuple[MutableSequence[float] | None, float]] = []
@@ -63,7 +62,7 @@ class Scoring:
         self.ranked: FloatArray = np.empty(session.nodes.count)  # `_rank` writes it whole
         self._ranked_at = floats(self.ranked)
         # Asked anew at every choice, whatever was or was not touched.
-        self._momentary = self.may_fail = Volatility.MOMENT in [s.volatility for s in self._scores]
+        self._momentary = self.may_fail = Volatility.MOMENT in volatilities
         self._stale = self._dirty = True  # no row is scored; no candidate is ranked
 
     def forget(self) -> None:
@@ -167,7 +166,7 @@ class Scoring:
         """What each scorer adds to the totals of these candidates, by plugin."""
         if self._stale:
             self._score()
-        return [(plugin, self._finished(i, rows)) for i, plugin in enumerate(self.plugins)]
+        return [(plugin, self._finished(i, rows)) for i, (plugin, _) in enumerate(self._by_plugin)]
 
     def _finished(self, i: int, rows: Rows) -> FloatArray | float:
         score, raw = self._scores[i], self._raw[i]

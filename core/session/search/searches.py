@@ -108,8 +108,6 @@ class Searches:
         self._latest: Any = None  # kind
         self._limit = min(max(KEPT_ROWS // max(session.nodes.count, 1), FEWEST), MOST)
         self.current: Task | None = None  # the task that is being placed
-        # For what is thrown away at once: fresh memory costs more than the arithmetic on it.
-        self.scratch = np.empty(session.nodes.count)
 
     def _shard(self, mode: str) -> BoolArray | None:
         shard = self._session.options.shard
