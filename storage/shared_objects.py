@@ -5,7 +5,7 @@ What it gives out is everybody's: nobody may change it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from core.messages.events import Mutation
 from storage import codec
@@ -67,15 +67,13 @@ class SharedObjects:
         Raises CodecError.
         """
         known = self._changes
-        found: list[Mutation] = []
-        for revision, frame in zip(revisions, frames, strict=True):
-            change = known.get(revision)
+        found = list(map(known.get, revisions))
+        for place, change in enumerate(found):
             if change is None:
-                change = known[revision] = _mutation(frame)
-            found.append(change)
+                found[place] = known[revisions[place]] = _mutation(frames[place])
         if len(known) > SHARED:
             _drop_older(known)
-        return found
+        return cast("list[Mutation]", found)
 
 
 def _drop_older(known: dict[Any, Any]) -> None:

@@ -40,8 +40,7 @@ class Pulls:
 
     def encoded(self, changes: Sequence[Mutation], payloads: Sequence[bytes]) -> None:
         """These changes are to come; the bytes are theirs in the journal."""
-        for change, payload in zip(changes, payloads, strict=True):
-            self._encoded[change.revision] = Raw(payload)
+        self._encoded.update(zip([change.revision for change in changes], map(Raw, payloads), strict=True))
         self._forget_older()
 
     def take(self, waiting: Waiting) -> None:

@@ -46,7 +46,10 @@ class DeviceCheck(RowsCheck):
         return codes
 
     def reject_one(self, row: int, /) -> int:
-        """See `NodeCheck`: asked for every node that something is placed on, without columns of one."""
+        """See `NodeCheck`: what each family says of the node, as in `reject`. It is asked for every node that something
+        is placed on; without this and `score_one`, through columns of one, an allocation of cards takes 1.2 times as
+        long (`bench cards`).
+        """
         if self._session.points.unforeseeable:
             self._note(slice(row, row + 1))
         for family in self._families:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from actors.controllers.workloads.machine import WorkloadMachine
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -221,7 +220,6 @@ def test_machines_watch_what_there_is() -> None:
         JobMachine,
         QueueMachine,
         PodGroupMachine,
-        WorkloadMachine,
         VolumeMachine,
         DriversMachine,
         PodClaimsMachine,

@@ -9,7 +9,7 @@ from tests.kit import source
 
 FORMS: Final = ({"reject", "reject_one"}, {"score", "score_one"})
 BOTH: Final = {
-    "core/plugins/deviceshare/looking.py",  # passes on what families of devices remember of each node
+    "core/plugins/deviceshare/looking.py",  # states no rule: passes on what families say of rows, and remember of one
     "core/plugins/user/nodes.py",  # passes on what a user's plugin says
     "core/session/search/filters.py",  # merges what all filters say
 }
