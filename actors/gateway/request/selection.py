@@ -36,6 +36,7 @@ FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "Secret": ("type",),
     "Namespace": ("status.phase",),
     "ReplicaSet": ("status.replicas",),
+    "ResourceSlice": ("spec.driver", "spec.nodeName"),
     "ReplicationController": ("status.replicas",),
     "Job.batch": ("status.successful",),
 }

@@ -45,6 +45,25 @@ async def test_selectors() -> None:
         assert (await web.send("GET", f"{PODS}?labelSelector=a%3D%3D%3D", code=400))["reason"] == "BadRequest"
 
 
+async def test_a_driver_finds_the_slices_of_its_node() -> None:
+    slices = "/apis/resource.k8s.io/v1/resourceslices"
+    async with serving() as web:
+        for name, driver, node in (("s", "a.io", "n0"), ("t", "a.io", "n1"), ("u", "b.io", "n0")):
+            spec = {
+                "driver": driver,
+                "nodeName": node,
+                "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+            }
+            made = {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": "ResourceSlice",
+                "metadata": {"name": name},
+                "spec": spec,
+            }
+            await web.send("POST", slices, made, code=201)
+        assert names(await web.get(f"{slices}?fieldSelector=spec.driver%3Da.io,spec.nodeName%3Dn0")) == ["s"]
+
+
 async def test_pages_are_of_one_moment() -> None:
     async with serving() as web:
         await web.create_pods(*"abcde")
