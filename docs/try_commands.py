@@ -23,7 +23,9 @@ import httpx
 ROOT: Final = Path(__file__).parents[1]
 DOCUMENTS: Final = ("README.md", "examples/README.md")
 BLOCK: Final = re.compile(r"(<!-- ci: \w+ -->\n)?^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
-SERVER: Final = re.compile(r"^pumice run .*--http (\S+)")
+SERVER: Final = re.compile(r"^pumice (run|view) .*--http (\S+)")
+READY: Final = {"run": "/readyz", "view": "/"}
+"""Where each kind of server answers as soon as it serves."""
 CLIENT: Final = re.compile(r"^(kubectl|pumice kubeconfig) ")
 DIFFERS: Final = re.compile(r"^pumice (replay .*--config|whatif) ")
 BESIDE: Final = " &"
@@ -77,7 +79,7 @@ def run_block(lines: list[str], place: Path, environment: dict[str, str]) -> lis
         if served:
             nowhere = subprocess.DEVNULL
             server = subprocess.Popen(line.split(), cwd=place, env=environment, stdout=nowhere, stderr=nowhere)
-            good = answers(f"http://{served[1]}/readyz")
+            good = answers(f"http://{served[2]}{READY[served[1]]}")
         else:
             good = ran(line, place, environment)
         print(f"{'ok  ' if good else 'BAD '} {time.monotonic() - began:6.1f} s  {line}", flush=True)

@@ -181,6 +181,14 @@ def test_the_examples_hold_what_is_named(document: str) -> None:
         assert not missing, line
 
 
+@pytest.mark.parametrize("document", try_commands.DOCUMENTS)
+def test_who_serves_is_not_waited_for(document: str) -> None:
+    """A command that would serve until Ctrl-C is stopped when it has answered."""
+    lines = [line for block in try_commands.blocks(document) for line in block if " --http " in line]
+    serve = [line for line in lines if not try_commands.CLIENT.match(line) and not line.endswith(try_commands.BESIDE)]
+    assert [line for line in serve if not try_commands.SERVER.match(line)] == []
+
+
 def test_the_build_finds_its_commands_in_the_readme() -> None:
     text = (source.ROOT / "README.md").read_text("utf-8")
     found = dict(re.findall(r"<!-- ci: (\w+) -->\n```sh\n(.+)\n```", text))

@@ -29,6 +29,7 @@ from pumice.explain.asked import SETTLED, accounted, recorded
 from pumice.explain.ended import end_among, end_in
 from pumice.explain.scene import Scene, jobs_of, present
 from pumice.explain.server import Server, fetch
+from pumice.history.owners import owners_at
 from pumice.replay.plugins import demand_plugins
 
 DIFFERS: Final = (
@@ -78,7 +79,8 @@ def explain(
     warn_of_token(token, terminal)
     if now is not None and not manifests:
         raise UsageError("a server and a journal have their own clock; --now goes with -f", path="--now")
-    known, whole, ended, again = _known(kind), name if "/" in name else f"default/{name}", None, None
+    known, whole, file = _known(kind), name if "/" in name else f"default/{name}", None
+    ended = again = None
     if server is not None or manifests:
         if cycle is not None:
             raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--cycle")
@@ -97,7 +99,7 @@ def explain(
         ended = anyio.run(end_in, file, whole) if cycle is None and known == "job" else None
         again = anyio.run(last_job, file, whole) if ended and ended["reason"] == CREATION_REFUSED else None
     gc.freeze()  # what was loaded stays: the collector need not look at it again and again
-    _tell(accounted(scene, known, whole, ended), Occasion(scene, again), seconds, terminal)
+    _tell(accounted(scene, known, whole, ended), Occasion(scene, file, again), seconds, terminal)
     return Exit.DONE
 
 
@@ -122,17 +124,29 @@ def _known(kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """Where it is looked for what would help. `again`: a Job that is over, which could be submitted again."""
+    """Where it is looked for what would help. `file`: the journal, if it comes from one; `again`: a Job that is over,
+    which could be submitted again.
+    """
 
     scene: Scene
+    file: Path | None
     again: dict[str, Any] | None
 
     def advise(self, kind: str, name: str, seconds: float) -> Advice:
         """What would help, or would have."""
-        if self.again is None or jobs_of(self.scene.view, kind, name):
-            return advise(self.scene, kind, name, seconds)
-        advice = advise(submitted_again(self.scene, self.again), kind, name, seconds)
+        scene = self._with_owners()
+        if self.again is None or jobs_of(scene.view, kind, name):
+            return advise(scene, kind, name, seconds)
+        advice = advise(submitted_again(scene, self.again), kind, name, seconds)
         return replace(advice, remark="; ".join(filter(None, (advice.remark, "tried as if it were submitted again"))))
+
+    def _with_owners(self) -> Scene:
+        """The cycle saw pods; who makes them again, and what makes them at all, the journal knows."""
+        scene = self.scene
+        if self.file is None or scene.recorded is None:
+            return scene
+        objects = [*scene.objects(), *anyio.run(owners_at, self.file, scene.recorded.sequence)]
+        return replace(scene, objects=lambda: objects)
 
 
 def _tell(account: Account, occasion: Occasion, seconds: float, terminal: Terminal) -> None:

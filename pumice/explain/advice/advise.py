@@ -18,6 +18,7 @@ from pumice.explain.advice.nodes import NodeRefusals, about_nodes, against_each
 from pumice.explain.advice.room import more_room
 from pumice.explain.advice.search import AdviceSearch, Found
 from pumice.explain.advice.trial import WAITING, Bench, TrialResult
+from pumice.explain.advice.unmade import REMARK, with_pods
 from pumice.explain.advice.victims import about_victims
 from pumice.explain.scene import Scene, jobs_of
 from pumice.oneshot.supposing import unasked
@@ -43,6 +44,8 @@ def advise(scene: Scene, kind: str, name: str, seconds: float) -> Advice:
     job = next(iter(jobs_of(scene.view, kind, name)), None)
     if job is None or scene.view.jobs.by_key[job].spec is None:
         return Advice()
+    grown = with_pods(scene, job)
+    scene = grown or scene
     tasks = len(scene.view.jobs.by_key[job].tasks)
     try:
         bench = Bench.of(scene, job, budget(seconds))
@@ -52,7 +55,7 @@ def advise(scene: Scene, kind: str, name: str, seconds: float) -> Advice:
     if search is None:
         return Advice(remark=_untold(bench))
     told = _told(search, tasks, seconds)
-    remark = "; ".join(filter(None, (told.remark, _untold(bench))))
+    remark = "; ".join(filter(None, (told.remark, _untold(bench), REMARK if grown else "")))
     return replace(told, remark=remark, supposed=unasked(scene.config))
 
 

@@ -25,9 +25,9 @@ def made_again(objects: Mapping[Identity, Object], gone: Iterable[Object], now: 
     owners = {uid for pod in gone for uid in _controllers(pod)}
     if not owners:
         return {}
-    around = [obj for obj in objects.values() if _is_around(obj, owners)]
-    known = {id(obj) for obj in around}
-    return {identity_of(obj): obj for obj in expanded(around, now).objects if id(obj) not in known}
+    near = [obj for obj in objects.values() if around(obj, owners)]
+    known = {id(obj) for obj in near}
+    return {identity_of(obj): obj for obj in expanded(near, now).objects if id(obj) not in known}
 
 
 def with_policies(objects: Mapping[Identity, Object], gone: Iterable[Object]) -> set[str]:
@@ -47,7 +47,8 @@ def _is_job(obj: Object) -> bool:
     return stored_as(obj) == "Job"
 
 
-def _is_around(obj: Object, owners: set[str]) -> bool:
+def around(obj: Object, owners: set[str]) -> bool:
+    """Whether an object counts for what the owners of these uids make: they, what is theirs, and what is nobody's."""
     if obj["kind"] in OWNED:
         return not owners.isdisjoint(_controllers(obj))
     return stored_as(obj) not in CONTROLLED or section(obj, "metadata").get("uid") in owners
