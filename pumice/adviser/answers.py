@@ -23,7 +23,7 @@ from pumice.adviser.stories import story_as_data
 from pumice.adviser.trails import trail_of
 from pumice.explain.account import NotFoundError
 from pumice.explain.advice.advise import advise
-from pumice.explain.asked import SETTLED, accounted, recorded
+from pumice.explain.asked import SETTLED, accounted, recorded, with_owners
 from pumice.explain.ended import end_in
 from pumice.explain.scene import Scene, scene_of
 from pumice.history.rewind import Rewound, demand_volcano, newest_cycle, rewind_file
@@ -157,7 +157,7 @@ def _explanation(sources: Sources, question: AdviserQuestion) -> Plain:
     ended = anyio.run(end_in, sources.db, name) if number is None and kind == "job" else None
     account = accounted(scene, kind, name, ended)
     if budget and account.state not in SETTLED:
-        account.take(advise(scene, kind, name, budget))
+        account.take(advise(with_owners(scene, sources.db), kind, name, budget))
     told = account.to_dict()
     return {"of": told.pop("kind"), **told}
 

@@ -25,11 +25,10 @@ from pumice.cli.terminal import Terminal
 from pumice.explain.account import Account
 from pumice.explain.advice.advise import Advice, advise
 from pumice.explain.again import last_job, submitted_again
-from pumice.explain.asked import SETTLED, accounted, recorded
+from pumice.explain.asked import SETTLED, accounted, recorded, with_owners
 from pumice.explain.ended import end_among, end_in
 from pumice.explain.scene import Scene, jobs_of, present
 from pumice.explain.server import Server, fetch
-from pumice.history.owners import owners_at
 from pumice.replay.plugins import demand_plugins
 
 DIFFERS: Final = (
@@ -134,19 +133,11 @@ class Occasion:
 
     def advise(self, kind: str, name: str, seconds: float) -> Advice:
         """What would help, or would have."""
-        scene = self._with_owners()
+        scene = self.scene if self.file is None else with_owners(self.scene, self.file)
         if self.again is None or jobs_of(scene.view, kind, name):
             return advise(scene, kind, name, seconds)
         advice = advise(submitted_again(scene, self.again), kind, name, seconds)
         return replace(advice, remark="; ".join(filter(None, (advice.remark, "tried as if it were submitted again"))))
-
-    def _with_owners(self) -> Scene:
-        """The cycle saw pods; who makes them again, and what makes them at all, the journal knows."""
-        scene = self.scene
-        if self.file is None or scene.recorded is None:
-            return scene
-        objects = [*scene.objects(), *anyio.run(owners_at, self.file, scene.recorded.sequence)]
-        return replace(scene, objects=lambda: objects)
 
 
 def _tell(account: Account, occasion: Occasion, seconds: float, terminal: Terminal) -> None:

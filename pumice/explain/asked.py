@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+import anyio
 
 from config.errors import ConfigError
 from core.messages.decisions import Bind, Evict
 from core.messages.events import CycleRecord
 from pumice.explain.account import Account, NotFoundError, account_of, is_waiting
 from pumice.explain.scene import Scene, scene_of
+from pumice.history.owners import owners_at
 from pumice.history.rewind import newest_of_volcano, rewind_file, warn_of_damage
 from storage import codec
 from storage.journal import CYCLE, DECISION
@@ -41,6 +45,13 @@ async def recorded(db: Path, kind: str, name: str, cycle: int | None, warn: Call
         past = await rewind_file(db, found, path="--cycle")
     warn_of_damage(past, db, warn)
     return scene_of(past)
+
+
+def with_owners(scene: Scene, db: Path) -> Scene:
+    """A recorded cycle saw pods; with the objects beside, of the same moment, of which controllers make pods."""
+    assert scene.recorded is not None
+    objects = [*scene.objects(), *anyio.run(owners_at, db, scene.recorded.sequence)]
+    return replace(scene, objects=lambda: objects)
 
 
 async def _telling_cycles(db: Path, kind: str, name: str) -> tuple[int, int]:

@@ -143,10 +143,12 @@ def _reasons(gang: GangRow) -> Iterable[str]:
 def _show_evictions(console: Console, cycle: Cycle) -> None:
     if not cycle.result.evicts:
         return
+    titles = {object_key(obj): _title(object_key(obj), obj) for obj in cycle.objects if obj["kind"] == "PodGroup"}
     table = Table("evicted", "node", "job", "for", "by")
     for evict in cycle.result.evicts:
         who = f"{evict.namespace}/{evict.name}"
-        table.add_row(who, evict.node, evict.job, evict.preemptor, evict.action or evict.reason)
+        job = titles.get(evict.job, evict.job)
+        table.add_row(who, evict.node, job, evict.preemptor, evict.action or evict.reason)
     console.print(table)
 
 
