@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from actors.api.admission.service_addresses import API_ADDRESS
+from actors.api.admission.addressed.addresses import API_ADDRESS
+from actors.api.admission.served import DEFAULT_CLASS, OWN_PROVISIONER
 from actors.api.namespaces import FIRST, new_namespace
 from actors.api.verbs.creation import SUBMIT
 from actors.errors import ActorFailedError
@@ -31,9 +32,9 @@ def system_queues() -> list[Object]:
 
 def first_requests(queues: bool, address: tuple[str, int] | None) -> list[ApiRequest]:
     """What there is to be asked at the start: the system queues, and where the api is served, at `address`, the
-    namespaces and the Service that every cluster has.
+    namespaces, the StorageClass and the Service that every cluster has.
     """
-    objects = [] if address is None else [*map(new_namespace, FIRST), *api_service(address)]
+    objects = [] if address is None else [*map(new_namespace, FIRST), _storage_class(), *api_service(address)]
     objects += system_queues() if queues else []
     made = [Create(codec.pack(obj), user=SUBMIT) for obj in objects]
     return [*made, *([] if address is None else api_moved(address))]
@@ -64,6 +65,18 @@ def api_service(address: tuple[str, int]) -> tuple[Object, Object, Object]:
             "ports": ports,
         },
     )
+
+
+def _storage_class() -> Object:
+    """For claims that say nothing of their class: volumes are made where their pods go."""
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "standard", "annotations": {DEFAULT_CLASS: "true"}},
+        "provisioner": OWN_PROVISIONER,
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
 
 
 def api_moved(address: tuple[str, int]) -> list[ApiRequest]:

@@ -85,10 +85,13 @@ class KindTable:
 
     def _add(self, row: Kind) -> None:
         self._by_key[row.key] = row
-        for api_version in (row.api_version, *row.also):
+        for api_version in (row.api_version, *row.also, *row.elsewhere):
             self._by_type[api_version, row.kind] = row
         for version in row.served_versions:
             self._by_resource[row.group, version, row.plural] = row
+        for other in row.elsewhere:
+            group, _, version = other.partition("/")
+            self._by_resource[group, version, row.plural] = row
 
 
 _BUILT_IN = frozenset((row.group, row.plural) for row in KINDS.values())

@@ -19,6 +19,8 @@ class Kind(Struct, frozen=True, gc=False):
     dropped, unless `keeps_status` (nobody else here would fill it in). `also` are older group/versions whose objects
     are stored under `version` (their fields are the same); `versions` are those of them, of the same group, that are
     served beside it. `scale`: it has a scale subresource. `defined`: by a user.
+    `elsewhere`: group/versions of other groups in which it is served, where the fields may have other names
+    (`actors/gateway/request/versions.py`).
     """
 
     key: str
@@ -37,6 +39,7 @@ class Kind(Struct, frozen=True, gc=False):
     singular_name: str = ""
     list_kind: str = ""
     defined: bool = False
+    elsewhere: tuple[str, ...] = ()
 
     @property
     def api_version(self) -> str:
@@ -106,7 +109,7 @@ _ROWS: Final = (
     _row("Service", "", "v1", "services", "svc", status=True, keeps_status=True, categories=_ALL),
     _row("ServiceAccount", "", "v1", "serviceaccounts", "sa"),
     _row("Endpoints", "", "v1", "endpoints", "ep", singular_name="endpoints"),
-    _row("Event", "", "v1", "events", "ev"),
+    _row("Event", "", "v1", "events", "ev", elsewhere=("events.k8s.io/v1",)),
     _row("LimitRange", "", "v1", "limitranges", "limits"),
     _row("PodTemplate", "", "v1", "podtemplates"),
     _row("ResourceQuota", "", "v1", "resourcequotas", "quota", status=True, keeps_status=True),
@@ -153,6 +156,8 @@ _ROWS: Final = (
         "v2",
         "horizontalpodautoscalers",
         "hpa",
+        also=("autoscaling/v1",),
+        versions=("v1",),
         status=True,
         categories=_ALL,
     ),
@@ -221,7 +226,7 @@ KINDS: Final[dict[str, Kind]] = {row.key: row for row in _ROWS}
 """Every known kind by its key."""
 
 _BY_TYPE: Final[dict[tuple[object, object], Kind]] = {
-    (api_version, row.kind): row for row in _ROWS for api_version in (row.api_version, *row.also)
+    (api_version, row.kind): row for row in _ROWS for api_version in (row.api_version, *row.also, *row.elsewhere)
 }
 
 

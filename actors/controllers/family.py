@@ -14,7 +14,7 @@ from actors.controllers.adoption import adoption, is_controlled, release
 from actors.controllers.pods_of import is_leaving
 from actors.controllers.revisions import KIND, taking_over
 from actors.controllers.rule import ChildWords, Key, OwnerRule, OwnFamily
-from actors.kube.events import event
+from actors.kube.events import Sayings
 from actors.runtime.timers import Timers
 from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from core.messages.replies import Accepted, ApiReply, Refused
@@ -50,6 +50,7 @@ class FamilyMachine:
         self._held: dict[Key, float] = {}
         self._trouble: dict[Key, str] = {}
         self._said: list[ApiRequest] = []
+        self._sayings = Sayings(rule.user)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -267,8 +268,8 @@ class FamilyMachine:
             return
         reason, text, warning = about(self._rule.words(owner, child))
         if text:
-            said = event(owner, reason, text, now, source=self._rule.reporter, warning=warning)
-            self._said.append(Create(pack(said), user=self._rule.user))
+            told = self._sayings.say(owner, reason, text, now, source=self._rule.reporter, warning=warning)
+            self._said.append(told)
 
     def next_due(self) -> float | None:
         """See `Machine`."""

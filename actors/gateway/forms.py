@@ -11,6 +11,7 @@ from actors.api.kinds import Kind
 from actors.gateway.problems import bad_request
 from actors.gateway.request.negotiation import Form
 from actors.gateway.request.query import Query
+from actors.gateway.request.versions import shown
 from actors.gateway.tables.column import Printer
 from actors.gateway.tables.printers import printer_of
 from actors.gateway.tables.table import definitions, row
@@ -42,13 +43,15 @@ class Writer:
 
     def item(self, obj: Object, now: float) -> Any:
         """An item of a list: the object, its metadata, or a row."""
-        if self._other_version:
-            obj = {**obj, "apiVersion": self._api_version}
         if self._printer is not None:
             made = row(self._printer, obj, now, self._include)
             if self._include == "Metadata":
                 made["object"]["apiVersion"] = self._meta_version
+            elif self._include == "Object" and self._other_version:
+                made["object"] = shown(obj, self._api_version)
             return made
+        if self._other_version:
+            obj = shown(obj, self._api_version)
         return self._partial(obj) if self.form.shape else obj
 
     def one(self, obj: Object, now: float, *, headers: bool = True) -> Any:

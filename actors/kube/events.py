@@ -2,11 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
+from hashlib import blake2b
+from typing import Any, Final
 
 from actors.kube.times import timestamp
+from core.messages.commands import Create, Patch
+from storage.codec import pack
 
 Object = dict[str, Any]
+
+KEPT: Final = 4096
+"""Sayings that are remembered to be counted."""
+
+
+class Sayings:
+    """Says things about objects: what is said again is counted in the first Event (as client-go has it)."""
+
+    def __init__(self, user: str) -> None:
+        self._user = user
+        self._counts: dict[tuple[str, str], int] = {}
+
+    def say(
+        self, about: Object, reason: str, message: str, now: float, *, source: str, warning: bool = False
+    ) -> Create | Patch:
+        """What to ask of the api for it."""
+        said = event(about, reason, message, now, source=source, warning=warning)
+        mark = blake2b(f"{about['metadata']['uid']} {reason} {message}".encode(), digest_size=8).hexdigest()
+        place = said["metadata"]["namespace"], f"{about['metadata']['name']}.{mark}"
+        count = self._counts[place] = self._counts.pop(place, 0) + 1
+        if len(self._counts) > KEPT:
+            del self._counts[next(iter(self._counts))]
+        if count == 1:
+            said["metadata"] = {"namespace": place[0], "name": place[1]}
+            return Create(pack(said), user=self._user)
+        return Patch("Event", *place, pack({"count": count, "lastTimestamp": said["lastTimestamp"]}), user=self._user)
 
 
 def event(about: Object, reason: str, message: str, now: float, *, source: str, warning: bool = False) -> Object:

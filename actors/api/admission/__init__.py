@@ -21,9 +21,9 @@ from actors.api.admission import (
     priority_classes,
     queues,
     secrets,
-    services,
     workloads,
 )
+from actors.api.admission.addressed import services
 from actors.api.admission.made import batch_jobs, cron_jobs, job_flows, sets
 from actors.api.admission.rules import Admission, Lookup
 from actors.api.admission.stated_amounts import STATED

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from actors.api import metadata, refusals
 from actors.api.admission import Admission, admission_of
+from actors.api.admission.served import fill_in_served
 from actors.api.kinds import Kind
 from actors.api.metadata import Origin
 from actors.api.names import generated_name, uid_of
@@ -84,9 +85,11 @@ class Creation:
         status = obj.get("status") if origin else None
         if kind.drops_status:
             obj.pop("status", None) if admission.initial_status is None else admission.initial_status(obj)
+        bounded = self._registry.strict and kind.namespaced and moment.user != SUBMIT
+        if bounded:
+            fill_in_served(kind.key, obj, lookup)
         if refused := self._judge(key, kind, obj, admission):
             return refused
-        bounded = self._registry.strict and kind.namespaced and moment.user != SUBMIT
         if bounded and (why := over_quota(lookup, kind, obj)):
             return refusals.forbidden(kind, key[2], why)
         if status:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from actors.kube.events import event
 from actors.runtime.timers import Timers
 from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
-from core.messages.commands import ApiRequest, Create, Delete
+from core.messages.commands import ApiRequest, Create, Delete, Patch
 from core.messages.replies import ApiReply
 from core.objects.metadata import section, text_map
 from storage.codec import pack
@@ -47,13 +47,14 @@ class Said(Struct, frozen=True, gc=False):
 class PodEventsMachine:
     """See `actors.runtime.reconciler.Machine`. `scheduler`: speak for it too, not for the node agents alone."""
 
-    kinds = ("PodGroup", "Pod", "Event")
+    kinds = ("Event", "PodGroup", "Pod")  # what has been said before comes first
 
     def __init__(self, *, scheduler: bool = True) -> None:
         self._scheduler = scheduler
         self._said: dict[tuple[str, Name], tuple[Said, ...]] = {}
         self._groups: dict[Name, Object] = {}
-        self._news: list[tuple[Object, Said]] = []
+        self._news: list[tuple[Object, Said, bool]] = []
+        self._counts: dict[Name, int] = {}
         self._kept: Timers[Name] = Timers()
         self._fresh: dict[Name, None] = {}
 
@@ -63,9 +64,11 @@ class PodEventsMachine:
         if kind == "Event":
             if deleted:
                 self._fresh.pop(name, None)
+                self._counts.pop(name, None)
                 self._kept.cancel(name)
             else:
                 self._fresh[name] = None
+                self._counts[name] = obj.get("count") or 1
         elif deleted:
             self._forget(kind, name)
         elif kind == "Pod":
@@ -87,12 +90,13 @@ class PodEventsMachine:
         if self._about("Pod", name, pod, self._of_pod(pod)) and (why := _evicted_for(pod)):
             group = text_map(pod["metadata"].get("annotations")).get(GROUP_NAME, "")
             if (known := self._groups.get((name[0], group))) is not None:
-                self._news.append((known, Said("Evict", why, SCHEDULER)))
+                self._news.append((known, Said("Evict", why, SCHEDULER), False))
 
     def _about(self, kind: str, name: Name, obj: Object, sayings: Iterator[Said]) -> bool:
         """Whether there is anything new. `name`: of what it was seen in."""
+        first = (kind, name) not in self._said
         before, now = self._said.get((kind, name), ()), tuple(sayings)
-        news = [(obj, said) for said in now if said not in before]
+        news = [(obj, said, first) for said in now if said not in before]
         self._news += news
         self._said[(kind, name)] = now
         return bool(news)
@@ -110,8 +114,21 @@ class PodEventsMachine:
             self._kept.set(name, now + KEPT_S)
         self._fresh.clear()
         news, self._news = self._news, []
-        requests: list[ApiRequest] = [Create(pack(_event(about, said, now)), user=USER) for about, said in news]
+        requests = [request for each in news if (request := self._saying(*each, now)) is not None]
         return requests + [Delete("Event", *name, user=USER) for name in self._kept.take_due(now)]
+
+    def _saying(self, about: Object, said: Said, first: bool, now: float) -> ApiRequest | None:
+        """A new event, or one more of it; nothing where it was said before this process began."""
+        obj = _event(about, said, now)
+        name = (obj["metadata"]["namespace"], obj["metadata"]["name"])
+        if name not in self._counts:
+            self._counts[name] = 1
+            return Create(pack(obj), user=USER)
+        if first:
+            return None
+        self._counts[name] += 1
+        again = {"count": self._counts[name], "lastTimestamp": obj["lastTimestamp"]}
+        return Patch("Event", *name, pack(again), user=USER)
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
         """See `Machine`: an event that is there already was said before, and one that cannot be said is no loss."""

@@ -27,6 +27,7 @@ _OF_PODS: Final[tuple[Sub, ...]] = (
     ("eviction", "policy", "v1", "Eviction", ["create"]),
     ("log", "", "v1", "Pod", ["get"]),
 )
+_OF_ACCOUNTS: Final[Sub] = ("token", "authentication.k8s.io", "v1", "TokenRequest", ["create"])
 REVIEWS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "authentication.k8s.io": (("selfsubjectreviews", "SelfSubjectReview"), ("tokenreviews", "TokenReview")),
     "authorization.k8s.io": (
@@ -50,6 +51,9 @@ def groups(kinds: KindTable) -> dict[str, dict[str, list[Kind]]]:
             continue
         for version in row.served_versions:
             found.setdefault(row.group, {}).setdefault(version, []).append(row)
+        for other in row.elsewhere:
+            group, _, version = other.partition("/")
+            found.setdefault(group, {}).setdefault(version, []).append(row)
     return found
 
 
@@ -151,6 +155,8 @@ def subresources(row: Kind, version: str) -> list[Sub]:
         found.append(_SCALE)
     if row.key == "Pod":
         found += _OF_PODS
+    if row.key == "ServiceAccount":
+        found.append(_OF_ACCOUNTS)
     return found
 
 

@@ -7,7 +7,18 @@ from typing import Final
 
 from actors.api.kinds import Kind
 from actors.gateway import advice
-from actors.gateway.handlers import advise, logs, metrics_api, placements, reads, reviews, scale, watches, writes
+from actors.gateway.handlers import (
+    advise,
+    logs,
+    metrics_api,
+    placements,
+    reads,
+    reviews,
+    scale,
+    tokens,
+    watches,
+    writes,
+)
 from actors.gateway.problems import ApiError, no_such_path, wrong_method
 from actors.gateway.request.exchange import Exchange
 from actors.gateway.request.paths import Target
@@ -71,6 +82,8 @@ async def _subresource(site: Site, exchange: Exchange, target: Target, row: Kind
             await placements.bind(site, exchange, target)
         case "Pod", "eviction", "POST":
             await placements.evict(site, exchange, target)
+        case "ServiceAccount", "token", "POST":
+            await tokens.create(site, exchange, target)
         case "Pod", "log", "GET":
             await logs.logs(site, exchange, target)
         case "Pod", sub, _ if sub in _STREAMS:

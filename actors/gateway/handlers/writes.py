@@ -14,6 +14,7 @@ from actors.gateway.request.paths import Target
 from actors.gateway.request.query import WriteOptions, dry_run, list_options, write_options
 from actors.gateway.request.selection import selection
 from actors.gateway.request.validation import fitting
+from actors.gateway.request.versions import is_turned, stored
 from actors.gateway.site import Site
 from actors.gateway.statuses import success
 from actors.gateway.webhooks import passage
@@ -77,6 +78,9 @@ async def patch(site: Site, exchange: Exchange, target: Target, row: Kind) -> No
     _check_apply(form, options)
     body = await _patch_body(site, exchange, form, target, row)
     warnings: list[str] = []
+    if form in ("merge", "strategic") and is_turned(target.api_version, row.kind):
+        turned = stored({**body, "kind": row.kind}, target.api_version)
+        body = {name: value for name, value in turned.items() if name != "apiVersion"}
     if form != "json":
         body, warnings = fitting(site, exchange, row, cast("Object", body), options.validation, patch=True)
     message = commands.Patch(
@@ -239,6 +243,10 @@ def fit(obj: Object, target: Target, row: Kind) -> None:
     if stated != target.api_version:
         why = f"the API version in the data ({_shown(stated)}) does not match the expected API version"
         raise bad_request(f"{why} ({target.api_version})")
+    if is_turned(target.api_version, row.kind):
+        turned = stored(obj, target.api_version)
+        obj.clear()
+        obj.update(turned)
     obj["apiVersion"] = row.api_version
     meta: Any = obj.setdefault("metadata", {})
     if not isinstance(meta, dict):

@@ -135,3 +135,21 @@ def test_events_are_forgotten_after_an_hour(cluster: Cluster) -> None:
     assert said(cluster)
     cluster.advance(2)
     assert said(cluster) == []
+
+
+def test_what_is_said_again_is_counted_and_not_by_a_restart(cluster: Cluster) -> None:
+    def waits(message: str) -> None:
+        condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+        cluster.status("Pod", "p", {"conditions": [condition]})
+        cluster.settle()
+
+    for message in ("no room", "no node", "no room"):
+        cluster.now += 10
+        waits(message)
+    counts = {each["message"]: each["count"] for each in cluster.all("Event")}
+    assert counts == {"no room": 2, "no node": 1}
+    [again] = [each for each in cluster.all("Event") if each["count"] == 2]
+    assert again["lastTimestamp"] > again["firstTimestamp"]
+    cluster.restart(PodEventsMachine())
+    cluster.settle()
+    assert {each["message"]: each["count"] for each in cluster.all("Event")} == counts

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.admission import service_addresses as addresses
+from actors.api.admission.addressed import addresses
 from actors.api.admission.rules import Lookup
 from actors.api.fields import Mapping, rows, section
 from actors.api.names import label_problem

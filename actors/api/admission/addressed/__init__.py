@@ -1,0 +1,1 @@
+"""Services, and the addresses that they are given."""

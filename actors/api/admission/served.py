@@ -1,0 +1,70 @@
+"""What a kube-apiserver's admission plugins add to what comes into a cluster that is served, and nowhere else.
+
+What a run begins with, and a run that nobody watches, go without: there it would only be more to write. Sources:
+DefaultTolerationSeconds, ServiceAccount, DefaultStorageClass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from actors.api.admission.rules import Lookup
+from actors.api.fields import annotations_of, rows
+from core.objects.metadata import Object
+
+DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
+OWN_PROVISIONER: Final = "pumice.dev/volumes"
+"""Of the class that a served cluster begins with: one that somebody has made goes before it."""
+OLD_DEFAULT_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
+_OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_TOLERATED_S: Final = 300
+
+
+def fill_in_served(kind: str, obj: Object, lookup: Lookup) -> None:
+    """Fill in a new object of a kind, by its key."""
+    if (fill_in := _FILL_IN.get(kind)) is not None:
+        fill_in(obj, lookup)
+
+
+def _pod(pod: Object, lookup: Lookup) -> None:
+    """An account, and five minutes on a node that is not ready or cannot be reached."""
+    del lookup
+    spec: dict[str, Any] = pod.setdefault("spec", {})
+    spec["serviceAccountName"] = spec.get("serviceAccountName") or "default"
+    tolerations = rows(spec, "tolerations")
+    added = [
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_S}
+        for key in _TAINTS
+        if not any(_covers(each, key) for each in tolerations)
+    ]
+    if added:
+        spec["tolerations"] = [*tolerations, *added]
+
+
+def _covers(toleration: dict[str, Any], key: str) -> bool:
+    return toleration.get("key") in (key, None, "") and toleration.get("effect") in ("NoExecute", None, "")
+
+
+def _claim(claim: Object, lookup: Lookup) -> None:
+    """The default class, for a claim that says nothing of its class; the newest, if there are several."""
+    spec: dict[str, Any] = claim.setdefault("spec", {})
+    if spec.get("storageClassName") is not None or _OLD_CLASS in annotations_of(claim):
+        return
+    classes = [each for each in lookup.all("StorageClass") if _is_default(each)]
+    if classes:
+        spec["storageClassName"] = max(classes, key=_rank)["metadata"]["name"]
+
+
+def _is_default(storage_class: Object) -> bool:
+    annotations = annotations_of(storage_class)
+    return "true" in (annotations.get(DEFAULT_CLASS), annotations.get(OLD_DEFAULT_CLASS))
+
+
+def _rank(storage_class: Object) -> tuple[bool, str, str]:
+    meta = storage_class["metadata"]
+    return storage_class.get("provisioner") != OWN_PROVISIONER, meta.get("creationTimestamp") or "", meta["name"]
+
+
+_FILL_IN: Final[dict[str, Callable[[Object, Lookup], None]]] = {"Pod": _pod, "PersistentVolumeClaim": _claim}

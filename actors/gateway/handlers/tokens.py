@@ -1,0 +1,68 @@
+"""POST of serviceaccounts/NAME/token: a token that says whose it is. It opens nothing: nobody is asked for one.
+
+Source: Kubernetes' TokenRequest; the claims are those of its service account issuer.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from hashlib import blake2b
+from typing import Final
+
+from actors.api.fields import is_list
+from actors.gateway.forms import encode
+from actors.gateway.problems import invalid
+from actors.gateway.request.bodies import read_object
+from actors.gateway.request.exchange import Exchange
+from actors.gateway.request.paths import Target
+from actors.gateway.site import Site
+from actors.kube.times import timestamp
+from core.objects.metadata import Object, section
+
+AUDIENCE: Final = "https://kubernetes.default.svc.cluster.local"
+LEAST_S: Final = 600
+MOST_S: Final = 1 << 32
+DEFAULT_S: Final = 3600
+
+
+async def create(site: Site, exchange: Exchange, target: Target) -> None:
+    """201 with the TokenRequest. Raises ApiError (404, 422)."""
+    account = await site.get("ServiceAccount", target.namespace, target.name)
+    asked = section(await read_object(exchange, site.settings.body_limit), "spec")
+    seconds = asked.get("expirationSeconds") or DEFAULT_S
+    if not isinstance(seconds, int) or not LEAST_S <= seconds <= MOST_S:
+        why = f"Invalid value: {seconds}: may not specify a duration less than 10 minutes"
+        raise invalid("TokenRequest", "", [("FieldValueInvalid", "spec.expirationSeconds", why)])
+    given: object = asked.get("audiences")
+    audiences = list(map(str, given)) if is_list(given) and given else [AUDIENCE]
+    now = site.clock.now()
+    answer = {
+        "kind": "TokenRequest",
+        "apiVersion": "authentication.k8s.io/v1",
+        "metadata": {"name": target.name, "namespace": target.namespace, "creationTimestamp": timestamp(now)},
+        "spec": {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": asked.get("boundObjectRef")},
+        "status": {"token": _token(account, audiences, now, seconds), "expirationTimestamp": timestamp(now + seconds)},
+    }
+    await exchange.answer(201, encode(answer))
+
+
+def _token(account: Object, audiences: list[str], now: float, seconds: int) -> str:
+    """In the shape of a JSON Web Token; what stands for its signature is a hash that anybody can make."""
+    meta = account["metadata"]
+    namespace, name = meta["namespace"], meta["name"]
+    claims = {
+        "aud": audiences,
+        "exp": int(now) + seconds,
+        "iat": int(now),
+        "iss": AUDIENCE,
+        "kubernetes.io": {"namespace": namespace, "serviceaccount": {"name": name, "uid": meta["uid"]}},
+        "nbf": int(now),
+        "sub": f"system:serviceaccount:{namespace}:{name}",
+    }
+    said = ".".join(_text(json.dumps(part).encode()) for part in ({"alg": "none", "typ": "JWT"}, claims))
+    return f"{said}.{_text(blake2b(said.encode(), digest_size=32).digest())}"
+
+
+def _text(part: bytes) -> str:
+    return base64.urlsafe_b64encode(part).rstrip(b"=").decode()
