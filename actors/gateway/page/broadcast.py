@@ -1,7 +1,8 @@
 """What goes on, told to all pages that are open: read once, encoded once, four times a second at most.
 
-Nothing is read while nobody listens. What reading costs the scheduler is measured, and rested for: a hundred times as
-long. Who does not read falls behind and is shown everything anew.
+Nothing is read while nobody listens. What reading costs the scheduler is measured, and rested for: until the process
+has worked a hundred times as long, if that is within a second. Who does not read falls behind and is shown everything
+anew.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -32,8 +33,11 @@ if TYPE_CHECKING:
 PERIOD_S: Final = 0.25
 QUEUES_S: Final = 1.0
 """Queues' amounts are made for us by the session runner: not more often than that."""
+LATEST_S: Final = 1.0
+"""So old may a picture be because the process has little else to do."""
 REST: Final = 100.0
 """Of every so many seconds one is spent on pages at most."""
+LEAST_S: Final = 1e-3
 KEPT: Final = 32
 """So many events behind may a page be."""
 CYCLES: Final = 240
@@ -51,6 +55,26 @@ class ToldPages:
     cards: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
+class ProcessWork:
+    """How busy this process is."""
+
+    def __init__(self) -> None:
+        self._at, self._worked = perf_counter(), process_time()
+
+    def busy(self) -> float:
+        """Seconds of processors a second, since this was asked last."""
+        at, worked = perf_counter(), process_time()
+        found = (worked - self._worked) / max(at - self._at, LEAST_S)
+        self._at, self._worked = at, worked
+        return found
+
+
+def rest_s(spent: float, busy: float) -> float:
+    """Seconds to rest for so many that were spent, where the process works `busy` seconds a second."""
+    worked = REST * spent / min(max(busy, LEAST_S), 1.0)
+    return max(PERIOD_S, REST * spent, min(LATEST_S, worked))
+
+
 class Broadcast:
     """`cache` and `runner` are None where nobody schedules: there is no board then."""
 
@@ -62,6 +86,7 @@ class Broadcast:
         self._shown = ToldPages()
         self._events: deque[bytes] = deque(maxlen=KEPT)
         self._whole: tuple[int, bytes] = (-1, b"")
+        self._work = ProcessWork()
         self.news = LevelSignal()
         self.spent_s = 0.0
 
@@ -82,7 +107,7 @@ class Broadcast:
                 self._somebody = anyio.Event()
                 self._shown, self._whole = ToldPages(), (-1, b"")
                 await self._somebody.wait()
-            await anyio.sleep(max(PERIOD_S, REST * await self._look()))
+            await anyio.sleep(rest_s(await self._look(), self._work.busy()))
 
     async def after(self, position: int) -> tuple[int, bytes]:
         """What has been told since a position (0: everything), and the position after it; waits until there is some."""

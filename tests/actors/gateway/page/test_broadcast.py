@@ -82,3 +82,32 @@ async def test_what_reading_costs_is_rested_for(monkeypatch: pytest.MonkeyPatch)
             await anyio.sleep(0.4)
         tasks.cancel_scope.cancel()
     assert len(cache.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("spent", "busy", "seconds"),
+    [
+        (0.0, 0.5, broadcast.PERIOD_S),
+        (0.004, 1.0, 0.4),  # a hundred times as long
+        (0.004, 0.5, 0.8),  # … of work
+        (0.004, 0.01, broadcast.LATEST_S),  # … or a second, where there is little
+        (0.004, 7.0, 0.4),  # several threads make the loop no faster
+        (0.05, 0.01, 5.0),  # of the loop it is a hundredth at most, however long it takes
+    ],
+)
+def test_how_long_is_rested(spent: float, busy: float, seconds: float) -> None:
+    assert broadcast.rest_s(spent, busy) == pytest.approx(seconds)
+
+
+def test_work_is_that_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = iter([(10.0, 1.0), (12.0, 2.0), (12.0, 2.0)])
+    now = [0.0, 0.0]
+
+    def at() -> float:
+        now[:] = next(moments)
+        return now[0]
+
+    monkeypatch.setattr(broadcast, "perf_counter", at)
+    monkeypatch.setattr(broadcast, "process_time", lambda: now[1])
+    work = broadcast.ProcessWork()
+    assert (work.busy(), work.busy()) == (0.5, 0.0)
