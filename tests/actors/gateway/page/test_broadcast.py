@@ -37,6 +37,7 @@ def _bytes(numbers: list[float]) -> bytes:
 
 async def test_nothing_is_read_while_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(broadcast, "PERIOD_S", 0.001)
+    monkeypatch.setattr(broadcast, "LATEST_S", 0.001)
     cache = FakeCache()
     pages = Broadcast(cast("Any", cache), cast("Any", cache), None)
     async with anyio.create_task_group() as tasks:
@@ -57,6 +58,7 @@ async def test_nothing_is_read_while_nobody_listens(monkeypatch: pytest.MonkeyPa
 
 async def test_changes_follow_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(broadcast, "PERIOD_S", 0.001)
+    monkeypatch.setattr(broadcast, "LATEST_S", 0.001)
     cache = FakeCache()
     pages = Broadcast(cast("Any", cache), cast("Any", cache), None)
     async with anyio.create_task_group() as tasks:
@@ -74,6 +76,7 @@ async def test_changes_follow_the_whole(monkeypatch: pytest.MonkeyPatch) -> None
 
 async def test_what_reading_costs_is_rested_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(broadcast, "PERIOD_S", 0.001)
+    monkeypatch.setattr(broadcast, "LATEST_S", 0.001)
     cache = FakeCache(seconds=0.01)
     pages = Broadcast(cast("Any", cache), cast("Any", cache), None)
     async with anyio.create_task_group() as tasks:
