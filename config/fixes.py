@@ -247,6 +247,12 @@ FIXES: Final[tuple[Fix, ...]] = (
         "It is one container's.",
     ),
     Fix(
+        "npu-chips-once",
+        "deviceshare (MindCluster)",
+        "What a pod is given of a chip counts only from the next cycle on: pods of one cycle are given the same part.",
+        "It counts at once, and is given back with the placement.",
+    ),
+    Fix(
         "extender-job-ready",
         "extender",
         "A job about which the extender gives no answer to jobReady is ready, and with ignorable it is not.",

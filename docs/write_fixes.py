@@ -32,6 +32,14 @@ NOTHING_TO_MEND = {
         "the score that it weighs stands behind a feature gate that is off in Kubernetes 1.35 "
         "(StorageCapacityScoring), and is always 0"
     ),
+    "a pod with shares of GPUs on a node that says it has none ends the process (`AddResource` of nothing)": (
+        "a panic: what the pod has is not counted"
+    ),
+    "the lock of a node stays for five minutes where a gang was given up (`deviceshare.NodeLockEnable`)": (
+        "a lock is written with the bind: two pods of a gang that both need the node would lock it again and again"
+    ),
+    "an extender is asked `jobReady` of jobs without pending pods, and told of each image how many nodes had come with "
+    "it when a node came": "nothing hangs on the first; it is told of all nodes that have the image",
     "a session over 10,000 nodes and 100,000 running pods takes seconds to open": "see `pumice bench open`",
 }
 

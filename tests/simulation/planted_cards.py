@@ -10,7 +10,7 @@ import pytest
 
 from actors.effects import pre_bind
 from core.devices import locks
-from core.devices.ascend import HamiNpu
+from core.devices.ascend import HamiNpu, MindClusterNpu
 from core.devices.gpushare.cards import GpuShare
 from core.state.assumed import AssumedPods
 from core.state.nodes import NodeTable
@@ -58,6 +58,11 @@ CARD_BUGS: dict[str, tuple[Plant, str, tuple[str, ...]]] = {
         wrap(NodeTable, "place", defects.without_scalars),
         "cards-chips",
         ("actors-live",),
+    ),
+    "what a pod is given of a chip counts from the next cycle on": (
+        replace(MindClusterNpu, "_count", nothing),
+        "cards-chips",
+        ("within-cards",),
     ),
     "a lock of a node counts for ever": (held_when(lambda said: said is not None), "cards-locks", ("quiesces",)),
     "a lock of a node counts for nothing": (held_when(lambda _: False), "cards-locks", ("locks-heeded",)),

@@ -1,6 +1,7 @@
 """Virtual NPUs by MindCluster (Ascend 310P). Source: Volcano `ascend310p/vnpu`.
 
-Assigning takes nothing off a chip within a session: what a pod has counts once the next session reads its annotation.
+Assigning takes nothing off a chip within a session: what a pod has counts once the next session reads its annotation
+(the fix npu-chips-once counts it at once).
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ class Asked(NamedTuple):
 
 class MindClusterNpu(Family):
     """See `Family`. `nodes`: as the session found them; `idle`: AI cores that are idle now, in milli-units [N];
-    `counted`: the nodes where they count at all, bool [N]; `frame`: what the configuration says, to be told.
+    `counted`: the nodes where they count at all, bool [N]; `frame`: what the configuration says, to be told; `once`:
+    what is assigned counts at once; without it Volcano gives it to all that are placed before it hears of the first.
     """
 
     name = "NPUDevices"
@@ -71,8 +73,10 @@ class MindClusterNpu(Family):
         idle: FloatArray,
         counted: BoolArray,
         frame: NpuFrame = DEFAULT,
+        *,
+        once: bool = False,
     ) -> None:
-        self._frame = frame
+        self._frame, self._once = frame, once
         self._names, self.nodes, self._idle, self._counted = names, nodes, idle, counted
         self._present = np.ones(len(names), dtype=np.bool_)
         self._asked: dict[int, int | None] = {}
@@ -223,6 +227,8 @@ class MindClusterNpu(Family):
                 return {}
             name = f"{name}-{template}"
         said = {PREDICATE_TIME: str(int(now * 1e9)), CORE: name}
+        if self._once:
+            self.add(row, task, said)
         notes.update(said)
         return said
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SETTINGS: Final = "init-params"
 BY_CLUSTER: Final = "useClusterInfoManager"
 OWN_LIST: Final = "self-maintain-available-card"
+CHIPS_ONCE: Final = "npu-chips-once"
 PRESET: Final = "presetVirtualDevice"
 HIGH: Final = 8.0
 LEAVING: Final = (TaskStatus.RELEASING, TaskStatus.PIPELINED)
@@ -40,7 +41,8 @@ def mindcluster(session: Session) -> MindClusterNpu:
     known = CORE in session.dims.names
     idle: FloatArray = nodes.idle[session.dims.index(CORE)] if known else np.zeros(nodes.count)
     frame = NpuFrame(_is_on(said.get(BY_CLUSTER)), own_list, said.get(PRESET) in (True, "true"), int(session.clock.now))
-    return MindClusterNpu(nodes.names, found, idle, np.array(counted, dtype=np.bool_), frame)
+    once = CHIPS_ONCE in session.config.pumice.fix
+    return MindClusterNpu(nodes.names, found, idle, np.array(counted, dtype=np.bool_), frame, once=once)
 
 
 def _is_on(said: object) -> bool:

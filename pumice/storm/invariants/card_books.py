@@ -10,7 +10,8 @@ from core.devices.numa.topology import CPU, cpus_of
 from core.devices.vgpu import codec
 from core.objects.metadata import section, text_map
 from core.quantity import quantity_of
-from pumice.storm.invariants.shared_card_books import npus_too_full, shared_too_much
+from pumice.storm.invariants.shared_card_books import chips_too_full, npus_too_full, shared_too_much
+from pumice.storm.invariants.upheld import CHIPS, EVERY, SLICES
 from pumice.storm.script.shares import POLICY
 
 Object = dict[str, Any]
@@ -20,15 +21,19 @@ ALL_CORES: Final = 100
 HANDED_OUT: Final = "success"
 
 
-def over_assigned(node: Object | None, pods: Iterable[Object], *, slices: bool = True) -> Iterator[Problem]:
-    """Cards of a node that have more users, memory or cores than there are, and `slices` of them that have several
-    containers; `pods`: all that are on it.
+def over_assigned(node: Object | None, pods: Iterable[Object], upheld: frozenset[str] = EVERY) -> Iterator[Problem]:
+    """Cards of a node that have more users, memory or cores than there are; of slices and of MindCluster's chips where
+    that is `upheld`; `pods`: all that are on it.
     """
     if node is None:
         return
     there = [*pods]
-    found = [*virtual_too_full(node, there, slices=slices), *shared_too_much(node, there), *npus_too_full(node, there)]
-    for words in found:
+    found = [
+        *virtual_too_full(node, there, slices=SLICES in upheld),
+        *shared_too_much(node, there),
+        *npus_too_full(node, there),
+    ]
+    for words in [*found, *(chips_too_full(node, there) if CHIPS in upheld else ())]:
         yield "within-cards", words
 
 

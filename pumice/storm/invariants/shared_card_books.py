@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from core.devices.ascend.chips import registered
+from core.devices.ascend.cuts import CPUS, TEMPLATES, Part
 from core.devices.ascend.hami import held, of_model
+from core.devices.ascend.npu_node import CORE
 from core.devices.ascend.settings import DEFAULT
 from core.devices.family import amount, limits_of
 from core.devices.gpushare.cards import INDEX, LOCK, MEMORY, NUMBER, indices
@@ -57,6 +59,25 @@ def npus_too_full(node: Object, pods: Iterable[Object]) -> Iterator[str]:
             if users[uuid] > chip.sharers or memory[uuid] > chip.memory:
                 words = f"{users[uuid]} of {chip.sharers} pods, {memory[uuid]} of {chip.memory} MiB"
                 yield f"NPU {uuid} has {words}"
+
+
+def chips_too_full(node: Object, pods: Iterable[Object]) -> Iterator[str]:
+    """NPUs that MindCluster cuts and that have more AI cores or CPUs given than there are."""
+    labels = text_map(section(node, "metadata").get("labels"))
+    kind, _, each = labels.get("servertype", "").partition("-")
+    cores = int(each) if each.isdigit() else 0
+    cpus = max((cpus for of, size, cpus in CPUS if (of, size) == (kind, cores)), default=0)
+    users, given = Counter[str](), dict[str, Part]()
+    for pod in pods:
+        for name in _notes(pod).get(CORE, "").split(","):
+            chip, cut, template = name.partition("-")
+            part = TEMPLATES.get(kind, {}).get(template, Part()) if cut else Part(cores, cpus)
+            users[chip] += 1
+            given[chip] = given.get(chip, Part()).plus(part)
+    for chip, sums in sorted(given.items()) if cpus else ():
+        if chip and not Part(cores, cpus).covers(sums):
+            words = f"{sums.cores} of {cores} AI cores, {sums.cpus} of {cpus} AI CPUs"
+            yield f"NPU {chip} has {words} given, to {users[chip]} pods"
 
 
 class LockBook:

@@ -26,7 +26,6 @@ from pumice.storm.invariants.upheld import (
     KEPT_CARDS,
     POD_COUNT,
     PORTS,
-    SLICES,
 )
 from storage.shared_objects import SharedObjects
 
@@ -241,7 +240,7 @@ class StormTruth:
             yield from self.claims.judge(self.object_of(pod))
         if CARDS in upheld:
             there = self.on(pod.node, leaving=KEPT_CARDS in upheld)
-            yield from over_assigned(self._object("Node", "", pod.node), there, slices=SLICES in upheld)
+            yield from over_assigned(self._object("Node", "", pod.node), there, upheld)
         if EXTENDER in upheld and not admits(pod.key, pod.node):
             yield "extender-heeded", f"pod {pod.key} is on {pod.node}, where the extender would not have it"
         if CAPABILITY in upheld:

@@ -30,12 +30,14 @@ KEPT_CARDS: Final = "cards of terminating pods"
 """Of `within-cards`: without the fix they are given to others, as Volcano does."""
 SLICES: Final = "slices of cards"
 """Of `within-cards`: without the fix several containers have one, as Volcano does."""
+CHIPS: Final = "chips of NPUs"
+"""Of `within-cards`: without the fix pods of one cycle are given the same part, as Volcano does."""
 EXTENDER: Final = "extender-heeded"
 STORM_URL: Final = "http://extender"
 """Where the extender is asked whose rule the monitor knows."""
 ALL: Final = frozenset((GANGS, VICTIMS, CAPABILITY, BUDGETS, CLAIMS, PORTS, POD_COUNT))
 """What the stock configuration upholds."""
-EVERY: Final = ALL | {CARDS, KEPT_CARDS, SLICES, EXTENDER}
+EVERY: Final = ALL | {CARDS, KEPT_CARDS, SLICES, CHIPS, EXTENDER}
 
 ASKING: Final = frozenset(("enqueue", "allocate", "preempt", "reclaim", "backfill"))
 """Actions that name no victims, or ask the plugins of the tiers about them."""
@@ -60,6 +62,7 @@ def upheld(config: SchedulerConfig) -> frozenset[str]:
         CARDS: _asked(config, ("deviceshare",), "Predicate"),
         KEPT_CARDS: "terminating-pods-keep-cards" in config.pumice.fix,
         SLICES: "mig-slices-once" in config.pumice.fix,
+        CHIPS: "npu-chips-once" in config.pumice.fix,
         EXTENDER: any(map(_must_be_heeded, _options(config))),
     }
     return frozenset(name for name, held in holds.items() if held)

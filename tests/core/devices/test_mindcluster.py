@@ -130,6 +130,22 @@ def test_without_room_a_node_passes_and_the_assignment_fails() -> None:
         family.assign(0, task, {}, 0.0)
 
 
+@pytest.mark.parametrize("once", [False, True])
+def test_what_is_assigned_counts_at_once_with_a_switch_only(once: bool) -> None:
+    family, (one, two) = family_of(chip_node("n0", 1)), (cores(name, 8) for name in "ab")
+    family = MindClusterNpu(["n0"], family.nodes, np.array([16000.0]), np.array([True]), once=once)
+    notes = dict(one.annotations)
+    family.assign(0, one, notes, 0.0)
+    assert family.nodes[0].chips[0].free.cores == (0 if once else 8)
+    if not once:
+        assert family.assign(0, two, {}, 0.0)[CORE] == notes[CORE]
+        return
+    with pytest.raises(DeviceError, match="free whole chip <0> not enough for req <1>"):
+        family.assign(0, two, {}, 0.0)
+    family.release(0, one, notes)
+    assert family.assign(0, two, {}, 0.0)[CORE] == notes[CORE]
+
+
 def test_unhealthy_and_recovering_chips_are_not_there() -> None:
     said = report("n0", more={"huawei.com/Ascend310P-Unhealthy": "Ascend310P-0"})
     assert list(family_of(chip_node("n0"), reports=said).nodes[0].chips) == [1]

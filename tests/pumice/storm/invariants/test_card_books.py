@@ -8,7 +8,7 @@ import pytest
 
 from core.devices.vgpu import codec
 from pumice.storm.invariants.card_books import miscounted_cells, over_assigned, without_cards
-from pumice.storm.invariants.upheld import CARDS, EXTENDER, KEPT_CARDS, upheld_by
+from pumice.storm.invariants.upheld import CARDS, EVERY, EXTENDER, KEPT_CARDS, SLICES, upheld_by
 from pumice.storm.script.profiles import profile
 from pumice.storm.script.shares import POLICY
 from tests.kit.nodes import node
@@ -41,7 +41,7 @@ def test_a_slice_has_one_container() -> None:
     notes = {codec.IDS: "GPU-0[g-0],NVIDIA,10,0:;GPU-0[g-0],NVIDIA,10,0:;GPU-0[g-1],NVIDIA,10,0:"}
     twice = pod("a", node="n0", phase="Running", annotations=notes)
     assert list(over_assigned(NODE, [twice])) == [("within-cards", "slice GPU-0[g-0] has 2 containers")]
-    assert not list(over_assigned(NODE, [twice], slices=False))
+    assert not list(over_assigned(NODE, [twice], EVERY - {SLICES}))
 
 
 def test_pods_that_run_were_handed_their_cards() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from core.devices.ascend import CORE
 from core.messages.events import Mutation
-from pumice.storm.invariants.shared_card_books import LockBook, npus_too_full, shared_too_much
+from pumice.storm.invariants.shared_card_books import LockBook, chips_too_full, npus_too_full, shared_too_much
 from storage.codec import pack, unpack
 from tests.kit.nodes import node
 from tests.kit.pods import pod
@@ -53,6 +54,22 @@ def test_an_npu_has_no_more_than_it_has(sizes: tuple[int, ...], words: list[str]
     had = "hami.io/Ascend310P-devices-allocated"
     pods = [pod(f"p{size}", node="n0", annotations={had: f"NPU-0,Ascend310P,{size},0:;"}) for size in sizes]
     assert list(npus_too_full(there, pods)) == words
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["0-vir04", "0-vir02_1c", "1", ""], []),
+        (["0,1"], []),
+        (["0-vir04", "0-vir04_3c", "0-vir01"], ["NPU 0 has 9 of 8 AI cores, 8 of 7 AI CPUs given, to 3 pods"]),
+        (["0,1", "1-vir01"], ["NPU 1 has 9 of 8 AI cores, 8 of 7 AI CPUs given, to 2 pods"]),
+    ],
+)
+def test_a_chip_gives_no_more_than_it_has(given: list[str], words: list[str]) -> None:
+    there = node("n0", labels={"servertype": "Ascend310P-8"})
+    pods = [pod(f"p{at}", node="n0", annotations={CORE: text}) for at, text in enumerate(given)]
+    assert list(chips_too_full(there, pods)) == words
+    assert not list(chips_too_full(node("n1"), pods))
 
 
 def locked(revision: int, minute: int | None) -> Mutation:
