@@ -1,4 +1,4 @@
-"""Pods that belong to an owner by their labels: who has no controller is adopted, who does not match is let go.
+"""What belongs to an owner by its labels: who has no controller is adopted, who does not match is let go.
 
 Source: Kubernetes' `controller_ref_manager`.
 """
@@ -19,12 +19,12 @@ Belongs = Callable[[Object], bool]
 
 
 def by_selector(selector: Object | None) -> Belongs:
-    """Whether a pod's labels match; nothing matches what is no selector, or an empty one."""
+    """Whether an object's labels match; nothing matches what is no selector, or an empty one."""
     try:
         read = label_selector(selector)
     except SelectorError:
         return lambda _: False
-    return lambda pod: bool(selector) and read.matches(text_map(pod["metadata"].get("labels")))
+    return lambda obj: bool(selector) and read.matches(text_map(obj["metadata"].get("labels")))
 
 
 def is_controlled(obj: Object) -> bool:
@@ -33,19 +33,19 @@ def is_controlled(obj: Object) -> bool:
     return any(each.get("controller") for each in references)
 
 
-def adoption(owner: Object, pod: Object, user: str) -> Patch:
+def adoption(owner: Object, kind: str, child: Object, user: str) -> Patch:
     """From now on it is the owner's."""
-    others: list[Object] = pod["metadata"].get("ownerReferences") or []
-    return _references(pod, [*others, reference(owner)], user)
+    others: list[Object] = child["metadata"].get("ownerReferences") or []
+    return _references(kind, child, [*others, reference(owner)], user)
 
 
-def release(owner: Object, pod: Object, user: str) -> Patch:
+def release(owner: Object, kind: str, child: Object, user: str) -> Patch:
     """From now on it is nobody's."""
-    left = [each for each in pod["metadata"]["ownerReferences"] if each["uid"] != owner["metadata"]["uid"]]
-    return _references(pod, left, user)
+    left = [each for each in child["metadata"]["ownerReferences"] if each["uid"] != owner["metadata"]["uid"]]
+    return _references(kind, child, left, user)
 
 
-def _references(pod: Object, references: list[Object], user: str) -> Patch:
-    meta = pod["metadata"]
+def _references(kind: str, child: Object, references: list[Object], user: str) -> Patch:
+    meta = child["metadata"]
     patch = {"metadata": {"uid": meta["uid"], "ownerReferences": references or None}}
-    return Patch("Pod", meta["namespace"], meta["name"], pack(patch), user=user)
+    return Patch(kind, meta["namespace"], meta["name"], pack(patch), user=user)

@@ -71,7 +71,7 @@ class FamilyMachine:
         if kind == self._rule.owner:
             self._owner(key, obj, deleted=deleted)
         if kind in self._child_kinds:
-            if kind == "Pod":
+            if kind == self._rule.adopts:
                 self._orphan(key, obj, deleted=deleted)
             self._child(kind, key, obj, deleted=deleted)
         if kind in self._world:
@@ -115,15 +115,15 @@ class FamilyMachine:
             self._children.setdefault(owner, {})[kind, key] = obj
             self._look_at(owner)
 
-    def _orphan(self, key: Key, pod: Object, *, deleted: bool) -> None:
-        """A pod may be nobody's: then those look who might adopt it."""
-        if deleted or is_controlled(pod) or is_leaving(pod):
+    def _orphan(self, key: Key, child: Object, *, deleted: bool) -> None:
+        """It may be nobody's: then those look who might adopt it."""
+        if deleted or is_controlled(child) or is_leaving(child):
             self._orphans.pop(key, None)
             return
-        self._orphans[key] = pod
+        self._orphans[key] = child
         for each, owner in self._owners.items():
             belongs = self._rule.belongs(owner) if each[0] == key[0] else None
-            if belongs is not None and belongs(pod):
+            if belongs is not None and belongs(child):
                 self._dirty[each] = None
 
     def _same(self, parent: str, name: tuple[str, Key], owner: str | None, obj: Object) -> bool:
@@ -156,18 +156,18 @@ class FamilyMachine:
         return requests
 
     def _claims(self, key: Key, owner: Object) -> list[ApiRequest]:
-        """Adopts and releases pods; each is tried once, until something changes about it."""
-        belongs = self._rule.belongs(owner)
+        """Adopts and releases children; each is tried once, until something changes about it."""
+        belongs, adopts, user = self._rule.belongs(owner), self._rule.adopts, self._rule.user
         if belongs is None:
             return []
         found: list[ApiRequest] = []
-        for name, pod in [*self._orphans.items()]:
-            if name[0] == key[0] and belongs(pod):
+        for name, child in [*self._orphans.items()]:
+            if name[0] == key[0] and belongs(child):
                 del self._orphans[name]
-                found.append(adoption(owner, pod, self._rule.user))
+                found.append(adoption(owner, adopts, child, user))
         mine = self._children.get(owner["metadata"]["uid"], {})
-        strangers = [pod for (kind, _), pod in mine.items() if kind == "Pod" and not belongs(pod)]
-        found += [release(owner, pod, self._rule.user) for pod in strangers if not is_leaving(pod)]
+        strangers = [child for (kind, _), child in mine.items() if kind == adopts and not belongs(child)]
+        found += [release(owner, adopts, child, user) for child in strangers if not is_leaving(child)]
         return found
 
     def _work(self, key: Key, owner: Object, now: float) -> list[ApiRequest]:

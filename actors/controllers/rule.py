@@ -71,6 +71,8 @@ class OwnerRule(ABC):
     """What it makes."""
     others: tuple[str, ...] = ()
     """Kinds that it follows as a whole; a change looks at all owners of its namespace."""
+    adopts: str = "Pod"
+    """Of which kind it takes what `belongs` and is nobody's, and lets go what does not."""
     reporter: str
     """Who events are from."""
     user: str
@@ -81,7 +83,7 @@ class OwnerRule(ABC):
         """What to ask of the api for an owner that is not being deleted."""
 
     def belongs(self, owner: Object) -> Callable[[Object], bool] | None:
-        """Which pods of its namespace are the owner's, by what they are like; None: those that it has made."""
+        """Which of those that it `adopts` are the owner's, by what they are like; None: those that it has made."""
         del owner
         return None
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, Final
 
+from actors.controllers.adoption import Belongs, by_selector
 from actors.controllers.pods_of import reference
 from actors.controllers.rule import Agenda, ChildWords, OwnerRule, OwnFamily
 from actors.controllers.workloads import rollout
@@ -39,8 +40,13 @@ class DeploymentRule(OwnerRule):
     owner = "Deployment"
     owner_type = ("apps/v1", "Deployment")
     children = ("ReplicaSet",)
+    adopts = "ReplicaSet"
     reporter = "deployment-controller"
     user = USER
+
+    def belongs(self, owner: Object) -> Belongs:
+        """See `OwnerRule`."""
+        return by_selector(owner["spec"].get("selector"))
 
     def words(self, owner: Object, child: Object) -> ChildWords:
         """See `OwnerRule`."""

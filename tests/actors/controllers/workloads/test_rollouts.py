@@ -180,3 +180,26 @@ def test_another_number_is_shared_out(wanted: int, new: tuple[int, int], old: li
     active = [each for each in (newest, *others) if each["spec"]["replicas"]]
     if len(active) <= 1:
         assert list(asked.values()) == [wanted]
+
+
+def test_a_replica_set_of_nobody_is_adopted_and_rolled_over(cluster: Cluster) -> None:
+    labels = {"app": "d", "pod": "old"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "v0"}]}}
+    orphan = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "old", "namespace": "default", "labels": labels, "annotations": {REVISION: "7"}},
+        "spec": {"replicas": 2, "selector": {"matchLabels": labels}, "template": template},
+    }
+    cluster.create(orphan)
+    other = {**orphan, "metadata": {"name": "other", "namespace": "default", "labels": {"app": "x"}}}
+    cluster.create(other)
+    live(cluster)
+    cluster.create(deployment(2))
+    for _ in range(8):
+        live(cluster)
+    old = cluster.get("ReplicaSet", "old")
+    assert [each["kind"] for each in old["metadata"]["ownerReferences"]] == ["Deployment"]
+    assert old["spec"]["replicas"] == 0
+    assert "ownerReferences" not in cluster.get("ReplicaSet", "other")["metadata"]
+    assert cluster.get("Deployment", "d")["metadata"]["annotations"][REVISION] == "8"
