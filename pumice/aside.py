@@ -12,7 +12,9 @@ T = TypeVar("T")
 
 
 def aside(work: Callable[..., T], *arguments: object) -> T:
-    """The same in a thread of its own: whatever event loop the caller is in, none runs there."""
+    """What `work(*arguments)` returns, called in a thread of its own: whatever event loop the caller is in, none runs
+    there.
+    """
     with ThreadPoolExecutor(1) as threads:
         return threads.submit(work, *arguments).result()
 

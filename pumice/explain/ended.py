@@ -37,7 +37,7 @@ def end_of(name: str, story: Iterable[StoryEntry]) -> dict[str, str] | None:
 
 
 def end_among(name: str, objects: Iterable[dict[str, Any]]) -> dict[str, str] | None:
-    """The same from the objects of a cluster as they are now."""
+    """What `end_of` says, from the objects of a cluster as they are now."""
     namespace, _, bare = name.partition("/")
     for obj in objects:
         metadata = section(obj, "metadata")
@@ -59,6 +59,6 @@ def _end(state_and_counts: str, reason: str, why: str) -> dict[str, str] | None:
 
 
 async def end_in(file: Path, name: str) -> dict[str, str] | None:
-    """The same from a journal, which is only read."""
+    """What `end_of` says, from a journal, which is only read."""
     async with await SqliteJournal.open(file, read_only=True) as journal:
         return end_of(name, [entry async for entry in entries(journal, kinds=("api",))])

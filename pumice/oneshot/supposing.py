@@ -44,5 +44,5 @@ def unasked(config: SchedulerConfig) -> list[str]:
 
 
 def supposed(ask: Ask, config: SchedulerConfig) -> list[str]:
-    """The same of one cycle, when it is over: nothing where all was answered."""
+    """What `unasked` says, of one cycle when it is over: nothing where all was answered."""
     return unasked(config) if isinstance(ask, Supposing) and ask.unasked else []

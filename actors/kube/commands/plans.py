@@ -31,5 +31,5 @@ class Plan(NamedTuple):
         return "".join([text for at, text in self.said if at <= ran_s])
 
     def working(self, duration_s: float) -> Plan:
-        """The same where work takes so many seconds."""
+        """This plan where a piece of work takes so many seconds."""
         return self._replace(lasts_s=self.lasts_s + duration_s * self.works, works=0) if self.works else self

@@ -31,7 +31,7 @@ def held_lately(db: Path | None, server: Server | None, until: float) -> dict[st
 
 
 def drawn(measures: dict[str, Any], until: float) -> dict[str, str]:
-    """The same of measures that are at hand."""
+    """What `held_lately` says, of measures that are at hand."""
     count = sum(1 for start in measures["starts_s"] if measures["began"] + start <= until)
     series = {(one["what"], one["queue"], one["resource"]): one["values"][:count] for one in measures["series"]}
     found: dict[str, tuple[float, str]] = {}

@@ -151,7 +151,7 @@ def _taken(service: Object, lookup: Lookup) -> list[Cause]:
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """The same for what has changed; a Service keeps its address as long as it has one."""
+    """What `validate` says of the fields that have changed; a Service keeps its address as long as it has one."""
     _defaults(new)
     before, spec = section(old, "spec"), new["spec"]
     if spec["type"] == "ExternalName":

@@ -27,7 +27,9 @@ def settle_template(template: Object) -> None:
 
 
 def settle_rolled_template(template: Object) -> None:
-    """The same, and resources, if none: so clients write them back, and a template that comes back is the same one."""
+    """`settle_template`, and empty resources where there are none: so clients write a template back, and it is the
+    one that it was.
+    """
     settle_template(template)
     for container in containers_of(section(template, "spec")):
         container.setdefault("resources", {})

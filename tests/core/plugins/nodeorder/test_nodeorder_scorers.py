@@ -43,6 +43,19 @@ def answers(scorer: "NodeScorer", session: "Session", key: str, candidates: list
     return scores(session, scorer.prepare(session, task_named(session, key)), candidates)
 
 
+def test_a_scorer_prepared_for_several_tasks_says_of_each_what_one_of_its_own_would() -> None:
+    asked = (("1", "1Gi"), ("3", "2Gi"), ("2", "12Gi"))
+    pods = [pod(f"p{number}", cpu=cpu, memory=memory) for number, (cpu, memory) in enumerate(asked)]
+    session, rows = opened(node("n0", cpu="4"), node("n1", cpu="16"), *pods), [0, 1]
+    makers = (lambda: Allocated(session, LEAST, WEIGHT), lambda: BalancedAllocation(session, WEIGHT))
+    for make in makers:
+        shared, tasks = make(), [task_named(session, key_of(each)) for each in pods]
+        together = [score for task in tasks if (score := shared.prepare(session, task)) is not None]
+        alone = [answers(make(), session, key_of(each), rows) for each in pods]
+        assert [scores(session, score, rows) for score in together] == alone
+        assert len({*map(tuple, alone)}) == len(asked)
+
+
 @given(cluster=clusters(), moved=st.integers(0, 9))
 def test_resource_scorers_are_the_slow_ones(cluster: Cluster, moved: int) -> None:
     nodes, running, waiting = cluster
