@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pumice.whatif.state import Fork
 
 LOW, MEDIAN, HIGH = 0.1, 0.5, 0.9
+ROUNDING: Final = 1e-9
 SAMPLES: Final = 20
 HORIZON_S: Final = 24 * 3600.0
 
@@ -83,7 +84,7 @@ def estimates_of(
 
 
 def _estimate(starts: Sequence[float | None], lives: PodsOfFork, horizon_s: float, said_s: float | None) -> Estimate:
-    low, median, high = (quantile(starts, part) for part in (LOW, MEDIAN, HIGH))
+    low, median, high = range_in(starts)
     basis = lives.sources()
     if median is None:
         return Estimate(known=False, why=_why(lives, horizon_s), basis=basis, said_s=said_s)
@@ -97,8 +98,13 @@ def _why(lives: PodsOfFork, horizon_s: float) -> str:
     return f"in half of the sampled futures it does not start within {horizon_s:g} s"
 
 
-def quantile(starts: Sequence[float | None], part: float) -> float | None:
-    """The nearest rank; None stands for later than all."""
+def range_in(starts: Sequence[float | None]) -> tuple[float | None, float | None, float | None]:
+    """Low, median and high; None stands for later than all. What comes is one more of the same kind, which lies below
+    the k-th of n in k of n + 1 cases: so ranks are of n + 1, the outer ones rounded outwards.
+    """
     ranked = sorted(math.inf if start is None else start for start in starts)
-    found = ranked[max(math.ceil(part * len(ranked)) - 1, 0)]
-    return None if math.isinf(found) else found
+    number = len(ranked)
+    low, high = math.floor(LOW * (number + 1) + ROUNDING), math.ceil(HIGH * (number + 1) - ROUNDING)
+    found = [ranked[rank - 1] for rank in (max(low, 1), math.ceil(MEDIAN * number), min(high, number))]
+    below, middle, above = (None if math.isinf(each) else each for each in found)
+    return below, middle, above

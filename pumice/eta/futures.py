@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Final
 
 from actors.agents.pod_runs import DURATION
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 PLAIN: Final = "Pod"
 DEADLINE: Final = "activeDeadlineSeconds"
+TOGETHER: Final = 0.05
+"""How much of what makes a run long or short is common to all of a future (a correlation of normal scores)."""
+_NORMAL: Final = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +50,25 @@ class Draw:
 
     def __init__(self, knowledge: Knowledge, seed: int, number: int) -> None:
         self._beliefs, self._salt = knowledge.drawn(_hashed(f"{seed}/{number}")), f"{seed}/{number}/"
+        self._common = _NORMAL.inv_cdf(_chance(self._salt))
 
     def lasts_s(self, pod: Lasting) -> float | None:
         """None: nobody knows."""
-        return self._beliefs.lasts(pod.keys, _hashed(self._salt + pod.keys.job) / 2**64, pod.elapsed_s, pod.deadline_s)
+        return self._beliefs.lasts(pod.keys, self._part(pod.keys.job), pod.elapsed_s, pod.deadline_s)
+
+    def _part(self, job: str) -> float:
+        """Which part of runs like its own are shorter: any is as likely, but all of one future go a little together."""
+        own = _NORMAL.inv_cdf(_chance(self._salt + job))
+        return _NORMAL.cdf(math.sqrt(TOGETHER) * self._common + math.sqrt(1.0 - TOGETHER) * own)
 
 
 def _hashed(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def _chance(text: str) -> float:
+    """Between 0 and 1, and neither."""
+    return (_hashed(text) // 2**12 + 0.5) / 2**52
 
 
 class PodsOfFork:

@@ -29,28 +29,32 @@ NOISE_S: Final = 0.001
 
 
 class Scored(NamedTuple):
-    """One estimate and what came: all in seconds from the moment of the estimate. `naive_s` None: it does not know."""
+    """One estimate and what came: all in seconds from the moment of the estimate, which is the `moment`-th from 0 on.
+    `naive_s` None: it does not know.
+    """
 
     job: str
     at: float
     estimate: Estimate
     came_s: float
     naive_s: float | None
+    moment: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """`coverage`: the part of all starts that lay in the 80 % range; `width_s`: half of the ranges are wider; `error_s`
     and `naive_error_s`: half of the estimates are farther off, of the jobs for which both know something (`compared`).
-    A range without an end holds all that is later, and is left out of the widths. `earlier` and `later`: starts before
-    and after the range. `said_error_s`: the error when every pod runs as long as it says itself, where all do; what is
-    left of it is due to jobs that came after the moment.
+    A range without an end holds all that is later, and is left out of the widths; there are so many `endless` ones.
+    `earlier` and `later`: starts before and after the range. `said_error_s`: the error when every pod runs as long as
+    it says itself, where all do; what is left of it is due to jobs that came after the moment.
     """
 
     asked: int
     known: int
     coverage: float | None
     width_s: float | None
+    endless: int
     compared: int
     error_s: float | None
     naive_error_s: float | None
@@ -79,6 +83,7 @@ def calibration_of(scored: Iterable[Scored]) -> Calibration:
         known=len(known),
         coverage=inside / len(known) if known else None,
         width_s=statistics.median(widths) if widths else None,
+        endless=len(known) - len(widths),
         compared=len(both),
         error_s=statistics.median(ours for ours, _ in both) if both else None,
         naive_error_s=statistics.median(theirs for _, theirs in both) if both else None,
@@ -108,7 +113,7 @@ def score(
     started, as far as they did later. What comes after the moment is not in a fork, and ended runs are cut there.
     """
     found: list[Scored] = []
-    for fork in forks:
+    for moment, fork in enumerate(forks):
         waiting = frozenset(
             job for job, at in book.started.items() if at > fork.now and book.asked.get(job, at) <= fork.now
         )
@@ -116,7 +121,7 @@ def score(
             naive = naive_of(fork, book)
             for job, estimate in estimates_of(fork, book.ended, sampling, waiting).items():
                 came_s = book.started[job] - fork.now
-                found.append(Scored(job, fork.now, estimate, came_s, naive.get(job)))
+                found.append(Scored(job, fork.now, estimate, came_s, naive.get(job), moment))
         advance(1)
     return found
 

@@ -41,8 +41,10 @@ class RunScoring:
             return False
         if source.at is not None or source.server is not None:
             raise UsageError("scores are of a whole run: --db or -f goes with it", path="--score")
-        told = calibration_of(self._scored(source, self.moments, sampling, terminal)).to_dict()
-        terminal.emit(told, lambda console: _show(console, told))
+        scored = self._scored(source, self.moments, sampling, terminal)
+        later = [each for each in scored if each.moment >= self.moments // 2]
+        told, half = calibration_of(scored).to_dict(), calibration_of(later).to_dict()
+        terminal.emit({**told, "second_half": half}, lambda console: _show(console, told, half))
         return True
 
     def _scored(self, source: ForkSource, moments: int, sampling: FutureSampling, terminal: Terminal) -> list[Scored]:
@@ -68,8 +70,12 @@ class RunScoring:
                 return score(found.moments, found.book, sampling, advance)
 
 
-def _show(console: Console, told: dict[str, Any]) -> None:
-    table = Table("what", "value")
+def _show(console: Console, told: dict[str, Any], half: dict[str, Any]) -> None:
+    table = Table("what", "at all moments", "at the later half")
     for name, value in told.items():
-        table.add_row(name, "" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value))
+        table.add_row(name, _cell(value), _cell(half[name]))
     console.print(table)
+
+
+def _cell(value: float | int | None) -> str:
+    return "" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)

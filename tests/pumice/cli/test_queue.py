@@ -128,7 +128,7 @@ def test_how_good_the_estimates_of_a_run_were(tmp_path: Path) -> None:
     told = pumice("eta", "--db", db, "--score", 2, "--samples", 5, "-o", "json").json
     assert told["known"] > 0
     assert told["coverage"] >= 0.7
-    assert told["error_s"] < 10.0
+    assert told["error_s"] < 15.0
     refused = pumice("eta", "--db", db, "--score", 2, "j01")
     assert (refused.code, "--score" in refused.err) == (2, True)
 
@@ -143,6 +143,7 @@ def test_how_good_estimates_would_be_of_a_workload(tmp_path: Path) -> None:
     assert told.code == 0
     assert told.json["known"] > 0
     assert told.json["earlier"] + told.json["later"] == round(told.json["known"] * (1 - told.json["coverage"]))
+    assert 0 < told.json["second_half"]["asked"] < told.json["asked"]
     assert pumice(*scored, "json").out == told.out
     assert "coverage" in pumice(*scored, "table").out
     for words, said in (

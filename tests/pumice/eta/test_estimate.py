@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from core.objects.metadata import parse_time
 from pumice.bench.cycle import stock_config
-from pumice.eta.estimate import Estimate, FutureSampling, estimates_of, quantile
+from pumice.eta.estimate import Estimate, FutureSampling, estimates_of, range_in
 from pumice.eta.futures import without_the_past
 from pumice.eta.runs import EndedRun, GangFacts, RunBook, keys_of
 from pumice.eta.score import Scored, calibration_of, naive_of
@@ -53,7 +54,7 @@ def test_a_range_from_earlier_runs_and_apart_from_it_what_the_pods_say() -> None
     assert list(found) == ["default/g"]
     told = found["default/g"]
     assert told.known
-    low, median, high = told.low_s or 0.0, told.median_s or 0.0, told.high_s or 0.0
+    low, median, high = told.low_s or 0.0, told.median_s or 0.0, told.high_s or math.inf
     assert {low, median} <= {40.0, 140.0, 240.0, 340.0, 440.0}
     assert low < median < high
     assert (told.said_s, told.basis) == (540.0, {"job": 2})
@@ -129,9 +130,18 @@ def test_jobs_that_are_over_change_nothing_and_are_left_out() -> None:
     assert without_the_past(cluster(going)) == cluster(going)
 
 
-def test_the_nearest_rank() -> None:
-    starts = [5.0, None, 1.0, 3.0, 2.0, 4.0, 6.0, 7.0, 8.0, 9.0]
-    assert [quantile(starts, part) for part in (0.1, 0.5, 0.9, 1.0)] == [1.0, 5.0, 9.0, None]
+@pytest.mark.parametrize(
+    ("number", "said"), [(9, (1, 5, 9)), (10, (1, 5, 10)), (19, (2, 10, 18)), (20, (2, 10, 19)), (99, (10, 50, 90))]
+)
+def test_the_range_holds_eight_in_ten_of_what_comes_next(number: int, said: tuple[int, int, int]) -> None:
+    """Of n + 1 alike one is as likely as any to be the next; where they do not part evenly it holds more."""
+    assert range_in([float(each) for each in range(number, 0, -1)]) == said
+    assert (said[2] - said[0]) / (number + 1) == pytest.approx(0.8, abs=0.03)
+
+
+def test_later_than_all_is_beyond_every_other() -> None:
+    assert range_in([5.0, None, 1.0, 3.0, 2.0, 4.0, 6.0, 7.0, 8.0]) == (1.0, 5.0, None)
+    assert range_in([None, 2.0, None]) == (2.0, None, None)
 
 
 def test_coverage_widths_and_errors() -> None:
@@ -143,7 +153,7 @@ def test_coverage_widths_and_errors() -> None:
         Scored("k", 0.0, Estimate(known=False), 3.0, 3.0),
     ]  # fmt: skip
     found = calibration_of(scored)
-    assert (found.asked, found.known, found.width_s) == (4, 3, 30.0)
+    assert (found.asked, found.known, found.width_s, found.endless) == (4, 3, 30.0, 1)
     assert found.coverage == pytest.approx(2 / 3)
     assert (found.compared, found.error_s, found.naive_error_s) == (2, 21.0, 14.0)
     assert calibration_of([]).coverage is None

@@ -18,6 +18,7 @@ from pumice.oneshot.cycles import fill
 from pumice.whatif import changes
 from pumice.whatif.ask import lived_with
 from pumice.whatif.belongings import belongings
+from pumice.whatif.changes import changed
 from pumice.whatif.life import Life
 from pumice.whatif.state import Fork
 from tests.pumice.whatif.test_every_answer import drawn
@@ -27,10 +28,11 @@ Object = dict[str, Any]
 WAITED_S = 3.0
 WITHIN_S = 60.0
 CAPABILITY = re.compile(r"queue (?P<queue>\S+): capability (?P<limits>.+)")
-ROOM = re.compile(r"(?P<amounts>.+) more on (?:node (?P<node>\S+)|each of \d+ nodes \((?P<nodes>.+)\))")
+ROOM = re.compile(r"(?P<amounts>.+) more on (?:node (?P<node>\S+)|each of (?P<count>\d+) nodes \((?P<nodes>.+)\))")
 PRIORITY = re.compile(r"priority class (?P<name>\S+)")
 ACTION = re.compile(r"action (?P<name>\S+) in the configuration")
 IN_ORDER = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
+WEIGHT = re.compile(r"queue (?P<queue>\S+): weight (?P<weight>\d+) instead of \d+")
 FEWER = re.compile(r"minAvailable (?P<number>\d+) instead of \d+")
 
 
@@ -54,13 +56,18 @@ def done(fork: Fork, words: str) -> Fork:
     if found := CAPABILITY.fullmatch(words):
         limits = [each.split(" ")[:2] for each in found["limits"].split(", ")]
         asked = [changes.set_field(f'queue/{found["queue"]}:spec.capability["{key}"]={value}') for key, value in limits]
-        return changes_made(fork, asked)
+        return changed(fork, asked)
     if found := ROOM.fullmatch(words):
         names = [found["node"]] if found["node"] else found["nodes"].split(", ")
+        if names[-1] == "…":  # no more are named than three
+            names = [obj["metadata"]["name"] for obj in fork.objects if obj["kind"] == "Node"]
+            assert len(names) == int(found["count"])
         more = [each.split(" ") for each in found["amounts"].split(", ")]
         return edited(fork, "Node", lambda obj: with_more(obj, more) if obj["metadata"]["name"] in names else obj)
     if found := PRIORITY.fullmatch(words):
         return with_class(fork, found["name"])
+    if found := WEIGHT.fullmatch(words):
+        return changed(fork, [changes.set_field(f"queue/{found['queue']}:spec.weight={found['weight']}")])
     if found := ACTION.fullmatch(words):
         actions = {*fork.config.actions, found["name"]}
         config = structs.replace(fork.config, actions=tuple(each for each in IN_ORDER if each in actions))
@@ -74,12 +81,6 @@ def done(fork: Fork, words: str) -> Fork:
         return {**obj, "spec": {**obj["spec"], "minMember": least}} if mine else obj
 
     return edited(fork, "PodGroup", fewer)
-
-
-def changes_made(fork: Fork, asked: Sequence[changes.ForkChange]) -> Fork:
-    for change in asked:
-        fork = changes.changed(fork, [change])
-    return fork
 
 
 def edited(fork: Fork, kind: str, on: Callable[[Object], Object]) -> Fork:
