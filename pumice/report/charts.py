@@ -31,7 +31,8 @@ def charts(runs: Sequence[RecordedRun]) -> dict[str, Spec]:
         "waiting": _waiting(runs),
         "waits": _by_queue(runs, "wait_s", "wait (s)"),
         "slowdowns": _by_queue(runs, "bounded_slowdown", "bounded slowdown"),
-        "sizes": _by_size(runs),
+        "wait-sizes": _by_size(runs, "wait_s", "wait (s)", "symlog"),
+        "sizes": _by_size(runs, "bounded_slowdown", "bounded slowdown", "log"),
         "fragmentation": _fragmentation(runs),
     }
     for number, run in enumerate(runs):
@@ -179,22 +180,23 @@ def _quantiles(values: Sequence[float]) -> Iterator[tuple[float, float]]:
         yield round((index + 1) / len(values), 4), values[index]
 
 
-def _by_size(runs: Sequence[RecordedRun]) -> Spec | None:
+def _by_size(runs: Sequence[RecordedRun], field: str, title: str, scale: str) -> Spec | None:
     rows = [
-        {"pods": job.pods, "slowdown": job.bounded_slowdown, "queue": job.queue or "-", "run": run.name, "job": job.job}
+        {"pods": job.pods, "value": value, "queue": job.queue or "-", "run": run.name, "job": job.job}
         for run in runs
         for job in run.jobs[: MOST_POINTS // len(runs)]
-        if job.bounded_slowdown is not None
+        if (value := getattr(job, field)) is not None
     ]
     encoding: Spec = {
         "x": {"field": "pods", "type": "quantitative", "title": "pods of the job", "scale": {"type": "symlog"}},
-        "y": {"field": "slowdown", "type": "quantitative", "title": "bounded slowdown", "scale": {"type": "log"}},
+        "y": {"field": "value", "type": "quantitative", "title": title, "scale": {"type": scale}},
         "color": {"field": "queue", "type": "nominal"},
-        "tooltip": [{"field": "job"}, {"field": "pods"}, {"field": "slowdown"}, {"field": "queue"}],
+        "tooltip": [{"field": "job"}, {"field": "pods"}, {"field": "value", "title": title}, {"field": "queue"}],
     }
     if len(runs) > 1:
         encoding["shape"] = {"field": "run", "type": "nominal"}
-    return plot(rows, {"type": "point", "filled": True, "opacity": 0.6, "size": 30}, encoding, "Slowdown by size")
+    name = title.partition(" (")[0].capitalize()
+    return plot(rows, {"type": "point", "filled": True, "opacity": 0.6, "size": 30}, encoding, f"{name} by size")
 
 
 def _fragmentation(runs: Sequence[RecordedRun]) -> Spec | None:

@@ -11,12 +11,14 @@ from actors.kube.times import timestamp
 from pumice.extras import demand
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pumice.measures.jobs import JobRow
     from pumice.report.recorded import RecordedRun
 
 SLOWEST: Final = 20
+REASONS: Final = 3
+"""Of one job."""
 LARGE: Final = 10_000.0
 """From here on nobody reads fractions."""
 STYLE: Final = """
@@ -27,11 +29,13 @@ STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto;
   max-width: 60rem; padding: 0 1rem }
 h1 { font-size: 1.6rem; margin: 0 } h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem }
-p.of { color: var(--soft); margin: .2rem 0 1rem } .chart { overflow-x: auto }
+p.of { color: var(--soft); margin: .2rem 0 1rem }
+.chart { overflow-x: auto; display: block !important; max-width: 100% }
 table { border-collapse: collapse; width: 100%; font-size: .9rem } .wide { overflow-x: auto }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); unicode-bidi: isolate }
 th { background: var(--head); font-weight: 600 } td.n { text-align: right; font-variant-numeric: tabular-nums }
-th { white-space: nowrap } td.job { overflow-wrap: anywhere; min-width: 6rem } td:first-child { min-width: 10rem }
+th { white-space: nowrap } td.job { overflow-wrap: anywhere; min-width: 6rem }
+td.job:last-child { min-width: 16rem } td:first-child { min-width: 10rem }
 pre { background: var(--head); padding: .8rem; overflow-x: auto; font-size: .85rem }
 """
 SCRIPT_END: Final = "<\\/script"
@@ -145,12 +149,15 @@ def _slowest(run: RecordedRun) -> str:
     jobs = sorted(run.jobs, key=lambda job: (-(horizon - job.submitted if job.wait_s is None else job.wait_s), job.job))
     names = ("submitted", "admitted", "first_bound", "started", "ended")
     head = ["job", "queue", "state", "pods", *(name.replace("_", " ") for name in names), "wait (s)", "evictions"]
-    return _table(head, (_story(job, names) for job in jobs[:SLOWEST]))
+    head.append("its pods waited, most of the time first")
+    return _table(head, (_story(job, names, run.waited_for.get(job.job, {})) for job in jobs[:SLOWEST]))
 
 
-def _story(job: JobRow, names: Sequence[str]) -> list[Any]:
+def _story(job: JobRow, names: Sequence[str], waited_for: Mapping[str, float]) -> list[Any]:
     times = (getattr(job, name) for name in names)
-    return [job.job, job.queue or "-", job.state, job.pods, *times, job.wait_s, job.evictions]
+    most = sorted(waited_for.items(), key=lambda each: (-each[1], each[0]))[:REASONS]
+    said = "; ".join(f"{seconds / max(job.pods, 1):,.4g} s: {why}" for why, seconds in most if seconds > 0)
+    return [job.job, job.queue or "-", job.state, job.pods, *times, job.wait_s, job.evictions, said]
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -17,6 +17,8 @@ from storage import codec
 from storage.journal import API, CONFIG, CYCLE, DECISION
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pumice.measures.jobs import JobRow
     from pumice.measures.lives import PodLife
     from pumice.measures.measures import Measures
@@ -41,7 +43,9 @@ class PodSlice:
 
 @dataclass
 class RecordedRun:
-    """One run. `evictions`: how often (victim's job, for whose job, action); `reasons`: pods that wait, over time."""
+    """One run. `evictions`: how often (victim's job, for whose job, action); `reasons`: pods that wait, over time;
+    `waited_for`: seconds of pods, by job and reason.
+    """
 
     name: str
     measures: Measures
@@ -51,6 +55,7 @@ class RecordedRun:
     evictions: Counter[tuple[str, str, str]]
     reasons: dict[str, list[float]]
     waiting: Counter[str]
+    waited_for: Mapping[str, Mapping[str, float]]
     cycles: int
     configurations: list[str]
 
@@ -67,6 +72,10 @@ class RecordedRun:
         ]
 
 
+def _nobody() -> defaultdict[str, dict[str, float]]:
+    return defaultdict(dict[str, float])
+
+
 @dataclass
 class Beside(Listener):
     """Listens to lives for what measures do not keep."""
@@ -75,7 +84,8 @@ class Beside(Listener):
     slices: list[PodSlice] = field(default_factory=list[PodSlice])
     left_out: int = 0
     jobs_of: dict[str, str] = field(default_factory=dict[str, str])
-    waiting: dict[str, str] = field(default_factory=dict[str, str])
+    waiting: dict[str, tuple[str, float]] = field(default_factory=dict[str, tuple[str, float]])
+    waited_for: defaultdict[str, dict[str, float]] = field(default_factory=_nobody)
     reasons: defaultdict[str, Steps] = field(init=False)
     open: dict[str, PodLife] = field(default_factory=dict[str, Any])
 
@@ -115,15 +125,26 @@ class Beside(Listener):
 
     def waits(self, pod: str, why: str | None, at: float) -> None:
         """From now on for that reason; None: it does not wait."""
-        before = self.waiting.pop(pod, None)
-        if why is not None:
-            self.waiting[pod] = why
+        before, since = self.waiting.get(pod, (None, at))
         if before == why:
             return
         if before is not None:
             self.reasons[before].add(-1, at)
+            self._count(pod, before, at - since)
+            del self.waiting[pod]
         if why is not None:
             self.reasons[why].add(1, at)
+            self.waiting[pod] = (why, at)
+
+    def _count(self, pod: str, why: str, seconds: float) -> None:
+        of = self.waited_for[self.jobs_of.get(pod, "")]
+        of[why] = of.get(why, 0.0) + seconds
+
+    def still_waiting(self, until: float) -> Counter[str]:
+        """Pods by reason, whose waits are counted up to then."""
+        for pod, (why, since) in self.waiting.items():
+            self._count(pod, why, until - since)
+        return Counter(why for why, _ in self.waiting.values())
 
 
 async def recorded(journal: Journal, name: str) -> RecordedRun:
@@ -161,7 +182,8 @@ async def recorded(journal: Journal, name: str) -> RecordedRun:
         watched.left_out,
         evictions,
         reasons,
-        Counter(watched.waiting.values()),
+        watched.still_waiting(until),
+        watched.waited_for,
         cycles,
         configurations,
     )

@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import pytest
 import yaml
+from playwright.sync_api import expect
 
 from core.messages.decisions import Evict
 from core.messages.events import Evicted
@@ -23,6 +24,7 @@ from storage.journal import DECISION, OUTCOME, Record
 from storage.memory import MemoryJournal
 from tests.kit import gang, node, queue
 from tests.kit.browser import ABSENT, CHROMIUM, show
+from tests.kit.browser_pages import opened
 from tests.kit.recorded import BEGAN, api, on
 from tests.pumice.cli.terminal import pumice
 
@@ -102,6 +104,10 @@ def test_pods_wait_for_a_reason_until_they_are_bound(read: Callable[..., Recorde
     assert run.reasons["node(s) were unschedulable"][5] == 1.0
     assert run.reasons["not looked at yet"][0] == pytest.approx(3.0)
     assert run.reasons["not looked at yet"][5] == pytest.approx(1.0)
+    assert run.waited_for["default/one"] == pytest.approx({"not looked at yet": 2.0 + 9.0})
+    told = page([run], {})
+    huge = next(row for row in told.split("<tr>") if row.startswith("<td class=job>default/huge</td>"))
+    assert huge.endswith("<td class=job>39 s: node(s) were unschedulable; 1 s: not looked at yet</td></tr>")
 
 
 def test_pods_are_drawn_on_their_nodes(read: Callable[..., RecordedRun]) -> None:
@@ -112,7 +118,16 @@ def test_pods_are_drawn_on_their_nodes(read: Callable[..., RecordedRun]) -> None
 def test_every_plot_can_be_drawn(read: Callable[..., RecordedRun]) -> None:
     for runs in ([read("a")], [read("a"), read("b")]):
         found = charts(runs)
-        assert {"utilisation", "queues", "waiting", "waits", "slowdowns", "sizes", "fragmentation"} <= set(found)
+        assert {
+            "utilisation",
+            "queues",
+            "waiting",
+            "waits",
+            "slowdowns",
+            "wait-sizes",
+            "sizes",
+            "fragmentation",
+        } <= set(found)
         for spec in found.values():
             assert "<svg" in drawing.vegalite_to_svg(spec)
 
@@ -150,6 +165,18 @@ def test_a_browser_draws_it_without_an_error(read: Callable[..., RecordedRun], t
     assert shown.console == []
     assert shown.html.count(MARKS) == len(drawn)
     assert "&lt;script&gt;alert(2)" in shown.html
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason=ABSENT)
+def test_plots_scroll_on_a_phone_and_the_page_does_not(read: Callable[..., RecordedRun], tmp_path: Path) -> None:
+    run = read()
+    (tmp_path / "report.html").write_text(page([run], charts([run])), "utf-8")
+    with opened(width=390, height=844) as (shown, wrong):
+        shown.goto((tmp_path / "report.html").as_uri())
+        expect(shown.locator(".chart svg").last).to_be_attached()
+        assert shown.evaluate("document.documentElement.scrollWidth") <= 390
+        assert wrong == []
 
 
 def test_the_command_writes_the_page_and_the_plots(tmp_path: Path) -> None:
