@@ -157,7 +157,8 @@ def _closed_to(watched: Watched, pod: str, action: str) -> dict[str, str]:
     if look is None:
         return {}
     said = {node: " and ".join(each.text for each in reasons) for node, reasons in look.refused().items()}
-    taken = {look.names[row] for row in look.fitting.tolist()}
+    rows: list[int] = look.fitting.tolist()
+    taken = {look.names[row] for row in rows}
     return {node: said.get(node, "not looked at") for node in look.names if node not in taken}
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from config.load import load_scheduler_config
 from config.schema import SchedulerConfig
@@ -78,16 +78,19 @@ def moment_of(objects: Sequence[dict[str, Any]]) -> float:
 
 def _times_of(obj: dict[str, Any]) -> Iterator[Any]:
     """When it came, started, and changed last; of a sample when it was taken."""
-    metadata, status = obj.get("metadata"), obj.get("status")
-    yield metadata.get("creationTimestamp") if isinstance(metadata, dict) else None
+    status = _fields(obj.get("status"))
+    yield _fields(obj.get("metadata")).get("creationTimestamp")
     yield obj.get("timestamp")
-    if isinstance(status, dict):
-        yield status.get("startTime")
-        conditions = status.get("conditions")
-        for each in conditions if isinstance(conditions, list) else ():
-            if isinstance(each, dict):
-                yield each.get("lastTransitionTime")
-                yield each.get("lastHeartbeatTime")
+    yield status.get("startTime")
+    conditions = status.get("conditions")
+    for each in map(_fields, cast("list[Any]", conditions) if isinstance(conditions, list) else ()):
+        yield each.get("lastTransitionTime")
+        yield each.get("lastHeartbeatTime")
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """None of what is no mapping: whoever takes the object says so."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def moment_said(now: str | None) -> float | None:

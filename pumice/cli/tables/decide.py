@@ -66,7 +66,8 @@ def _show_gangs(console: Console, cycle: Cycle, result: Mapping[str, Any]) -> No
     gangs = _gangs(cycle, result.get("pending", {}))
     groups = {object_key(obj): obj for obj in cycle.objects if obj["kind"] == "PodGroup"}
     made_for = {_title(key, group): key for key, group in groups.items()}
-    for job, why in result.get("without_pods", {}).items():
+    without: Mapping[str, Mapping[str, str]] = result.get("without_pods", {})
+    for job, why in without.items():
         gangs[made_for.get(job, job)] = GangRow(absent=why["message"])
     table = Table("job", "queue", "phase", "pods", "why")
     newest_first = {job: -place for place, job in enumerate(groups, 1)}  # what was handed in last is asked about

@@ -67,7 +67,11 @@ def test_a_wait_is_what_measures_call_so() -> None:
     measuring = Jobs(rows.append)
     lives = Lives((measuring,))
     group, first, second = gang("g", pods=2, min_member=1)
-    job = {"kind": "Job", "metadata": {"namespace": "default", "name": "g"}, "spec": {"minAvailable": 1}}
+    job: dict[str, Any] = {
+        "kind": "Job",
+        "metadata": {"namespace": "default", "name": "g"},
+        "spec": {"minAvailable": 1},
+    }
     said = [job, group, first, on(first, "n0", "Pending"), on(first, "n0"), second]  # 100 to 105
     for at, obj in enumerate(said):
         kind = "MODIFIED" if obj["spec"].get("nodeName") else "ADDED"
