@@ -73,19 +73,20 @@ def explain(
     log_level: Level = LogLevel.WARNING,
     lenient: Lenient = False,
 ) -> int:
-    """Decide the cycle again and tell what it did about the object."""
+    """Decide the cycle again and tell what it did about the object; the exit code is 2 when some of the input could not
+    be used."""
     terminal = Terminal(output, quiet, log_level)
     warn_of_token(token, terminal)
     if now is not None and not manifests:
         raise UsageError("a server and a journal have their own clock; --now goes with -f", path="--now")
     known, whole, file = _known(kind), name if "/" in name else f"default/{name}", None
-    ended = again = None
+    ended, again, code = None, None, Exit.DONE
     if server is not None or manifests:
         if cycle is not None:
             raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--cycle")
         settings = load_config(config, lenient, terminal, plugins=plugins_dir)
         asked = server_of(server, token, certificate)
-        scene = _present(asked, manifests or (), settings, moment_said(now), terminal)
+        scene, code = _present(asked, manifests or (), settings, moment_said(now), terminal)
         ended = end_among(whole, scene.objects()) if known == "job" else None
     else:
         if config is not None:
@@ -99,18 +100,18 @@ def explain(
         again = anyio.run(last_job, file, whole) if ended and ended["reason"] == CREATION_REFUSED else None
     gc.freeze()  # what was loaded stays: the collector need not look at it again and again
     _tell(accounted(scene, known, whole, ended), Occasion(scene, file, again), seconds, terminal)
-    return Exit.DONE
+    return code
 
 
 def _present(
     server: Server | None, manifests: Sequence[str], settings: SchedulerConfig, now: float | None, terminal: Terminal
-) -> Scene:
-    """What a server shows at this moment, or manifests as of `now`."""
+) -> tuple[Scene, Exit]:
+    """What a server shows at this moment, or manifests as of `now`; the exit code says whether all could be used."""
     if server is None:
-        objects, _, now = take_manifests(manifests, (), now, terminal)
+        objects, whole, now = take_manifests(manifests, (), now, terminal)
     else:
-        objects, now = fetch(server), time.time()
-    return present(objects, settings, now, terminal.warn)
+        objects, whole, now = fetch(server), True, time.time()
+    return present(objects, settings, now, terminal.warn), Exit.DONE if whole else Exit.USAGE
 
 
 def _known(kind: str) -> str:

@@ -253,6 +253,15 @@ def test_explain_of_what_is_handed_in(tmp_path: Path) -> None:
     assert sum(said.json["nodes"].values()) == 1
 
 
+@pytest.mark.parametrize("command", [("decide",), ("explain", "job", "j")])
+def test_what_could_not_be_used_is_the_exit_code(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """The others are decided about all the same."""
+    file = tmp_path / "objects.yaml"
+    file.write_text(yaml.safe_dump_all([node("n0"), node("n1", cpu="many"), job("j")]))
+    said = pumice(command[0], "-f", file, *command[1:], "-o", "json")
+    assert (said.code, "Node n1" in said.err, "n0" in said.out) == (2, True, True)
+
+
 def test_a_quota_without_a_status_limits_as_if_its_controller_had_written_one(tmp_path: Path) -> None:
     """And one that says what it has used is believed."""
     quota = {
