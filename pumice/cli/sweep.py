@@ -13,8 +13,9 @@ from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Dask, Level, LogLevel, Quiet, Workers
 from pumice.cli.terminal import Terminal
 from pumice.executors import executors
+from pumice.sweep.picture import checked, draw, picture
 from pumice.sweep.spec import SweepSpec, read_spec
-from pumice.sweep.sweep import PARQUET, Swept, write
+from pumice.sweep.sweep import PARQUET, Swept, read_part, write
 from pumice.sweep.sweep import sweep as swept_by
 
 FIGURES = ("jobs", "ended", "mean_wait_s", "p95_wait_s", "mean_bounded_slowdown", "evictions", "makespan_s")
@@ -33,6 +34,14 @@ def sweep(
         typer.Option("--results", metavar="FOLDER", help="One file a run. Default: SPEC.results.", show_default=False),
     ] = None,
     dask: Dask = None,
+    part: Annotated[
+        str,
+        typer.Option("--part", metavar="NUMBER/OF", help="Run only that part; the last part to end writes the table."),
+    ] = "0/1",
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="PICTURE", help="Draw it too, as SVG or PNG.", show_default=False),
+    ] = None,
     quiet: Quiet = False,
     log_level: Level = LogLevel.WARNING,
 ) -> int:
@@ -42,10 +51,16 @@ def sweep(
     target = output or file.with_suffix(".csv")
     if target.suffix not in (".csv", PARQUET):
         raise UsageError(f"expected a name that ends in .csv or {PARQUET}", path=f"--output {target}")
-    with terminal.progress("runs", len(spec.runs)) as advance:
-        found = swept_by(spec, results or file.with_suffix(".results"), executors(workers, dask), lambda: advance(1))
-    write(found.rows, target)
-    said = {"table": str(target), "runs": len(found.rows), "fresh": found.fresh}
+    drawn = None if plot is None else checked(plot)
+    mine, folder = read_part(part), results or file.with_suffix(".results")
+    with terminal.progress("runs", len(spec.runs[mine.number :: mine.of])) as advance:
+        found = swept_by(spec, folder, executors(workers, dask), lambda: advance(1), part=mine)
+    if not found.missing:
+        write(found.rows, target)
+        if drawn is not None:
+            draw(picture(found.rows, spec.varied or ("jobs",)), drawn)
+    said = {"table": None if found.missing else str(target), "runs": len(found.rows), "fresh": found.fresh}
+    said |= {"missing": found.missing} if found.missing else {}
     terminal.emit(said, lambda console: _show(console, spec, found, target))
     return Exit.DONE
 
@@ -55,4 +70,5 @@ def _show(console: Console, spec: SweepSpec, found: Swept, target: Path) -> None
     for row in found.rows:
         table.add_row(*("-" if row.get(name) is None else str(row[name]) for name in (*spec.varied, *FIGURES)))
     console.print(table)
-    console.print(f"{len(found.rows)} runs, {found.fresh} of them now, in {target}", markup=False)
+    where = f"{found.missing} are missing yet" if found.missing else f"in {target}"
+    console.print(f"{len(found.rows)} runs, {found.fresh} of them now, {where}", markup=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,16 +16,22 @@ from pumice.cli.futures.search import SearchOptions, search
 from pumice.cli.futures.tables import show
 from pumice.cli.futures.together import BUDGET_S, WITHIN, refuse_beside_search, to_be_made
 from pumice.cli.given.sources import Certificate, Db, ServerUrl, Token, server_of
-from pumice.cli.options import Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
+from pumice.cli.options import Dask, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
+from pumice.executors import Executors, executors
 from pumice.whatif.ask import what_if
-from pumice.whatif.beside import another_process
+from pumice.whatif.beside import another_process, prepare
 from pumice.whatif.changes import changed
+from pumice.whatif.difference import FutureDifference
 from pumice.whatif.saving import save
+from pumice.whatif.state import Fork
 
 Against = Annotated[
     str | None, typer.Option(metavar="'CHANGE…'", help="Compare with these changes, not with the state as it is.")
+]
+SearchWorkers = Annotated[
+    int, typer.Option("--workers", min=1, help="Processes that a search (--until-starts) is spread over.")
 ]
 Save = Annotated[
     Path | None,
@@ -54,6 +61,8 @@ def whatif(
     within: options.Within = WITHIN,
     like: options.Like = None,
     budget: options.Budget = BUDGET_S,
+    workers: SearchWorkers = 1,
+    dask: Dask = None,
     base_config: options.BaseConfig = None,
     horizon: options.Horizon = "1h",
     default_duration: options.DefaultDuration = None,
@@ -76,7 +85,8 @@ def whatif(
     given |= {"--drain": drain, "--remove-node": remove_node, "--delete": delete, "--config": config}
     changes, instead = (asked_for(each, lenient, terminal.warn) for each in (given, words_of(against)))
     if until_starts is not None:
-        wanted = SearchOptions(until_starts, seconds_of(within, "--within"), budget, like or (), seed)
+        works = spread(workers, dask, plugins_dir)
+        wanted = SearchOptions(until_starts, seconds_of(within, "--within"), budget, like or (), seed, works)
         return search(changed(fork, changes), wanted, terminal)
     if not changes:
         raise UsageError("nothing is changed: name a change, such as --add-nodes 4:like=NODE or --submit job.yaml")
@@ -87,12 +97,27 @@ def whatif(
     ):
         lived = WholeSeconds(advance)
         found = what_if(fork, changes, horizon_s, against=instead, seed=seed, advance=lived, executor=beside)
-    for who, why in found.before.refused:
-        terminal.warn(f"{who} is left out: {why}")
-    if save_as is not None:
-        save(changed(fork, changes), horizon_s, seed, save_as)
+    tell_left_out(found, terminal)
+    keep(save_as, changed(fork, changes), horizon_s, seed)
     terminal.emit(found.to_dict(), lambda console: show(console, found))
     return Exit.DONE if found.same else Exit.DIFFERS
+
+
+def spread(workers: int, dask: str | None, plugins_dir: Path | None) -> Executors | None:
+    """Who lives through what a search will probably ask; None: nobody but this process."""
+    return None if workers == 1 and dask is None else executors(workers, dask, partial(prepare, plugins_dir))
+
+
+def tell_left_out(found: FutureDifference, terminal: Terminal) -> None:
+    """Objects that the api would not have."""
+    for who, why in found.before.refused:
+        terminal.warn(f"{who} is left out: {why}")
+
+
+def keep(file: Path | None, fork: Fork, horizon_s: float, seed: int) -> None:
+    """The changed future as a journal, where that is wanted."""
+    if file is not None:
+        save(fork, horizon_s, seed, file)
 
 
 class WholeSeconds:

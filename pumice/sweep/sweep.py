@@ -6,7 +6,7 @@ import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -22,18 +22,44 @@ AGAIN: Final = 3
 PARQUET: Final = ".parquet"
 
 
+class SweepPart(NamedTuple):
+    """Every `of`-th run from run `number` on, which counts from 0."""
+
+    number: int
+    of: int
+
+
+WHOLE: Final = SweepPart(0, 1)
+
+
+def read_part(text: str) -> SweepPart:
+    """Of `NUMBER/OF`. InputError for anything else."""
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal() and int(number) < int(of)):
+        raise InputError(f"expected NUMBER/OF such as 0/4, the first of four parts; was {text!r}", path="--part")
+    return SweepPart(int(number), int(of))
+
+
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """`rows` in the order of the specification; `fresh`: how many were run now."""
+    """`rows` in the order of the specification; `fresh`: how many were run now, `missing`: how many of the rest have no
+    result yet, of which there are no rows.
+    """
 
     rows: list[dict[str, Any]]
     fresh: int
+    missing: int = 0
 
 
 def sweep(
-    spec: SweepSpec, results: Path, executors: Executors, ended: Callable[[], None] = lambda: None, work: Work = lived
+    spec: SweepSpec,
+    results: Path,
+    executors: Executors,
+    ended: Callable[[], None] = lambda: None,
+    work: Work = lived,
+    part: SweepPart = WHOLE,
 ) -> Swept:
-    """Run what `results` does not hold yet, a file for each run there; `ended` hears of each.
+    """Run what `results` does not hold yet of a part, a file for each run there; `ended` hears of each.
 
     Raises InputError for input that a run cannot use, and WorkerDiedError when workers keep dying over one.
     """
@@ -41,18 +67,20 @@ def sweep(
     results.mkdir(parents=True, exist_ok=True)
     left = {
         key: (run, str(spec.folder))
-        for key, run in zip(keys, spec.runs, strict=True)
+        for key, run in [*zip(keys, spec.runs, strict=True)][part.number :: part.of]
         if not (results / f"{key}.json").exists()
     }
     fresh = len(left)
     for attempt in range(AGAIN):
         _run(left, results, executors, ended, work, last=attempt == AGAIN - 1)
-    found = {key: msgspec.json.decode((results / f"{key}.json").read_bytes()) for key in dict.fromkeys(keys)}
+    there = {key: results / f"{key}.json" for key in dict.fromkeys(keys)}
+    found = {key: msgspec.json.decode(path.read_bytes()) for key, path in there.items() if path.exists()}
     rows = [
         {**{name: _plain(run.get(name)) for name in spec.varied}, **found[key]}
         for key, run in zip(keys, spec.runs, strict=True)
+        if key in found
     ]
-    return Swept(rows, fresh)
+    return Swept(rows, fresh, len(there) - len(found))
 
 
 def _run(

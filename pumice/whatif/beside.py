@@ -25,10 +25,11 @@ def another_process(objects: int, plugins_dir: Path | None) -> Generator[Executo
         yield None
         return
     context = get_context("spawn")
-    with ProcessPoolExecutor(1, context, _prepare, (plugins_dir,)) as executor:
+    with ProcessPoolExecutor(1, context, prepare, (plugins_dir,)) as executor:
         yield executor
 
 
-def _prepare(plugins_dir: Path | None) -> None:
+def prepare(plugins_dir: Path | None) -> None:
+    """What a process that lives through futures begins with."""
     install_plugins(plugins_dir)
     gc.set_threshold(*RARELY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -9,10 +10,18 @@ import threading
 import time
 from concurrent.futures import Future
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
+
+import pytest
+import yaml
 
 from pumice.executors import as_ended, died, executors, local
 from pumice.processes import Processes, WorkerDiedError
+from tests.kit.jobs import job_task, vcjob
+from tests.kit.nodes import node
+from tests.kit.source import ROOT
+from tests.pumice.cli.terminal import pumice
 
 
 def doubled(number: int) -> int:
@@ -77,3 +86,24 @@ def test_a_shutdown_ends_what_was_handed_in() -> None:
     with Processes(1) as executor:
         future = executor.submit(doubled, 3)
     assert future.result() == 6
+
+
+@pytest.mark.slow
+def test_storms_cases_and_searches_work_on_dask_as_they_do_here(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed: pip install 'pumice[dask]'")
+    (tmp_path / "all.yaml").write_text(
+        yaml.safe_dump_all([node("n0", cpu="4"), vcjob("g", job_task("t", replicas=2, cpu="3"))]), "utf-8"
+    )
+    commands = (
+        ("stress", "--seeds", 2, "--nodes", 3, "--pods", 12, "--into", tmp_path),
+        ("conformance", ROOT / "examples" / "cases"),
+        ("whatif", "-f", tmp_path / "all.yaml", "--until-starts", "g", "--within", "10s"),
+    )
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        for command in commands:
+            here, there = (
+                pumice(*command, "-o", "json", *more)
+                for more in (("--workers", 1), ("--dask", cluster.scheduler_address))
+            )
+            told = [{**json.loads(said.out), "seconds": 0, "seeds_per_s": 0} for said in (here, there)]
+            assert (here.code, told[0]) == (there.code, told[1]), there.err

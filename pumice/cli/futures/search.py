@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -14,6 +15,7 @@ from pumice.cli.exits import Exit
 from pumice.cli.futures.tables import span
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
+from pumice.executors import Executors
 from pumice.oneshot.supposing import unasked
 from pumice.whatif.naming import found
 from pumice.whatif.search.defragment import plans
@@ -28,13 +30,14 @@ GUESS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """Which job is to start within so many seconds; `seconds`: for trying."""
+    """Which job is to start within so many seconds; `seconds`: for trying; `works`: who does, None: this process."""
 
     job: str
     within_s: float
     seconds: float
     like: Sequence[str]
     seed: int
+    works: Executors | None = None
 
 
 def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
@@ -43,9 +46,19 @@ def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
     job = known_job(fork, asked.job)
     for name in asked.like:
         found(fork.objects, ("Node", "", name))
-    with terminal.progress("futures tried", GUESS) as advance, rarely():
+    with (
+        terminal.progress("futures tried", GUESS) as advance,
+        asked.works() if asked.works else nullcontext() as executor,
+        rarely(),
+    ):
         question = StartQuestion(
-            fork, job, asked.within_s, asked.seed, lambda job, seconds: advance(1), lambda: time.monotonic() > deadline
+            fork,
+            job,
+            asked.within_s,
+            asked.seed,
+            lambda job, seconds: advance(1),
+            lambda: time.monotonic() > deadline,
+            executor=executor,
         )
         starts_s = question.starts()
         answers = [] if starts_s is not None else [*searched(question, asked.like), *plans(question)]

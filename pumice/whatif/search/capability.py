@@ -33,7 +33,12 @@ def least_capability(question: StartQuestion, queue: str, limits: Object, step: 
     """`limits`: the queue's capability; `step`: what one of its pods asks for, of the resources that are limited."""
     search = _Lowering(question, queue, limits, _units(allocatable_of({"allocatable": limits})))
     steps = {key: value for key, value in _units(step).items() if value}
-    found = least(lambda count: search.does(search.raised(steps, count)), MOST_STEPS, question.spent)
+    found = least(
+        lambda count: search.does(search.raised(steps, count)),
+        MOST_STEPS,
+        question.spent,
+        lambda counts: question.ahead(search.change(search.raised(steps, count)) for count in counts),
+    )
     if found is None:
         return
     values, every = search.raised(steps, found.amount), True

@@ -4,7 +4,7 @@ found is only called the least where everything smaller was tried and would not 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,8 +21,14 @@ class LeastAmount:
     tried: tuple[int, ...]
 
 
-def least(does: Callable[[int], bool], most: int, spent: Callable[[], bool] = lambda: False) -> LeastAmount | None:
+def least(
+    does: Callable[[int], bool],
+    most: int,
+    spent: Callable[[], bool] = lambda: False,
+    ahead: Callable[[Iterable[int]], None] = lambda amounts: None,
+) -> LeastAmount | None:
     """Of 1 … `most`: one by one at first, then twice as much each time, then halving, and down while one less does.
+    `ahead` is told what will be tried unless an earlier one does.
 
     None: nothing that was tried does.
     """
@@ -33,8 +39,11 @@ def least(does: Callable[[int], bool], most: int, spent: Callable[[], bool] = la
             tried[amount] = does(amount)
         return tried[amount]
 
+    ahead(range(1, min(ONE_BY_ONE, most) + 1))
     found = next((amount for amount in range(1, min(ONE_BY_ONE, most) + 1) if not spent() and tries(amount)), None)
     low, high = min(ONE_BY_ONE, most), min(2 * ONE_BY_ONE, most)
+    if found is None:
+        ahead(min(high * 2**step, most) for step in range(most.bit_length()))
     while found is None and high > low and not spent():
         if tries(high):
             found = high

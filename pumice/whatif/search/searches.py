@@ -46,7 +46,12 @@ def _answer(
 def _least_of(
     question: StartQuestion, code: str, of: Sequence[str], make: Callable[[int], ForkChange], most: int
 ) -> Iterator[StartAnswer]:
-    found = least(lambda amount: question.starts(make(amount)) is not None, most, question.spent)
+    found = least(
+        lambda amount: question.starts(make(amount)) is not None,
+        most,
+        question.spent,
+        lambda amounts: question.ahead(map(make, amounts)),
+    )
     if found is not None:
         change = make(found.amount)
         yield _answer(question, code, found.amount, of, change, least=found.least, tried=len(found.tried))
@@ -95,7 +100,9 @@ def higher_priority(question: StartQuestion) -> Iterator[StartAnswer]:
     """The lowest priority: one more than some other job's, from the lowest on, until one does."""
     own = _priority(question, question.job)
     others = {_priority(question, job) for job in belongings(question.fork.objects) if job != question.job}
-    for tried, value in enumerate(sorted(other + 1 for other in others if other >= own), 1):
+    values = sorted(other + 1 for other in others if other >= own)
+    question.ahead(_prioritised(_own(question), value) for value in values)
+    for tried, value in enumerate(values, 1):
         if question.spent():
             return
         change = _prioritised(_own(question), value)
@@ -144,6 +151,7 @@ def fewer_jobs(question: StartQuestion) -> Iterator[StartAnswer]:
         return
     tried, every = 1, True
     for size in range(1, len(names)):
+        question.ahead(_ended(jobs, chosen) for chosen in islice(combinations(names, size), CHOICES))
         for chosen in islice(combinations(names, size), CHOICES):
             tried += 1
             if question.spent():

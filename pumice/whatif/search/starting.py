@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor, Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -12,6 +14,7 @@ from core.messages.events import Mutation
 from core.objects.metadata import section
 from pumice.belonging import group_of, job_of, owner_of
 from pumice.errors import InputError
+from pumice.executors import died
 from pumice.whatif.changes import ForkChange, changed
 from pumice.whatif.life import Life
 from pumice.whatif.state import Fork
@@ -72,7 +75,7 @@ class StartWatch:
 class StartQuestion:
     """Does the job start within so many seconds? `tries` counts how often that was found out, `told` hears of each.
 
-    `spent` says that there is no time for more.
+    `spent` says that there is no time for more. `executor`: who lives through what will probably be asked.
     """
 
     fork: Fork
@@ -83,6 +86,25 @@ class StartQuestion:
     spent: Callable[[], bool] = lambda: False
     tries: int = 0
     known: dict[tuple[str, ...], float | None] = field(default_factory=dict[tuple[str, ...], "float | None"])
+    executor: Executor | None = None
+    _ahead: dict[tuple[str, ...], Future[float | None]] = field(
+        default_factory=dict[tuple[str, ...], "Future[float | None]"]
+    )
+
+    def ahead(self, each: Iterable[ForkChange]) -> None:
+        """These will be asked about one by one, unless an earlier one does; what was ahead before no longer is."""
+        for future in self._ahead.values():
+            future.cancel()
+        self._ahead.clear()
+        executor = self.executor
+        if executor is None:
+            return
+        for change in each:
+            words = (change.words,)
+            if words not in self.known and words not in self._ahead:
+                with suppress(InputError):
+                    asked = changed(self.fork, [change]), self.job, self.within_s, self.seed
+                    self._ahead[words] = executor.submit(starts_s, *asked)
 
     def starts(self, *changes: ForkChange) -> float | None:
         """When it does with these changes, in seconds; None: it does not, or they cannot be made. Tried once each."""
@@ -90,11 +112,17 @@ class StartQuestion:
         if words not in self.known:
             self.tries += 1
             try:
-                self.known[words] = starts_s(changed(self.fork, changes), self.job, self.within_s, self.seed)
+                self.known[words] = self._starts(words, changes)
             except InputError:
                 self.known[words] = None
             self.told(" ".join(words), self.known[words])
         return self.known[words]
+
+    def _starts(self, words: tuple[str, ...], changes: Sequence[ForkChange]) -> float | None:
+        future = self._ahead.pop(words, None)
+        if future is None or died(future.exception()):
+            return starts_s(changed(self.fork, changes), self.job, self.within_s, self.seed)
+        return future.result()
 
 
 def starts_s(fork: Fork, job: str, within_s: float, seed: int = 0) -> float | None:

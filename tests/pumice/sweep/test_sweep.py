@@ -20,9 +20,10 @@ from pumice.executors import dask, local
 from pumice.processes import WorkerDiedError
 from pumice.sweep.one_run import WALL, configuration, key_of, lived, placed
 from pumice.sweep.spec import read_spec
-from pumice.sweep.sweep import sweep, write
+from pumice.sweep.sweep import SweepPart, read_part, sweep, write
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import node
+from tests.kit.source import ROOT
 from tests.pumice.cli.terminal import pumice
 
 CONFIG = """\
@@ -94,6 +95,28 @@ def test_what_was_run_is_not_run_again_and_other_content_is_another_run(folder: 
     assert sweep(spec, folder / "results", threads, work=slept).fresh == 1
     (folder / "jobs.csv").write_text("arrival,duration\n0,1\n", "utf-8")
     assert sweep(spec, folder / "results", threads, work=slept).fresh == 4
+
+
+def test_parts_are_run_apart_and_the_last_one_has_the_table(folder: Path) -> None:
+    spec = read_spec(folder / "spec.yaml")
+    whole = sweep(spec, folder / "all", threads, work=slept)
+    parts = [sweep(spec, folder / "results", threads, work=slept, part=SweepPart(number, 3)) for number in (2, 0, 1)]
+    assert [(part.fresh, part.missing, len(part.rows)) for part in parts] == [(1, 3, 1), (2, 1, 3), (1, 0, 4)]
+    assert parts[-1].rows == whole.rows
+
+
+@pytest.mark.parametrize("said", ["4/4", "1", "-1/2", "a/b", "0/0"])
+def test_a_part_is_one_of_several(said: str) -> None:
+    with pytest.raises(InputError, match="expected NUMBER/OF"):
+        read_part(said)
+
+
+def test_the_parts_of_a_command_make_one_table(folder: Path) -> None:
+    (folder / "spec.yaml").write_text(yaml.safe_dump({**SPEC, "grid": {"seed": [0, 1]}}), "utf-8")
+    first, second = (pumice("sweep", folder / "spec.yaml", "--workers", 1, "--part", f"{part}/2") for part in (0, 1))
+    assert json.loads(first.out) == {"table": None, "runs": 1, "fresh": 1, "missing": 1}
+    assert json.loads(second.out)["runs"] == 2
+    assert (folder / "spec.csv").exists()
 
 
 def test_a_worker_that_dies_costs_its_run_only(folder: Path) -> None:
@@ -217,3 +240,14 @@ def test_a_job_that_is_refused_ends_the_sweep_with_its_words(folder: Path) -> No
     (folder / "nodes.yaml").write_text(yaml.safe_dump(bad), "utf-8")
     with pytest.raises(InputError, match="NOT a name"):
         sweep(read_spec(folder / "spec.yaml"), folder / "results", threads)
+
+
+def test_an_indexed_job_runs_the_parts(tmp_path: Path) -> None:
+    """Under Pumice itself; each pod knows its part by what an Indexed Job tells it."""
+    given = [part for name in ("cluster.yaml", "sweep-indexed.yaml") for part in ("-f", ROOT / "examples" / name)]
+    said = pumice("run", *given, "--time", "virtual", "--until", "idle", "--db", tmp_path / "i.db", "-o", "json")
+    assert (said.code, json.loads(said.out)["pods"]["succeeded"]) == (0, 4), said.err
+    text = (ROOT / "examples" / "sweep-indexed.yaml").read_text("utf-8")
+    job = next(obj for obj in yaml.safe_load_all(text) if obj["kind"] == "Job")
+    assert '--part "$JOB_COMPLETION_INDEX/4"' in job["spec"]["template"]["spec"]["containers"][0]["command"][-1]
+    assert job["spec"]["completions"] == 4

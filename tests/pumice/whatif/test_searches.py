@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from itertools import combinations, product
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 from pumice.errors import InputError
+from pumice.processes import WorkerDiedError
 from pumice.whatif import changes
 from pumice.whatif.ask import lived_with
 from pumice.whatif.belongings import belongings
@@ -213,3 +216,32 @@ def test_jobs_are_known_by_their_names() -> None:
     assert starts_s(cluster, "default/train", WITHIN_S) is not None
     with pytest.raises(InputError, match="near: default/train"):
         known_job(cluster, "trainn")
+
+
+class Elsewhere(Executor):
+    """Does at once what is asked, as another process would: from bytes. Dies over every third."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.asked += 1
+        future: Future[Any] = Future()
+        if self.asked % 3 == 0:
+            future.set_exception(WorkerDiedError())
+        else:
+            again, arguments, named = pickle.loads(pickle.dumps((fn, args, kwargs)))
+            future.set_result(again(*arguments, **named))
+        return future
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_the_answers_are_the_same_wherever_they_are_found(number: int) -> None:
+    cluster, elsewhere = fragmented(number, 3), Elsewhere()
+    here = StartQuestion(cluster, BIG, WITHIN_S)
+    there = StartQuestion(cluster, BIG, WITHIN_S, executor=elsewhere)
+    if here.starts() is not None:
+        return
+    assert [*searched(here)] == [*searched(there)]
+    there.starts()
+    assert (here.tries, elsewhere.asked > 3) == (there.tries, True)
