@@ -9,6 +9,7 @@ from actors.gateway.forms import encode
 from actors.gateway.problems import bad_request, no_such_path, wrong_method
 from actors.gateway.request.bodies import read_object
 from actors.gateway.request.exchange import Exchange
+from actors.gateway.request.negotiation import negotiate
 from actors.gateway.request.paths import Target
 from actors.gateway.site import Site
 from core.objects.metadata import Object, section
@@ -46,6 +47,7 @@ async def review(site: Site, exchange: Exchange, target: Target) -> None:
         raise no_such_path()
     if exchange.method != "POST":
         raise wrong_method(exchange.method)
+    negotiate(exchange.header("accept"), shapes=False)
     asked = await read_object(exchange, site.settings.body_limit)
     if asked.get("kind", kind) != kind:
         raise bad_request(f"expected a {kind} in the body, found {asked['kind']!r}")

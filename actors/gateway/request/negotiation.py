@@ -35,13 +35,16 @@ PLAIN: Final = Form()
 
 
 @lru_cache(maxsize=256)
-def negotiate(accept: str) -> Form:
-    """The first form in the header that can be written. Raises ApiError (406) when there is none."""
+def negotiate(accept: str, *, shapes: bool = True) -> Form:
+    """The first form in the header that can be written. Raises ApiError (406) when there is none.
+
+    Without `shapes` there is but the object itself: what has no metadata makes no table.
+    """
     if not accept.strip():
         return PLAIN
     for media, parameters in sorted(map(_parse, accept.split(",")), key=_weight):
         form = _form(media, parameters)
-        if form is not None:
+        if form is not None and (shapes or not form.shape):
             return form
     raise not_acceptable()
 

@@ -187,6 +187,9 @@ async def test_reviews_say_yes() -> None:
         assert who["status"]["userInfo"]["username"]
         await web.send("GET", f"{base}/selfsubjectaccessreviews", code=405)
         await web.send("POST", f"{base}/selfsubjectaccessreviews", {"kind": "Pod"}, 400)
+        table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+        await web.send("POST", f"{base}/selfsubjectaccessreviews", asked, 406, accept=table)
+        await web.send("POST", f"{base}/selfsubjectaccessreviews", asked, 201, accept=f"{table},application/json")
 
 
 @anyio
