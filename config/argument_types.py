@@ -72,6 +72,23 @@ def _is_class(said: dict[str, Any]) -> bool:
     return counts and numbers.keys() <= {"cpu", "milli", "cards", "pods"} and isinstance(said.get("models", ""), str)
 
 
+def _is_card_policy(value: object) -> bool:
+    return value in ("", "binpack", "spread")
+
+
+def _are_rules(value: object) -> bool:
+    rules = cast("list[object]", value) if isinstance(value, list) else None
+    return rules is not None and all(isinstance(rule, dict) and _are_labels(cast("Any", rule)) for rule in rules)
+
+
+def _are_labels(said: dict[object, object]) -> bool:
+    return bool(said) and all(isinstance(value, str) for value in said.values())
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in cast("list[object]", value))
+
+
 INTEGER: Final = ArgumentKind("an integer", _is_integer)
 NUMBER: Final = ArgumentKind("a number", _is_number)
 SWITCH: Final = ArgumentKind("true or false", _is_switch)
@@ -80,6 +97,9 @@ DURATION: Final = ArgumentKind(EXPECTED, _is_duration)
 MAPPING: Final = ArgumentKind("a mapping", _is_mapping)
 LIST: Final = ArgumentKind("a list", _is_list)
 SHARE: Final = ArgumentKind("a number above 0, at most 100", _is_share)
+TEXTS: Final = ArgumentKind("a list of texts", _are_texts)
+CARD_POLICY: Final = ArgumentKind("binpack or spread", _is_card_policy)
+RULES: Final = ArgumentKind("a list of rules, each of labels and their values (texts)", _are_rules)
 CLASSES: Final = ArgumentKind(
     "a list of classes of pods, each of some of cpu, milli, cards, pods (whole numbers) and models (a text)",
     _are_classes_of_pods,
@@ -93,8 +113,16 @@ KINDS: Final[dict[str, ArgumentKind]] = {
     "binpack.resources": TEXT,
     "capacity.DRAConsumableCapacityEnable": SWITCH,
     "capacity.DynamicResourceAllocationEnable": SWITCH,
+    "deviceshare.GPUExclusiveRules": RULES,
+    "deviceshare.KnownGeometriesCMName": TEXT,
+    "deviceshare.KnownGeometriesCMNamespace": TEXT,
+    "deviceshare.SchedulePolicy": CARD_POLICY,
+    "deviceshare.ScheduleWeight": INTEGER,
     "enablePreferredOrder": SWITCH,
     "enableTopologyAwarePreemption": SWITCH,
+    "extender.httpTimeout": DURATION,
+    "extender.ignorable": SWITCH,
+    "extender.managedResources": TEXTS,
     "fgd.coverage": SHARE,
     "fgd.typicalPods": CLASSES,
     "hypernode.binpack.cpu": INTEGER,
@@ -125,7 +153,15 @@ KINDS: Final[dict[str, ArgumentKind]] = {
 }
 """By argument: a name means the same wherever it is read."""
 
-_PREFIXES: Final = (("binpack.resources.", INTEGER), ("hypernode.binpack.resources.", INTEGER), ("predicate.", SWITCH))
+_SHAPES: Final = {
+    ("binpack.resources.", ""): INTEGER,
+    ("hypernode.binpack.resources.", ""): INTEGER,
+    ("predicate.", ""): SWITCH,
+    ("deviceshare.", "Enable"): SWITCH,
+    ("extender.", "Verb"): TEXT,
+    ("extender.", "urlPrefix"): TEXT,
+}
+"""How an argument begins and ends."""
 
 
 def kind_of(argument: str) -> ArgumentKind | None:
@@ -133,4 +169,5 @@ def kind_of(argument: str) -> ArgumentKind | None:
     found = KINDS.get(argument)
     if found is None and argument.endswith(".weight"):
         return INTEGER
-    return found or next((kind for prefix, kind in _PREFIXES if argument.startswith(prefix)), None)
+    whole = (kind for (start, end), kind in _SHAPES.items() if argument.startswith(start) and argument.endswith(end))
+    return found or next(whole, None)

@@ -51,6 +51,13 @@ def test_weights_are_integers() -> None:
         ("sla", "sla-waiting-time", "soon", "was 'soon'"),
         ("usage", "thresholds", "80", "expected a mapping, was 80"),
         ("binpack", "binpack.resources.nvidia.com/gpu", "1.5", "expected an integer, was 1.5"),
+        ("deviceshare", "deviceshare.NodeLockEnable", "maybe", "expected true or false, was 'maybe'"),
+        ("deviceshare", "deviceshare.ScheduleWeight", "x", "expected an integer, was 'x'"),
+        ("deviceshare", "deviceshare.SchedulePolicy", "best", "expected binpack or spread, was 'best'"),
+        ("deviceshare", "deviceshare.GPUExclusiveRules", "[{app: 5}]", "expected a list of rules"),
+        ("extender", "extender.ignorable", "7", "expected true or false, was 7"),
+        ("extender", "extender.managedResources", "x", "expected a list of texts, was 'x'"),
+        ("extender", "extender.predicateVerb", "[a]", "expected a text, was a list"),
     ],
 )
 def test_an_argument_of_the_wrong_type_is_warned_about(plugin: str, argument: str, value: str, expected: str) -> None:
