@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from pumice.errors import InputError
 from pumice.sweep.picture import FIGURES, checked, draw, picture
+from tests.kit.nodes import node
+from tests.pumice.cli.terminal import pumice
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -36,6 +39,15 @@ def test_every_run_has_a_bar_in_every_panel() -> None:
         ("other", "1", 2.0),
     ]
     assert "color" not in picture(ROWS, ("config",))["spec"]["encoding"]
+
+
+def test_the_command_draws_what_was_swept(tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert", reason="vl-convert is not installed: pip install 'pumice[report]'")
+    (tmp_path / "n.yaml").write_text(yaml.safe_dump_all([node("n0", cpu="4")]), "utf-8")
+    (tmp_path / "s.yaml").write_text("fixed: {input: n.yaml}\ngrid: {seed: [0, 1]}\n", "utf-8")
+    said = pumice("sweep", tmp_path / "s.yaml", "--workers", 1, "--plot", tmp_path / "s.png")
+    assert (said.code, (tmp_path / "s.png").exists()) == (0, True), said.err
+    assert pumice("sweep", tmp_path / "s.yaml", "--plot", tmp_path / "s.gif").code == 2
 
 
 def test_it_is_drawn_as_its_name_says(tmp_path: Path) -> None:
