@@ -25,7 +25,6 @@ from core.messages.events import StatusRefused
 from core.messages.orders import WriteStatus
 from core.messages.recording import Append, Entry
 from core.messages.replies import Accepted, Done, Refused
-from core.messages.watch import ReadRevision, RevisionRead
 from storage import codec
 
 if TYPE_CHECKING:
@@ -78,13 +77,12 @@ class StatusWriter(Actor[WriteStatus, Done]):
         self._objects = context.objects
         self._said: dict[tuple[str, str], str] = {}
         self._written: dict[Where, tuple[Status, int]] = {}
-        self._known = 0
         self._given_up = 0
 
     async def handle_batch(self, batch: Sequence[Received[WriteStatus, Done]]) -> None:
         """Of several statuses for one object only the newest is written."""
-        newest = {_where(each): (each, item.message.seen) for item in batch for each in _reports(item.message)}
-        left = [report for report, seen in newest.values() if not self._stands(report, seen)]
+        newest = {_where(each): each for item in batch for each in _reports(item.message)}
+        left = [report for report in newest.values() if not self._stands(report)]
         for attempt in range(ATTEMPTS):
             if not left:
                 break
@@ -94,10 +92,15 @@ class StatusWriter(Actor[WriteStatus, Done]):
         for item in batch:
             item.reply(Done())
 
-    def _stands(self, report: ReportStatus, seen: int) -> bool:
+    def _stands(self, report: ReportStatus) -> bool:
         """Whether just this was written after what the cycle saw: who has changed it since is seen by a later one."""
         written, revision = self._written.get(_where(report), (None, 0))
-        return 0 < seen < revision and written == report.wanted
+        return 0 < report.as_of < revision and written == report.wanted
+
+    def _after_what_is_known(self, report: ReportStatus) -> ReportStatus:
+        """What was written here itself is no news. Until there is an answer nobody knows what is."""
+        _, revision = self._written.pop(_where(report), (None, 0))
+        return replace(report, as_of=revision) if revision > report.as_of else report
 
     async def _leave_to_later(self, left: Sequence[ReportStatus]) -> None:
         """Have a later cycle say anew what is true then: written late it would overtake what was decided since."""
@@ -128,10 +131,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
         """Returns those to be tried again: they met a conflict, or nobody knows what became of them."""
         again: list[ReportStatus] = []
         refused: list[tuple[ReportStatus, Refused]] = []
-        known = await self._newest()
-        reports = [replace(report, as_of=max(report.as_of, known)) for report in reports]
-        for report in reports:
-            self._written.pop(_where(report), None)  # until there is an answer nobody knows
+        reports = [self._after_what_is_known(report) for report in reports]
         for report, reply in zip(reports, await self._api.ask_each(reports, wait_s), strict=True):
             if reply is None:
                 again.append(report)
@@ -145,13 +145,6 @@ class StatusWriter(Actor[WriteStatus, Done]):
             del self._written[next(iter(self._written))]
         await self._refused(refused)
         return again
-
-    async def _newest(self) -> int:
-        """The newest revision of the api that is known here; 0 when it has never said."""
-        (reply,) = await self._api.ask_each([ReadRevision()], FIRST_WAIT_S)
-        if isinstance(reply, RevisionRead):
-            self._known = reply.revision
-        return self._known
 
     async def _refused(self, refused: Sequence[tuple[ReportStatus, Refused]]) -> None:
         events = [
@@ -167,10 +160,10 @@ def _where(report: ReportStatus) -> Where:
 
 
 def _reports(message: WriteStatus) -> Iterator[ReportStatus]:
-    cycle = message.cycle
+    cycle, seen = message.cycle, message.seen
     for pod in message.pod_conditions:
-        yield ReportStatus("Pod", pod.namespace, pod.name, pod, cycle)
+        yield ReportStatus("Pod", pod.namespace, pod.name, pod, cycle, seen)
     for group in message.pod_groups:
-        yield ReportStatus("PodGroup", group.namespace, group.name, group, cycle)
+        yield ReportStatus("PodGroup", group.namespace, group.name, group, cycle, seen)
     for queue in message.queues:
-        yield ReportStatus("Queue", "", queue.name, queue, cycle)
+        yield ReportStatus("Queue", "", queue.name, queue, cycle, seen)
