@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -17,10 +17,15 @@ if TYPE_CHECKING:
     from core.state.view import View
 
 
+VOLUMES: Final = "attachable-volumes-"
+
+
 def worth_showing(view: View) -> list[int]:
-    """The dimensions that some node has something of."""
+    """The dimensions that some node has something of; how many volumes a driver attaches at most is no amount."""
+    names = view.dimensions.names
     most = view.nodes.allocatable[:, : view.nodes.count].max(axis=1, initial=0.0)
-    return np.flatnonzero(most[: len(view.dimensions)]).tolist()
+    places: list[int] = np.flatnonzero(most[: len(view.dimensions)]).tolist()
+    return [place for place in places if not names[place].startswith(VOLUMES)]
 
 
 def told(view: View, columns: FloatArray, shown: Sequence[int]) -> FloatArray:

@@ -110,3 +110,10 @@ def test_the_pods_of_a_node() -> None:
     assert (found.pod, found.job, found.status) == ("default/g-0", "default/g", "Running")
     assert found.asks["cpu"] == 0.5
     assert not residents_of(view, "nowhere").known
+
+
+def test_limits_of_volumes_are_no_resource_to_show() -> None:
+    view = view_of(node("n0", extra={"attachable-volumes-csi-x.dev": "25", "example.com/thing": "1"}))
+    layout = BoardReader().read(view, 1).layout
+    assert layout is not None
+    assert layout.resources == ["cpu", "memory", "pods", "example.com/thing"]
