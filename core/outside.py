@@ -97,24 +97,28 @@ class AskedOutside:
 
 class Recorded:
     """Answers as a record has them, and asks nobody: the same question gets the answers it got, one after the other,
-    and the last of them from then on.
+    and the last of them from then on. `in_order`: a question that was not asked in these words gets what was answered
+    at its place: the same cycle asks in the same order, and the words may be those of an older version.
     """
 
-    def __init__(self, answers: OutsideAnswers | None) -> None:
+    def __init__(self, answers: OutsideAnswers | None, *, in_order: bool = False) -> None:
+        self._asked = 0
         self._left: dict[bytes, list[OutsideAnswer]] = {}
         known = answers or OutsideAnswers()
         for place, which in reversed(list(enumerate(known.which))):
             digest = known.questions[place * SIZE : (place + 1) * SIZE]
             self._left.setdefault(digest, []).append(known.distinct[which])
+        self._in_order = [known.distinct[which] for which in known.which] if in_order else []
 
     def __call__(self, questions: Sequence[OutsideQuestion]) -> Sequence[OutsideAnswer]:
         """The answers; NOT_RECORDED where there is none."""
         return list(map(self._one, questions))
 
     def _one(self, asked: OutsideQuestion) -> OutsideAnswer:
+        place, self._asked = self._asked, self._asked + 1
         left = self._left.get(digest_of(asked))
         if left is None:
-            return NOT_RECORDED
+            return self._in_order[place] if place < len(self._in_order) else NOT_RECORDED
         return left.pop() if len(left) > 1 else left[0]
 
 

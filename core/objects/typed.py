@@ -57,7 +57,7 @@ def typed_queue(queue: Object) -> Object:
     """A Queue."""
     spec = _counted(section(queue, "spec"), "capability", "deserved")
     spec["guarantee"] = _counted(section(spec, "guarantee"), "resource")
-    status = {"reservation": {}, **_counted(section(queue, "status"), "allocated")}
+    status: Object = {"reservation": {}, **_counted(section(queue, "status"), "allocated")}
     return {**untyped(queue), "spec": spec, "status": status}
 
 

@@ -97,7 +97,7 @@ class Replayer:
         clock = CycleClock(record.cycle, record.now, record.seed)
         carry = Carry.from_dict(record.carry_before)
         snapshot = self.past.view.snapshot(volume_rules(config))
-        asked = ask or Recorded(record.answers)
+        asked = ask or Recorded(record.answers, in_order=True)
         return run_cycle(snapshot, config, clock, carry, options, report=report, ask=asked, scheduler=record.scheduler)
 
 

@@ -158,3 +158,16 @@ def test_a_record_of_the_answers_decides_the_same_and_asks_nobody(name: str) -> 
     first, _ = decide(case, asked)
     again, _ = decide(case, Recorded(asked.answers()))
     assert again.digest == first.digest
+
+
+def test_a_record_of_questions_in_other_words_is_answered_in_order() -> None:
+    case = recorded()["cases"]["prioritize-p0"]
+    asked = AskedOutside(asking(case))
+    first, _ = decide(case, asked)
+    answers = asked.answers()
+    assert answers is not None
+    reworded = msgspec.structs.replace(answers, questions=bytes(len(answers.questions)))
+    again, _ = decide(case, Recorded(reworded, in_order=True))
+    assert again.digest == first.digest
+    unanswered, _ = decide(case, Recorded(reworded))
+    assert unanswered.digest != first.digest
