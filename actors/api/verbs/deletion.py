@@ -171,7 +171,22 @@ class Deletion:
     def _blocks(self, dependent: Key, uid: str) -> bool:
         obj = self._tables.read(dependent)
         references = [] if obj is None else rows(section(obj, "metadata"), "ownerReferences")
-        return any(each["uid"] == uid and each.get("blockOwnerDeletion") for each in references)
+        blocks = any(each["uid"] == uid and each.get("blockOwnerDeletion") for each in references)
+        return blocks and obj is not None and not self._waits_for(obj["metadata"], uid)
+
+    def _waits_for(self, meta: dict[str, Any], uid: str) -> bool:
+        """Whether the owner of this metadata waits in its turn for who has that uid: such circles are cut."""
+        if FOREGROUND not in (meta.get("finalizers") or ()):
+            return False
+        seen: set[str] = set()
+        left = [uid]
+        while left:
+            each = left.pop()
+            key = None if each in seen else self._tables.key_of(each)
+            seen.add(each)
+            owner = None if key is None else self._tables.read(key)
+            left += [] if owner is None else owner_uids(owner)
+        return meta["uid"] in seen
 
     # --- dependents left behind
 

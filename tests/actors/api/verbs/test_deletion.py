@@ -171,6 +171,16 @@ def test_owners_are_known_again_after_a_restart(cluster: Cluster) -> None:
     assert not cluster.exists("ConfigMap", "child")
 
 
+def test_owners_in_a_circle_do_not_wait_for_each_other(cluster: Cluster) -> None:
+    made = [cluster.create(config_map(name)) for name in ("a", "b", "c")]
+    for name, owner in zip(("b", "c", "a"), made, strict=True):
+        references = owned(config_map(name), owner)["metadata"]["ownerReferences"]
+        blocking = [{**each, "blockOwnerDeletion": True} for each in references]
+        cluster.patch("ConfigMap", name, {"metadata": {"ownerReferences": blocking}})
+    cluster.ask(Delete("ConfigMap", "default", "a", propagation="Foreground"))
+    assert not [name for name in ("a", "b", "c") if cluster.exists("ConfigMap", name)]
+
+
 @pytest.mark.parametrize("name", ["root", "default"])
 def test_the_systems_queues_stay(cluster: Cluster, name: str) -> None:
     reply = cluster.delete("Queue", name)
