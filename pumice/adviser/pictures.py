@@ -92,6 +92,6 @@ def _crashed(stored: Stored) -> list[str]:
 async def measures_of(db: Path) -> Plain:
     """What the run came to so far, and over time."""
     async with await SqliteJournal.open(db, read_only=True) as journal:
-        found = await measure(journal)
+        found = await measure(journal, shares=False)  # somebody looks again every few seconds
     plain: Plain = msgspec.to_builtins(found)
     return plain

@@ -253,11 +253,16 @@ async def beginning(journal: Journal) -> Beginning:
     return Beginning(round(first[0].at, 3) if first else 0.0, head.cut)
 
 
-async def measure(journal: Journal, each: Callable[[JobRow], None] | None = None) -> Measures:
-    """What a journal's run came to; `each` gets a row for each job as it ends. Raises DamagedError."""
+async def measure(journal: Journal, each: Callable[[JobRow], None] | None = None, *, shares: bool = True) -> Measures:
+    """What a journal's run came to; `each` gets a row for each job as it ends. `shares`: and what queues deserved,
+    which takes a view of the scheduler's and its time. Raises DamagedError.
+    """
     begun = await beginning(journal)
     measuring = Measuring(begun.at, each)
-    lives, deserved = Lives(measuring.listeners()), DeservedInJournal(measuring.deserved)
+    lives = Lives(measuring.listeners())
+    if not shares:
+        return measuring.end(round(await begun.through(journal, lives), 3))
+    deserved = DeservedInJournal(measuring.deserved)
     for mutation in begun.there():
         deserved.note(mutation)
 

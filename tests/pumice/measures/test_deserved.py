@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 import pytest
 
 import pumice
 from pumice import LivedRun
+from pumice.adviser.pictures import measures_of
 
 CAPACITY = """\
 actions: "enqueue, allocate"
@@ -45,6 +47,8 @@ def test_as_the_queues_say_under_capacity(tmp_path: Path) -> None:
     cluster.save(tmp_path / "run.db")
     for run in (live, pumice.measures_of(tmp_path / "run.db")):
         assert (at(run, "a", 30), at(run, "b", 30)) == (5, 3)
+    looked = anyio.run(measures_of, tmp_path / "run.db")
+    assert not [one for one in looked["series"] if one["what"] == "deserved"]
 
 
 def test_nobody_reckons_without_such_a_plugin() -> None:
