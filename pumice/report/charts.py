@@ -58,7 +58,9 @@ def _resources(runs: Sequence[RecordedRun]) -> list[str]:
 
 
 def _thinned(starts: Sequence[float], values: Sequence[float]) -> Iterator[tuple[float, float]]:
-    """Where it changes, and just before."""
+    """Where it changes, and just before; nothing of a run that has no such resource."""
+    if not values:
+        return
     for index, (start, value) in enumerate(zip(starts, values, strict=True)):
         if index in (0, len(values) - 1) or value != values[index - 1] or value != values[index + 1]:
             yield start, value

@@ -140,6 +140,25 @@ def test_two_runs_stand_beside_each_other(read: Callable[..., RecordedRun]) -> N
     assert "<td class=job>evictions</td><td class=n>2</td><td class=n>5</td><td class=n>3</td>" in told
 
 
+def test_a_resource_that_one_of_two_runs_has_is_drawn_of_that_one(read: Callable[..., RecordedRun]) -> None:
+    one, other = read("one"), read("other")
+    held = {**one.measures.summary["resources"], "example.com/thing": {"held_s": 5.0, "utilisation": 0.1}}
+    series = [
+        replace(each, resource="example.com/thing")
+        for each in one.measures.series
+        if each.resource == "cpu" and not each.queue
+    ]
+    measures = replace(
+        one.measures,
+        summary={**one.measures.summary, "resources": held},
+        series=[*one.measures.series, *series],
+    )
+    found = charts([replace(one, measures=measures), other])
+    for name in ("utilisation", "fragmentation"):
+        rows = [row for row in found[name]["data"]["values"] if row["resource"] == "example.com/thing"]
+        assert {row["run"] for row in rows} == {"one"}
+
+
 def test_an_empty_journal_has_a_report(read: Callable[..., RecordedRun]) -> None:
     async def empty() -> RecordedRun:
         return await recorded(MemoryJournal(), "nothing")
