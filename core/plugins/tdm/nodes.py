@@ -20,11 +20,16 @@ NOT_ALLOWED: Final = "not allow to dispatch to revocable node"
 FULL_SCORE: Final = 100.0
 
 
+def is_revocable(task: Task) -> bool:
+    """Whether the task may go to nodes that are taken back."""
+    return bool(task.revocable_zone)
+
+
 class RevocableNodes:
     """Filter and scorer in one: both ask whether the node's zone is open, and whether the task may be revoked."""
 
     name = NAME
-    reads = Reads(kind=lambda task: bool(task.revocable_zone))
+    reads = Reads(kind=is_revocable)
 
     def __init__(self, session: Session, zones: Zones) -> None:
         self._zones = [spec.revocable_zone for spec in session.nodes.specs]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -40,8 +39,7 @@ class Guarded:
             raise WrongAnswerError(
                 f"{self.name} has no `reads`: expected a Reads that says what it reads of a task beside its template"
             )
-        self.reads = replace(
-            reads,
+        self.reads = reads._replace(
             kind=None if reads.kind is None else self._guarded("kind", reads.kind, lambda task: task.uid),
             concerns=None if reads.concerns is None else self._guarded("concerns", reads.concerns, lambda _: True),
             anew=None if reads.anew is None else self._guarded("anew", reads.anew, lambda _: True),
