@@ -82,9 +82,8 @@ def _times_of(obj: dict[str, Any]) -> Iterator[Any]:
     yield _fields(obj.get("metadata")).get("creationTimestamp")
     yield obj.get("timestamp")
     yield status.get("startTime")
-    given = status.get("conditions")
-    conditions: list[Any] = given if isinstance(given, list) else []
-    for each in map(_fields, conditions):
+    conditions = status.get("conditions")
+    for each in map(_fields, cast("list[object]", conditions) if isinstance(conditions, list) else ()):
         yield each.get("lastTransitionTime")
         yield each.get("lastHeartbeatTime")
 
