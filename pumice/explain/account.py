@@ -174,7 +174,7 @@ def _tell(account: Account, pod: str, watched: Watched, view: View) -> None:
         account.reason = "Reserved"
         account.message = f"{pod} had room on {result.report.uncommitted[pod]}, but its gang is not whole"
     else:
-        account.message = f"{pod} was {account.state.lower()} and this cycle changed nothing about it"
+        account.message = f"{pod} was {account.state} before this cycle, which changed nothing about it"
         if account.state == "Pending" and task.scheduler not in ("", SCHEDULER):
             account.reason, account.message = _of_other(pod, task)
 
