@@ -19,7 +19,7 @@ POD_INDEX: Final = "apps.kubernetes.io/pod-index"
 
 def first_ordinal(owner: Object) -> int:
     """The number of its first pod."""
-    return section(owner["spec"], "ordinals").get("start") or 0
+    return section(section(owner, "spec"), "ordinals").get("start") or 0
 
 
 def ordinal_of(owner: Object, pod: Object) -> int | None:

@@ -41,7 +41,8 @@ def dump() -> list[Object]:
     name = {"name": "web-6d5f", "labels": marked["metadata"]["labels"]}
     of_set = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": name, "spec": {**spec, "template": marked}}
     replica_set = came(of_set, "uid-of-set", web)
-    running = came(pod("web-6d5f-abc", node="n0"), "uid-of-pod", replica_set, phase="Running")
+    labels = {"app": "web", "pod-template-hash": "6d5f"}
+    running = came(pod("web-6d5f-abc", node="n0", labels=labels), "uid-of-pod", replica_set, phase="Running")
     ended = came(pod("old", node="n0"), uid_of(0, 12), phase="Succeeded")
     return [node("n0"), web, replica_set, running, ended, pod("new", cpu="1")]
 
