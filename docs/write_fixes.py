@@ -38,6 +38,10 @@ NOTHING_TO_MEND = {
     "the lock of a node stays for five minutes where a gang was given up (`deviceshare.NodeLockEnable`)": (
         "a lock is written with the bind: two pods of a gang that both need the node would lock it again and again"
     ),
+    "deviceshare under MIG: once a slice of a group with several profiles is in use, slices of its other profiles are "
+    "given to nobody until the whole card is free (`pickFromGroup`)": (
+        "kept, with every switch: who waits for one is told so by `pumice explain`"
+    ),
     "an extender is asked `jobReady` of jobs without pending pods, and told of each image how many nodes had come with "
     "it when a node came": "nothing hangs on the first; it is told of all nodes that have the image",
     "a session over 10,000 nodes and 100,000 running pods takes seconds to open": "see `pumice bench open`",

@@ -94,6 +94,11 @@ class Family(Protocol):
         """Card -> what speaks against it by itself, for people; empty where it would do."""
         ...
 
+    def cards_asked(self, task: Task) -> int:
+        """The most cards that must be there together, where cards are counted."""
+        del task
+        return 1
+
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
         """How well it fits on each node, 0 on one that has none, float64 [len(rows)] (ScoreNode)."""
         ...

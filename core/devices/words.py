@@ -11,11 +11,15 @@ MOST: Final = 8
 """So many cards are named."""
 
 
-def told_of(against: Mapping[str, list[str]]) -> list[str]:
-    """A sentence for each card, "card 0: 2,000 MiB left of 16,000, asks 4,000"; of very many cards the first."""
+def told_of(against: Mapping[str, list[str]], asked: int = 1) -> list[str]:
+    """A sentence for each card, "card 0: 2,000 MiB left of 16,000, asks 4,000"; of very many cards the first. `asked`:
+    how many a container asks for; when there are not as many, how many would do comes first.
+    """
+    good = sum(not reasons for reasons in against.values())
+    few = [f"{good} of the {asked} cards asked for would do"] if good < asked and asked > 1 else []
     sentences = [f"{card}: {'; '.join(reasons) if reasons else 'would do'}" for card, reasons in against.items()]
     more = len(sentences) - MOST
-    return [*sentences[:MOST], *([f"and {more} more"] if more > 0 else [])]
+    return [*few, *sentences[:MOST], *([f"and {more} more"] if more > 0 else [])]
 
 
 def short_of(what: str, left: int, size: int, asked: int) -> list[str]:

@@ -32,6 +32,7 @@ def _of_pod(session: Session, task: Task, look: Look) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for node in refused[:NODES] if families else ():
         row = session.nodes.row[node]
-        sentences = [said for each in families if each.present[row] for said in told_of(each.against(task, row))]
+        here = [(each.against(task, row), each.cards_asked(task)) for each in families if each.present[row]]
+        sentences = [said for against, asked in here for said in told_of(against, asked)]
         found[node] = sentences or ["no cards of the kind"]
     return found

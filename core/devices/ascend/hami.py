@@ -170,6 +170,10 @@ class HamiNpu(Family):
         partial = [] if allowed(asked, self._model, memory) else ["several chips are had whole only"]
         return {chip.uuid: partial + chip_against(chip, used, memory) for chip, used in zip(chips, usage, strict=True)}
 
+    def cards_asked(self, task: Task) -> int:
+        """See `Family`: of one container, for others may share its chips."""
+        return max((each.cards for each in self.asked_of(task.template)), default=1)
+
     def _score(self, task: Task, row: int) -> float:
         given = self._chosen(task, row, self._policy)
         if isinstance(given, str):

@@ -33,13 +33,19 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """What nodes have: `each` MiB of every card [N], `there` bool [N, C] the healthy ones. A node without any card that
-    was ever there has no devices (`present` [N]).
+    """What nodes have: `each` MiB of every card [N], `there` bool [N, C] the healthy ones of `count` [N] cards. A node
+    without any card that was ever there has no devices.
     """
 
     each: IntArray
     there: BoolArray
-    present: BoolArray
+    count: IntArray
+
+    @property
+    def present(self) -> BoolArray:
+        """The nodes that have devices [N]."""
+        found: BoolArray = self.count > 0
+        return found
 
 
 def cards_of(specs: Sequence[NodeSpec]) -> Cards:
@@ -51,7 +57,7 @@ def cards_of(specs: Sequence[NodeSpec]) -> Cards:
         there[row, :count] = True
         there[row, [card for card in unhealthy if 0 <= card < count]] = False
     each = np.array([memory for memory, _, _ in found], dtype=np.int64)
-    return Cards(each, there, np.array([count > 0 for _, count, _ in found], dtype=np.bool_))
+    return Cards(each, there, np.array([count for _, count, _ in found], dtype=np.int64))
 
 
 def _of_node(spec: NodeSpec) -> tuple[int, int, list[int]]:
@@ -160,14 +166,18 @@ class GpuShare(Family):
         """See `Family`."""
         memory, number = self._asks(task.template)
         size, found = int(self._cards.each[row]), dict[str, list[str]]()
-        for card in range(len(self._cards.there[row])):
-            reasons = [] if self._cards.there[row, card] else ["unhealthy, or not there"]
+        for card in range(self._cards.count[row]):
+            reasons = [] if self._cards.there[row, card] else ["unhealthy"]
             if self._by_memory and memory > 0 and not reasons:
                 reasons += short_of("MiB", size - int(self._used[row, card]), size, memory)
             if self._by_number and number > 0 and self._taken[row, card]:
                 reasons.append("in use")
             found[f"card {card}"] = reasons
         return found
+
+    def cards_asked(self, task: Task) -> int:
+        """See `Family`: memory is had of one."""
+        return max(self._asks(task.template)[1], 1) if self._by_number else 1
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
         """Nothing is liked better than something else."""
@@ -253,7 +263,7 @@ class GpuShare(Family):
         """See `Family`."""
         twin, here = copy(self), slice(row, row + 1)
         cards = self._cards
-        twin._cards = Cards(cards.each[here], cards.there[here], cards.present[here])
+        twin._cards = Cards(cards.each[here], cards.there[here], cards.count[here])
         twin._names = self._names[here]
         twin._users = {(0, card): dict(users) for (at, card), users in self._users.items() if at == row}
         twin._used, twin._taken = self._used[here].copy(), self._taken[here].copy()

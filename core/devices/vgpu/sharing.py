@@ -138,6 +138,10 @@ class Vgpu(Choosing, Family):
             return {card.uuid: other for card in cards}
         return {card.uuid: other + self._card_against(asked, wanted, row, at, tried) for at, card in enumerate(cards)}
 
+    def cards_asked(self, task: Task) -> int:
+        """See `Family`: of one container, for others may share its cards."""
+        return max((each.cards for each in self.asked_of(task.template)), default=1)
+
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
         """See `Family`: how full the chosen cards get, or how many have no other user. Where all are asked about, nodes
         alike, of whose cards as much is in use, are looked at once.

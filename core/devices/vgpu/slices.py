@@ -67,6 +67,11 @@ def _pick(way: Geometry, taken: dict[str, list[int]], memory: int) -> tuple[int,
     return None
 
 
+def in_use(cut: Cut) -> str:
+    """The kinds of slices that are looked at alone, by name; "" where all are."""
+    return ", ".join(cut.taken) if cut.way != UNCUT else ""
+
+
 def take(cut: Cut, group: str, position: int, ways: Sequence[Geometry]) -> int:
     """The MiB of a slice that is taken from now on; 0 where the card has no such group."""
     for number, way in enumerate(ways):

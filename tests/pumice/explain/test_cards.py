@@ -15,6 +15,7 @@ from core.objects.metadata import format_time
 from tests.core.devices.cards import asking, gpu_node, limited, shared, vgpu_node, virtual
 from tests.core.devices.test_hami import chips_on, npu_node, npus
 from tests.core.devices.test_mindcluster import chip_node, cores, family_of
+from tests.core.devices.test_vgpu import GEOMETRIES
 from tests.core.plugins.test_deviceshare import asks
 from tests.kit import gang, queue
 from tests.pumice.cli.terminal import pumice
@@ -52,16 +53,37 @@ def test_of_very_many_cards_the_first_are_told() -> None:
     assert told_of({f"card {n}": [] for n in range(10)})[-1] == "and 2 more"
 
 
+def test_of_several_cards_it_is_told_how_many_would_do() -> None:
+    assert told_of({"u-0": [], "u-1": ["in use"]}, 2) == [
+        "1 of the 2 cards asked for would do",
+        "u-0: would do",
+        "u-1: in use",
+    ]
+    assert told_of({"u-0": [], "u-1": []}, 2) == ["u-0: would do", "u-1: would do"]
+
+
+def test_of_a_card_that_is_cut_the_profiles_in_use_are_named() -> None:
+    cards = virtual(vgpu_node("n0", [(9, 80, "NVIDIA-A100")], "mig"), nvidia=GEOMETRIES)
+    large = asking("a", {"vgpu_number": 1, "vgpu_memory": 25})
+    assert cards.against(large, 0) == {"n0-0": ["no slice of 25 MiB is free"]}
+    cards.add(0, asking("r", {"vgpu_number": 1}), {IDS: "n0-0[group2-3],NVIDIA,10,0:;"})
+    asked = asking("b", {"vgpu_number": 1, "vgpu_memory": 20})
+    assert cards.against(asked, 0) == {"n0-0": ["no slice of 20 MiB is free among the profiles in use (1g)"]}
+
+
 def test_shared_cards_and_chips_say_it_too() -> None:
-    by_memory = shared(gpu_node("n0", cards=2, memory=20, unhealthy="1"))
+    larger = gpu_node("n1", cards=3, memory=30)  # its third card is none of n0
+    by_memory = shared(gpu_node("n0", cards=2, memory=20, unhealthy="1"), larger)
     assert by_memory.against(asking("a", {"gpu_memory": 11}), 0) == {
         "card 0": ["10 MiB left of 10, asks 11"],
-        "card 1": ["unhealthy, or not there"],
+        "card 1": ["unhealthy"],
     }
     by_number = shared(gpu_node("n0", cards=1, memory=20), by_memory=False)
+    assert by_number.cards_asked(asking("a", {"gpu_number": 3})) == 3
     by_number.assign(0, asking("r", {"gpu_number": 1}), {}, 0.0)
     assert by_number.against(asking("a", {"gpu_number": 1}), 0) == {"card 0": ["in use"]}
     chips = chips_on(npu_node("n0", {"count": 1}, {"devmem": 100}))
+    assert chips.cards_asked(npus("a", (1, 1), (2, 1))) == 2
     chips.assign(0, npus("r", (1, 3072)), {}, 0.0)
     assert chips.against(npus("a", (1, 6144)), 0) == {
         "n0-0": ["1 share it, as many as may"],
@@ -90,6 +112,15 @@ def test_shared_cards_and_chips_say_it_too() -> None:
 )
 def test_what_a_pod_was_given_is_read_off_its_annotations(notes: dict[str, str], said: list[str]) -> None:
     assert given_cards(notes) == said
+
+
+def test_explain_says_how_many_cards_a_node_has_of_those_asked_for(tmp_path: Path) -> None:
+    objects = [vgpu_node("n0", [(9, 100, "NVIDIA-A")]), queue("default"), *asks(gang("g", pods=1), vgpu_number=2)]
+    (tmp_path / "o.yaml").write_text(yaml.safe_dump_all(objects))
+    (tmp_path / "c.conf").write_text(CONFIG)
+    at = ("-f", tmp_path / "o.yaml", "--config", tmp_path / "c.conf", "--budget", 0, "-o", "json")
+    told = pumice("explain", "pod", "g-0", *at).json["cards"]
+    assert told == {"n0": ["1 of the 2 cards asked for would do", "n0-0: would do"]}
 
 
 def test_decide_and_explain_name_cards(tmp_path: Path) -> None:
