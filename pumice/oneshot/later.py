@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any
 
 from actors.controllers.flows.rule import job_name
@@ -31,11 +32,11 @@ def _of_set(owner: Object, objects: Mapping[Identity, Object]) -> Iterator[str]:
     if spec.get("podManagementPolicy") == "Parallel":
         return
     first = first_ordinal(owner)
-    names = [f"{meta['name']}-{number}" for number in range(first, first + int(spec.get("replicas") or 0))]
-    missing = [place for place, name in enumerate(names) if ("Pod", meta["namespace"], name) not in objects]
-    if missing and missing[0] > 0:
-        before, pod = names[missing[0] - 1], names[missing[0]]
-        more = f", and {len(missing) - 1} more one after the other" if len(missing) > 1 else ""
+    number = next(each for each in count(first) if ("Pod", meta["namespace"], f"{meta['name']}-{each}") not in objects)
+    after = first + int(spec.get("replicas") or 0) - number - 1
+    if number > first and after >= 0:
+        more = f", and {after} more one after the other" if after else ""
+        before, pod = f"{meta['name']}-{number - 1}", f"{meta['name']}-{number}"
         yield f"pod {pod} is made when {before} runs and is ready{more} (podManagementPolicy OrderedReady)"
 
 
@@ -44,9 +45,10 @@ def _of_job(owner: Object, objects: Mapping[Identity, Object]) -> Iterator[str]:
     spec, meta = section(owner, "spec"), owner["metadata"]
     if section(section(owner, "status"), "state").get("phase") in OVER:
         return
-    counts = {task["name"]: int(task.get("replicas") or 0) for task in spec.get("tasks") or ()}
+    tasks = [task for task in spec.get("tasks") or () if task.get("name")]
+    counts = {task["name"]: int(task.get("replicas") or 0) for task in tasks}
     there = {name for name in counts if ("Pod", meta["namespace"], pod_name(meta["name"], name, 0)) in objects}
-    for task in spec.get("tasks") or ():
+    for task in tasks:
         depends = section(task, "dependsOn")
         targets: list[str] = depends.get("name") or []
         name = task["name"]
@@ -57,11 +59,11 @@ def _of_job(owner: Object, objects: Mapping[Identity, Object]) -> Iterator[str]:
 
 
 def _of_flow(owner: Object, objects: Mapping[Identity, Object]) -> Iterator[str]:
-    """The Jobs that depend on others, and those whose template is not there."""
+    """The Jobs that depend on others, and those whose template is not there; a flow without a name is nobody's."""
     namespace = owner["metadata"]["namespace"]
     for each in section(owner, "spec").get("flows") or ():
-        name = each["name"]
-        if ("Job", namespace, job_name(owner, name)) in objects:
+        name = each.get("name") or ""
+        if not name or ("Job", namespace, job_name(owner, name)) in objects:
             continue
         targets: list[str] = section(each, "dependsOn").get("targets") or []
         if ("JobTemplate", namespace, name) not in objects:
