@@ -36,7 +36,9 @@ NOTHING_TO_MEND = {
         "a panic: what the pod has is not counted"
     ),
     "the lock of a node stays for five minutes where a gang was given up (`deviceshare.NodeLockEnable`)": (
-        "a lock is written with the bind: two pods of a gang that both need the node would lock it again and again"
+        "a lock is written with the bind: two pods of a gang that both need the node would lock it again and again; "
+        "others wait for as long as the gang that is given up takes the lock anew in each cycle, in Volcano for five "
+        "minutes after each time"
     ),
     "deviceshare under MIG: once a slice of a group with several profiles is in use, slices of its other profiles are "
     "given to nobody until the whole card is free (`pickFromGroup`)": (

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from core.messages.queue_gauges import SCALARS, WHOLE
+from core.resources.names import CSI_VOLUMES
 
 BYTES: Final = (("Ti", 2.0**40), ("Gi", 2.0**30), ("Mi", 2.0**20), ("Ki", 2.0**10))
 
@@ -23,8 +24,9 @@ def amounts_of(figures: Mapping[str, float], what: str) -> str:
 
 
 def amount(resource: str, value: float) -> str:
-    """So much of a resource as the scheduler counts it (memory in bytes, pods whole, all others in thousandths)."""
-    text = byte_count(value) if resource == "memory" else f"{value:g}" if resource == WHOLE else milli(value)
+    """So much of a resource as the scheduler counts it: memory in bytes, pods and volumes whole, else thousandths."""
+    whole = resource == WHOLE or resource.startswith(CSI_VOLUMES)
+    text = byte_count(value) if resource == "memory" else f"{value:g}" if whole else milli(value)
     return f"{text} {resource}"
 
 

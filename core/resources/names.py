@@ -6,9 +6,12 @@ Source: kube-scheduler's ``IsScalarResourceName`` and the helpers below it (Kube
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from core.short_texts import remembers
 
+CSI_VOLUMES: Final = "attachable-volumes-csi-"
+"""Before a driver's name: its volumes, which Volcano counts whole, one for each claim, and not in thousandths."""
 _NATIVE_PREFIX = "kubernetes.io/"
 _QUOTA_PREFIX = "requests."
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"

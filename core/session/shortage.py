@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.resources.lists import list_from_amounts
+from core.resources.names import CSI_VOLUMES
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -41,6 +42,8 @@ class LargestNode:
 
 
 def _text(name: str, amount: float) -> str:
-    """As Kubernetes writes it; cpu and scalars are in thousandths, memory in bytes, pods a count."""
+    """As Kubernetes writes it; cpu and scalars are in thousandths, memory in bytes, pods and volumes counts."""
+    if name.startswith(CSI_VOLUMES):
+        return f"{amount:g}"
     known = {"cpu": (amount, 0.0, None), "memory": (0.0, amount, None)}
     return list_from_amounts(*known.get(name, (0.0, 0.0, {name: amount})))[name]

@@ -22,6 +22,7 @@ from core.kube.storage import (
     volume_name,
 )
 from core.objects.metadata import Object, key_of, object_key, section, text_map
+from core.resources.names import CSI_VOLUMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 DEFAULT_IGNORED: Final = frozenset({"rancher.io/local-path", "hostpath.csi.k8s.io"})
 FIX: Final = "volumes-are-no-resource"
 READ_BY_CLAIMS: Final = frozenset({"PersistentVolumeClaim", "PersistentVolume", "StorageClass"})
-_PREFIX: Final = "attachable-volumes-csi-"
 _LONGEST: Final = 63
 _KEPT_OF_LONG: Final = 23
 _HASHED: Final = 16
@@ -63,10 +63,10 @@ def volume_rules(config: SchedulerConfig, ignored: Iterable[str] = ()) -> Volume
 
 def attach_limit_key(driver: str) -> str:
     """The resource that stands for a driver's volumes (GetCSIAttachLimitKey)."""
-    if len(_PREFIX) + len(driver) < _LONGEST:
-        return _PREFIX + driver
+    if len(CSI_VOLUMES) + len(driver) < _LONGEST:
+        return CSI_VOLUMES + driver
     hashed = sha1(driver.encode(), usedforsecurity=False).hexdigest()
-    return f"{_PREFIX}{driver[:_KEPT_OF_LONG]}{hashed[:_HASHED]}"
+    return f"{CSI_VOLUMES}{driver[:_KEPT_OF_LONG]}{hashed[:_HASHED]}"
 
 
 def attachable_on(csi_node: Object | None) -> dict[str, float]:

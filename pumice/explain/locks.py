@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from core.devices.locks import EXPIRES_S, StandingLock
+from core.life.task import TaskStatus
 from core.objects.metadata import format_time
 
 if TYPE_CHECKING:
@@ -31,10 +32,21 @@ def standing_locks(session: Session) -> dict[str, str]:
 
 
 def _told(session: Session, row: int, lock: StandingLock) -> str:
+    if lock.uid and (taker := _unbound(session, lock.uid)):
+        return (
+            f"lock {lock.name} of {session.nodes.names[row]} was taken for {taker}, which was not bound, in this cycle "
+            "only: it is not on the node, and is taken anew in every cycle that goes the same way"
+        )
     holder = next(_holders(session, row, lock), "")
     whose = f"was set for {holder}" if holder else "was set for no pod that is known here"
     since, ends = format_time(lock.since), format_time(lock.since + EXPIRES_S)
     return f"lock {lock.name} of {session.nodes.names[row]} {whose} at {since} and counts until {ends} at most"
+
+
+def _unbound(session: Session, uid: str) -> str:
+    """The pod that took a lock in this session and is not bound, with which the lock would be written; "" if it is."""
+    took = next(task for task in session.snapshot.tasks.handles if task is not None and task.uid == uid)
+    return "" if session.jobs.status[took.row] == TaskStatus.BINDING else took.key
 
 
 def _holders(session: Session, row: int, lock: StandingLock) -> Iterator[str]:

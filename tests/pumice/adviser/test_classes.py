@@ -231,6 +231,23 @@ def test_a_lock_of_a_node_is_named_with_the_pod_that_it_was_set_for() -> None:
     assert "lock hamivgpu of n0 was set for no pod that is known here at" in unknown.finding.because
 
 
+def test_a_lock_of_a_gang_that_was_given_up_is_not_said_to_stay() -> None:
+    there = vgpu_node("n0", [(9, 100, "NVIDIA-A100")])
+    first = asks(gang("a", pods=2, phase="Inqueue"), vgpu_number=1, vgpu_memory=5)
+    second = asks(gang("g", pods=1, phase="Inqueue"), vgpu_number=1, vgpu_memory=5)
+    given_up = job_of(census_of(scene(there, *first, *second, config=LOCKS)))
+    assert given_up is not None
+    assert (
+        "lock hamivgpu of n0 was taken for default/a-0, which was not bound, in this cycle only"
+        in given_up.finding.because
+    )
+    assert "at most" not in given_up.finding.because
+    alone = asks(gang("a", pods=1, phase="Inqueue"), vgpu_number=1, vgpu_memory=5)
+    bound = job_of(census_of(scene(there, *alone, *second, config=LOCKS)))
+    assert bound is not None
+    assert "lock hamivgpu of n0 was set for default/a-0 at 2027-01-15T08:00:00Z" in bound.finding.because
+
+
 @pytest.mark.parametrize("config", [STOCK, *(each.replace("{name: overcommit}, ", "") for each in (STOCK, CAPACITY))])
 def test_a_job_larger_than_the_cluster_is_no_matter_of_a_queue_without_limits(config: str) -> None:
     asking = [pod_group("g", min_member=5, min_resources={"cpu": "20"}), *gang("g", pods=5, cpu="4")[1:]]

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
+from pumice.units import amount
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 from tests.kit.queues import queue
-from tests.kit.storage import csi_node
+from tests.kit.storage import claim, csi_node, storage_class
 from tests.pumice.cli.terminal import Said, pumice
 
 IN_ZONE_B = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}
@@ -264,6 +265,16 @@ def test_a_pod_larger_than_every_node_is_told_so(decide: Any, minimum: dict[str,
     said = decide(objects).json
     assert said["pending"]["default/g-0"]["message"].endswith("; no node is large enough: cpu 64 of at most 8")
     assert "large enough" not in str(said["cycles"])  # conditions keep Volcano's words
+
+
+def test_volumes_are_counted_whole(decide: Any) -> None:
+    asking = pod("g-0", group="g")
+    asking["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
+    there = [node("n0"), queue("default"), storage_class("some"), claim("c", cls="some")]
+    message = decide([*there, pod_group("g", min_member=1), asking]).json["pending"]["default/g-0"]["message"]
+    volumes = "attachable-volumes-csi-csi.example.com"
+    assert message.endswith(f"; no node is large enough: {volumes} 1 of at most 0")
+    assert amount(volumes, 3.0) == f"3 {volumes}"
 
 
 def test_a_pod_that_is_promised_room_is_told_where(decide: Any) -> None:
