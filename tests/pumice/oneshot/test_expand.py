@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import yaml
 
-from pumice.oneshot.later import made_later
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
@@ -190,19 +189,6 @@ def test_what_is_made_later_only_is_said(decide: Any) -> None:
     ]
     bound = decide([node("n0", cpu="64"), together]).json["cycles"][0]["binds"]
     assert set(bound) == {f"default/all-{number}" for number in range(3)}
-
-
-def test_of_sets_and_flows_that_nobody_would_admit_as_much_is_said_as_can_be() -> None:
-    """No list of all pods is made; what has no name is left out."""
-    meta: Object = {"namespace": "default", "name": "web"}
-    kept: Object = {"metadata": meta}
-    owner: Object = {"metadata": meta, "spec": {"replicas": 10**15}}
-    nameless: Object = {"metadata": meta, "spec": {"tasks": [{"replicas": 1}], "flows": [{}]}}
-    kinds = ("StatefulSet", "Job", "JobFlow")
-    objects = {(kind, "default", "web"): nameless if kind != "StatefulSet" else owner for kind in kinds}
-    (said,) = made_later({**objects, ("Pod", "default", "web-0"): kept})
-    assert said.startswith("StatefulSet default/web: pod web-1 is made when web-0 runs and is ready, and 99999")
-    assert made_later({("StatefulSet", "default", "web"): kept}) == []
 
 
 @pytest.mark.parametrize("recorded", [False, True])

@@ -62,7 +62,7 @@ def done(fork: Fork, words: str) -> Fork:
         if names[-1] == "…":  # no more are named than three
             names = [obj["metadata"]["name"] for obj in fork.objects if obj["kind"] == "Node"]
             assert len(names) == int(found["count"])
-        more = [each.split(" ") for each in found["amounts"].split(", ")]
+        more = [each.split(" ") for each in re.split(" and ", found["amounts"])]
         return edited(fork, "Node", lambda obj: with_more(obj, more) if obj["metadata"]["name"] in names else obj)
     if found := PRIORITY.fullmatch(words):
         return with_class(fork, found["name"])
