@@ -2,7 +2,9 @@
 
 WorldError
 ├── RecorderFailedError       the journal cannot be written: the process stops rather than run unlogged
-└── ListenError               the gateway's address is taken, or none of this machine's
+├── ListenError               the gateway's address is taken, or none of this machine's
+├── RemoteError               a real API server is gone, refuses, or answers what none does
+└── CredentialsError          what to show it cannot be had: a plugin fails, a token's file is gone
 InternalError
 ├── UnknownMessageError       a message that its receiver does not know
 ├── UnexpectedReplyError      an answer of another type than the one asked for
@@ -28,6 +30,28 @@ class RecorderFailedError(WorldError):
 
 class ListenError(WorldError):
     """The gateway cannot listen where it was told to."""
+
+
+class RemoteError(WorldError):
+    """A real API server did not do what it was asked. `code` is HTTP's, 0: no answer came; `reason` Kubernetes' word.
+
+    `retry_after_s`: when it wants to be asked again; None: it does not say.
+    """
+
+    def __init__(self, problem: str, code: int = 0, reason: str = "", retry_after_s: float | None = None) -> None:
+        self.code = code
+        self.reason = reason
+        self.retry_after_s = retry_after_s
+        super().__init__(problem)
+
+    @property
+    def expired(self) -> bool:
+        """What was asked for, or gone on from, is no longer there: list again."""
+        return self.code == 410 or self.reason in ("Expired", "Gone")
+
+
+class CredentialsError(WorldError):
+    """There is nothing to show to a real API server."""
 
 
 class UnknownMessageError(InternalError):

@@ -1,0 +1,1 @@
+"""A real API server, followed as client-go follows it: credentials, requests, lists, watches."""

@@ -1,0 +1,68 @@
+"""All objects of a resource, page by page (source: client-go's `pager`)."""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+from msgspec import Struct
+
+from actors.errors import RemoteError
+from actors.remote.api import RemoteApi
+from core.objects.metadata import section
+
+Object = dict[str, Any]
+PAGE: Final = 500
+
+
+class RemoteResource(Struct, frozen=True):
+    """What is listed and watched. `key`: the kind by which Pumice knows it; `path`: where it is served. `only`: one
+    object by its name.
+    """
+
+    key: str
+    api_version: str
+    kind: str
+    path: str
+    only: str = ""
+
+    @property
+    def query(self) -> dict[str, str]:
+        """What narrows it down."""
+        return {"fieldSelector": f"metadata.name={self.only}"} if self.only else {}
+
+
+class RemoteListing(Struct, frozen=True):
+    """Objects with their `apiVersion` and `kind`, as of a resourceVersion."""
+
+    objects: list[Object]
+    revision: str
+
+
+async def list_all(api: RemoteApi, resource: RemoteResource, page: int = PAGE) -> RemoteListing:
+    """As of one moment; where its pages expire before they are read, all of it at once. Raises RemoteError."""
+    try:
+        return await _paged(api, resource, page)
+    except RemoteError as error:
+        if not error.expired:
+            raise
+        return await _paged(api, resource, 0)
+
+
+async def _paged(api: RemoteApi, resource: RemoteResource, page: int) -> RemoteListing:
+    objects, token = list[Object](), ""
+    while True:
+        query = {**resource.query, **({"limit": str(page)} if page else {}), **({"continue": token} if token else {})}
+        found = await api.get(resource.path, query)
+        items = found.get("items")
+        if items is not None and not isinstance(items, list):
+            raise RemoteError(f"GET {resource.path}: expected a list of objects, was {type(items).__name__}")
+        objects += [named(resource, each) for each in cast("list[Object]", items or ())]
+        metadata = section(found, "metadata")
+        token = str(metadata.get("continue") or "")
+        if not token:
+            return RemoteListing(objects, str(metadata.get("resourceVersion") or ""))
+
+
+def named(resource: RemoteResource, obj: Object) -> Object:
+    """The object with its type, which items of a list do not say."""
+    return {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
