@@ -60,6 +60,7 @@ KINDS: Final = {
     row.plural: row
     for row in (
         AdviceKind("boards", "Board", of_one=True),
+        AdviceKind("configurations", "Configuration", of_all=True),
         AdviceKind("courses", "Course", of_all=True),
         AdviceKind("cycles", "DecidedCycle", of_one=True),
         AdviceKind("estimates", "Estimate", namespaced=True, of_all=True, of_one=True),

@@ -27,7 +27,7 @@ from pumice.explain.asked import SETTLED, accounted, recorded, with_owners
 from pumice.explain.ended import end_in
 from pumice.explain.scene import Scene, scene_of
 from pumice.history.rewind import Rewound, demand_volcano, newest_cycle, rewind_file
-from pumice.replay.plugins import demand_plugins
+from pumice.replay.plugins import demand_plugins, in_force
 
 Plain = dict[str, Any]
 NEWEST: Final = "newest"
@@ -199,6 +199,12 @@ def _board(sources: Sources, question: AdviserQuestion) -> Plain:
     return board_of(sources.cycle(question.name), dict(question.query).get("node", ""))
 
 
+def _configuration(sources: Sources, question: AdviserQuestion) -> Plain:
+    del question
+    told = anyio.run(in_force, sources.db)
+    return {"source": told.source, "text": told.text, "plugins": told.plugins}
+
+
 def _course(sources: Sources, question: AdviserQuestion) -> Plain:
     del question
     files = (sources.db, sources.db.with_name(f"{sources.db.name}-wal"))
@@ -221,6 +227,7 @@ def _what_if(sources: Sources, question: AdviserQuestion) -> Plain:
 
 _ANSWERS: Final[Mapping[str, Callable[[Sources, AdviserQuestion], Plain]]] = {
     "boards": _board,
+    "configurations": _configuration,
     "courses": _course,
     "cycles": _cycle,
     "estimates": _estimates,

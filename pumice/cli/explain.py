@@ -18,9 +18,10 @@ from rich.table import Table
 from actors.controllers.jobs.status import CREATION_REFUSED
 from config.schema import SchedulerConfig
 from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.given.inputs import load_config, moment_said, take_manifests, warn_of_token
-from pumice.cli.given.sources import server_of
-from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Now, Output, PluginsDir, Quiet
+from pumice.cli.given.configurations import in_force
+from pumice.cli.given.inputs import moment_said, take_manifests, warn_of_token
+from pumice.cli.given.sources import OwnConfig, server_of
+from pumice.cli.options import Lenient, Level, LogLevel, Manifests, Now, Output, PluginsDir, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.explain.account import Account
 from pumice.explain.advice.advise import Advice, advise
@@ -56,7 +57,7 @@ def explain(
         Path | None, typer.Option("--cacert", metavar="PEM", help="Whom to trust beside the system's authorities.")
     ] = None,
     manifests: Manifests = None,
-    config: Config = None,
+    config: OwnConfig = None,
     cycle: Annotated[
         int | None,
         typer.Option(
@@ -84,8 +85,8 @@ def explain(
     if server is not None or manifests:
         if cycle is not None:
             raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--cycle")
-        settings = load_config(config, lenient, terminal, plugins=plugins_dir)
         asked = server_of(server, token, certificate)
+        _, settings = in_force(config, asked, plugins_dir, lenient, terminal.warn)
         scene, code = _present(asked, manifests or (), settings, moment_said(now), terminal)
         ended = end_among(whole, scene.objects()) if known == "job" else None
     else:

@@ -13,8 +13,8 @@ from pumice.adviser.census import Census, WaitingJob, census_of
 from pumice.cli.exits import Exit, guarded
 from pumice.cli.futures.estimated import estimated, range_of
 from pumice.cli.futures.options import ForkSource
-from pumice.cli.given.sources import At, Certificate, Db, ServerUrl, Token, scene_from, server_of
-from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
+from pumice.cli.given.sources import At, Certificate, Db, OwnConfig, ServerUrl, Token, scene_from, server_of
+from pumice.cli.options import Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
 from pumice.cli.tables.lately import held_lately
 from pumice.cli.tables.standings import tree
 from pumice.cli.terminal import Terminal
@@ -36,7 +36,7 @@ def queue(
     token: Token = None,
     certificate: Certificate = None,
     manifests: Manifests = None,
-    config: Config = None,
+    config: OwnConfig = None,
     eta: Annotated[bool, typer.Option("--eta", help="Say of each job when it will start (pumice eta).")] = False,
     plugins_dir: PluginsDir = None,
     output: Output = None,

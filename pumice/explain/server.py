@@ -13,6 +13,7 @@ import httpx
 
 from actors.api.kinds import KINDS, Kind
 from config.errors import ConfigError, WorldError
+from core.messages.events import ConfigLoaded
 from core.objects.metadata import section
 from core.state.watched import WATCHED
 
@@ -21,11 +22,16 @@ PAGE: Final = 500
 TIMEOUT_S: Final = 30.0
 EXCERPT: Final = 80
 OK: Final = 200
+FORBIDDEN: Final = 403
 NOT_SERVED: Final = 404
 REFUSALS: Final = {401: "it does not know who asks (name a --token)", 403: "it does not allow this to be read"}
 ASKED: Final = (*WATCHED, "Job")
 """What cycles look at, and the Jobs, which say why they have come to an end."""
 ADVICE: Final = "apis/pumice.dev/v1"
+OF_VOLCANO: Final = "api/v1/namespaces/volcano-system/configmaps/volcano-scheduler-configmap"
+"""Where Volcano's installer puts its configuration."""
+UNSEEN: Final = (NOT_SERVED, FORBIDDEN)
+"""Of a path that a server has not: who may not do everything is not told whether it has."""
 LATENCY: Final = "volcano_e2e_scheduling_latency_milliseconds"
 NEEDED: Final = ("Node", "Pod")
 """What every server has; the other kinds may be unknown to it."""
@@ -56,13 +62,26 @@ def ask(server: Server, path: str) -> Object:
     ConfigError.
     """
     with _client(server) as client, _told(server.url):
-        answer = client.get(f"{ADVICE}/{path}")
-        found = _json(answer)
-        if answer.status_code != OK or not found:
-            why = REFUSALS.get(answer.status_code) or found.get("message") or answer.text[:EXCERPT]
-            place = f"{server.url}: GET /{ADVICE}/{path}"
-            raise ServerError(f"{place}: {answer.status_code} {answer.reason_phrase}: {why}")
-        return found
+        return _found(client.get(f"{ADVICE}/{path}"), f"{server.url}: GET /{ADVICE}/{path}")
+
+
+def configuration(server: Server) -> ConfigLoaded | None:
+    """How its scheduler is configured: a Pumice says so, a Volcano has it in a ConfigMap; None where neither is to be
+    seen. Raises ServerError, ConfigError.
+    """
+    with _client(server) as client, _told(server.url):
+        for path in (f"{ADVICE}/configurations", OF_VOLCANO):
+            answer = client.get(path)
+            if answer.status_code not in UNSEEN:
+                return _configuration(_found(answer, f"{server.url}: GET /{path}"), answer.text, server.url)
+    return None
+
+
+def _configuration(found: Object, text: str, url: str) -> ConfigLoaded:
+    if found.get("kind") == "ConfigMap":
+        return ConfigLoaded("", text, f"{url}: ConfigMap {OF_VOLCANO.rpartition('/')[2]}")
+    plugins = {str(name): str(identity) for name, identity in section(found, "plugins").items()}
+    return ConfigLoaded("", str(found.get("text") or ""), f"{url}: {found.get('source')}", plugins=plugins)
 
 
 def mean_cycle_ms(server: Server) -> float | None:
@@ -120,13 +139,19 @@ def _listed(client: httpx.Client, url: str, kind: Kind) -> Iterator[Object]:
 
 
 def _page(answer: httpx.Response, what: str) -> Object:
-    page = _json(answer)
-    if answer.status_code != OK:
-        why = REFUSALS.get(answer.status_code) or page.get("message") or answer.text[:EXCERPT]
-        raise ServerError(f"{what}: {answer.status_code} {answer.reason_phrase}: {why}")
+    page = _json(answer) if answer.status_code == OK else _found(answer, what)
     if not isinstance(page.get("items", ""), list | None):
         raise ServerError(f"{what}: expected a list of objects, was {answer.text[:EXCERPT]!r}: no Kubernetes API?")
     return {**page, "items": page["items"] or []}
+
+
+def _found(answer: httpx.Response, what: str) -> Object:
+    """The object that was asked for. Raises ServerError."""
+    found = _json(answer)
+    if answer.status_code != OK or not found:
+        why = REFUSALS.get(answer.status_code) or found.get("message") or answer.text[:EXCERPT]
+        raise ServerError(f"{what}: {answer.status_code} {answer.reason_phrase}: {why}")
+    return found
 
 
 def _json(answer: httpx.Response) -> Object:

@@ -16,7 +16,7 @@ from storage.journal import CONFIG, Journal
 from storage.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 async def recorded_plugins(journal: Journal) -> dict[str, set[str]]:
@@ -56,10 +56,24 @@ async def demand_plugins(file: Path, folder: Path | None, warn: Callable[[str], 
     """
     install_plugins(folder)
     async with await SqliteJournal.open(file, read_only=True) as journal:
-        missing, changed = differences(await recorded_plugins(journal), identities())
+        return demand(await recorded_plugins(journal), str(file), warn)
+
+
+def demand(recorded: Mapping[str, set[str]], source: str, warn: Callable[[str], None]) -> list[str]:
+    """As `demand_plugins`, of plugins that are known by name with all the versions of them that were told of."""
+    missing, changed = differences(recorded, identities())
     for name, identity in missing.items():
         problem = f"it was decided with the plugin {name!r} ({identity}), which is not here"
-        raise ConfigError(f"{problem}: name its folder with --plugins-dir, or install it", source=str(file))
+        raise ConfigError(f"{problem}: name its folder with --plugins-dir, or install it", source=source)
     for sentence in changed:
-        warn(f"{file}: {sentence}: cycles may come out otherwise")
+        warn(f"{source}: {sentence}: cycles may come out otherwise")
     return changed
+
+
+async def in_force(file: Path) -> ConfigLoaded:
+    """The configuration that cycles are decided by at the end of a journal. ConfigError where it tells of none."""
+    async with await SqliteJournal.open(file, read_only=True) as journal:
+        found = [loaded for loaded in await _configurations(journal) if not loaded.error]
+    if not found:
+        raise ConfigError("the journal tells of no configuration", source=str(file))
+    return found[-1]

@@ -15,16 +15,14 @@ import typer
 
 from config.durations import EXPECTED, parse_duration
 from config.errors import nearest_name
-from config.load import default_text, read_text
-from core.messages.events import ConfigLoaded
 from pumice.cli.exits import UsageError
 from pumice.cli.futures.together import refuse_repetition
-from pumice.cli.given.inputs import load_config, load_manifests, moment_of, warn_of_token
+from pumice.cli.given.configurations import in_force, told_of
+from pumice.cli.given.inputs import load_manifests, moment_of, warn_of_token
 from pumice.cli.given.sources import one_source
 from pumice.cli.terminal import Terminal
 from pumice.explain.server import Server, fetch
 from pumice.load.manifests import load
-from pumice.plugins.loader import identities
 from pumice.replay.plugins import demand_plugins
 from pumice.whatif import changes
 from pumice.whatif.changes import ForkChange
@@ -53,7 +51,11 @@ OtherConfig = Annotated[Texts, _change("--config", "CONF", "Another scheduler co
 At = Annotated[int | None, typer.Option("--at", min=1, help="The cycle of the journal. Default: its end.")]
 BaseConfig = Annotated[
     Path | None,
-    typer.Option("--base-config", metavar="CONF", help="What is in force, of -f and --server. Default: the stock one."),
+    typer.Option(
+        "--base-config",
+        metavar="CONF",
+        help="What is in force, of -f and --server. Default: the server's, or the stock one.",
+    ),
 ]
 Horizon = Annotated[str, typer.Option("--horizon", metavar="D", help="How far ahead: a Go duration.")]
 DefaultDuration = Annotated[
@@ -106,7 +108,7 @@ class ForkSource:
             return anyio.run(journaled, file, self.at, lasts_s)
         if self.at is not None:
             raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--at")
-        load_config(self.config, self.lenient, terminal, plugins=self.plugins_dir)
+        told, _ = in_force(self.config, self.server, self.plugins_dir, self.lenient, terminal.warn, "--base-config")
         if self.server is not None:
             warn_of_token(self.server.token, terminal)
             objects, now = fetch(self.server), time.time()
@@ -115,13 +117,7 @@ class ForkSource:
             now = moment_of(objects)
         if not objects:
             raise UsageError("there are no objects in the input")
-        return handed_in(objects, float(int(now)), told_of(self.config), lasts_s or 0.0)
-
-
-def told_of(config: Path | None) -> ConfigLoaded:
-    """A configuration as a journal has it. Raises ConfigError."""
-    text = default_text() if config is None else read_text(config)
-    return ConfigLoaded("", text, "default.conf" if config is None else str(config), plugins=identities())
+        return handed_in(objects, float(int(now)), told, lasts_s or 0.0)
 
 
 def seconds_of(text: str, path: str) -> float:

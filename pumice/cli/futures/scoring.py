@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 from pumice.cli.exits import UsageError
-from pumice.cli.futures.options import ForkSource, told_of
-from pumice.cli.given.inputs import load_config, load_manifests
+from pumice.cli.futures.options import ForkSource
+from pumice.cli.given.configurations import in_force
+from pumice.cli.given.inputs import load_manifests
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
 from pumice.eta.estimate import FutureSampling
@@ -60,9 +61,9 @@ class RunScoring:
     def _rehearsed(
         self, source: ForkSource, manifests: Sequence[str], moments: int, sampling: FutureSampling, terminal: Terminal
     ) -> list[Scored]:
-        load_config(source.config, source.lenient, terminal, plugins=source.plugins_dir)
+        told, _ = in_force(source.config, None, source.plugins_dir, source.lenient, terminal.warn)
         objects = load_manifests(manifests, terminal).objects
-        fork = to_rehearse(objects, told_of(source.config), self.first, self.denser)
+        fork = to_rehearse(objects, told, self.first, self.denser)
         with rarely():
             with terminal.progress("living through", moments) as advance:
                 found = rehearsed(fork, moments, advance)

@@ -12,7 +12,8 @@ import anyio
 import typer
 
 from pumice.cli.exits import UsageError
-from pumice.cli.given.inputs import load_config, take_manifests, warn_of_token
+from pumice.cli.given.configurations import in_force
+from pumice.cli.given.inputs import take_manifests, warn_of_token
 from pumice.cli.terminal import Terminal
 from pumice.explain.scene import Scene, present, scene_of
 from pumice.explain.server import Server, fetch
@@ -30,6 +31,17 @@ Token = Annotated[
 ]
 Certificate = Annotated[
     Path | None, typer.Option("--cacert", metavar="PEM", help="Whom to trust beside the system's authorities.")
+]
+
+OwnConfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        help="Volcano's scheduler.conf, plain or inside its ConfigMap. Default: the server's own, else Volcano's stock "
+        "configuration.",
+        envvar="PUMICE_CONFIG",
+        show_default=False,
+    ),
 ]
 
 
@@ -59,7 +71,7 @@ def scene_from(
     else:
         if at is not None:
             raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--at")
-        settings = load_config(config, lenient, terminal, plugins=plugins_dir)
+        _, settings = in_force(config, server, plugins_dir, lenient, terminal.warn)
         if server is not None:
             warn_of_token(server.token, terminal)
             objects, now = fetch(server), time.time()

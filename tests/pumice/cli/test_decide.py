@@ -271,9 +271,8 @@ def test_volumes_are_counted_whole(decide: Any) -> None:
     asking = pod("g-0", group="g")
     asking["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
     there = [node("n0"), queue("default"), storage_class("some"), claim("c", cls="some")]
-    message = decide([*there, pod_group("g", min_member=1), asking]).json["pending"]["default/g-0"]["message"]
-    volumes = "attachable-volumes-csi-csi.example.com"
-    assert message.endswith(f"; no node is large enough: {volumes} 1 of at most 0")
+    volumes, found = "attachable-volumes-csi-csi.example.com", decide([*there, pod_group("g", min_member=1), asking])
+    assert f"; no node is large enough: {volumes} 1 of at most 0'" in str(found.json["pending"])
     assert amount(volumes, 3.0) == f"3 {volumes}"
 
 

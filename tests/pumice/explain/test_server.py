@@ -15,15 +15,22 @@ import yaml
 
 from actors.api.kinds import KINDS
 from config.errors import ConfigError
+from config.load import default_text
 from core.state.watched import WATCHED
-from pumice.explain.server import ASKED, Server, ServerError, fetch
+from pumice.cli.given.configurations import in_force
+from pumice.explain.server import ASKED, Server, ServerError, configuration, fetch
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.kit.source import ROOT
 from tests.pumice.cli.terminal import pumice
 
+OTHER = """actions: "allocate"
+tiers:
+- plugins: [{name: priority}, {name: predicates}]
+"""
 URL = "http://cluster.test:8080"
 OBJECTS = [*(node(f"n{number}") for number in range(5)), *gang("g", pods=2, cpu="100")]
+OWN = default_text().replace(", backfill", "")
 SERVED = ("Node", "Pod", "PodGroup")
 
 
@@ -113,6 +120,43 @@ def test_a_url_that_is_none_is_bad_input(url: str) -> None:
         fetch(Server(url))
 
 
+@pytest.mark.parametrize("code", [403, 404])
+def test_a_volcano_has_its_configuration_in_a_config_map(code: int) -> None:
+    found = {"kind": "ConfigMap", "apiVersion": "v1", "data": {"volcano-scheduler.conf": OTHER}}
+
+    def answers(request: httpx.Request) -> httpx.Response:
+        wanted = request.url.path.endswith("/configmaps/volcano-scheduler-configmap")
+        return httpx.Response(200, json=found) if wanted else httpx.Response(code, json={})
+
+    warned: list[str] = []
+    told, config = in_force(None, answering(answers), None, lenient=False, warn=warned.append)
+    assert told.source == f"{URL}: ConfigMap volcano-scheduler-configmap"
+    assert (config.actions, warned) == (("allocate",), [])
+
+
+@pytest.mark.parametrize("code", [403, 404])
+def test_a_server_that_does_not_tell_its_configuration_is_supposed_to_have_the_stock_one(code: int) -> None:
+    warned: list[str] = []
+    nothing = answering(always(httpx.Response(code, json={})))
+    told, _ = in_force(None, nothing, None, lenient=False, warn=warned.append)
+    assert (told.source, told.text) == ("default.conf", default_text())
+    (sentence,) = warned
+    assert sentence.startswith(f"{URL}: it does not say how its scheduler is configured")
+
+
+def test_plugins_that_a_server_decides_with_must_be_here() -> None:
+    found = {"kind": "Configuration", "text": OTHER, "source": "a.conf", "plugins": {"mine": "mine 1"}}
+    server = answering(always(httpx.Response(200, json=found)))
+    with pytest.raises(ConfigError, match="decided with the plugin 'mine'"):
+        in_force(None, server, None, lenient=False, warn=print)
+
+
+@pytest.mark.parametrize("code", [401, 429, 500])
+def test_a_server_that_could_tell_is_not_guessed_at(code: int) -> None:
+    with pytest.raises(ServerError, match=f"GET /apis/pumice.dev/v1/configurations: {code}"):
+        configuration(answering(always(httpx.Response(code, json={}))))
+
+
 # --- the real gateway
 
 
@@ -121,7 +165,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A running system with a gang that never fits."""
     folder = tmp_path_factory.mktemp("served")
     (folder / "all.yaml").write_text(yaml.safe_dump_all([*OBJECTS, *gang("s", pods=1, cpu="1", duration="0")]), "utf-8")
-    run = [sys.executable, "-m", "pumice", "run", "-f", str(folder / "all.yaml"), "--db", str(folder / "j.db")]
+    (folder / "own.conf").write_text(OWN, "utf-8")
+    given = ["--config", str(folder / "own.conf"), "-f", str(folder / "all.yaml"), "--db", str(folder / "j.db")]
+    run = [sys.executable, "-m", "pumice", "run", *given]
     serving = [*run, "--http", "127.0.0.1:0", "--token", "secret"]
     with subprocess.Popen(serving, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         assert process.stderr is not None
@@ -155,6 +201,15 @@ def test_why_it_is_pending_on_a_server(url: str) -> None:
         "Bound",
         "Running",
     )
+
+
+def test_a_server_is_asked_for_its_own_configuration(url: str) -> None:
+    told = configuration(Server(url, "secret"))
+    assert told is not None
+    assert (told.text, told.source.endswith("own.conf"), told.plugins) == (OWN, True, {})
+    said = pumice("explain", "--server", url, "--token", "secret", "pod", "g-0", "-o", "json")
+    assert "backfill" not in said.out
+    assert not said.err.count("configur")
 
 
 def test_a_frame_of_a_server(url: str) -> None:
