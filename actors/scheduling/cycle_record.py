@@ -44,4 +44,5 @@ def record_of(
         digest_version=digest.VERSION,
         answers=answers,
         scheduler=scheduler,
+        failed=result.failed,
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from core.messages.failed_answers import FailedAnswers
 from core.messages.message import Message
 from core.messages.queue_columns import QueueColumns
 
@@ -199,6 +200,7 @@ class CycleResult(Message, frozen=True):
 
     `digest` (hex) is over all that the cycle writes, in order. `carry` is `Carry.to_dict()`. `wake_at` is the earliest
     moment (seconds since the epoch) at which time alone would change the answer of a plugin; None: never.
+    `failed`: what users' plugins did not answer.
     """
 
     cycle: int
@@ -212,6 +214,7 @@ class CycleResult(Message, frozen=True):
     carry: dict[str, Any] = field(default_factory=dict[str, Any])
     report: CycleReport = CycleReport()
     wake_at: float | None = None
+    failed: tuple[FailedAnswers, ...] = ()
 
 
 Decision = Bind | Evict

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import field
 
 from core.messages.decisions import BindingJob
+from core.messages.failed_answers import FailedAnswers
 from core.messages.message import Message
 from core.messages.operations import ViewOperation
 from core.messages.questions import OutsideAnswers
@@ -161,9 +162,9 @@ class CycleRecord(Message, frozen=True):
     """One cycle, kind "cycle": what it saw (revision, the view's own operations, now, seed, config) and what came out.
 
     `decisions` records of kind "decision" follow it in the same transaction. `statuses` is the WriteStatus it sends.
-    `answers`: what processes outside said. `scheduler`: whose cycle it is, "" for Volcano's. `rules` is the version of
-    the rules it was decided by (`config.rules`), `digest_version` that of what the digest covers (`core.digest`); a
-    record that does not say has version 1.
+    `answers`: what processes outside said; `failed`: what users' plugins did not answer. `scheduler`: whose cycle it
+    is, "" for Volcano's. `rules` is the version of the rules it was decided by (`config.rules`), `digest_version` that
+    of what the digest covers (`core.digest`); a record that does not say has version 1.
     """
 
     cycle: int
@@ -183,6 +184,7 @@ class CycleRecord(Message, frozen=True):
     digest_version: int = 1
     answers: OutsideAnswers | None = None
     scheduler: str = ""
+    failed: tuple[FailedAnswers, ...] = ()
 
 
 class ConfigLoaded(Message, frozen=True):

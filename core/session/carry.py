@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from core.messages.failed_answers import FailedAnswers
+
 
 @dataclass(slots=True)
 class Carry:
@@ -59,6 +61,7 @@ class SessionOptions:
     `percentage_of_nodes`: how many feasible nodes are enough; 0 is Volcano's adaptive default, 100 looks at all.
     `shard`: (mode "hard" or "soft", names of this scheduler's nodes). `explain`: pods ("namespace/name") whose filters
     and scores at opening go into the report. `wordless`: nobody reads why tasks wait, so that need not be found out.
+    `failed`: what users' plugins failed to answer when this cycle was recorded; they are not asked it again.
     """
 
     percentage_of_nodes: int | None = None
@@ -70,3 +73,4 @@ class SessionOptions:
     node_usage: dict[str, Any] | None = None
     explain: tuple[str, ...] = ()
     wordless: bool = False
+    failed: tuple[FailedAnswers, ...] = ()

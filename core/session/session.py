@@ -31,11 +31,12 @@ from core.session.trail.records import Ending
 from core.session.trail.trail import SILENCE, Silence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from config.schema import SchedulerConfig
     from core.devices.family import Family
     from core.messages.decisions import PodGroupCondition
+    from core.messages.failed_answers import FailedAnswers
     from core.objects.pod import Task
     from core.objects.queue import Queue
     from core.outside import Ask
@@ -104,6 +105,7 @@ class Session:
         self.topology = SessionTopology(self)
         self.nominations = Nominations(self)
         self.ask: Ask = nobody  # processes outside
+        self.failed: list[Callable[[], Sequence[FailedAnswers]]] = []  # those of each user's plugin
         self.objection = ""  # to the last placement that a plugin refused, in its words
         trail.begin(self)
 

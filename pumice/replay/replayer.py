@@ -6,6 +6,7 @@ the view, the configuration, the rules, now, the seed and the carry, and all six
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from config.load import default_text, parse_scheduler_config
@@ -98,6 +99,7 @@ class Replayer:
         carry = Carry.from_dict(record.carry_before)
         snapshot = self.past.view.snapshot(volume_rules(config))
         asked = ask or Recorded(record.answers, in_order=True)
+        options = replace(options or SessionOptions(), failed=record.failed)
         return run_cycle(snapshot, config, clock, carry, options, report=report, ask=asked, scheduler=record.scheduler)
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from msgspec.structs import replace
+
+from core.messages.failed_answers import MOST, NOWHERE, FailedAnswers
 from core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
@@ -37,10 +40,10 @@ class PluginQuestion:
 
 
 class PluginFailures:
-    """Those of one plugin in one session: told to whoever listens, and counted in the carry, which is journaled.
+    """Those of one plugin in one session: told to whoever listens, counted in the carry and kept for the record.
 
     `refuses`: with `onError: fail` what the plugin was asked about is refused; else the plugin is as if it had not
-    been asked.
+    been asked. A cycle that is decided again (`SessionOptions.failed`) asks nothing that failed when it was recorded.
     """
 
     def __init__(
@@ -53,16 +56,26 @@ class PluginFailures:
         self._tell = tell
         self._session: Session | None = None
         self._told: set[str] = set()
+        self._numbers: dict[tuple[str, int], int] = {}
+        self._recorded: dict[tuple[str, int], list[FailedAnswers]] = {}
+        self._kept = FailureLog(plugin)
 
     def begin(self, session: Session) -> None:
         """The session whose carry keeps the count."""
         self._session = session
+        for one in reversed(session.options.failed):
+            if one.plugin == self.plugin:
+                self._recorded.setdefault((one.what, one.row), []).append(one)
+        session.failed.append(self._kept.told)
         if self._on_error not in (IGNORE, FAIL):
             self.note("its arguments", ValueError(f"onError: expected {IGNORE} or {FAIL}, was {self._on_error!r}"))
 
     def note(self, what: str, error: BaseException) -> str:
-        """Remember an error; the sentence that names it. Each sentence is told once a session."""
-        sentence = f"plugin {self.plugin} failed in {what}: {type(error).__name__}: {_said(error)}"
+        """Remember an error; the sentence that names it."""
+        return self._noted(f"plugin {self.plugin} failed in {what}: {type(error).__name__}: {_said(error)}")
+
+    def _noted(self, sentence: str) -> str:
+        """Each sentence is told once a session."""
         if self._session is not None:
             kept = self._session.carry.plugins.setdefault(CARRIED, {})
             before = kept.get(self.plugin, {}).get("failures", 0)
@@ -76,21 +89,59 @@ class PluginFailures:
         """A node's or task's refusal with that sentence."""
         return Reason(self.plugin, Code.ERROR, sentence)
 
-    def attempt(self, what: str, ask: Callable[[], T], instead: Callable[[str], T]) -> T:
-        """The plugin's answer, or what stands instead of it (made from the sentence that names the error)."""
-        asked = self._asked
-        before = asked.plugin, asked.what
-        asked.number += not asked.plugin
-        asked.plugin, asked.what = self.plugin, what
-        try:
-            return ask()
-        except (FitFailure, KeyboardInterrupt):
-            raise
-        except BaseException as error:  # noqa: BLE001 - somebody else's code may raise anything, SystemExit too
-            sentence = self.note(what, error)
-        finally:
-            asked.plugin, asked.what = before
+    def attempt(self, what: str, ask: Callable[[], T], instead: Callable[[str], T], row: int = NOWHERE) -> T:
+        """The plugin's answer, or what stands instead of it (made from the sentence that names the error). `row`: of
+        the node that it is asked about.
+        """
+        number = self._numbers.get((what, row), 0)
+        self._numbers[what, row] = number + 1
+        if self._recorded and (known := self._recalled(what, row, number)):
+            sentence = self._noted(known)
+        else:
+            asked = self._asked
+            before = asked.plugin, asked.what
+            asked.number += not asked.plugin
+            asked.plugin, asked.what = self.plugin, what
+            try:
+                return ask()
+            except (FitFailure, KeyboardInterrupt):
+                raise
+            except BaseException as error:  # noqa: BLE001 - somebody else's code may raise anything, SystemExit too
+                sentence = self.note(what, error)
+            finally:
+                asked.plugin, asked.what = before
+        self._kept.add(what, row, number, sentence)
         return instead(sentence)
+
+    def _recalled(self, what: str, row: int, number: int) -> str:
+        """What the record has of this question, "" for nothing."""
+        runs = self._recorded.get((what, row))
+        while runs and runs[-1].first + runs[-1].count <= number:
+            runs.pop()
+        return runs[-1].sentence if runs and runs[-1].first <= number else ""
+
+
+class FailureLog:
+    """Those of one plugin, for the record: runs of the same sentence in one."""
+
+    def __init__(self, plugin: str) -> None:
+        self._plugin = plugin
+        self._runs: list[FailedAnswers] = []
+        self._newest: dict[tuple[str, int], int] = {}
+
+    def add(self, what: str, row: int, number: int, sentence: str) -> None:
+        """One more."""
+        place = self._newest.get((what, row))
+        run = None if place is None else self._runs[place]
+        if place is not None and run is not None and (run.first + run.count, run.sentence) == (number, sentence):
+            self._runs[place] = replace(run, count=run.count + 1)
+        elif len(self._runs) < MOST:
+            self._newest[what, row] = len(self._runs)
+            self._runs.append(FailedAnswers(self._plugin, what, row, number, 1, sentence))
+
+    def told(self) -> list[FailedAnswers]:
+        """All so far, in the order in which the first of each run came."""
+        return self._runs
 
 
 def _said(error: BaseException) -> str:

@@ -98,7 +98,7 @@ class GuardedCheck:
     def reject_one(self, row: int, /) -> int:
         """The reason number of one row."""
         return self._failures.attempt(
-            "reject_one", lambda: int(self._checked(np.array([self._inner.reject_one(row)]), 1)[0]), self._instead
+            "reject_one", lambda: int(self._checked(np.array([self._inner.reject_one(row)]), 1)[0]), self._instead, row
         )
 
     def _instead(self, sentence: str) -> int:
@@ -157,7 +157,7 @@ class GuardedScore:
     def score_one(self, row: int, /) -> float:
         """The score of one row."""
         return self._failures.attempt(
-            "score_one", lambda: float(_finite(self._inner.score_one(row), ())), lambda _: 0.0
+            "score_one", lambda: float(_finite(self._inner.score_one(row), ())), lambda _: 0.0, row
         )
 
     def finish(self, raw: FloatArray, /) -> FloatArray:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from core.messages.decisions import BindContext
+from core.messages.failed_answers import NOWHERE
 from core.plugins.user.nodes import GuardedFilter, GuardedScorer, WrongAnswerError
 from core.session.points.node_points import lifted_filters, lifted_scorers
 from core.session.points.orders import JobColumn, TaskKey, comparing, comparing_keys
@@ -83,7 +84,8 @@ def guard(point: str, function: Callable[..., Any], failures: PluginFailures) ->
     instead = refused if failures.refuses else ignored
 
     def asked(*subject: Any, **named: Any) -> Any:
-        return failures.attempt(point, lambda: function(*subject, **named), instead)
+        row = next((each for each in subject if isinstance(each, int)), NOWHERE)  # the only numbers are nodes' rows
+        return failures.attempt(point, lambda: function(*subject, **named), instead, row)
 
     return asked
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import yaml
 
-from pumice.units import amount
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod

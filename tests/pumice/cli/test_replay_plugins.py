@@ -92,3 +92,45 @@ def test_a_changed_plugin_is_named_and_may_decide_otherwise(db: Path) -> None:
     assert said.code == 0
     assert "the plugin 'young-nodes' was rack_spread.py sha256:" in said.err
     assert len(said.json["changed_plugins"]) == 1
+
+
+FLAKY = """
+from pathlib import Path
+
+class Flaky:
+    def __init__(self, arguments):
+        self._broken = Path(arguments["broken"])
+
+    def on_session_open(self, session):
+        session.points.predicate.add("flaky", self.test)
+
+    def on_session_close(self, session):
+        pass
+
+    def test(self, task, node):
+        if self._broken.exists():
+            raise ConnectionError("nobody there")
+        return "not that one" if node.name == "n0" else None
+
+PLUGINS = {"flaky": Flaky}
+"""
+
+
+def test_what_a_plugin_failed_to_answer_is_not_asked_again(tmp_path: Path) -> None:
+    """It is well again when the journal is replayed, and would not have the node that the pod was given."""
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "flaky.py").write_text(FLAKY, "utf-8")
+    broken, conf, db = tmp_path / "broken", tmp_path / "some.conf", tmp_path / "j.db"
+    broken.touch()
+    flaky = f"{{name: flaky, arguments: {{broken: {broken}}}}}"
+    conf.write_text(CONFIG.replace("{name: young-nodes, arguments: {weight: 5}}", flaky), "utf-8")
+    items = [node("n0"), *gang("j", pods=2, duration="100ms")]
+    (tmp_path / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), "utf-8")
+    folder = [FOLDER, tmp_path / "plugins"]
+    run = pumice("run", "-f", tmp_path / "all.json", "--config", conf, "--db", db, *folder, "--until", "idle")
+    assert "plugin flaky failed in reject_one: ConnectionError: nobody there" in run.err
+    broken.unlink()
+    said = pumice("replay", db, *folder, "-o", "json")
+    assert (said.code, said.json["identical"]) == (0, True), said.json
+    same = pumice("replay", db, "--config", conf, *folder)
+    assert same.code == 0, same.out

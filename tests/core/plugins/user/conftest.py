@@ -13,12 +13,13 @@ from core.cycle import run_cycle
 from core.objects.metadata import parse_time
 from core.plugins import PLUGINS
 from core.plugins.user import guarded
-from core.session.carry import Carry, CycleClock
+from core.session.carry import Carry, CycleClock, SessionOptions
 from tests.core.plugins.world import NOW, configuration, view_of
 from tests.kit import gang, node, queue
 
 if TYPE_CHECKING:
     from core.messages.decisions import CycleResult
+    from core.messages.failed_answers import FailedAnswers
 
 
 @pytest.fixture
@@ -30,7 +31,9 @@ def told() -> list[str]:
 def use(told: list[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., CycleResult]:
     """Run a cycle over two nodes, a gang of three and one of one, with a plugin that registers what is given."""
 
-    def run(builder: Any, carry: Carry | None = None, **arguments: Any) -> CycleResult:
+    def run(
+        builder: Any, carry: Carry | None = None, failed: tuple[FailedAnswers, ...] = (), **arguments: Any
+    ) -> CycleResult:
         monkeypatch.setitem(PLUGINS, "mine", guarded("mine", builder, lambda _, sentence: told.append(sentence)))
         first, second = configuration(["gang"], ["predicates"]).tiers
         mine = PluginOption("mine", second.plugins[0].enabled, arguments)
@@ -39,6 +42,7 @@ def use(told: list[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Cycle
         jobs[0]["spec"]["minResources"] = jobs[4]["spec"]["minResources"] = {"cpu": "1"}
         objects = [node("n0"), node("n1"), queue("default"), *jobs]
         clock = CycleClock(1, parse_time(NOW))
-        return run_cycle(view_of(objects).snapshot(), config, clock, carry or Carry(), report=True)
+        options = SessionOptions(failed=failed)
+        return run_cycle(view_of(objects).snapshot(), config, clock, carry or Carry(), options, report=True)
 
     return run

@@ -1,0 +1,93 @@
+"""What a user's plugin failed to answer is recorded, and a cycle that is decided again does not ask it once more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.messages.failed_answers import MOST, NOWHERE, FailedAnswers
+from core.plugins.user.failures import PluginFailures
+from core.session.carry import Carry
+from tests.core.plugins.user.test_user_plugins import registering
+
+if TYPE_CHECKING:
+    from core.messages.decisions import CycleResult
+
+QUESTIONS = st.lists(
+    st.tuples(st.sampled_from(["reject_one", "JobOrder"]), st.integers(NOWHERE, 2), st.sampled_from(["", "a", "b"])),
+    max_size=30,
+)
+
+
+def session_of(failed: tuple[FailedAnswers, ...]) -> Any:
+    return SimpleNamespace(carry=Carry(), options=SimpleNamespace(failed=failed), failed=[])
+
+
+def asked(
+    questions: list[tuple[str, int, str]], failed: tuple[FailedAnswers, ...], *, works: bool
+) -> tuple[list[str], tuple[FailedAnswers, ...], Any]:
+    """What is answered to each, what is kept of it, and the carry."""
+    failures, session = PluginFailures("mine", {}), session_of(failed)
+    failures.begin(session)
+
+    def ask(error: str) -> str:
+        if error and not works:
+            raise ValueError(error)
+        return "well"
+
+    def one(what: str, row: int, error: str) -> str:
+        return failures.attempt(what, lambda: ask(error), lambda sentence: sentence, row)
+
+    said = [one(*question) for question in questions]
+    return said, tuple(one for told in session.failed for one in told()), session.carry.to_dict()
+
+
+@given(QUESTIONS)
+def test_the_same_questions_get_the_same_answers(questions: list[tuple[str, int, str]]) -> None:
+    first = asked(questions, (), works=False)
+    assert [sentence != "well" for sentence in first[0]] == [bool(error) for _, _, error in questions]
+    again = asked(questions, first[1], works=True)
+    assert again == first
+    assert asked(questions, (FailedAnswers("other", "JobOrder", NOWHERE, 0, 99, "no"),), works=True)[1] == ()
+
+
+def test_runs_of_the_same_failure_are_one_and_no_more_are_kept_than_a_bound() -> None:
+    _, same, _ = asked([("JobOrder", NOWHERE, "a")] * 1_000_000, (), works=False)
+    assert same == (
+        FailedAnswers("mine", "JobOrder", NOWHERE, 0, 1_000_000, "plugin mine failed in JobOrder: ValueError: a"),
+    )
+    _, kept, _ = asked([("JobOrder", NOWHERE, str(number)) for number in range(MOST + 5)], (), works=False)
+    assert len(kept) == MOST
+
+
+class Flaky:
+    """Fails at some of its calls, by their number over all sessions."""
+
+    def __init__(self, fails: Callable[[int], bool]) -> None:
+        self._calls: Iterator[int] = count()
+        self._fails = fails
+
+    def __call__(self, task: Any, node: Any) -> str | None:
+        del task
+        if self._fails(next(self._calls)):
+            raise ConnectionError("nobody there")
+        return f"{node.name} is taken" if node.name == "n0" else None
+
+
+@pytest.mark.parametrize("on_error", ["ignore", "fail"])
+def test_a_cycle_that_is_decided_again_comes_out_the_same(use: Callable[..., CycleResult], on_error: str) -> None:
+    def of(flaky: Flaky) -> Any:
+        return registering(lambda session: cast("Any", session).points.predicate.add("mine", flaky))
+
+    first = use(of(Flaky(lambda number: number < 6)), onError=on_error)
+    assert first.failed
+    healthy = use(of(Flaky(lambda _: False)), onError=on_error)
+    assert healthy.digest != first.digest
+    again = use(of(Flaky(lambda _: False)), failed=first.failed, onError=on_error)
+    assert (again.digest, again.carry, again.failed) == (first.digest, first.carry, first.failed)

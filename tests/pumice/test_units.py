@@ -1,0 +1,22 @@
+"""Amounts as people write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from pumice.units import amount
+
+
+@pytest.mark.parametrize(
+    ("resource", "value", "text"),
+    [
+        ("cpu", 1500.0, "1500m cpu"),
+        ("cpu", 2000.0, "2 cpu"),
+        ("memory", 8 * 2.0**30, "8Gi memory"),
+        ("nvidia.com/gpu", 2000.0, "2 nvidia.com/gpu"),
+        ("pods", 3.0, "3 pods"),
+        ("attachable-volumes-csi-csi.example.com", 3.0, "3 attachable-volumes-csi-csi.example.com"),
+    ],
+)
+def test_amounts_are_in_the_units_of_their_resource(resource: str, value: float, text: str) -> None:
+    assert amount(resource, value) == text
