@@ -86,7 +86,7 @@ BOXES: Final = (
 
 
 ARROWS: Final = (
-    Arrow(((320, 80), (320, 188)), "create, in time", (225, 138), ("manifests · traces · dumps",), ("api server",)),
+    Arrow(((320, 80), (320, 188)), "create, in time", (326, 99), ("manifests · traces · dumps",), ("api server",)),
     Arrow(
         ((195, 50), (206, 50), (206, 24), (695, 24), (695, 195), (735, 195)),
         "a new configuration",
@@ -112,13 +112,20 @@ ARROWS: Final = (
         ("recorder",),
     ),
     Arrow(
-        ((560, 87), (560, 125), (390, 125), (390, 188)), "requests, watches", (430, 119), ("gateway",), ("api server",)
+        ((560, 87), (560, 125), (390, 125), (390, 188)), "requests, watches", (430, 138), ("gateway",), ("api server",)
     ),
     Arrow(((650, 45), (735, 45)), "", (0, 0), ("gateway",), ("metrics",)),
     Arrow(((590, 87), (590, 188)), "the board", (530, 172), ("gateway",), ("cache",)),
     Arrow(((620, 87), (620, 150), (775, 150), (775, 188)), "gauges", (695, 144), ("gateway",), ("session runner",)),
     Arrow(
         ((195, 160), (300, 160), (300, 188)), "watch, write", (203, 153), ("controllers",), ("api server",), both=True
+    ),
+    Arrow(
+        ((195, 140), (345, 140), (345, 115), (760, 115), (760, 87)),
+        "latency",
+        (766, 100),
+        ("controllers",),
+        ("metrics",),
     ),
     Arrow(
         ((195, 270), (300, 270), (300, 242)), "watch, write", (203, 285), ("node agents",), ("api server",), both=True

@@ -58,6 +58,9 @@ class Families:
             "task_scheduling_latency", "One task, from creation", bounds(50, 60_000, 30), "stage"
         )
         self._stage = self._histogram("scheduling_stage_duration", "One task at a stage", bounds(0.1, 500, 20), "stage")
+        self._made = self._histogram(
+            "controller_job_to_pod_creation_latency", "One pod of a Job, from its creation", bounds(50, 60_000, 30)
+        )
 
     def _counts(self) -> None:
         self._attempts = self._counter("schedule_attempts_total", "Attempts to schedule a task, by result", "result")
@@ -107,6 +110,10 @@ class Families:
         """Note how long binds took, from decision to outcome, and from the pods' creation."""
         self._stage.observe([seconds * 1e3 for seconds in tasks.seconds], "Bind")
         self._task.observe([seconds * 1e3 for seconds in tasks.since_created], "Bound")
+
+    def pods_created(self, seconds: Sequence[float]) -> None:
+        """Note how long after its Job each pod was created."""
+        self._made.observe([each * 1e3 for each in seconds])
 
     def queues(self, tables: tuple[QueueTables, ...]) -> None:
         """Show the queues' newest numbers."""

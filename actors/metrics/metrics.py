@@ -1,7 +1,8 @@
 """The metrics actor: Volcano's metric names in a Prometheus registry of our own.
 
 Owns: the registry.
-Accepts: `CycleMeasured`, `TasksBound`, `QueuesMeasured`; `Expose`, which it answers with the text format; `ReadRecent`.
+Accepts: `CycleMeasured`, `TasksBound`, `PodsCreated`, `QueuesMeasured`; `Expose`, which it answers with the text
+format; `ReadRecent`.
 Sends: asks the supervisor how full the mailboxes are.
 When full: the session runner waits.
 Stops: after what is queued. After a crash counters start from zero, as Prometheus expects of a restart.
@@ -19,7 +20,7 @@ from actors.runtime.actor import Actor
 from actors.system.ports import MetricsMessage, MetricsReply
 from core.messages.boards import ReadRecent, RecentRead
 from core.messages.commands import Expose
-from core.messages.events import CycleMeasured, TasksBound
+from core.messages.events import CycleMeasured, PodsCreated, TasksBound
 from core.messages.queue_tables import QueuesMeasured
 from core.messages.replies import Exposition
 from core.messages.supervision import MeasureProcess
@@ -51,6 +52,8 @@ class Metrics(Actor[MetricsMessage, MetricsReply]):
                 self._recent.append(message)
             case TasksBound():
                 self._families.bound(message)
+            case PodsCreated():
+                self._families.pods_created(message.seconds)
             case QueuesMeasured():
                 self._queues = message
                 self._families.queues(message.tables)

@@ -138,7 +138,13 @@ class TasksBound(Message, frozen=True):
     since_created: tuple[float, ...] = ()
 
 
-MetricsEvent = CycleMeasured | TasksBound
+class PodsCreated(Message, frozen=True):
+    """Seconds from the creation of a Volcano Job to that of each of some pods that were made for it."""
+
+    seconds: tuple[float, ...]
+
+
+MetricsEvent = CycleMeasured | PodsCreated | TasksBound
 
 # --- journal records ----------------------------------------------------------------------------------------------
 

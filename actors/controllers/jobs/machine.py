@@ -18,7 +18,7 @@ from actors.controllers.jobs.state import JobState, controlling_job
 from actors.controllers.jobs.timers import RETRY, TTL, JobTimers
 from core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
 from core.messages.replies import Accepted, ApiReply, Refused
-from core.objects.metadata import section
+from core.objects.metadata import parse_time, section
 from core.objects.parts import GROUP_OF_JOB, JOB_OF_OTHERS, POD_OF_JOB, QUEUE_NAMES
 from storage.codec import unpack
 
@@ -34,14 +34,16 @@ _BACKOFF_MOST_S: Final = 1.0  # Volcano's goes up to 1000 s; nothing here needs 
 class JobMachine:
     """See `actors.runtime.reconciler.Machine`. `read`: `unpack`, or what gives the same, not to be changed.
 
-    `aloud`: whether to say in events what is done.
+    `aloud`: whether to say in events what is done, and to keep how long it took to make pods.
     """
 
     kinds = (QUEUE_NAMES, "PriorityClass", JOB_OF_OTHERS, GROUP_OF_JOB, POD_OF_JOB, "Command")
 
     def __init__(self, read: Callable[[bytes], Object] = unpack, *, aloud: bool = False) -> None:
         self._read = read
+        self._aloud = aloud
         self._said = Announcements(USER, aloud=aloud)
+        self._waits: list[float] = []
         self._timers = JobTimers()
         self._cache = JobCache(self._timers)
 
@@ -116,12 +118,28 @@ class JobMachine:
                 obj = self._read(reply.blob)
                 if obj["kind"] in ("Pod", "PodGroup", "Job"):
                     self._cache.observe(obj["kind"], obj, int(obj["metadata"]["resourceVersion"]))
+                if self._aloud and isinstance(request, Create) and obj["kind"] == "Pod":
+                    self._made(obj)
             case Delete(kind="PodGroup"):
                 self._cache.group_gone((request.namespace, request.name), reply.revision)
             case Delete(kind="Command"):
                 self._issue(self._cache.commands.pop((request.namespace, request.name), None), now)
             case _:
                 pass
+
+    def _made(self, pod: Object) -> None:
+        owner = controlling_job(pod["metadata"])
+        state = None if owner is None else self._cache.jobs.get((key_of(pod)[0], owner["name"]))
+        if state is not None and state.job is not None:
+            born, job_born = (each["metadata"].get("creationTimestamp") for each in (pod, state.job))
+            self._waits.append(parse_time(born) - parse_time(job_born))
+
+    def take_waits(self) -> tuple[float, ...]:
+        """Seconds from a Job to each of its pods that were created since this was asked last. Source: Volcano
+        `ObserveJobToPodCreationLatency`, by the objects' own times, as there.
+        """
+        waits, self._waits = tuple(self._waits), []
+        return waits
 
     def _issue(self, command: Object | None, now: float) -> None:
         if command is None:

@@ -1,4 +1,5 @@
-"""The controllers: each watches the api and writes to it, and but for the config watcher to nobody else.
+"""The controllers: each watches the api and writes to it, and but for the config watcher to nobody else; that of Jobs
+tells the metrics how long it took.
 
 What one of them owns, says its machine; what it accepts and sends, and how it stops, `actors.runtime.reconciler`.
 """
@@ -20,6 +21,7 @@ from actors.controllers.events.machine import PodEventsMachine
 from actors.controllers.family import FamilyMachine
 from actors.controllers.flows.rule import JobFlowRule, JobTemplateRule
 from actors.controllers.groups.machine import PodGroupMachine
+from actors.controllers.jobs.controller import JobController
 from actors.controllers.jobs.machine import JobMachine
 from actors.controllers.namespaces.machine import NamespaceMachine
 from actors.controllers.queues.machine import QueueMachine
@@ -75,10 +77,19 @@ def _controller(
     )
 
 
-JOB_CONTROLLER: Final = _controller(
-    "job-controller",
-    lambda wiring: [JobMachine(wiring.context.objects.unpack, aloud=serving(wiring.settings))],
-    controlling,
+def _job_controller(wiring: Wiring, name: str) -> JobController:
+    machine = JobMachine(wiring.context.objects.unpack, aloud=serving(wiring.settings))
+    return JobController(*wiring.own(name), **wiring.ports(name), machine=machine)
+
+
+JOB_CONTROLLER: Final = Role(
+    name="job-controller",
+    port=ports.PokePort,
+    sends={"api": "api-server", "metrics": "metrics"},
+    build=_job_controller,
+    wanted=controlling,
+    crashes=("job-controller",),
+    box="controllers",
 )
 POD_GROUP_CONTROLLER: Final = _controller("pod-group-controller", lambda _: [PodGroupMachine()], controlling)
 QUEUE_CONTROLLER: Final = _controller(

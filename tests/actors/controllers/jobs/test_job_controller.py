@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
+from actors.agents.machine import NodeAgentsMachine
+from actors.controllers.jobs.machine import JobMachine
 from tests.actors.cluster import Cluster, enqueue_all
 from tests.actors.controllers.jobs.job_cluster import FOREVER, fail, job_cluster, phase, pods, run, schedule, status
 from tests.kit.jobs import job_task, vcjob
+from tests.kit.nodes import node
 from tests.kit.priority_classes import priority_class
 
 Object = dict[str, Any]
@@ -193,6 +196,20 @@ def test_it_can_be_scaled(cluster: Cluster) -> None:
     cluster.advance(2)
     assert pods(cluster) == ["j-a-0", "j-a-1"]
     assert (phase(cluster), status(cluster)["running"]) == ("Running", 2)
+
+
+def test_how_long_after_its_job_a_pod_was_made_is_kept_where_somebody_listens() -> None:
+    loud, quiet = JobMachine(aloud=True), JobMachine()
+    for machine, expected in ((loud, [(0.0, 0.0, 0.0), (8.0,), ()]), (quiet, [(), (), ()])):
+        cluster = Cluster(machine, NodeAgentsMachine())
+        cluster.create(node("n1"))
+        run(cluster, vcjob("j", FOREVER, min_available=1))
+        found = [machine.take_waits()]
+        cluster.advance(7)
+        cluster.delete("Pod", "j-a-1")
+        cluster.advance(2)
+        found += [machine.take_waits(), machine.take_waits()]
+        assert found == expected
 
 
 def test_deleting_it_takes_everything_with_it(cluster: Cluster) -> None:

@@ -1,0 +1,37 @@
+"""The shell of the Job controller: it also tells how long after their Jobs pods are created.
+
+Owns, accepts, sends, when full, stops: as every `Reconciler`; and it tells the metrics.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from actors.runtime.reconciler import Reconciler
+from core.messages.events import PodsCreated
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from actors.controllers.jobs.machine import JobMachine
+    from actors.runtime.context import Context
+    from actors.runtime.reconciler import Machine
+    from actors.system.ports import ApiPort, MetricsPort, PokePort
+    from core.messages.commands import ApiRequest
+
+
+class JobController(Reconciler):
+    """See the module."""
+
+    def __init__(
+        self, name: str, mailbox: PokePort, context: Context, *, api: ApiPort, metrics: MetricsPort, machine: JobMachine
+    ) -> None:
+        super().__init__(name, mailbox, context, api=api, machines=[machine])
+        self._jobs = machine
+        self._metrics = metrics
+
+    async def _ask(self, machine: Machine, requests: Sequence[ApiRequest]) -> float:
+        now = await super()._ask(machine, requests)
+        if waits := self._jobs.take_waits():
+            await self._metrics.tell(PodsCreated(waits))
+        return now
