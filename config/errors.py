@@ -3,6 +3,7 @@
     PumiceError
     ├── ConfigError              the user's configuration: source:line, dotted path, expected, found
     │   ├── ConfigSyntaxError        not YAML at all, or not the shape of a scheduler.conf
+    │   │   └── DuplicateKeyError    one mapping says a key twice
     │   ├── UnknownNameError         a key, action or plugin nobody knows (the nearest known name is offered)
     │   ├── NotBuiltError            a name that Volcano knows and this release does not do yet
     │   ├── GoneError                a setting that earlier releases had
@@ -54,6 +55,14 @@ class ConfigError(PumiceError):
 
 class ConfigSyntaxError(ConfigError):
     """The text is not YAML, or the top of it is not what a scheduler.conf looks like."""
+
+
+class DuplicateKeyError(ConfigSyntaxError):
+    """One mapping says a `key` twice."""
+
+    def __init__(self, key: str, *, source: str, line: int) -> None:
+        self.key = key
+        super().__init__(f"the key {key!r} stands here twice", source=source, line=line)
 
 
 class UnknownNameError(ConfigError):

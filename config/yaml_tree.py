@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import yaml
 
-from config.errors import ConfigSyntaxError
+from config.errors import ConfigSyntaxError, DuplicateKeyError
 from config.scalars import Scalar, resolve_plain, resolve_tagged
 from config.yaml_events import DEEPEST, bounded_events
 
@@ -159,7 +159,7 @@ class _Reader:
                 found.update(self._merged(child, path))
                 continue
             if name in own:
-                raise self._error(key, f"the key {name!r} stands here twice")
+                raise DuplicateKeyError(name, source=self._source, line=self._line(key))
             own.add(name)
             self.lines[(*path, name)] = self._line(key)
             found[name] = self._value(child, (*path, name))

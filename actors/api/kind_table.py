@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from actors.api.definitions.naming import is_accepted, kind_row
+from actors.api.definitions.pruning import as_read, has_defaults
 from actors.api.fields import rows, section
 from actors.api.kinds import KINDS, Kind
 from core.objects.metadata import Object
@@ -20,6 +22,7 @@ class KindTable:
         self._by_resource: dict[tuple[str, str, str], Kind] = {}
         self._definitions: dict[str, Object] = {}
         self._defining: dict[str, Object] = {}
+        self._defaults: dict[str, dict[str, Any]] = {}
         self.by_key: Callable[[str], Kind | None] = self._by_key.get
         """The row of a key, as messages name it; None when there is none."""
         for row in built_in:
@@ -52,6 +55,11 @@ class KindTable:
         schemas = [section(each, "schema") for each in versions if each["name"] == stored]
         return section(schemas[0], "openAPIV3Schema") if schemas else {}
 
+    def reading(self, key: str) -> Callable[[Object], Object] | None:
+        """What gives an object of a defined kind the defaults that came after it; None where there are none."""
+        schema = self._defaults.get(key)
+        return None if schema is None else partial(as_read, schema)
+
     def add_definition(self, definition: Object) -> Kind | None:
         """Serve what a definition defines, in place of what it defined before.
 
@@ -66,6 +74,8 @@ class KindTable:
             return None
         self._add(row)
         self._definitions[row.resource] = self._defining[row.key] = definition
+        if (schema := self.schema(row.key)) and has_defaults(schema):
+            self._defaults[row.key] = schema
         return row
 
     def remove_definition(self, name: str) -> Kind | None:
@@ -75,6 +85,7 @@ class KindTable:
             return None
         row = self._by_key.pop(kind_row(definition["spec"]).key)
         del self._defining[row.key]
+        self._defaults.pop(row.key, None)
         for held in (self._by_type, self._by_resource):
             _drop(held, row)
         return row

@@ -35,6 +35,10 @@ _KEPT: Final = (
     "deletionGracePeriodSeconds",
     "managedFields",
 )
+_STATUS_ALONE: Final = frozenset(
+    ("CustomResourceDefinition", "ResourceClaim", "ValidatingAdmissionPolicy", "VolumeAttachment")
+)
+_KEPT_BESIDE: Final = {"Deployment": ("labels",), "Pod": ("ownerReferences",)}
 _ANNOTATIONS_MOST: Final = 256 * 1024
 _UID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
@@ -80,6 +84,22 @@ def keep(meta: dict[str, Any], old: dict[str, Any]) -> None:
     for name in _KEPT:
         if name in old:
             meta[name] = old[name]
+
+
+def beside_status(kind: Kind, given: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
+    """The metadata after a change of the status: of Kubernetes' own kinds a client's labels, annotations and finalizers
+    come along, but for those that it keeps (source: the status strategies of `pkg/registry`).
+    """
+    if kind.is_custom or kind.key in _STATUS_ALONE:
+        return dict(old)
+    made = dict(given)
+    keep(made, old)
+    made["resourceVersion"] = old["resourceVersion"]
+    for name in _KEPT_BESIDE.get(kind.key, ()):
+        made.pop(name, None)
+        if name in old:
+            made[name] = old[name]
+    return made
 
 
 def _drop_servers(meta: dict[str, Any]) -> None:

@@ -78,11 +78,12 @@ async def _openapi(site: Site, exchange: Exchange) -> None:
 
 
 async def _openapi_v2(site: Site, exchange: Exchange) -> None:
-    del site
     if openapi_v2.ASKED in exchange.header("accept"):
         await exchange.answer(200, openapi_v2.as_protobuf(), openapi_v2.PROTOBUF)
-    else:
-        await _json(exchange, openapi_v2.as_json())
+        return
+    text, tag = openapi_v2.as_json(site.kinds)
+    known = exchange.header("if-none-match") == tag
+    await exchange.answer(304 if known else 200, b"" if known else text, headers={"etag": tag})
 
 
 async def _resource(site: Site, exchange: Exchange) -> None:

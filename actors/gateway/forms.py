@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, Literal
 
 import msgspec
@@ -26,23 +27,37 @@ encode = _ENCODER.encode
 
 
 class Writer:
-    """Writes objects of one kind in one form; `now` is asked for ages (seconds since the epoch)."""
+    """Writes objects of one kind in one form; `now` is asked for ages (seconds since the epoch).
 
-    def __init__(self, kind: Kind, api_version: str, form: Form, printer: Printer | None, include: Include) -> None:
+    `read` gives objects what their kind's definition says since they were stored.
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        api_version: str,
+        form: Form,
+        printer: Printer | None = None,
+        include: Include = "Metadata",
+        read: Callable[[Object], Object] | None = None,
+    ) -> None:
         self.kind = kind
         self.form = form
         self._api_version = api_version
         self._other_version = api_version != kind.api_version
         self._printer = printer
         self._include: Include = include
+        self._read = read
 
     @property
     def plain(self) -> bool:
         """Whether objects are written just as they are stored."""
-        return not self.form.shape and not self._other_version
+        return not self.form.shape and not self._other_version and self._read is None
 
     def item(self, obj: Object, now: float) -> Any:
         """An item of a list: the object, its metadata, or a row."""
+        if self._read is not None:
+            obj = self._read(obj)
         if self._printer is not None:
             made = row(self._printer, obj, now, self._include)
             if self._include == "Metadata":
@@ -108,14 +123,15 @@ def list_kind(kind: Kind) -> str:
 
 def writer(kinds: KindTable, kind: Kind, api_version: str, form: Form, query: Query) -> Writer:
     """Raises ApiError (400) for an `includeObject` nobody knows."""
+    read = kinds.reading(kind.key)
     if form.shape != "Table":
-        return Writer(kind, api_version, form, None, "Metadata")
+        return Writer(kind, api_version, form, read=read)
     wanted = query.text("includeObject") or "Metadata"
     include = _INCLUDES.get(wanted)
     if include is None:
         raise bad_request(f"unrecognized includeObject value: {wanted!r}")
     printer = printer_of(kind.key, printer_columns(kinds, kind, api_version))
-    return Writer(kind, api_version, form, printer, include)
+    return Writer(kind, api_version, form, printer, include, read)
 
 
 def printer_columns(kinds: KindTable, kind: Kind, api_version: str) -> list[Object] | None:

@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any, Final
 
 from actors.api.definitions.structure import EMBEDDED, PRESERVE
-from actors.api.definitions.work import Work, size_of
+from actors.api.definitions.work import TooDearError, Work, size_of
 from actors.api.fields import is_list, is_mapping, section
 
 _ANYTHING: Final[dict[str, Any]] = {"nullable": True, PRESERVE: True}
@@ -38,6 +38,29 @@ def settle(obj: Any, schema: dict[str, Any], work: Work) -> None:
         items = _items(schema)
         for value in obj:
             settle(value, items, work)
+
+
+def has_defaults(schema: dict[str, Any]) -> bool:
+    """Whether there is a default anywhere in a schema."""
+    waiting: list[Any] = [schema]
+    while waiting:
+        node: Any = waiting.pop()
+        if not is_mapping(node):
+            continue
+        if "default" in node:
+            return True
+        waiting += [*section(node, "properties").values(), node.get("items"), node.get("additionalProperties")]
+    return False
+
+
+def as_read(schema: dict[str, Any], obj: dict[str, Any]) -> dict[str, Any]:
+    """A stored object with the defaults of today's schema; one to which it would do too much is left as it is."""
+    filled = deepcopy(obj)
+    try:
+        settle(filled, schema, Work(filled))
+    except TooDearError:
+        return obj
+    return filled
 
 
 def _prune(value: Any, schema: dict[str, Any], path: str, dropped: list[str], *, whole: bool = False) -> None:

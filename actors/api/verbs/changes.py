@@ -165,12 +165,12 @@ class Changes:
         key, kind, old = found
         if not kind.status:
             return refusals.no_subresource(kind, STATUS)
-        new = {**old, "metadata": dict(old["metadata"])}
+        new = {**old, "metadata": metadata.beside_status(kind, given["metadata"], old["metadata"])}
         _carry(given, new, STATUS)
+        if causes := metadata.problems(new["metadata"]) or metadata.change_problems(new["metadata"], old["metadata"]):
+            return refusals.invalid(kind, key[2], causes)
         new = self._owned(found, new, STATUS, moment, owners, applied=owners is not None)
-        if new == old:
-            return self._registry.unchanged(key)
-        return self._registry.written(key, new, moment.user, dry_run=request.dry_run)
+        return self._replace(found, new, moment, dry_run=request.dry_run)
 
     def _other_object(self, found: FoundObject, new: Object) -> str:
         """Why a patched object is no longer the one that was asked for; its apiVersion is settled."""

@@ -147,9 +147,28 @@ class Deletion:
         self._follow(self._finish_foreground, uid, moment)
 
     def _delete_first(self, key: Key, moment: RequestMoment) -> None:
+        """Delete a dependent, unless another of its owners stays: then it lets go of those that do not.
+
+        Source: Kubernetes' garbage collector (attemptToDeleteItem).
+        """
         obj = self._tables.read(key)
-        if obj is not None and "deletionTimestamp" not in obj["metadata"]:
+        if obj is None or "deletionTimestamp" in obj["metadata"]:
+            return
+        owners = owner_uids(obj)
+        going = {uid for uid in owners if self._is_going(uid)}
+        if going == owners:
             self.delete(key, obj, None, moment, "Foreground")
+        else:
+            self._disown(key, obj, going, moment)
+
+    def _is_going(self, uid: str) -> bool:
+        """Whether an owner is not there, or waits until its dependents are not."""
+        key = self._tables.key_of(uid)
+        owner = None if key is None else self._tables.read(key)
+        if owner is None:
+            return True
+        meta = owner["metadata"]
+        return "deletionTimestamp" in meta and FOREGROUND in (meta.get("finalizers") or ())
 
     def _finish_foreground(self, uid: str, moment: RequestMoment) -> None:
         """End the deletion of an owner that waited for its dependents, when none that blocks it is left."""

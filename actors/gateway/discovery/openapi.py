@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from actors.api.kind_table import KindTable
 from actors.api.kinds import Kind
-from actors.api.schema.table import of_kind
+from actors.api.schema.table import message, of_kind
 from actors.gateway.discovery.groups import groups
-from actors.gateway.discovery.openapi_schemas import schema_name, schemas_of
+from actors.gateway.discovery.openapi_schemas import COMPONENTS, reference, schema_name, schemas_of
 from actors.gateway.forms import encode
 from actors.kube.release import RELEASE
 from core.objects.metadata import Object, section
@@ -21,6 +21,13 @@ _VALIDATION: Final = {
     "in": "query",
     "description": "What becomes of fields that the kind does not have: Ignore, Warn or Strict.",
     "schema": {"type": "string", "uniqueItems": True},
+}
+GVK: Final = "x-kubernetes-group-version-kind"
+METADATA: Final = "meta.v1.ObjectMeta"
+_OF_ALL: Final[Object] = {
+    "apiVersion": {"type": "string", "description": "APIVersion defines the group and version of what this describes."},
+    "kind": {"type": "string", "description": "Kind is the name of the type of this object."},
+    "metadata": {"description": "Standard object's metadata.", "allOf": [reference(METADATA)]},
 }
 _PATCHES: Final = (
     "application/apply-patch+yaml",
@@ -53,10 +60,30 @@ def document(kinds: KindTable, group: str, version: str) -> bytes | None:
     if not defined:
         return _built_in(tuple(own), version)
     paths, schemas = _parts(own, version)
+    schemas |= schemas_of([message(METADATA)])
     for row in defined:
-        schemas[_defined_name(row, version)] = _defined(kinds, row, version)
-        paths |= _paths(row, version, _defined_name(row, version))
+        name, schema = defined_schema(kinds, row, version)
+        schemas[name] = schema
+        paths |= _paths(row, version, name)
     return _text(paths, schemas)
+
+
+def built_in_schemas(rows: Sequence[Kind], version: str) -> dict[str, Object]:
+    """The schemas of built-in kinds of a version, and of all that they are made of, by name."""
+    return _parts(rows, version)[1]
+
+
+def defined_schema(kinds: KindTable, row: Kind, version: str) -> tuple[str, Object]:
+    """What a kind's definition says, with what every object has; by a name in which the group's labels are turned
+    round, as Kubernetes has it.
+    """
+    definition = kinds.definition(row.key) or {}
+    listed: list[Object] = section(definition, "spec").get("versions") or []
+    found = next((each for each in listed if each.get("name") == version), Object())
+    schema = section(section(found, "schema"), "openAPIV3Schema")
+    properties = {**section(schema, "properties"), **_OF_ALL}
+    name = f"{'.'.join(reversed(row.group.split('.')))}.{version}.{row.kind}"
+    return name, {"type": "object", **schema, "properties": properties, GVK: [_gvk(row, version)]}
 
 
 @lru_cache(maxsize=128)
@@ -78,29 +105,13 @@ def _parts(rows: Sequence[Kind], version: str) -> tuple[Object, Object]:
         found = described.get(row)
         name = schema_name(found.name) if found else ""
         if found:
-            schemas[name]["x-kubernetes-group-version-kind"] = [_gvk(row, version)]
+            schemas[name][GVK] = [_gvk(row, version)]
         paths |= _paths(row, version, name)
     return paths, schemas
 
 
 def _gvk(row: Kind, version: str) -> Object:
     return {"group": row.group, "version": version, "kind": row.kind}
-
-
-def _defined_name(row: Kind, version: str) -> str:
-    """The name of a defined kind's schema: the group's labels turned round, as Kubernetes has it."""
-    return f"{'.'.join(reversed(row.group.split('.')))}.{version}.{row.kind}"
-
-
-def _defined(kinds: KindTable, row: Kind, version: str) -> Object:
-    """The schema that a kind's definition gives, with what every object has."""
-    definition = kinds.definition(row.key) or {}
-    listed: list[Object] = section(definition, "spec").get("versions") or []
-    found = next((each for each in listed if each.get("name") == version), Object())
-    schema = section(section(found, "schema"), "openAPIV3Schema")
-    properties = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
-    gvk = {"x-kubernetes-group-version-kind": [_gvk(row, version)]}
-    return {"type": "object", **schema, "properties": {**properties, **section(schema, "properties")}, **gvk}
 
 
 def _paths(row: Kind, version: str, schema: str) -> Object:
@@ -114,7 +125,7 @@ def _paths(row: Kind, version: str, schema: str) -> Object:
             "parameters": [_VALIDATION] if bodies else [],
             "responses": {"200": {"description": "OK", "content": _content(schema, ("application/json",))}},
             "x-kubernetes-action": action,
-            "x-kubernetes-group-version-kind": gvk,
+            GVK: gvk,
         }
         if bodies:
             told["requestBody"] = {"content": _content(schema, bodies)}
@@ -133,4 +144,4 @@ def _paths(row: Kind, version: str, schema: str) -> Object:
 
 
 def _content(schema: str, media: tuple[str, ...]) -> dict[str, Any]:
-    return {each: {"schema": {"$ref": f"#/components/schemas/{schema}"}} if schema else {} for each in media}
+    return {each: {"schema": {"$ref": COMPONENTS + schema}} if schema else {} for each in media}

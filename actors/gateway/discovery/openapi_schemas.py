@@ -13,8 +13,10 @@ from actors.api.schema.table import flat_fields, is_message, message
 from core.objects.metadata import Object
 
 PREFIX: Final = "io.k8s.api."
+COMPONENTS: Final = "#/components/schemas/"
 _DATE: Final[Object] = {"type": "string", "format": "date-time"}
-_ANYTHING: Final[Object] = {"x-kubernetes-preserve-unknown-fields": True}
+PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
+_ANYTHING: Final[Object] = {PRESERVE: True}
 _TYPES: Final[dict[str, Object]] = {
     "string": {"type": "string"},
     "boolean": {"type": "boolean"},
@@ -34,7 +36,7 @@ _TYPES: Final[dict[str, Object]] = {
 
 def reference(name: str) -> Object:
     """A reference to a message's schema."""
-    return {"$ref": f"#/components/schemas/{schema_name(name)}"}
+    return {"$ref": COMPONENTS + schema_name(name)}
 
 
 def schema_name(name: str) -> str:

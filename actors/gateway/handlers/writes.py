@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 from actors.api.kinds import Kind
 from actors.gateway.forms import encode, writer
 from actors.gateway.problems import PATCH_TYPES, bad_request, invalid, unsupported_media, wrong_method
-from actors.gateway.request.bodies import media_type, packed, parse_yaml, read_object, read_value
+from actors.gateway.request.bodies import media_type, packed, read_object, read_value
 from actors.gateway.request.exchange import Exchange
 from actors.gateway.request.negotiation import negotiate
 from actors.gateway.request.paths import Target
@@ -82,7 +82,7 @@ async def patch(site: Site, exchange: Exchange, target: Target, row: Kind) -> No
         turned = stored({**body, "kind": row.kind}, target.api_version)
         body = {name: value for name, value in turned.items() if name != "apiVersion"}
     if form != "json":
-        body, warnings = fitting(site, exchange, row, cast("Object", body), options.validation, patch=True)
+        body, warnings = fitting(site, exchange, row, cast("Object", body), options.validation, patch=form)
     message = commands.Patch(
         row.key,
         target.namespace,
@@ -219,11 +219,7 @@ def _check_apply(form: str, options: WriteOptions) -> None:
 
 async def _patch_body(site: Site, exchange: Exchange, form: str, target: Target, row: Kind) -> Any:
     limit = site.settings.body_limit
-    body: Any = (
-        await parse_yaml(await exchange.body(limit))
-        if form == "apply"
-        else await read_value(exchange, limit, PATCH_TYPES)
-    )
+    body: Any = await read_value(exchange, limit, PATCH_TYPES)
     if form == "json":
         if not isinstance(body, list):
             raise bad_request("a JSON patch is a list of operations")

@@ -11,7 +11,7 @@ import msgspec
 from actors.gateway import protobuf
 from actors.gateway.problems import BODY_TYPES, ApiError, bad_request, unsupported_media
 from actors.gateway.request.exchange import Exchange
-from config.errors import ConfigError
+from config.errors import ConfigError, DuplicateKeyError
 from config.yaml_tree import read_documents
 from core.messages.replies import Refused
 from core.objects.metadata import Object
@@ -47,6 +47,8 @@ async def read_value(exchange: Exchange, limit: int, known: Sequence[str] = BODY
         exchange.json_text = body
         return parse_json(body)
     if media in YAML:
+        if _is_json(body):  # which is YAML too, and what most clients apply
+            exchange.json_text = body
         return await parse_yaml(body)
     if media == PROTOBUF:
         return await parse_protobuf(body)
@@ -65,17 +67,24 @@ def parse_json(body: bytes) -> Any:
 
 
 async def parse_yaml(body: bytes) -> Any:
-    """One document of YAML, or of JSON, which is YAML too. Raises ApiError (400)."""
-    if body.lstrip()[:1] in (b"{", b"["):
+    """One document of YAML, or of JSON. Raises ApiError (400)."""
+    if _is_json(body):
         return parse_json(body)
     if len(body) <= QUICK:
         return _yaml(body)
     return await anyio.to_thread.run_sync(_yaml, body)
 
 
+def _is_json(body: bytes) -> bool:
+    return body.lstrip()[:1] in (b"{", b"[")
+
+
 def _yaml(body: bytes) -> Any:
     try:
         documents = read_documents(body.decode(), "body")
+    except DuplicateKeyError as error:
+        why = f'line {error.line}: key "{error.key}" already set in map'
+        raise bad_request(f"strict decoding error: yaml: unmarshal errors:\n  {why}") from error
     except (ConfigError, ValueError) as error:
         raise bad_request(f"the object provided is not YAML: {error}") from error
     if len(documents) != 1:

@@ -1,9 +1,6 @@
 """Who is let in, and what the server says about itself."""
 
-import json
-import re
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from anyio import fail_after, sleep
@@ -146,32 +143,6 @@ async def test_every_kind_that_the_real_scheduler_waits_for() -> None:
         for resource in WATCHED_BY_THE_SCHEDULER:
             prefix = "/api" if resource.startswith("v1/") else "/apis"
             assert (await web.get(f"{prefix}/{resource}"))["kind"].endswith("List")
-
-
-@anyio
-async def test_openapi() -> None:
-    async with serving() as web:
-        paths = (await web.get("/openapi/v3"))["paths"]
-        document = await web.get(paths["apis/scheduling.volcano.sh/v1beta1"]["serverRelativeURL"])
-        path = document["paths"]["/apis/scheduling.volcano.sh/v1beta1/queues/{name}"]
-        assert path["patch"]["x-kubernetes-group-version-kind"]["kind"] == "Queue"
-        assert [each["name"] for each in path["patch"]["parameters"]] == ["fieldValidation"]
-        core = await web.get(paths["api/v1"]["serverRelativeURL"])
-        schemas = core["components"]["schemas"]
-        containers = schemas["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"]
-        assert (containers["x-kubernetes-patch-merge-key"], containers["x-kubernetes-patch-strategy"]) == (
-            "name", "merge",
-        )  # fmt: skip
-        for schema in schemas.values():
-            for found in references(schema):
-                assert found in schemas
-        await web.send("GET", "/openapi/v3/apis/nonsense/v1", code=404)
-
-
-def references(schema: Any) -> list[str]:
-    """Names of the schemas that this one refers to, however deep."""
-    text = json.dumps(schema)
-    return re.findall(r'"#/components/schemas/([^"]+)"', text)
 
 
 @anyio

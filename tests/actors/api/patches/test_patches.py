@@ -191,6 +191,26 @@ def test_the_status_is_written_on_its_own_path_only(cluster: Cluster) -> None:
     assert found["metadata"]["generation"] == 2
 
 
+OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u"}
+
+
+def test_labels_and_annotations_come_along_with_a_status(cluster: Cluster) -> None:
+    meta = {"annotations": {"a": "1"}, "labels": {"l": "1"}, "ownerReferences": [OWNER]}
+    found = accepted(patch(cluster, "Pod", "p", {"metadata": meta, "status": {}}, subresource="status"))
+    assert (found["metadata"]["annotations"], found["metadata"]["labels"]) == ({"a": "1"}, {"l": "1"})
+    assert "ownerReferences" not in found["metadata"], "of pods those are kept"
+    assert found["metadata"]["uid"] == cluster.get("Pod", "p")["metadata"]["uid"]
+    bad = {"metadata": {"labels": {"l": "no label"}}}
+    assert refused(patch(cluster, "Pod", "p", bad, subresource="status"))[:2] == (422, "Invalid")
+
+
+def test_of_custom_kinds_nothing_comes_along_with_a_status(cluster: Cluster) -> None:
+    body = {"metadata": {"annotations": {"a": "1"}}, "status": {"state": "Closed"}}
+    found = accepted(patch(cluster, "Queue", "q", body, subresource="status"))
+    assert found["status"]["state"] == "Closed"
+    assert "a" not in found["metadata"].get("annotations", {})
+
+
 def test_so_it_is_with_whole_objects(cluster: Cluster) -> None:
     given_ = cluster.get("Queue", "q", "")
     given_["spec"]["weight"], given_["status"]["state"] = 7, "Closed"

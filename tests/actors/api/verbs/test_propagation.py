@@ -72,6 +72,28 @@ def test_in_the_foreground_the_owner_waits_for_who_blocks_it(cluster: Cluster) -
     assert not cluster.exists("ConfigMap", "owner")
 
 
+def test_in_the_foreground_who_has_another_owner_stays_with_it(cluster: Cluster) -> None:
+    owner, other = cluster.create(config_map("owner")), cluster.create(config_map("other"))
+    cluster.create(owned(config_map("child"), owner, other))
+    remove(cluster, "Foreground")
+    assert not cluster.exists("ConfigMap", "owner")
+    left = cluster.get("ConfigMap", "child")["metadata"]
+    assert "deletionTimestamp" not in left
+    assert [each["name"] for each in left["ownerReferences"]] == ["other"]
+
+
+def test_in_the_foreground_an_owner_that_waits_itself_holds_nothing(cluster: Cluster) -> None:
+    owner, other = cluster.create(config_map("owner")), cluster.create(config_map("other"))
+    blocked = owned(config_map("blocked"), other)
+    blocked["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] = True
+    cluster.create({**blocked, "metadata": {**blocked["metadata"], "finalizers": ["example.com/wait"]}})
+    cluster.ask(Delete("ConfigMap", "default", "other", propagation="Foreground"))
+    cluster.create(owned(config_map("child"), owner, other))
+    remove(cluster, "Foreground")
+    assert cluster.exists("ConfigMap", "other")
+    assert not cluster.exists("ConfigMap", "child")
+
+
 def test_who_does_not_block_is_not_waited_for(cluster: Cluster) -> None:
     family(cluster, finalizer=True, blocking=False)
     remove(cluster, "Foreground")
