@@ -126,7 +126,7 @@ async def test_objects_from_before_a_default_have_it_when_they_are_read() -> Non
         place = "/spec/versions/0/schema/openAPIV3Schema/properties/colour/default"
         patch = [{"op": "add", "path": place, "value": "red"}]
         media = {"content-type": "application/json-patch+json"}
-        await web.send("PATCH", f"{definitions}/widgets.example.dev", patch, **media)
+        await web.send("PATCH", f"{definitions}/widgets.example.dev", patch, 200, **media)
         with anyio.fail_after(PATIENCE_S):
             while "colour" not in (found := await web.get(f"{widgets}/a")):  # noqa: ASYNC110 - heard of in its time
                 await anyio.sleep(0.01)
