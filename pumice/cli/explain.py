@@ -147,9 +147,10 @@ def _tell(account: Account, occasion: Occasion, seconds: float, terminal: Termin
     if terminal.tables:
         show(terminal.out, account, recorded=occasion.scene.recorded is not None)
         sys.stdout.flush()
+    decided = frozenset(account.supposed)
     if account.state not in SETTLED:
         account.take(occasion.advise(account.kind, account.name, seconds))
-    terminal.emit(account.to_dict(), lambda console: show_advice(console, account))
+    terminal.emit(account.to_dict(), lambda console: show_advice(console, account, decided))
 
 
 def show(console: Console, account: Account, *, recorded: bool = True) -> None:
@@ -173,14 +174,14 @@ def show(console: Console, account: Account, *, recorded: bool = True) -> None:
         show_steps(console, each)
 
 
-def show_advice(console: Console, account: Account) -> None:
-    """What would help, and why it is not more."""
+def show_advice(console: Console, account: Account, decided: frozenset[str] = frozenset()) -> None:
+    """What would help, and why it is not more. `decided`: what the cycle itself supposes, not only the advice."""
     for advice in account.unblock:
         console.print(advice, markup=False, soft_wrap=True)
     if remark := account.tried.get("remark"):
         console.print(f"advice: {remark}", markup=False, soft_wrap=True)
     for sentence in account.supposed:
-        console.print(sentence, markup=False, soft_wrap=True)
+        console.print(sentence if sentence in decided else f"advice: {sentence}", markup=False, soft_wrap=True)
 
 
 def show_steps(console: Console, told: dict[str, Any]) -> None:

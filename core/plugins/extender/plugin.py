@@ -145,7 +145,7 @@ class ExtenderRules:
         return bool(reply.get("status", False))
 
     def _told_of(self, verb: str) -> Handler:
-        """Of a placement, or of its end."""
+        """Of a placement, or of its end; its objection is told under its name."""
 
         def tell(task: Task, node: int) -> str | None:
             del node
@@ -154,8 +154,8 @@ class ExtenderRules:
             try:
                 reply = self._calls.ask(verb, {"task": self._bodies.task(task)}, EVENT)
             except ExtenderError as error:
-                return None if self._settings.ignorable else str(error)
-            return reply.get("errorMessage") or None
+                return None if self._settings.ignorable else f"{NAME}: {error}"
+            return f"{NAME}: {reply['errorMessage']}" if reply.get("errorMessage") else None
 
         return tell
 

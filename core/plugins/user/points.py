@@ -186,9 +186,20 @@ class GuardedPoints:
         self._registrations.append(lambda: point.add(self._failures.plugin, given))
 
     def handle(self, allocate: Handler | None = None, deallocate: Handler | None = None) -> None:
-        """Register event handlers. One that fails refuses nothing: what it was told of has happened."""
-        told = [None if one is None else guard("handler", one, self._failures) for one in (allocate, deallocate)]
+        """Register event handlers. One that fails refuses nothing: what it was told of has happened. An objection is
+        told under the plugin's name.
+        """
+        told = [None if one is None else self._told_of(one) for one in (allocate, deallocate)]
         self._registrations.append(lambda: self._session.points.handle(*told))
+
+    def _told_of(self, handler: Handler) -> Handler:
+        guarded = guard("handler", handler, self._failures)
+
+        def tell(task: Task, node: int) -> str | None:
+            said: str | None = guarded(task, node)
+            return None if said is None else f"{self._failures.plugin}: {said}"
+
+        return tell
 
     def settle(self) -> None:
         """Make the registrations."""

@@ -10,7 +10,8 @@ import yaml
 
 from tests.kit.budgets import budget
 from tests.kit.jobs import gang, job_task, vcjob
-from tests.kit.nodes import nodes
+from tests.kit.nodes import node, nodes
+from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 from tests.kit.queues import queue
 from tests.pumice.cli.terminal import pumice
@@ -149,6 +150,18 @@ def test_a_search_says_what_would_do(cluster: Path) -> None:
     assert "2 more nodes like n0" in table
     assert "the least" in table
     assert pumice(*question, "-o", "json").out == said.out
+
+
+def test_a_change_that_is_longer_than_a_line_is_told_in_full(tmp_path: Path) -> None:
+    thing = "example.com/things-of-a-rather-long-name"
+    waiting = pod("g-0", group="g")
+    waiting["spec"]["containers"][0]["resources"]["requests"][thing] = "3"
+    full = queue("q", capability={thing: "1"})
+    objects = [node("n0", extra={thing: "10"}), full, pod_group("g", queue="q", phase="Inqueue"), waiting]
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump_all(objects))
+    out = pumice("whatif", "-f", tmp_path / "c.yaml", "--until-starts", "g", "--within", "10s", "-o", "table").out
+    told = [line.split("│")[1].strip() for line in out.splitlines() if "│" in line]
+    assert f"""[\"{thing}\"]=3'""" in "".join(told)
 
 
 def test_what_starts_anyway_needs_no_search(cluster: Path) -> None:

@@ -14,7 +14,7 @@ from core.messages.questions import AskedPod, OutsideAnswer, OutsideQuestion
 from core.outside import NOT_RECORDED, AskedOutside, Recorded, WholePod, filled, question
 from core.plugins.extender.replies import PREDICATE, PRIORITIZE, ExtenderError, read_answer
 from core.plugins.extender.settings import read_settings
-from tests.core.plugins.extender.test_recorded import asking, decide, recorded
+from tests.core.plugins.extender.test_recorded import acted, asking, decide, recorded
 
 URL = "http://e/predicate"
 
@@ -85,6 +85,21 @@ def test_backfill_leaves_a_pod_pending_that_cannot_be_scored() -> None:
     case = {**recorded()["cases"]["backfill"], "answers": {"prioritize": {"status": 500}}}
     result, _ = decide(case, asking(case))
     assert not result.binds
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        ("allocate-says-no", "extender: no licence"),
+        ("allocate-wrongfield", "extender: json: cannot unmarshal number into Go struct field "),
+        ("allocate-wrongfield-ign", ""),
+    ],
+)
+def test_an_objection_to_a_placement_is_told_under_its_name(case: str, expected: str) -> None:
+    asked = recorded()["cases"][case]
+    said = acted(asked, asking(asked)).objection
+    assert said.startswith(expected)
+    assert bool(said) == bool(expected)
 
 
 @pytest.mark.parametrize(

@@ -73,14 +73,20 @@ def _name(body: Raw, field: str) -> str:
     return str(about.get("Name", ""))
 
 
-def decide(case: Raw, ask: Any) -> tuple[CycleResult, dict[str, str]]:
-    """One cycle; and who was promised room."""
+def acted(case: Raw, ask: Any) -> Session:
+    """A session after its actions."""
     text = json.dumps(case["conf"]).replace("URL", URL)
     config = parse_scheduler_config(text, source="case", built_plugins=PLUGINS, built_actions=ACTIONS)
     view = fill(recorded()["objects"][case["objects"]])
     session = open_session(view.snapshot(), config, CycleClock(1, 1767323045.0), Carry(), report=True, ask=ask)
     for action in config.actions:
         run_action(session, action)
+    return session
+
+
+def decide(case: Raw, ask: Any) -> tuple[CycleResult, dict[str, str]]:
+    """One cycle; and who was promised room."""
+    session = acted(case, ask)
     promised = _pipelined(session)
     return close_session(session), promised
 

@@ -123,6 +123,17 @@ def test_who_waits_is_told_which_plugin_failed(where: str, use: Any) -> None:
     assert all("2 plugin mine failed in" in message and "ValueError: boom" in message for message in messages)
 
 
+def test_an_objection_to_a_placement_is_told_under_the_plugins_name(use: Any) -> None:
+    heard: list[str] = []
+    objecting = SimpleNamespace(
+        name="mine",
+        on_session_open=lambda session: session.points.handle(always("no licence")),
+        on_session_close=lambda session: heard.append(session.objection),
+    )
+    assert not use(always(objecting)).binds
+    assert heard == ["mine: no licence"]
+
+
 def test_failures_are_counted_in_the_carry(use: Any) -> None:
     carry = Carry(plugins={CARRIED: {"mine": {"failures": 5, "last": "before"}}})
     kept = use(BREAKS["builder"], carry).carry["plugins"][CARRIED]["mine"]
