@@ -50,7 +50,10 @@ def _collect(tree: Any, path: Path, found: set[Path]) -> None:
         found.add(path)
     if len(path) < _DEEPEST:
         for step, each in steps.items():
-            _collect(each, (*path, step), found)
+            if each:
+                _collect(each, (*path, step), found)
+            else:
+                found.add((*path, step))
 
 
 def shown(path: Path) -> str:
@@ -103,5 +106,8 @@ def by_step(paths: Iterable[Path]) -> dict[str, set[Path]]:
     """A set's parts by first step, without it; the step itself is the empty path."""
     found: dict[str, set[Path]] = {}
     for path in paths:
-        found.setdefault(path[0], set()).add(path[1:])
+        part = found.get(path[0])
+        if part is None:
+            part = found[path[0]] = set()
+        part.add(path[1:])
     return found

@@ -126,6 +126,8 @@ def _settled(owners: Managers, lost: dict[Manager, FieldSet], removed: FieldSet,
 def _pruned(merged: Object, last: FieldSet, managed: FieldSet, shape: Shape) -> Object:
     """The merged object without what its applier applied last time, no longer applies, and nobody else owns."""
     last_named = with_named(last, shape)
+    if last_named <= with_named(managed, shape):
+        return merged
     all_named = with_named(fields_of(merged, shape), shape)
     pruned: Any = without(merged, last_named, shape)
     kept = with_named(fields_of(pruned, shape), shape) | with_named(managed, shape)

@@ -40,11 +40,13 @@ def _fields(value: Any, shape: Shape, path: Path, found: set[Path]) -> None:
     if is_leaf(value, shape):
         found.add(path)
     elif is_map(value):
+        of_others = shape.item()
         for name, each in value.items():
-            inner = (*path, field(name))
-            _fields(each, field_shape(shape, name), inner, found)
-            if each is None or each == {} or shape.named(name) is None:
+            inner, described = (*path, field(name)), shape.named(name)
+            if described is None or each is None or each == {}:
                 found.add(inner)
+            if described is not None or isinstance(each, dict | list):
+                _fields(each, described or of_others, inner, found)
     else:
         for step, items in elements(value, shape).items():
             inner = (*path, step)
@@ -84,14 +86,20 @@ def _compare(old: Any, new: Any, shape: Shape, path: Path, found: tuple[set[Path
         return
     if is_map(old) or is_map(new):
         left, right = old if is_map(old) else {}, new if is_map(new) else {}
+        of_others = shape.item()
         for name in left.keys() | right.keys():
-            inner = field_shape(shape, name)
-            _compare(left.get(name, _ABSENT), right.get(name, _ABSENT), inner, (*path, field(name)), found)
+            before, after = left.get(name, _ABSENT), right.get(name, _ABSENT)
+            if before is _ABSENT and not isinstance(after, dict | list):
+                added.add((*path, field(name)))
+            elif after is _ABSENT and not isinstance(before, dict | list):
+                removed.add((*path, field(name)))
+            elif before is not after:
+                _compare(before, after, shape.named(name) or of_others, (*path, field(name)), found)
     else:
-        before = elements(old, shape) if is_list(old) else {}
-        after = elements(new, shape) if is_list(new) else {}
-        for step in before.keys() | after.keys():
-            _compare_items(before.get(step, []), after.get(step, []), shape.item(), (*path, step), found)
+        listed = elements(old, shape) if is_list(old) else {}
+        now = elements(new, shape) if is_list(new) else {}
+        for step in listed.keys() | now.keys():
+            _compare_items(listed.get(step, []), now.get(step, []), shape.item(), (*path, step), found)
 
 
 def _is_whole(old: Any, new: Any, shape: Shape) -> bool:
@@ -122,8 +130,10 @@ def without(value: Any, gone: set[Path] | FieldSet, shape: Shape) -> Any:
     if is_map(value):
         kept: dict[str, Any] = {}
         for name, each in value.items():
-            part = parts.get(field(name), set())
-            if () not in part:
+            part = parts.get(field(name))
+            if part is None:
+                kept[name] = each
+            elif () not in part:
                 kept[name] = without(each, part, field_shape(shape, name))
         return kept or None
     left: list[Any] = []

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from actors.api.schema.model import NO_RULES, Rules, element
 from actors.api.schema.plain import is_map
 from actors.api.schema.table import flat_fields, is_message, message, of_kind
+from core.once import once
 
 Sort = Literal["scalar", "list", "map", "any"]
 _SCALARS: Final = {
@@ -76,8 +77,9 @@ class TypeShape(Shape):
 
     def named(self, field: str) -> Shape | None:
         """The shape of a struct's field."""
-        found = flat_fields(self._type).get(field) if self._struct is not None else None
-        return None if found is None else _field_shape(self._type, field)
+        if self._struct is None or field not in flat_fields(self._type):
+            return None
+        return _field_shape(self._type, field)
 
     def names(self) -> Collection[str]:
         """Of the struct's fields."""
@@ -85,6 +87,10 @@ class TypeShape(Shape):
 
     def item(self) -> Shape:
         """The shape of the elements."""
+        return self._item
+
+    @once
+    def _item(self) -> Shape:
         return ANYTHING if self._struct is not None else shape_of_type(element(self._type))
 
 
@@ -115,6 +121,9 @@ class SchemaShape(Shape):
         self.keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
         self.atomic = schema.get("x-kubernetes-map-type") == "atomic"
         self.default = schema.get("default")
+        properties: Any = schema.get("properties")
+        self._properties: dict[str, Any] = properties if is_map(properties) else {}
+        self._named: dict[str, Shape | None] = {}
         more: Any = schema.get("additionalProperties")
         self._more: Any = more
         self.closed = self.sort == "map" and not more and not schema.get("x-kubernetes-preserve-unknown-fields")
@@ -125,17 +134,23 @@ class SchemaShape(Shape):
             return shape_of_type("string")
         if self._top and field == "metadata":
             return shape_of_type("meta.v1.ObjectMeta")
-        properties: Any = self._schema.get("properties")
-        found: Any = properties.get(field) if is_map(properties) else None
-        return shape_of_schema(found) if is_map(found) else None
+        if field not in self._properties:
+            return None
+        if field not in self._named:
+            found: Any = self._properties[field]
+            self._named[field] = shape_of_schema(found) if is_map(found) else None
+        return self._named[field]
 
     def names(self) -> Collection[str]:
         """Of the properties."""
-        properties: Any = self._schema.get("properties")
-        return properties if is_map(properties) else ()
+        return self._properties
 
     def item(self) -> Shape:
         """The shape of a list's elements, or of additional properties."""
+        return self._item
+
+    @once
+    def _item(self) -> Shape:
         inner: Any = self._schema.get("items") if self.sort == "list" else self._more
         return shape_of_schema(inner) if is_map(inner) else ANYTHING
 

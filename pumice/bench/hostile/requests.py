@@ -41,6 +41,7 @@ def requests(seed: int) -> list[HostileRequest]:
     """All of them; those that go together stay in their order."""
     groups = [[one] for one in (*_creations(), *_bodies(), *_patches(), *_questions(), *_cut(Random(seed)))]
     groups += [list(pair) for pair in _definitions()]
+    groups.append(_in_turn())
     Random(seed).shuffle(groups)
     return [one for group in groups for one in group]
 
@@ -127,6 +128,18 @@ def _patches() -> Iterator[HostileRequest]:
         path = f"{POD}?fieldManager=fuzz&force=true"
         whole = {"apiVersion": "v1", "kind": "Pod", **body}
         yield _json(f"apply patch: {name}", "PATCH", path, whole, "application/apply-patch+yaml")
+
+
+def _in_turn() -> list[HostileRequest]:
+    """Applies that each take the fields of the one before away."""
+    path = f"{MAPS}/in-turn?fieldManager=fuzz"
+
+    def applied(name: str, letter: str) -> HostileRequest:
+        data = {f"{letter}{number:x}": "" for number in range(5_500)}
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "in-turn"}, "data": data}
+        return _json(f"apply patch: {name}", "PATCH", path, body, "application/apply-patch+yaml")
+
+    return [applied("fields", "a"), applied("other fields", "b"), applied("the first again", "a")]
 
 
 def _questions() -> Iterator[HostileRequest]:
