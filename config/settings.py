@@ -95,7 +95,7 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     time: Annotated[Time, Meta(description="Whose clock: the machine's, or trio's virtual one.")] = "real"
     start: Annotated[
         Moment | None,
-        Meta(description="When virtual time begins; without it, where the journal ends, or in November 2023."),
+        Meta(description="When virtual time begins; else once the journal and the input's times are over, or in 2023."),
     ] = None
     default_duration: Annotated[
         Duration,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -21,14 +22,14 @@ from config.settings import ProcessSettings, config_map_of, process_settings, re
 from core.messages.replies import Refused
 from core.objects.metadata import parse_time
 from pumice.cli.exits import Exit, UsageError, guarded, interrupts
-from pumice.cli.given.inputs import load_config, load_manifests, warn_of_token
+from pumice.cli.given.inputs import load_config, load_manifests, newest_of, warn_of_token
 from pumice.cli.options import LogLevel, Manifests, Output, Quiet
 from pumice.cli.tables.summary import show_storm, show_summary, summary_table
 from pumice.cli.terminal import Terminal
 from pumice.load.manifests import Loaded
 from pumice.load.remarks import said_of_strangers
 from pumice.plugins.loader import identities
-from pumice.runtime.arrivals import hastened
+from pumice.runtime.arrivals import arriving, hastened
 from pumice.runtime.dumped import still_running
 from pumice.runtime.journals import looks_like_journal
 from pumice.runtime.kubeconfig import export_line
@@ -111,7 +112,8 @@ def run(
     settings = read_process_settings(flags, os.environ)
     terminal = Terminal(output, quiet, LogLevel(settings.log_level))
     say_first(settings, token, terminal)
-    loaded = load_manifests(manifests, terminal) if manifests else Loaded()
+    controllers = not settings.no_controllers
+    loaded = load_manifests(manifests, terminal, controllers=controllers) if manifests else Loaded()
     if manifests and loaded.problems and not loaded.objects:
         raise UsageError("no object could be used")
     plan = plan_of(settings, backend or os.environ.get("PUMICE_BACKEND"), loaded, terminal, bare=not manifests)
@@ -180,6 +182,7 @@ def plan_of(
         backend=settings.backend,
         virtual=virtual,
         start=start_of(settings),
+        shown=shown_by(loaded.objects) if virtual else 0.0,
         settings=SystemSettings(
             config_path=path,
             config_map=config_map,
@@ -211,6 +214,14 @@ def start_of(settings: ProcessSettings) -> float | None:
     if not EARLIEST_S < start < LATEST_S:
         raise UsageError(f"expected a time from 1970 to 2199, was {settings.start}", path="--start")
     return start
+
+
+def shown_by(objects: Sequence[Object]) -> float:
+    """The newest time in objects that are there from the beginning (seconds since the epoch), 0.0 for none: the clock
+    must have come so far, or they would be of the future.
+    """
+    newest = newest_of(obj for obj in objects if arriving(obj) is None)
+    return newest if newest < LATEST_S else 0.0
 
 
 def storm_of(names: str, settings: ProcessSettings, terminal: Terminal) -> LiveStorm:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
 from actors.api import schema
 from actors.api.kinds import kind_of
-from actors.controllers.unserved.kinds import NO_CONTROLLER, SCHEDULER, UNSERVED, other_scheduler
+from actors.controllers.unserved.kinds import LEFT, NO_CONTROLLER, SCHEDULER, UNSERVED, other_scheduler
 from config.errors import nearest_name
 from core.objects.metadata import section
 from pumice.load.manifests import Loaded
@@ -19,13 +19,18 @@ MOST: Final = 20
 """So many unknown fields are named."""
 
 
-def remarks(loaded: Loaded) -> list[str]:
-    """Fields that a kind does not have, and kinds that nobody runs."""
+def remarks(loaded: Loaded, *, controllers: bool = True) -> list[str]:
+    """Fields that a kind does not have, and kinds that nobody runs; `controllers`: whether Volcano's own are here."""
     fields = list(_fields(loaded))
     more = [f"and {len(fields) - MOST} more unknown fields"] if len(fields) > MOST else []
-    kinds = Counter(f"{obj['kind']} ({obj['apiVersion']})" for obj in loaded.objects if _key(obj) in UNSERVED)
-    unserved = (f"{kind}: {count}; {NO_CONTROLLER}" for kind, count in sorted(kinds.items()))
-    return [*fields[:MOST], *more, *unserved, *_quotas(loaded)]
+    unserved = _counted(loaded, UNSERVED, NO_CONTROLLER)
+    left = () if controllers else _counted(loaded, LEFT, "left to somebody else's controllers (--no-controllers)")
+    return [*fields[:MOST], *more, *unserved, *left, *_quotas(loaded)]
+
+
+def _counted(loaded: Loaded, keys: Collection[str], what: str) -> Iterator[str]:
+    kinds = Counter(f"{obj['kind']} ({obj['apiVersion']})" for obj in loaded.objects if _key(obj) in keys)
+    yield from (f"{kind}: {count}; {what}" for kind, count in sorted(kinds.items()))
 
 
 def _quotas(loaded: Loaded) -> Iterator[str]:

@@ -49,7 +49,8 @@ BATCH = 500
 @dataclass(frozen=True, slots=True)
 class RunPlan:
     """What to run. `bare`: no manifests were named at all, so an example may be added; `start`: when virtual time
-    begins (seconds since the epoch), None: where the journal ends, else at a time of its own.
+    begins (seconds since the epoch), None: where the journal ends, and not before the moment `shown` by the objects; at
+    a time of its own where there is neither (`shown` 0.0).
     """
 
     objects: Sequence[Object]
@@ -59,6 +60,7 @@ class RunPlan:
     backend: Literal["asyncio", "trio"] = "asyncio"
     virtual: bool = False
     start: float | None = None
+    shown: float = 0.0
     settings: SystemSettings = field(default_factory=SystemSettings)
     storm: LiveStorm | None = None
 
@@ -110,7 +112,7 @@ def _run_plan(plan: RunPlan, watching: Watching) -> RunOutcome:
     if not plan.virtual:
         return anyio.run(_run_on_file, plan, watching, backend=plan.backend)
     memory, last = read_into_memory(plan.db)
-    clock = _clock(plan.start, last)
+    clock = _clock(plan, last)
     options = {"clock": MockClock(autojump_threshold=0)}
     whole = replace(plan, settings=replace(plan.settings, retention=Retention()))  # the file is cut, not the copy
     try:
@@ -120,13 +122,14 @@ def _run_plan(plan: RunPlan, watching: Watching) -> RunOutcome:
         write_back(memory, plan.db, plan.settings.retention)
 
 
-def _clock(start: float | None, last: float) -> VirtualClock:
+def _clock(plan: RunPlan, last: float) -> VirtualClock:
     """Time does not go back in a journal, whose last record is of `last` (0.0: there is none)."""
+    start = plan.start
     if start is not None and start <= last:
         raise ConflictError(f"the journal goes on until {timestamp(last)}: expected a later time", path="--start")
     if start is not None:
         return VirtualClock(start)
-    return VirtualClock(last + 1.0) if last else VirtualClock()
+    return VirtualClock(max(last + 1.0 if last else 0.0, plan.shown) or VirtualClock.start)
 
 
 async def _run_on_file(plan: RunPlan, watching: Watching) -> RunOutcome:

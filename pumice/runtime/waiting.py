@@ -7,13 +7,14 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from actors.controllers.unserved.kinds import other_scheduler
+from actors.controllers.unserved.kinds import SCHEDULER, other_scheduler
 from core.objects.metadata import key_of, section
 from core.objects.pod import GROUP_NAME
 
 Object = dict[str, Any]
 
 UNKNOWN: Final = "no reason was written"
+UNGROUPED: Final = "there is no PodGroup that it names, and nobody made one"
 
 
 @dataclass(slots=True)
@@ -42,6 +43,8 @@ async def left_waiting(listed: Callable[[str], Awaitable[list[Object]]]) -> Left
             found.strangers[scheduler] += 1
             continue
         found.why[_key(pod)] = _condition(pod, "PodScheduled", "False") or _of_group(group, groups, said)
+        if found.why[_key(pod)] == UNKNOWN and section(pod, "spec").get("schedulerName") == SCHEDULER:
+            found.why[_key(pod)] = UNKNOWN if group in groups else UNGROUPED
     for name in sorted(groups.keys() - peopled):
         if section(groups[name], "status").get("phase") in (None, "", "Pending"):
             found.why[f"PodGroup {name}"] = _of_group(name, groups, said)

@@ -14,6 +14,8 @@ UNSERVED: Final = ("HorizontalPodAutoscaler",)
 """Kinds (as they are stored) that become pods somewhere, or more of them, and nothing here. A controller that comes
 takes its kinds out: a test finds those that are served and stand here.
 """
+LEFT: Final = ("CronJob", "Job", "JobFlow")
+"""Of Volcano's own kinds, those that become pods, where they are left to somebody else's controllers."""
 SCHEDULER: Final = "volcano"
 SERVED: Final = (SCHEDULER, DEFAULT_SCHEDULER)
 """The schedulers of a system."""

@@ -32,18 +32,20 @@ LONGEST: Final = 230
 
 class UnservedMachine:
     """See `actors.runtime.reconciler.Machine`. `scheduler`: Volcano's and Kubernetes' own are of this system, and there
-    is no other.
+    is no other. `left`: kinds that are for controllers that do not run, and cannot come.
     """
 
-    def __init__(self, *, scheduler: bool = True) -> None:
+    def __init__(self, *, scheduler: bool = True, left: Sequence[str] = ()) -> None:
         self._scheduler = scheduler
+        self._left = left
         self._said: set[str] = set()
         self._news: list[Object] = []
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """See `Machine`."""
-        return (*UNSERVED, POD_OF_OTHERS) if self._scheduler else UNSERVED
+        pods = (POD_OF_OTHERS,) if self._scheduler else ()
+        return (*UNSERVED, *self._left, *pods)
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """See `Machine`."""

@@ -29,7 +29,7 @@ from actors.controllers.quotas.machine import QUOTA, QuotaMachine
 from actors.controllers.replication.rule import REPLICA_SETS, REPLICATION_CONTROLLERS, ReplicationRule
 from actors.controllers.rule import OwnerRule
 from actors.controllers.stateful.rule import StatefulSetRule
-from actors.controllers.unserved.kinds import UNSERVED
+from actors.controllers.unserved.kinds import LEFT, UNSERVED
 from actors.controllers.unserved.machine import UnservedMachine
 from actors.controllers.volumes.drivers import DriversMachine
 from actors.controllers.volumes.machine import VolumeMachine
@@ -64,12 +64,13 @@ def _controller(
     *,
     crashes: bool = True,
     box: str = "controllers",
-    waits_for: Sequence[str] = (),
+    waits_for: Callable[[SystemSettings], Sequence[str]] = lambda _: (),
 ) -> Role:
     """A shell around machines; `waits_for`: see `Reconciler`."""
 
     def build(wiring: Wiring, name: str) -> Reconciler:
-        return Reconciler(*wiring.own(name), **wiring.ports(name), machines=machines(wiring), waits_for=waits_for)
+        first = waits_for(wiring.settings)
+        return Reconciler(*wiring.own(name), **wiring.ports(name), machines=machines(wiring), waits_for=first)
 
     more: dict[str, Any] = {"crashes": (name,)} if crashes else {}
     return Role(
@@ -104,7 +105,7 @@ DISRUPTION_CONTROLLER: Final = _controller(
     "disruption-controller",
     lambda _: [DisruptionMachine(), QuotaMachine()],
     lambda settings: settings.budgets,
-    waits_for=(BUDGET, QUOTA),
+    waits_for=lambda _: (BUDGET, QUOTA),
 )
 
 
@@ -134,6 +135,12 @@ WORKLOADS: Final = (
 """The kinds of which they make pods, or Jobs."""
 FLOWS: Final = ("CronJob", "JobFlow", "JobTemplate")
 
+
+def _left(settings: SystemSettings) -> tuple[str, ...]:
+    """Kinds for controllers that neither run nor can come: somebody else's would come over HTTP."""
+    return () if controlling(settings) or serving(settings) else LEFT
+
+
 # Storms have no Deployments, no gateway and no ConfigMap: who works for these has nothing to lose in a crash there. A
 # cluster without workloads is none of its business.
 WORKLOAD_CONTROLLER: Final = _controller(
@@ -141,10 +148,10 @@ WORKLOAD_CONTROLLER: Final = _controller(
     lambda wiring: [
         *workload_machines(),
         *(flow_machines() if wiring.settings.controllers else ()),
-        UnservedMachine(scheduler=wiring.settings.scheduler),
+        UnservedMachine(scheduler=wiring.settings.scheduler, left=_left(wiring.settings)),
     ],
     crashes=False,
-    waits_for=(*WORKLOADS, *FLOWS, *UNSERVED, POD_OF_OTHERS),
+    waits_for=lambda settings: (*WORKLOADS, *FLOWS, *UNSERVED, *_left(settings), POD_OF_OTHERS),
 )
 CONFIG_WATCHER: Final = Role(
     name="config-watcher",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -33,14 +33,14 @@ class HandedIn(NamedTuple):
     now: float
 
 
-def load_manifests(paths: Sequence[str], terminal: Terminal) -> Loaded:
+def load_manifests(paths: Sequence[str], terminal: Terminal, *, controllers: bool = True) -> Loaded:
     """Everything behind the paths; what was skipped is warned about, what could not be used is said as an error."""
     loaded = load(paths, sys.stdin)
     for line in loaded.skipped:
         terminal.warn(line)
     for problem in loaded.problems:
         terminal.error(str(problem))
-    for remark in remarks(loaded):
+    for remark in remarks(loaded, controllers=controllers):
         terminal.warn(remark)
     return loaded
 
@@ -66,14 +66,19 @@ def load_config(
 
 
 def moment_of(objects: Sequence[dict[str, Any]]) -> float:
-    """The moment that manifests show (seconds since the epoch): of the newest thing that happened to their objects."""
+    """The moment that manifests stand for (seconds since the epoch)."""
+    return newest_of(objects) or BEGAN
+
+
+def newest_of(objects: Iterable[dict[str, Any]]) -> float:
+    """When the newest thing happened to their objects (seconds since the epoch); 0.0 where they show no time."""
     newest = 0.0
     for told in (told for obj in objects for told in _times_of(obj)):
         try:
             newest = max(newest, parse_time(told))
         except (ValueError, TypeError, AttributeError):
             continue  # whoever takes the object says so
-    return newest or BEGAN
+    return newest
 
 
 def _times_of(obj: dict[str, Any]) -> Iterator[Any]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pumice.load.manifests import Loaded, load_text
 from pumice.load.remarks import remarks, strangers
 from tests.kit import node, pod
+from tests.kit.jobs import vcjob
 from tests.pumice.cli.terminal import pumice
 
 GROUP = """\
@@ -86,3 +88,18 @@ def test_what_a_quota_does_and_what_it_does_not() -> None:
     assert remarks(loaded(text)) == [
         "ResourceQuota (v1): 1; only plugin resourcequota heeds it, by which jobs wait: no pod is refused"
     ]
+
+
+@pytest.mark.parametrize("flags", [(), ("--no-controllers",), ("--no-controllers", "--http", "127.0.0.1:0")])
+def test_jobs_that_are_left_to_others(flags: tuple[str, ...], tmp_path: Path) -> None:
+    """The journal says so too, where nobody can come to make their pods."""
+    file, db = tmp_path / "j.yaml", tmp_path / "j.db"
+    file.write_text(yaml.safe_dump_all([node("n0"), vcjob("j"), pod("p")]), "utf-8")
+    said = pumice("run", "-f", file, "--db", db, "--until", "1s", "-o", "json", *flags)
+    assert said.code == 0, said.err
+    left = "warning: Job (batch.volcano.sh/v1alpha1): 1; left to somebody else's controllers (--no-controllers)"
+    assert (left in said.err) == bool(flags)
+    assert ("default/p: there is no PodGroup that it names, and nobody made one" in said.err) == bool(flags)
+    story = pumice("journal", db, "--about", "default/j", "-o", "json").json["story"]
+    told = [each for each in story if "NoController" in each["text"]]
+    assert len(told) == (flags == ("--no-controllers",))

@@ -123,6 +123,49 @@ def test_time_begins_when_it_is_told_to(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("created", "changed", "flags", "began"),
+    [
+        ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", (), "2026-01-02T00:00:00Z"),
+        ("2020-01-02T00:00:00Z", "2020-01-01T00:00:00Z", (), "2020-01-02T00:00:00Z"),
+        ("2026-01-01T00:00:00Z", "2999-01-01T00:00:00Z", (), "2023-11-14T22:13:20Z"),
+        ("2026-01-01T00:00:00Z", "", ("--start", "2024-01-01T00:00:00Z"), "2024-01-01T00:00:00Z"),
+        ("", "", (), "2023-11-14T22:13:20Z"),
+    ],
+)
+def test_time_begins_when_the_times_of_a_dump_are_over(
+    tmp_path: Path, created: str, changed: str, flags: tuple[str, ...], began: str
+) -> None:
+    """What is still to arrive is not there yet, and says nothing about what time it is."""
+    there, group, later = node("n0"), *gang("g", pods=1)
+    condition = {"type": "Ready", "status": "True", "lastTransitionTime": changed}
+    there["metadata"]["creationTimestamp"], there["status"]["conditions"] = created, [condition]
+    group["metadata"].pop("creationTimestamp", None)
+    later["metadata"] |= {"creationTimestamp": "2030-01-01T00:00:00Z"}
+    later["metadata"]["annotations"]["pumice.dev/arrival"] = "1s"
+    (tmp_path / "all.yaml").write_text(yaml.safe_dump_all([there, group, later]), "utf-8")
+    run = ["run", "-f", tmp_path / "all.yaml", "--db", tmp_path / "j.db", "--time", "virtual", "--until", "2s"]
+    assert pumice(*run, *flags).code == 0
+    story = pumice("journal", tmp_path / "j.db", "--about", "default/g", "-o", "json").json["story"]
+    assert story[0]["at"] == datetime.fromisoformat(began).timestamp()
+
+
+def test_a_journal_is_continued_after_the_times_of_what_is_added(tmp_path: Path) -> None:
+    told = list[float]()
+    for number, time in enumerate(("2026-01-01T00:00:00Z", "2025-01-01T00:00:00Z", "2027-01-01T00:00:00Z")):
+        made = node(f"n{number}")
+        made["metadata"]["creationTimestamp"] = time
+        (tmp_path / "all.yaml").write_text(yaml.safe_dump_all([made, vcjob(f"g{number}")]), "utf-8")
+        run = ["run", "-f", tmp_path / "all.yaml", "--db", tmp_path / "j.db", "--time", "virtual", "--until", "idle"]
+        assert pumice(*run).code == 0
+        story = pumice("journal", tmp_path / "j.db", "--about", f"default/g{number}", "-o", "json").json["story"]
+        told.append(story[0]["at"])
+    first, second, third = told
+    assert first == datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+    assert first < second < first + 60
+    assert third == datetime(2027, 1, 1, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (("--time", "real", "--start", "2031-05-06"), "add --time virtual"),

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from actors.api.kinds import KINDS
-from actors.controllers.unserved.kinds import UNSERVED, other_scheduler
+from actors.controllers.unserved.kinds import LEFT, UNSERVED, other_scheduler
 from actors.controllers.unserved.machine import UnservedMachine
 from core.messages.commands import BindPod
 from core.messages.replies import Accepted
 from storage.memory import MemoryJournal
 from tests.actors.cluster import Cluster
 from tests.actors.rig import idle, started
+from tests.kit.jobs import vcjob
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 
@@ -101,6 +102,17 @@ def test_a_kind_without_a_controller_is_told() -> None:
     assert said["involvedObject"]["apiVersion"] == "autoscaling/v2"
     assert said["message"] == f"{kind} (autoscaling/v2): no controller for it runs here, so nothing comes of it"
     assert said["type"] == "Warning"
+
+
+@pytest.mark.parametrize("kind", ["Job", "CronJob"])
+def test_what_is_left_to_controllers_that_cannot_come_is_told(kind: str) -> None:
+    job = vcjob("j")
+    spec = job["spec"] if kind == "Job" else {"schedule": "* * * * *", "jobTemplate": {"spec": job["spec"]}}
+    for left in ((), LEFT):
+        cluster = Cluster(UnservedMachine(left=left))
+        cluster.create({**job, "kind": kind, "spec": spec})
+        cluster.settle()
+        assert events(cluster) == [(kind, "NoController", "unserved-controller")][: len(left)]
 
 
 def test_ours_are_not_told() -> None:
