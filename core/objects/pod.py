@@ -222,6 +222,14 @@ def is_strange(spec: Object) -> bool:
     return bool(spec.get("schedulerName") not in _WAITED_FOR and not spec.get("nodeName"))
 
 
+def stranger_of(task: Task) -> str:
+    """The job "namespace/name" whose PodGroup a pod names though it is none of its tasks, for it waits for another
+    scheduler; "" for none.
+    """
+    group = task.annotations.get(GROUP_NAME)
+    return key_of(task.namespace, group) if group and not task.job else ""
+
+
 def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
     """Build the task of a pod. Raises QuantityError for a malformed request."""
     meta, spec = section(pod, "metadata"), section(pod, "spec")

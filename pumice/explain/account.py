@@ -142,6 +142,8 @@ def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
     reason, message = look.reason()
     if not account.tasks:
         account.reason, account.message = reason, message or f"{look.name} is {look.phase}"
+    elif reason and reason == account.reason:
+        account.message = account.message if account.kind == "pod" else message
     elif reason and account.state == "Pending":
         account.message = f"{account.message}; {message}" if account.message else message
         account.reason = account.reason or reason

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from core.life.task import LABELS
+from core.objects.pod import stranger_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,7 +25,8 @@ class JobLook:
     """`tasks`: label -> how many; `valid`: what is wrong with it, "" for nothing; `admission`: plugin -> vote, of those
     who were asked; `remark`: what the cycle said of it; `endings`: where each action ended for it and its tasks, in
     order; `short`: what it asks for and what is left, where it was not admitted; `steps`: see
-    `pumice.explain.steps`. `queue_state` is "missing" where there is no such queue.
+    `pumice.explain.steps`; `strangers`: how many of its pods wait for which scheduler that nobody here is, and are none
+    of its `tasks`. `queue_state` is "missing" where there is no such queue.
     """
 
     name: str
@@ -39,6 +41,7 @@ class JobLook:
     endings: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     short: str = ""
     steps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    strangers: dict[str, int] = field(default_factory=dict[str, int])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as `pumice explain` prints it."""
@@ -47,6 +50,9 @@ class JobLook:
     def reason(self) -> tuple[str, str]:
         """Why nothing comes of it, as a word and a sentence; ("", "") when nothing is known against it."""
         against = [plugin for plugin, vote in self.admission.items() if vote == "rejects"]
+        if self.strangers and not self.tasks:
+            asked = (f"{count} of its pods ask for scheduler {name}" for name, count in self.strangers.items())
+            return "NoScheduler", f"{' and '.join(asked)}, which nobody here is"
         if self.queue_state == "missing":
             return "NoQueue", f"its queue {self.queue!r} does not exist"
         if self.queue_state not in ("", "Open"):
@@ -76,6 +82,8 @@ def _look(session: Session, job: Job) -> JobLook:
     status = session.snapshot.tasks.status
     counts = Counter(LABELS[int(status[task.row])] for task in job.tasks.values())
     look = JobLook(job.key, spec.phase, spec.queue, state, spec.min_member, dict(sorted(counts.items())))
+    others = (task for task in session.snapshot.tasks.handles if task is not None and stranger_of(task) == job.key)
+    look.strangers = dict(sorted(Counter(task.scheduler for task in others).items()))
     if queue is not None:
         verdict = session.points.job_valid(job)
         look.valid = verdict.message if verdict is not None else ""

@@ -10,6 +10,7 @@ from typing import Any
 from config.errors import RequestError, nearest_names
 from config.schema import SchedulerConfig
 from core.messages.decisions import Bind, Evict
+from core.objects.pod import stranger_of
 from core.outside import Ask, Supposing
 from core.session.carry import Carry, CycleClock, SessionOptions
 from core.state.view import View
@@ -84,16 +85,17 @@ def jobs_of(view: View, kind: str, name: str) -> list[str]:
     """The PodGroup of the pod, or of that name, or made for the job of that name."""
     if kind == "pod":
         task = view.tasks.by_key.get(name)
-        return [task.job] if task is not None and task.job else []
+        job = "" if task is None else task.job or stranger_of(task)
+        return [job] if job in view.jobs.by_key else []
     return [job for job in view.jobs.by_key if job == name or (kind == "job" and _made_for(job, name))]
 
 
 def pods_of(view: View, kind: str, name: str, jobs: list[str]) -> list[str]:
-    """Pods by "namespace/name", in order: the pod itself, or the tasks of the jobs."""
+    """Pods by "namespace/name", in order: the pod itself, or those of the jobs, who may wait for other schedulers."""
     by_key = view.tasks.by_key
     if kind == "pod":
         return [name] if name in by_key else []
-    return sorted(key for key, task in by_key.items() if task.job in jobs)
+    return sorted(key for key, task in by_key.items() if (task.job or stranger_of(task)) in jobs)
 
 
 def job_of(group: str) -> str:

@@ -79,9 +79,12 @@ def _is_for(view: View, election: Election, job: Job) -> bool:
 
 def _steps(view: View, watched: Watched, job: Job, action: str) -> ActionSteps:
     told = ActionSteps(action)
+    look = watched.jobs[job.key]
     ended = [each for each in watched.trail.of_job(job.key) if each.action == action and _counts(each, job)]
+    if look.valid:  # whatever it has of what it needs: nobody would look at it
+        ended = [each for each in ended if each.ending is not Ending.NOT_STARVING]
     if not ended:
-        _tell_unseen(told, watched.jobs[job.key], job)
+        _tell_unseen(told, look, job)
         return told
     stop = _stop(ended)
     if stop is None:
@@ -119,12 +122,14 @@ def _tell_unseen(told: ActionSteps, look: JobLook, job: Job) -> None:
     told.stopped = "it did not look at the job"
     if look.queue_state == "missing":
         told.stopped = f"its queue {look.queue} does not exist"
+    elif look.strangers and not look.tasks:
+        told.stopped = look.reason()[1]
     elif look.phase in UNADMITTED and told.action != "enqueue":
         told.stopped = "the job is not admitted"
     elif told.action == "enqueue" and look.phase not in UNADMITTED:
         told.stopped, told.steps = "", ["the job had been admitted before"]
     elif look.valid:
-        told.stopped = f"not valid: {look.valid}"
+        told.stopped = f"{Ending.NOT_VALID.value} ({look.valid})"
     elif not look.tasks:
         told.stopped = "the job has no pods"
     elif told.action == "backfill" and not any(task.template.best_effort for task in job.tasks.values()):
@@ -183,6 +188,7 @@ def _sentence(group: Sequence[Ended], job: Job) -> str:
     if ended.ending is Ending.NOT_STARVING:
         waiting = ended.tasks.get(PIPELINED, 0)
         text += f": {placed - waiting} ready + {waiting} waiting, its minimum is {ended.minimum}"
+        text += "" if placed >= ended.minimum else ", but no plugin finds it starving"
     elif ended.ending is Ending.NO_NODE and ended.minimum > 1:
         text += f", when {placed} of at least {ended.minimum} had one"
     elif ended.detail:

@@ -84,6 +84,7 @@ def vcjob(
     policies: Sequence[Object] = (),
     max_retry: int | None = None,
     ttl_s: int | None = None,
+    scheduler: str = "volcano",
 ) -> Object:
     """A Volcano Job as in a manifest, without status or uid; one task of one pod when none is given.
 
@@ -95,7 +96,7 @@ def vcjob(
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
         "metadata": {"name": name, "namespace": namespace},
-        "spec": {"schedulerName": "volcano", "minAvailable": needed, "queue": queue, "tasks": listed}
+        "spec": {"schedulerName": scheduler, "minAvailable": needed, "queue": queue, "tasks": listed}
         | without_empty(
             priorityClassName=priority_class,
             policies=list(policies),

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import TYPE_CHECKING
 
-from core.life.task import TaskStatus
 from pumice.explain.advice.admission import about_overcommit
 from pumice.explain.advice.changes import ChangeFamily, Group, in_words
 from pumice.explain.advice.deadline import TimeOverError, budget
+from pumice.explain.advice.granted import search_on
 from pumice.explain.advice.groups import WaitingGroup, about_group, amounts_in
 from pumice.explain.advice.limits import about_limits, joint_limits
-from pumice.explain.advice.missing import about_claims, about_priority_classes
+from pumice.explain.advice.missing import about_claims, about_priority_classes, about_schedulers
 from pumice.explain.advice.nodes import NodeRefusals, about_nodes, against_each
 from pumice.explain.advice.room import more_room
 from pumice.explain.advice.search import AdviceSearch, Found
@@ -74,6 +74,9 @@ def _searched(bench: Bench, job: str) -> AdviceSearch | None:
     search = AdviceSearch(bench, before)
     families, joint = candidates(bench)
     search.run(families, joint)
+    search_on(bench, search, candidates)
+    if any(one.result.kept for one in search.found):  # to be admitted only is no news then
+        search.found = [one for one in search.found if one.result.kept]
     return search
 
 
@@ -81,17 +84,11 @@ def _lacks_pods(bench: Bench) -> bool:
     return bench.view.jobs.by_key[bench.job].pod_group.min_member > 0
 
 
-def _waiting(bench: Bench) -> list[Task]:
-    status = bench.view.tasks.status
-    tasks = bench.view.jobs.by_key[bench.job].in_uid_order()
-    return [task for task in tasks if status[task.row] == TaskStatus.PENDING]
-
-
 def candidates(bench: Bench) -> tuple[list[ChangeFamily], list[Group]]:
     """All that might bring the job further, out of what refused its pods that wait, and out of its objects; and what of
     it may be needed together.
     """
-    waiting = _waiting(bench)
+    waiting = bench.waiting()
     alike: dict[int, list[Task]] = {}
     for task in waiting:
         alike.setdefault(task.template.number, []).append(task)
@@ -106,6 +103,7 @@ def candidates(bench: Bench) -> tuple[list[ChangeFamily], list[Group]]:
             found += [*about_nodes(refused), *more_room(refused)]
         found += about_claims(first, bench.objects)
     found += about_priority_classes(group.pod_group, bench.objects)
+    found += about_schedulers(group.pod_group, bench.objects)
     if bench.view.jobs.by_key[bench.job].pod_group.phase in WAITING:
         found += about_overcommit(bench.scene.config)
     return [*found, *about_group(group), *about_limits(group), *about_victims(group)], [*joint_limits(group)]
@@ -113,7 +111,6 @@ def candidates(bench: Bench) -> tuple[list[ChangeFamily], list[Group]]:
 
 def _group(bench: Bench, waiting: Sequence[Task]) -> WaitingGroup:
     spec = bench.view.jobs.by_key[bench.job].pod_group
-    pod_group = next(obj for who, obj in bench.objects.items() if who[0] == "PodGroup" and _key(who) == bench.job)
     asked: dict[str, float] = {}
     if waiting:
         for task in waiting:
@@ -122,7 +119,9 @@ def _group(bench: Bench, waiting: Sequence[Task]) -> WaitingGroup:
     elif spec.min_resources is not None:
         asked = amounts_in(spec.min_resources)
     actions = bench.scene.config.actions
-    return WaitingGroup(bench.objects, pod_group, [task.key for task in waiting], asked, _grain(bench, asked), actions)
+    return WaitingGroup(
+        bench.objects, bench.pod_group(), [task.key for task in waiting], asked, _grain(bench, asked), actions
+    )
 
 
 def _grain(bench: Bench, names: Iterable[str]) -> dict[str, int]:
@@ -136,10 +135,6 @@ def _grain(bench: Bench, names: Iterable[str]) -> dict[str, int]:
             if name in grain:
                 grain[name] = gcd(grain[name], round(value))
     return grain
-
-
-def _key(who: tuple[str, str, str]) -> str:
-    return f"{who[1] or 'default'}/{who[2]}"
 
 
 # --- words

@@ -16,7 +16,8 @@ OTHERS: Final = 4
 """A limit is raised by up to so many times what the job asks for: others that wait come first."""
 HEAVIEST: Final = 100
 """More than so much is no weight that people give."""
-PARTS: Final = ("capability", "deserved")
+DESERVED: Final = "deserved"
+PARTS: Final = ("capability", DESERVED)
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,22 @@ class LimitTable:
     grain: Mapping[str, int]
 
     def family(self, name: str) -> ChangeFamily:
-        """More of one resource, by as little at a time as anything could depend on."""
-        grain = max(1, gcd(self.grain.get(name, 0), _count(name, self.listed[name])))
+        """More of one resource."""
+        return self._family(2, name, 1, OTHERS * self.asked[name])
+
+    def lower(self, name: str) -> ChangeFamily:
+        """Less of it, not nothing: that would say that it counts no more."""
+        return self._family(3, name, -1, _count(name, self.listed[name]) - self._grain(name))
+
+    def _grain(self, name: str) -> int:
+        """As little at a time as anything could depend on."""
+        return max(1, gcd(self.grain.get(name, 0), _count(name, self.listed[name])))
+
+    def _family(self, rank: int, name: str, sign: int, most: float) -> ChangeFamily:
+        grain = self._grain(name)
 
         def of(size: int) -> Change:
-            after = quantity_of(self.listed[name]).plus(quantity_of(_text(name, grain * size))).canonical()
+            after = quantity_of(self.listed[name]).plus(quantity_of(_text(name, sign * grain * size))).canonical()
 
             def change(obj: Object) -> None:
                 for part, field in self.paths:
@@ -48,7 +60,7 @@ class LimitTable:
             part = grain * size / self.asked[name]
             return Change(words, (Edit(self.who, change),), amount=part, subject=f"{self.what} ")
 
-        return ChangeFamily(2, ceil(OTHERS * self.asked[name] / grain), of)
+        return ChangeFamily(rank, ceil(most / grain), of)
 
 
 def about_limits(group: WaitingGroup) -> Iterator[ChangeFamily]:
@@ -70,8 +82,19 @@ def _tables(group: WaitingGroup) -> Iterator[LimitTable]:
         spec = section(group.objects[who], "spec")
         for field in PARTS:
             if listed := _raisable(group.asked, spec.get(field)):
-                yield LimitTable(who, (("spec", field),), listed, f"queue {who[2]}: {field}", group.asked, group.grain)
+                yield _of_queue(group, who, field, listed)
     yield from _quotas(group)
+
+
+def _of_queue(group: WaitingGroup, who: Identity, field: str, listed: Mapping[str, str]) -> LimitTable:
+    return LimitTable(who, (("spec", field),), listed, f"queue {who[2]}: {field}", group.asked, group.grain)
+
+
+def what_deserves(group: WaitingGroup, who: Identity) -> Iterator[ChangeFamily]:
+    """Another queue that deserves less of what the job asks for."""
+    listed = _raisable(group.asked, section(group.objects[who], "spec").get(DESERVED))
+    families = map(_of_queue(group, who, DESERVED, listed).lower, listed)
+    yield from (family for family in families if family.most > 0)
 
 
 def _upwards(group: WaitingGroup) -> Iterator[Identity]:

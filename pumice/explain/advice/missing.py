@@ -1,11 +1,13 @@
-"""Objects that are named and not there: the claims of a pod, and the priority classes of a job."""
+"""What is named and not there: the claims of a pod, the priority classes of a job, and the scheduler of its pods."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from actors.controllers.unserved.kinds import SCHEDULER
 from core.objects.metadata import section
+from core.objects.pod import GROUP_NAME, is_strange
 from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object, single
 
 if TYPE_CHECKING:
@@ -44,6 +46,23 @@ def _volume(namespace: str, claim: str) -> Callable[[Object], None]:
         volume["status"] = {"phase": "Bound"}
 
     return change
+
+
+def about_schedulers(pod_group: Object, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
+    """Pods of the PodGroup that ask for a scheduler that nobody here is."""
+    metadata = pod_group["metadata"]
+    strangers: dict[str, list[Edit]] = {}
+    pods = (who for who in objects if who[:2] == ("Pod", str(metadata.get("namespace") or "")))
+    for who in pods:
+        spec, annotations = section(objects[who], "spec"), section(section(objects[who], "metadata"), "annotations")
+        if is_strange(spec) and annotations.get(GROUP_NAME) == metadata["name"]:
+            strangers.setdefault(spec["schedulerName"], []).append(Edit(who, _of_volcano))
+    for name, edits in sorted(strangers.items()):
+        yield single(0, f"schedulerName {SCHEDULER} instead of {name}", *edits)
+
+
+def _of_volcano(pod: Object) -> None:
+    pod["spec"]["schedulerName"] = SCHEDULER
 
 
 def about_priority_classes(pod_group: Object, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:

@@ -74,6 +74,15 @@ class AdviceSearch:
             pass
         if any(self._is_all(one.result) for one in self.found):  # then two together for less are no news
             self.found = [one for one in self.found if not one.in_pair or self._is_all(one.result)]
+        self._sort()
+
+    def add(self, found: Iterable[Found], further: AdviceSearch) -> None:
+        """What another search, which went on from this one, came to."""
+        self.found += found
+        self.tried, self.known = self.tried + further.tried, self.known + further.known
+        self._sort()
+
+    def _sort(self) -> None:
         self.found.sort(key=lambda one: (-one.result.kept, -one.result.spared, one.size))
 
     def _is_all(self, result: TrialResult) -> bool:

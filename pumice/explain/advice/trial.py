@@ -25,6 +25,7 @@ from pumice.oneshot.supposing import AskedOnce
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
     from core.messages.decisions import CycleResult
+    from core.objects.pod import Task
     from core.state.snapshot import Snapshot
     from core.state.view import View
     from pumice.explain.scene import Scene
@@ -89,6 +90,27 @@ class Bench:
         """The view that follows the changes."""
         return self.scene.view
 
+    def waiting(self) -> list[Task]:
+        """The job's pods that wait, by uid."""
+        status = self.view.tasks.status
+        tasks = self.view.jobs.by_key[self.job].in_uid_order()
+        return [task for task in tasks if status[task.row] == TaskStatus.PENDING]
+
+    def pod_group(self) -> Object:
+        """The job's PodGroup."""
+        named = (obj for who, obj in self.objects.items() if who[0] == "PodGroup" and _key(who) == self.job)
+        return next(named)
+
+    def following(self, changes: Sequence[Change]) -> Bench:
+        """Another, where these changes to objects have been made."""
+        objects = [*{**self.objects, **self.after(changes)}.values()]
+        scene = replace(self.scene, view=fill(objects, self.scene.in_flight), recorded=None, objects=lambda: objects)
+        return self.elsewhere(scene)
+
+    def elsewhere(self, scene: Scene) -> Bench:
+        """Another for the same job, in that scene."""
+        return replace(Bench.of(scene, self.job, self.spent), untold=self.untold)
+
     def look(self, pods: Sequence[str]) -> Watched:
         """The cycle without any change, watched."""
         demand_time(self.spent)
@@ -103,7 +125,7 @@ class Bench:
         for change in changes:
             if change.config is not None:
                 config = change.config(config)
-        changed = self._after(changes)
+        changed = self.after(changes)
         with self._put(self.objects, changed):
             return self._decide(
                 TrialMoment({**self.objects, **changed}, self.scene.clock, self.scene.carry), config, LATER
@@ -161,7 +183,7 @@ class Bench:
         gone: Changed = dict.fromkeys(who for who in now.objects if who not in remaining)
         return gone | {who: obj for who, obj in remaining.items() if now.objects.get(who) is not obj}
 
-    def _after(self, changes: Sequence[Change]) -> dict[Identity, Object]:
+    def after(self, changes: Sequence[Change]) -> dict[Identity, Object]:
         """What the changed objects become."""
         after: dict[Identity, Object] = {}
         for edit in (edit for change in changes for edit in change.edits):
@@ -213,3 +235,7 @@ def _with(objects: Mapping[Identity, Object], after: Changed) -> dict[Identity, 
 
 def _count(counts: dict[str, int], labels: frozenset[str]) -> int:
     return sum(number for label, number in counts.items() if label in labels)
+
+
+def _key(who: Identity) -> str:
+    return f"{who[1] or 'default'}/{who[2]}"

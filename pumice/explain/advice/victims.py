@@ -1,4 +1,4 @@
-"""Changes about whom others may be evicted for: queues that give nothing back, and actions that nobody asked for."""
+"""Changes about whom others may be evicted for: queues that give nothing back, or deserve much, and actions."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from config.schema import SchedulerConfig
 from core.objects.metadata import section
 from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object
 from pumice.explain.advice.groups import WaitingGroup
+from pumice.explain.advice.limits import what_deserves
 
 RECLAIMING: Final = ("reclaim", "gangreclaim")
 PREEMPTING: Final = ("preempt", "gangpreempt")
@@ -23,6 +24,8 @@ def about_victims(group: WaitingGroup) -> Iterator[ChangeFamily]:
     """All there are."""
     if set(RECLAIMING) & set(group.actions):
         yield from _reclaimable(group)
+        for who in _other_queues(group)[:MOST]:
+            yield from what_deserves(group, who)
     for action, alike in (("preempt", PREEMPTING), ("reclaim", RECLAIMING)):
         if not set(alike) & set(group.actions):
             change = Change(f"action {action} in the configuration", config=_with_action(action), amount=1.0)
@@ -31,16 +34,7 @@ def about_victims(group: WaitingGroup) -> Iterator[ChangeFamily]:
 
 def _reclaimable(group: WaitingGroup) -> Iterator[ChangeFamily]:
     """Other queues that are said not to give back what they have: each by itself, then all."""
-    jobs = Counter(str(section(obj, "spec").get("queue")) for who, obj in group.objects.items() if who[0] == "PodGroup")
-    closed = [
-        who
-        for who, obj in group.objects.items()
-        if who[0] == "Queue"
-        and who != group.queue
-        and section(obj, "spec").get("reclaimable") is False
-        and jobs[who[2]]
-    ]
-    closed.sort(key=lambda who: (-jobs[who[2]], who[2]))
+    closed = [who for who in _other_queues(group) if section(group.objects[who], "spec").get("reclaimable") is False]
     for who in closed[:MOST]:
         yield ChangeFamily(2, 1, _always(_giving(who)))
     if len(closed) > 1:
@@ -48,6 +42,14 @@ def _reclaimable(group: WaitingGroup) -> Iterator[ChangeFamily]:
         words = f"{len(closed)} queues ({names}{', …' * (len(closed) > MOST)}): reclaimable true"
         every = Change(words, tuple(Edit(who, _give) for who in closed))
         yield ChangeFamily(3, 1, _always(every))
+
+
+def _other_queues(group: WaitingGroup) -> list[Identity]:
+    """Those that have jobs, the one with the most first."""
+    groups = (obj for who, obj in group.objects.items() if who[0] == "PodGroup")
+    jobs = Counter(str(section(obj, "spec").get("queue")) for obj in groups)
+    others = [who for who in group.objects if who[0] == "Queue" and who != group.queue and jobs[who[2]]]
+    return sorted(others, key=lambda who: (-jobs[who[2]], who[2]))
 
 
 def _giving(who: Identity) -> Change:

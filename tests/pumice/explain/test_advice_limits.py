@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -128,6 +129,26 @@ def test_what_a_queue_deserves() -> None:
     found = advised(*objects, plugins="{name: capacity}")
     said = "2 of 2 fit (2 pods are evicted for it) with: queue mine: deserved cpu 2 instead of 1"
     assert said in found.sentences
+
+
+def test_what_the_queue_of_others_deserves() -> None:
+    """They have no more than they deserve, and give nothing back."""
+    objects = [
+        node("n0", cpu="4", memory="64Gi"),
+        queue("mine", deserved={"cpu": "4"}),
+        queue("others", deserved={"cpu": "4", "memory": "64Gi"}),
+        queue("idle", deserved={"cpu": "4"}),
+        *gang("r", pods=4, min_member=0, phase="Running", nodes=["n0"] * 4, queue="others"),
+        *gang("g", pods=2, queue="mine", phase="Inqueue"),
+    ]
+    first = "[{name: gang}, {name: predicates}, {name: capacity}]"
+    config = parse_scheduler_config(f'actions: "allocate, reclaim"\ntiers: [{{plugins: {first}}}]', source="test")
+    found = advise(replace(scene(*objects), config=config), "podgroup", "default/g", 30.0)
+    said = "2 of 2 fit (2 pods are evicted for it) with: queue others: deserved "
+    assert {each for each in found.sentences if "deserved" in each} == {
+        f"{said}cpu 2 instead of 4",
+        f"{said}memory 2Gi instead of 64Gi",
+    }
 
 
 def test_the_weight_of_a_queue() -> None:

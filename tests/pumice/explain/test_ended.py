@@ -95,7 +95,7 @@ def test_pods_that_cannot_be_made_are_the_reason_in_manifests(tmp_path: Path) ->
     assert said.json["message"].startswith(f"Pod lost-worker-0: {LOST}; ")
     assert "2 of 2 fit with: create PriorityClass lost (value 0)" in said.json["unblock"]
     steps = {each["action"]: each["stopped"] for each in said.json["job"]["steps"]}
-    assert steps["allocate"] == "not valid: Not enough valid pods of each task for gang-scheduling"
+    assert steps["allocate"] == "not valid (Not enough valid pods of each task for gang-scheduling)"
 
 
 def test_a_missing_priority_class_of_a_pod_template_is_advised(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.kit.jobs import gang
+from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 from tests.pumice.cli.terminal import pumice
@@ -69,3 +69,16 @@ def test_others_may_have_them(tmp_path: Path) -> None:
     left = run(tmp_path, "--no-default-scheduler")
     told = pumice("explain", "pod", "small", "--db", left, "-o", "json").json
     assert (told["state"], told["reason"]) == ("Pending", "Waiting")
+
+
+@pytest.mark.parametrize("kind", ["job", "pod"])
+def test_a_job_whose_pods_nobody_here_places_is_told_so(tmp_path: Path, kind: str) -> None:
+    job = vcjob("j", job_task(replicas=2, cpu="1"), min_available=2, scheduler="other")
+    (tmp_path / "all.yaml").write_text(yaml.safe_dump_all([node("n0"), job]), "utf-8")
+    name = {"job": "j", "pod": "j-worker-0"}[kind]
+    told = pumice("explain", kind, name, "-f", tmp_path / "all.yaml", "-o", "json").json
+    said = "2 of its pods ask for scheduler other, which nobody here is"
+    message = {"job": said, "pod": "default/j-worker-0 asks for scheduler other, which nobody here is"}[kind]
+    assert (told["state"], told["reason"], told["message"]) == ("Pending", "NoScheduler", message)
+    assert {each["stopped"] for each in told["job"]["steps"]} == {"", said}
+    assert told["unblock"] == ["2 of 2 fit with: schedulerName volcano instead of other"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from config.load import parse_scheduler_config
 from pumice.cli.explain import show
 from pumice.explain.account import account_of
 from tests.kit.jobs import gang
@@ -87,6 +89,11 @@ STOPPED: dict[str, tuple[list[Object], str, str]] = {
         "preempt",
         "not starving: 2 ready + 0 waiting, its minimum is 2",
     ),
+    "not valid": (
+        [node("n0", cpu="2"), pod_group("g", min_member=1, phase="Inqueue")],
+        "preempt",
+        "not valid (Not enough valid tasks for gang-scheduling, valid: 0, min: 1)",
+    ),
     "queue": (
         [node("n0", cpu="2"), queue("q"), *running("r", 2, 1, queue="q"), *wanting()],
         "reclaim",
@@ -113,6 +120,16 @@ STOPPED: dict[str, tuple[list[Object], str, str]] = {
 def test_the_step_that_stopped_it_is_named(case: str) -> None:
     objects, action, sentence = STOPPED[case]
     assert steps(*objects)[action]["stopped"] == sentence
+
+
+def test_who_lacks_pods_and_starves_in_no_plugins_eyes_is_said_to() -> None:
+    config = parse_scheduler_config(
+        'actions: "allocate, preempt"\ntiers: [{plugins: [{name: predicates}]}]', source="t"
+    )
+    starved = replace(scene(node("n0", cpu="1"), *wanting()), config=config)
+    told = account_of(starved, "podgroup", "default/g").job["steps"][1]
+    said = "not starving: 0 ready + 0 waiting, its minimum is 1, but no plugin finds it starving"
+    assert (told["action"], told["stopped"]) == ("preempt", said)
 
 
 def test_every_plugin_that_was_asked_says_whom_it_kept_and_why() -> None:
