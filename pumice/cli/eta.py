@@ -77,7 +77,7 @@ def show(console: Console, found: dict[str, Estimate], asked: frozenset[str] | N
     for job, each in found.items():
         said = "" if each.said_s is None else time_span(each.said_s)
         basis = ", ".join(f"{count} by {source}" for source, count in each.basis.items())
-        likely = time_span(each.median_s) if each.median_s is not None else each.why
+        likely = time_span(each.likely_s) if each.likely_s is not None else each.why
         table.add_row(job, range_of(each), likely, said, basis)
     console.print(table if table.row_count else "No job waits.")
     for job in sorted((asked or frozenset()) - found.keys()):

@@ -23,14 +23,16 @@ HORIZON_S: Final = 24 * 3600.0
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """Seconds from now. `low_s` and `high_s` hold 80 of 100 sampled futures between them; `high_s` None: beyond the
-    horizon. Not `known`: in half of the futures it does not start at all, and `why` says what is missing. `basis`:
+    horizon. `likely_s`: the start in the future in which every pod runs as long as half of its like do, or the end of
+    the range that is next to it; the sampled futures have a few very long runs, by which half of their starts come too
+    late. Not `known`: in half of the futures it does not start at all, and `why` says what is missing. `basis`:
     running pods by what is known of them. `said_s`: the start when every pod runs as long as it says itself; None: not
     all say so, or it is beyond the horizon. `supposed`: what was not asked of processes outside, in sentences.
     """
 
     known: bool
     low_s: float | None = None
-    median_s: float | None = None
+    likely_s: float | None = None
     high_s: float | None = None
     why: str = ""
     basis: dict[str, int] = field(default_factory=dict[str, int])
@@ -39,7 +41,7 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `pumice eta` for one job."""
-        range_of = {"known": self.known, "low_s": self.low_s, "median_s": self.median_s, "high_s": self.high_s}
+        range_of = {"known": self.known, "low_s": self.low_s, "likely_s": self.likely_s, "high_s": self.high_s}
         return {
             **range_of,
             "from": self.basis,
@@ -73,22 +75,28 @@ def estimates_of(
     for number in range(sampling.samples):
         drawn.append(starts_in(lives.future(sampling.seed, number), sampling.horizon_s, asked))
         advance(1)
+    middle = starts_in(lives.middle(), sampling.horizon_s, asked)
     said = {} if lives.unsaid() else starts_in(lives.fork, sampling.horizon_s, asked)
     names = {name for each in drawn for name in each if asked is None or name in asked}
     supposed, found = tuple(unasked(fork.config)), dict[str, Estimate]()
     for name in sorted(names):
         starts = [each.get(name) for each in drawn]
         if any(start is None or start > 0 for start in starts):
-            found[name] = replace(_estimate(starts, lives, sampling.horizon_s, said.get(name)), supposed=supposed)
+            told = Estimate(known=False, basis=lives.sources(), said_s=said.get(name), supposed=supposed)
+            low, median, high = range_in(starts)
+            if low is None or median is None:
+                found[name] = replace(told, why=_why(lives, sampling.horizon_s))
+            else:
+                likely = likely_in(middle.get(name), low, median, high)
+                found[name] = replace(told, known=True, low_s=low, likely_s=likely, high_s=high)
     return found
 
 
-def _estimate(starts: Sequence[float | None], lives: PodsOfFork, horizon_s: float, said_s: float | None) -> Estimate:
-    low, median, high = range_in(starts)
-    basis = lives.sources()
-    if median is None:
-        return Estimate(known=False, why=_why(lives, horizon_s), basis=basis, said_s=said_s)
-    return Estimate(True, low, median, high, "", basis, said_s)
+def likely_in(middle_s: float | None, low_s: float, median_s: float, high_s: float | None) -> float:
+    """Within the range, for the two are drawn in different ways; `middle_s` None: it is beyond the horizon."""
+    if middle_s is None:
+        return median_s if high_s is None else high_s
+    return max(low_s, middle_s if high_s is None else min(middle_s, high_s))
 
 
 def _why(lives: PodsOfFork, horizon_s: float) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 PLAIN: Final = "Pod"
 DEADLINE: Final = "activeDeadlineSeconds"
+HALF: Final = 0.5
 TOGETHER: Final = 0.05
 """How much of what makes a run long or short is common to all of a future (a correlation of normal scores)."""
 _NORMAL: Final = NormalDist()
@@ -43,6 +44,17 @@ class Lasting:
     elapsed_s: float = 0.0
     deadline_s: float | None = None
     runs: bool = False
+
+
+class Middle:
+    """Every pod runs as long as half of its like do, of what is known of them."""
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        self._beliefs = knowledge.drawn()
+
+    def lasts_s(self, pod: Lasting) -> float | None:
+        """None: nobody knows."""
+        return self._beliefs.lasts(pod.keys, HALF, pod.elapsed_s, pod.deadline_s)
 
 
 class Draw:
@@ -97,8 +109,8 @@ class PodsOfFork:
         namespace, spec, status = _namespace(pod), section(pod, "spec"), section(pod, "status")
         keys = keys_of(namespace, pod["metadata"], spec, self._gangs.get(group_of(namespace, pod), GangFacts()))
         began = parse_time(status.get("startTime"))
-        runs = status.get("phase") == "Running" and began > 0
-        elapsed_s = max(self.fork.now - began, 0.0) if runs else 0.0
+        runs = status.get("phase") == "Running"  # if it does not say since when, since now, as the future has it too
+        elapsed_s = max(self.fork.now - began, 0.0) if runs and began > 0 else 0.0
         return Lasting(keys, elapsed_s, deadline_of(spec), runs)
 
     def unknown(self) -> int:
@@ -122,17 +134,23 @@ class PodsOfFork:
 
     def future(self, seed: int, number: int) -> Fork:
         """The fork with drawn durations; what nothing is known of never ends."""
-        draw = Draw(self.knowledge, seed, number)
+        return self._lived(Draw(self.knowledge, seed, number))
+
+    def middle(self) -> Fork:
+        """The fork in which every pod runs as long as half of its like do; what nothing is known of never ends."""
+        return self._lived(Middle(self.knowledge))
+
+    def _lived(self, draw: Draw | Middle) -> Fork:
         objects = tuple([self._drawn(place, obj, draw) for place, obj in enumerate(self.fork.objects)])
         return replace(self.fork, objects=objects, default_duration_s=0.0)
 
-    def _drawn(self, place: int, obj: Object, draw: Draw) -> Object:
+    def _drawn(self, place: int, obj: Object, draw: Draw | Middle) -> Object:
         if obj["kind"] == "Job":
             return self._drawn_job(obj, draw)
         pod = self.pods.get(place)
         return obj if pod is None else lasting(obj, draw.lasts_s(pod))
 
-    def _drawn_job(self, job: Object, draw: Draw) -> Object:
+    def _drawn_job(self, job: Object, draw: Draw | Middle) -> Object:
         spec = section(job, "spec")
         given: list[Object] = spec.get("tasks") or []
         tasks = [

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from core.objects.metadata import section
 from pumice.belonging import group_of, owner_of
-from pumice.eta.estimate import MEDIAN, Estimate, FutureSampling, estimates_of
-from pumice.eta.futures import Lasting, PodsOfFork, tasks_of
+from pumice.eta.estimate import Estimate, FutureSampling, estimates_of
+from pumice.eta.futures import Lasting, Middle, PodsOfFork, tasks_of
 from pumice.eta.runs import RunBook
 from pumice.replay.amounts import Amount, allocatable_of, request_of
 
 if TYPE_CHECKING:
-    from pumice.eta.durations import Beliefs
     from pumice.whatif.state import Fork
 
 Object = dict[str, Any]
@@ -73,7 +72,7 @@ def calibration_of(scored: Iterable[Scored]) -> Calibration:
     known = [each for each in found if each.estimate.known]
     widths = [width for each in known if (width := _width(each.estimate)) is not None]
     both = [
-        (_off(each.estimate.median_s, each), _off(each.naive_s, each)) for each in known if each.naive_s is not None
+        (_off(each.estimate.likely_s, each), _off(each.naive_s, each)) for each in known if each.naive_s is not None
     ]
     said = [_off(each.estimate.said_s, each) for each in known if each.estimate.said_s is not None]
     later = sum(each.estimate.high_s is not None and each.came_s > each.estimate.high_s + NOISE_S for each in known)
@@ -129,7 +128,7 @@ def score(
 def naive_of(fork: Fork, book: RunBook) -> dict[str, float | None]:
     """By job that waits: the work before it, in seconds of the whole cluster; None where some of it is not known."""
     pods = PodsOfFork(fork, book.ended)
-    work = _Work(pods.fork, pods.knowledge.drawn())
+    work = _Work(pods.fork, Middle(pods.knowledge))
     running = 0.0
     waiting = dict[str, float | None]()
     groups = {_key(obj): owner_of(obj) for obj in pods.fork.objects if obj["kind"] == "PodGroup"}
@@ -158,8 +157,8 @@ def naive_of(fork: Fork, book: RunBook) -> dict[str, float | None]:
 class _Work:
     """What pods need of the whole cluster: seconds, at the median of what is known."""
 
-    def __init__(self, fork: Fork, beliefs: Beliefs) -> None:
-        self._beliefs = beliefs
+    def __init__(self, fork: Fork, middle: Middle) -> None:
+        self._middle = middle
         self._whole: dict[str, float] = {}
         for obj in fork.objects:
             if obj["kind"] == "Node":
@@ -168,7 +167,7 @@ class _Work:
 
     def of(self, pod: Lasting, spec: Object, count: int) -> float | None:
         """None: nobody knows how long."""
-        lasts_s = self._beliefs.lasts(pod.keys, MEDIAN, pod.elapsed_s, pod.deadline_s)
+        lasts_s = self._middle.lasts_s(pod)
         if lasts_s is None:
             return None
         return max(lasts_s - pod.elapsed_s, 0.0) * _part(request_of(spec), self._whole) * count

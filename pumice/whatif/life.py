@@ -16,6 +16,7 @@ from typing import Final
 from actors.api.bootstrap import system_queues
 from actors.api.store import Store
 from actors.api.verbs.creation import SUBMIT
+from actors.kube.times import timestamp
 from actors.runtime.clock import moment
 from core.cycle import Trail, close_session, open_session, run_action, run_cycle
 from core.fold.shown import Shown
@@ -24,6 +25,7 @@ from core.messages.commands import BindPod, Create, EvictPod, StoreRequest
 from core.messages.decisions import Bind, CycleResult, Evict
 from core.messages.events import Mutation
 from core.messages.replies import Refused
+from core.objects.metadata import section
 from core.outside import Supposing
 from core.session.carry import Carry, CycleClock, SessionOptions
 from core.state.view import View
@@ -144,13 +146,15 @@ class Life:
             self._create(obj)
 
     def fork(self) -> Fork:
-        """The cluster as it is now, to be lived through otherwise. Running pods began in whole seconds."""
+        """The cluster as it is now, to be lived through otherwise. Running pods began in whole seconds; those that do
+        not say when have run since this life began, which is all that is known.
+        """
         tables = self.store.tables
         records = sorted(
             (record for kind in tables.kinds() for _, record in tables.of_kind(kind)), key=lambda one: one.revision
         )
         return Fork(
-            tuple(tables.seen(record) for record in records),
+            tuple(_begun(tables.seen(record), self._began) for record in records),
             self.now,
             self._config,
             self._told,
@@ -271,6 +275,14 @@ _WATCHED: Final = frozenset(WATCHED)
 def _missing_queues(objects: Iterable[Object]) -> list[Object]:
     given = {obj["metadata"].get("name") for obj in objects if obj["kind"] == "Queue"}
     return [queue for queue in system_queues() if queue["metadata"]["name"] not in given]
+
+
+def _begun(obj: Object, began: float) -> Object:
+    """A pod that was handed in as running has its `startTime`: in another life it would begin anew without."""
+    status = section(obj, "status")
+    if obj["kind"] != "Pod" or status.get("phase") != "Running" or status.get("startTime"):
+        return obj
+    return {**obj, "status": {**status, "startTime": timestamp(began)}}
 
 
 def _landing(decision: Bind | Evict, cause: str) -> BindPod | EvictPod:

@@ -10,7 +10,7 @@ import pytest
 
 from core.objects.metadata import parse_time
 from pumice.bench.cycle import stock_config
-from pumice.eta.estimate import Estimate, FutureSampling, estimates_of, range_in
+from pumice.eta.estimate import Estimate, FutureSampling, estimates_of, likely_in, range_in
 from pumice.eta.futures import without_the_past
 from pumice.eta.runs import EndedRun, GangFacts, RunBook, keys_of
 from pumice.eta.score import Scored, calibration_of, naive_of
@@ -54,7 +54,7 @@ def test_a_range_from_earlier_runs_and_apart_from_it_what_the_pods_say() -> None
     assert list(found) == ["default/g"]
     told = found["default/g"]
     assert told.known
-    low, median, high = told.low_s or 0.0, told.median_s or 0.0, told.high_s or math.inf
+    low, median, high = told.low_s or 0.0, told.likely_s or 0.0, told.high_s or math.inf
     assert {low, median} <= {40.0, 140.0, 240.0, 340.0, 440.0}
     assert low < median < high
     assert (told.said_s, told.basis) == (540.0, {"job": 2})
@@ -73,7 +73,7 @@ def test_only_what_had_ended_by_then_is_seen() -> None:
     told = estimates_of(BUSY, late, FEW)["default/g"]
     assert told == estimates_of(BUSY, [], FEW)["default/g"]
     assert not told.known
-    assert (told.low_s, told.median_s, told.high_s) == (None, None, None)
+    assert (told.low_s, told.likely_s, told.high_s) == (None, None, None)
     assert "2 running pods" in told.why
     assert told.basis == {"nothing": 2}
 
@@ -89,17 +89,44 @@ def test_a_deadline_is_a_bound_when_nothing_else_is_known() -> None:
     assert told.said_s is None
 
 
+def test_the_likely_start_is_that_of_pods_which_run_as_long_as_half_of_their_like() -> None:
+    """One long run among many short ones: half of the futures draw it late, and the middle one does not."""
+    runs = ended(*[100] * 6, 3000, 3000, 3000)
+    told = estimates_of(BUSY, runs, replace(FEW, samples=40))["default/g"]
+    assert (told.low_s, told.likely_s) == (40.0, 40.0)
+    assert (told.high_s or math.inf) > 2900.0
+    lone = cluster(*running("r", 1), *WAITING)
+    assert estimates_of(lone, ended(100, 100, 200, 300, 300), FEW)["default/g"].likely_s == 140.0
+
+
+@pytest.mark.parametrize(
+    ("middle", "high", "likely"),
+    [(7.0, 9.0, 7.0), (1.0, 9.0, 2.0), (99.0, 9.0, 9.0), (None, 9.0, 9.0), (None, None, 5.0), (99.0, None, 99.0)],
+)
+def test_the_likely_start_is_within_the_range(middle: float | None, high: float | None, likely: float) -> None:
+    assert likely_in(middle, 2.0, 5.0, high) == likely
+
+
+def test_a_pod_that_does_not_say_since_when_it_runs_is_one_that_runs() -> None:
+    made = running("r", 2)
+    for each in made[1:]:
+        del each["status"]["startTime"]
+    told = estimates_of(cluster(*made, *WAITING), [], FEW)["default/g"]
+    assert told.basis == {"nothing": 2}
+    assert "2 running pods" in told.why
+
+
 def test_jobs_before_it_take_their_time_too() -> None:
     later = gang("h", pods=2, cpu="3", phase="Inqueue", created="2026-01-01T00:00:30Z")
     found = estimates_of(cluster(*running("r", 2), *WAITING, *later), ended(100, 100, 100, 100, 100), FEW)
-    assert found["default/g"].median_s == 40.0
-    assert found["default/h"].median_s == pytest.approx(140.0, abs=2.0)
+    assert found["default/g"].likely_s == 40.0
+    assert found["default/h"].likely_s == pytest.approx(140.0, abs=2.0)
 
 
 def test_a_job_whose_pods_are_still_to_be_made() -> None:
     job = vcjob("train", job_task(replicas=2, cpu="3"))
     told = estimates_of(cluster(*running("r", 2), job), ended(100, 100, 100, 100, 100), FEW)
-    assert told["default/train"].median_s == pytest.approx(40.0, abs=2.0)
+    assert told["default/train"].likely_s == pytest.approx(40.0, abs=2.0)
 
 
 def test_what_never_starts_is_said_to_be_unknown() -> None:

@@ -8,20 +8,26 @@ import anyio
 import pytest
 from trio.testing import MockClock
 
+from actors.kube.times import timestamp
 from actors.runtime.clock import VirtualClock
 from actors.system.settings import SystemSettings
 from actors.system.system import System
 from core.messages.decisions import Bind, CycleResult, Decision, Evict
-from core.messages.events import CycleRecord
+from core.messages.events import CycleRecord, Mutation
 from core.messages.replies import Refused
+from core.objects.metadata import section
 from pumice.runtime.determinism import deterministic
 from pumice.runtime.order import in_order
 from pumice.whatif.life import Life
 from pumice.whatif.living import live
-from pumice.whatif.state import Fork
+from pumice.whatif.sources import handed_in
+from pumice.whatif.state import NOTHING_TOLD, Fork
 from storage import codec
 from storage.journal import CYCLE, DECISION
 from storage.memory import MemoryJournal
+from tests.kit.jobs import gang
+from tests.kit.nodes import nodes
+from tests.kit.queues import queue
 from tests.pumice.whatif.clusters import BEGAN, contested, fork
 
 FIRST_S = 5.0
@@ -92,3 +98,26 @@ def test_decides_what_the_whole_system_decides_in_two_hundred_clusters(first: in
 
 def test_the_same_question_has_the_same_answer() -> None:
     assert asdict(live(fork(5), HORIZON_S)) == asdict(live(fork(5), HORIZON_S))
+
+
+def _ends(fork: Fork) -> list[float]:
+    """After how many seconds pods end."""
+    found = list[float]()
+
+    def hears(mutation: Mutation, at: float) -> None:
+        if mutation.kind == "Pod" and section(codec.unpack(mutation.blob), "status").get("phase") == "Succeeded":
+            found.append(round(at - BEGAN, 3))
+
+    Life(fork, 0, hears, lambda result, at: None).run(HORIZON_S * 5)
+    return found
+
+
+@pytest.mark.parametrize("since", [None, BEGAN - 30])
+def test_a_fork_of_a_life_goes_on_with_pods_that_ran_from_its_beginning(since: float | None) -> None:
+    running = gang("r", pods=1, cpu="1", phase="Running", nodes=["n0"], duration="200s")
+    if since is not None:
+        running[1]["status"]["startTime"] = timestamp(since)
+    begun = handed_in([*nodes(1, cpu="4"), queue("default"), *running], BEGAN, NOTHING_TOLD)
+    life = Life(begun, 0, lambda mutation, at: None, lambda result, at: None)
+    life.run(60)
+    assert _ends(begun) == _ends(life.fork()) == [200.0 if since is None else 170.0]

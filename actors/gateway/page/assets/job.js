@@ -103,7 +103,7 @@ async function helped(path, own, signal) {
 async function estimated(path, own, name, signal) {
   const found = (await advise(`${path}/estimates/${own}`, { samples: "12" }, signal)).estimates[name];
   if (!found || !found.known) return [h("p", null, "Not known: ", named((found && found.why) || "nothing is known of how long such pods run"))];
-  return [h("p", null, h("b", null, `in ${seconds(found.low_s)} to ${found.high_s === null ? "later than was looked" : seconds(found.high_s)}`), `, the median in ${seconds(found.median_s)}`),
+  return [h("p", null, h("b", null, `in ${seconds(found.low_s)} to ${found.high_s === null ? "later than was looked" : seconds(found.high_s)}`), `, most likely in ${seconds(found.likely_s)}`),
     h("p", { class: "soft" }, "80 of 100 sampled futures lie in that range.")];
 }
 
