@@ -256,7 +256,7 @@ NOTES: Final[dict[str, str]] = {
             "generation": "Counts changes of the specification; set by the server.",
             "finalizers": "As long as there are any, a deleted object stays.",
             "ownerReferences": "Objects that this one goes away with.",
-            "creationTimestamp": "When it was made; set by the server.",
+            "creationTimestamp": "CreationTimestamp is a timestamp of when the server made it.",
             "deletionTimestamp": "When it is to go, once deleted; set by the server.",
             "managedFields": "Who owns which fields, since the first server-side apply.",
         },

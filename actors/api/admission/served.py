@@ -1,7 +1,7 @@
 """What a kube-apiserver's admission plugins add to what comes into a cluster that is served, and nowhere else.
 
 What a run begins with, and a run that nobody watches, go without: there it would only be more to write. Sources:
-DefaultTolerationSeconds, ServiceAccount, DefaultStorageClass.
+DefaultTolerationSeconds, ServiceAccount, DefaultStorageClass, the defaults of `core/v1`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,13 @@ OLD_DEFAULT_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
 _OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATED_S: Final = 300
+_OF_PODS: Final = (("dnsPolicy", "ClusterFirst"), ("enableServiceLinks", True))
+_OF_CONTAINERS: Final = (("terminationMessagePath", "/dev/termination-log"), ("terminationMessagePolicy", "File"))
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_OF_PROBES: Final = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+_FILES: Final = ("configMap", "downwardAPI", "projected", "secret")
+_READABLE: Final = 0o644
+"""The mode of files that volumes of those sources hold."""
 
 
 def fill_in_served(kind: str, obj: Object, lookup: Lookup) -> None:
@@ -29,10 +36,14 @@ def fill_in_served(kind: str, obj: Object, lookup: Lookup) -> None:
 
 
 def _pod(pod: Object, lookup: Lookup) -> None:
-    """An account, and five minutes on a node that is not ready or cannot be reached."""
+    """An account, what nobody here reads but clients do, and five minutes on a node that is not ready or cannot be
+    reached.
+    """
     del lookup
     spec: dict[str, Any] = pod.setdefault("spec", {})
-    spec["serviceAccountName"] = spec.get("serviceAccountName") or "default"
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
+    spec["serviceAccountName"] = spec["serviceAccount"] = account
+    _say_defaults(spec)
     tolerations = rows(spec, "tolerations")
     added = [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_S}
@@ -41,6 +52,34 @@ def _pod(pod: Object, lookup: Lookup) -> None:
     ]
     if added:
         spec["tolerations"] = [*tolerations, *added]
+
+
+def _say_defaults(spec: dict[str, Any]) -> None:
+    """Source: `SetDefaults_PodSpec` and what it calls."""
+    for name, value in _OF_PODS:
+        spec.setdefault(name, value)
+    spec.setdefault("securityContext", {})
+    for group in ("containers", "initContainers"):
+        for container in rows(spec, group):
+            for name, value in _OF_CONTAINERS:
+                container.setdefault(name, value)
+            container.setdefault("resources", {})
+            if "imagePullPolicy" not in container:
+                container["imagePullPolicy"] = _pull_policy(str(container.get("image", "")))
+            for probe in _PROBES:
+                if container.get(probe):
+                    container[probe] = {**_OF_PROBES, **container[probe]}
+    for volume in rows(spec, "volumes"):
+        for source in _FILES:
+            if source in volume:
+                volume[source] = {"defaultMode": _READABLE, **(volume[source] or {})}
+
+
+def _pull_policy(image: str) -> str:
+    """Always for the latest, which is what an image without a tag is."""
+    name = image.rpartition("/")[2]
+    tagged = "@" in name or name.partition(":")[2] not in ("", "latest")
+    return "IfNotPresent" if tagged else "Always"
 
 
 def _covers(toleration: dict[str, Any], key: str) -> bool:

@@ -49,6 +49,43 @@ def test_a_pod_stays_five_minutes_on_a_node_that_fails(cluster: Cluster) -> None
     assert cluster.create(every)["spec"]["tolerations"] == [{"operator": "Exists"}]
 
 
+def test_a_pod_says_what_an_api_server_says_of_it(cluster: Cluster) -> None:
+    own = pod("a")
+    container = own["spec"]["containers"][0]
+    container |= {"image": "nginx", "livenessProbe": {"periodSeconds": 3}, "terminationMessagePolicy": "Mine"}
+    own["spec"] |= {"dnsPolicy": "None", "dnsConfig": {"nameservers": ["1.1.1.1"]}, "serviceAccountName": "me"}
+    own["spec"]["volumes"] = [{"name": "v", "configMap": {"name": "c"}}, {"name": "w", "emptyDir": {}}]
+    spec = cluster.create(own)["spec"]
+    told = {name: spec[name] for name in ("dnsPolicy", "enableServiceLinks", "securityContext", "serviceAccount")}
+    assert told == {"dnsPolicy": "None", "enableServiceLinks": True, "securityContext": {}, "serviceAccount": "me"}
+    assert spec["volumes"] == [{"name": "v", "configMap": {"name": "c", "defaultMode": 420}}, own["spec"]["volumes"][1]]
+    made = spec["containers"][0]
+    assert (made["terminationMessagePath"], made["terminationMessagePolicy"]) == ("/dev/termination-log", "Mine")
+    probe = {"timeoutSeconds": 1, "periodSeconds": 3, "successThreshold": 1, "failureThreshold": 3}
+    assert made["livenessProbe"] == probe
+
+
+@pytest.mark.parametrize(
+    ("image", "policy"),
+    [
+        ("nginx", "Always"),
+        ("nginx:latest", "Always"),
+        ("registry.local:5000/nginx", "Always"),
+        ("nginx:1.27", "IfNotPresent"),
+        ("nginx@sha256:00", "IfNotPresent"),
+    ],
+)
+def test_the_latest_image_is_always_pulled(cluster: Cluster, image: str, policy: str) -> None:
+    own = pod("a")
+    own["spec"]["containers"][0]["image"] = image
+    assert cluster.create(own)["spec"]["containers"][0]["imagePullPolicy"] == policy
+
+
+def test_without_a_door_nothing_is_added() -> None:
+    spec = Cluster().create(pod("a"))["spec"]
+    assert not {"dnsPolicy", "enableServiceLinks", "securityContext"} & spec.keys()
+
+
 def test_a_claim_gets_the_default_class(cluster: Cluster) -> None:
     assert "storageClassName" not in cluster.create(claim("before"))["spec"]
     cluster.create(storage_class("slow", "false"))
