@@ -16,12 +16,14 @@ from actors.api.definitions.naming import is_accepted
 from actors.api.fields import rows
 from actors.api.tables import Key, ObjectTables, owner_uids
 from actors.api.verbs.requests import RequestMoment
+from actors.api.verbs.terminating import with_conditions
 from actors.kube.times import timestamp
 from core.objects.metadata import Object, section
 
 DEFAULT_GRACE_S: Final = 30
 FOREGROUND: Final = "foregroundDeletion"
 NAMESPACE: Final = "Namespace"
+POD: Final = "Pod"
 DEFINITION: Final = "CustomResourceDefinition"
 _ENDED: Final = ("Succeeded", "Failed")
 
@@ -53,14 +55,14 @@ class Deletion:
     ) -> bytes:
         """Start or finish a deletion; the object's bytes while it stays, nothing once it has gone. `obj` is changed."""
         uid: str = obj["metadata"]["uid"]
-        grace = grace_period_s(obj, asked_grace_s) if key[0] == "Pod" else 0
+        grace = grace_period_s(obj, asked_grace_s) if key[0] == POD else 0
         if propagation == "Orphan":
             self._let_go(uid, moment)
         if propagation == "Foreground" and self._tables.dependents(uid):
             self._foreground(key, obj, grace, moment)
-        elif held := self._held(key, obj):
+        elif self._held(key, obj):
             self._mark(key, obj, 0, moment)
-            self._follow(self._empty, held, moment)
+            self._follow(self._empty, key, moment)
         elif grace or obj["metadata"].get("finalizers"):
             self._mark(key, obj, grace, moment)
         else:
@@ -97,8 +99,8 @@ class Deletion:
             self._follow(self.orphaned, dependent, moment)
         for reference in rows(section(obj, "metadata"), "ownerReferences"):
             self._follow(self._finish_foreground, reference["uid"], moment)
-        if key[1] and not self._tables.in_namespace(key[1]):
-            self._follow(self._finish_holder, (NAMESPACE, "", key[1]), moment)
+        if key[1]:
+            self._leave_namespace(key, moment)
         if "." in key[0] and not self._tables.count(key[0]):
             for _, name in self._tables.names(DEFINITION):
                 self._follow(self._finish_holder, (DEFINITION, "", name), moment)
@@ -233,12 +235,46 @@ class Deletion:
             return [(defined, *name) for name, _ in self._tables.of_kind(defined)]
         return []
 
-    def _empty(self, held: list[Key], moment: RequestMoment) -> None:
-        """Delete what a holder holds; it goes with the last of it."""
-        for key in held:
-            obj = self._tables.read(key)
-            if obj is not None and "deletionTimestamp" not in obj["metadata"]:
-                self.delete(key, obj, None, moment)
+    def _empty(self, holder: Key, moment: RequestMoment) -> None:
+        """Delete what a holder holds; it goes with the last of it. Pods of a namespace go before all else in it."""
+        obj = self._tables.read(holder)
+        held = [] if obj is None else self._held(holder, obj)
+        pods = self._pods(held) if holder[0] == NAMESPACE else []
+        for key in pods or held:
+            self._follow(self._delete_held, key, moment)
+        if holder[0] == NAMESPACE:
+            self._follow(self._say_what_remains, holder, moment)
+
+    def _leave_namespace(self, key: Key, moment: RequestMoment) -> None:
+        """A namespace that is going goes with its last object, and goes on with all others after its last pod."""
+        holder = (NAMESPACE, "", key[1])
+        if not self._tables.in_namespace(key[1]):
+            self._follow(self._finish_holder, holder, moment)
+        elif key[0] == POD and self._waits_for_pods(holder):
+            self._follow(self._empty, holder, moment)
+
+    def _waits_for_pods(self, holder: Key) -> bool:
+        """Whether a namespace is going, and had pods in it until now."""
+        namespace = self._tables.shared(holder)
+        if namespace is None or "deletionTimestamp" not in namespace["metadata"]:
+            return False
+        return not self._pods(self._held(holder, namespace))
+
+    def _say_what_remains(self, holder: Key, moment: RequestMoment) -> None:
+        namespace = self._tables.read(holder)
+        if namespace is not None and (held := self._held(holder, namespace)):
+            told = with_conditions(self._tables, namespace, held, timestamp(int(moment.now)))
+            if told is not None:
+                self._tables.put_again(holder, told, moment.user)
+
+    @staticmethod
+    def _pods(held: list[Key]) -> list[Key]:
+        return [key for key in held if key[0] == POD]
+
+    def _delete_held(self, key: Key, moment: RequestMoment) -> None:
+        obj = self._tables.read(key)
+        if obj is not None and "deletionTimestamp" not in obj["metadata"]:
+            self.delete(key, obj, None, moment)
 
     def _finish_holder(self, key: Key, moment: RequestMoment) -> None:
         obj = self._tables.read(key)

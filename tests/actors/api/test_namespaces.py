@@ -53,6 +53,27 @@ def test_it_waits_for_what_ends_gracefully(cluster: Cluster) -> None:
     assert not cluster.exists("Namespace", "team", "")
 
 
+def test_one_that_waits_says_for_what_and_lets_its_pods_end_first(cluster: Cluster) -> None:
+    held = pod("p", namespace="team")
+    held["metadata"]["finalizers"] = ["example.com/wait"]
+    cluster.create(held)
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "team"}}
+    cluster.create(settings)
+    cluster.delete("Namespace", "team", "")
+    assert "deletionTimestamp" not in cluster.get("ConfigMap", "c", "team")["metadata"]
+    told = {each["type"]: each for each in cluster.get("Namespace", "team", "")["status"]["conditions"]}
+    assert told["NamespaceDeletionContentFailure"]["status"] == "False"
+    remaining = told["NamespaceContentRemaining"]
+    assert (remaining["status"], remaining["message"]) == (
+        "True",
+        "Some resources are remaining: configmaps. has 1 resource instances, pods. has 1 resource instances",
+    )
+    assert told["NamespaceFinalizersRemaining"]["message"].endswith("example.com/wait in 1 resource instances")
+    cluster.patch("Pod", "p", {"metadata": {"finalizers": []}}, "team")
+    assert not cluster.exists("ConfigMap", "c", "team")
+    assert not cluster.exists("Namespace", "team", "")
+
+
 def test_nothing_new_comes_into_one_that_goes(cluster: Cluster) -> None:
     held = pod("p", namespace="team")
     held["metadata"]["finalizers"] = ["example.com/wait"]
