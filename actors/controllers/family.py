@@ -197,7 +197,7 @@ class FamilyMachine:
                 child = unpack(reply.blob)
                 self._heard(child)
                 self._forgive(self._keys.get(self._controller(child) or "", NOBODY))
-                self._say(child, now, lambda words: ("SuccessfulCreate", words.made, False))
+                self._say(child, now, lambda words: (words.made_as, words.made, False))
             case Create(), Refused():
                 self._create_refused(unpack(request.blob), reply, now)
             case Delete(), Accepted():
@@ -243,7 +243,7 @@ class FamilyMachine:
             return  # the watch tells
         key = self._keys.get(owner)
         if self._held.get(key or NOBODY, 0.0) <= now:
-            self._say(child, now, lambda words: ("FailedCreate", words.refused and words.refused + reply.message, True))
+            self._say(child, now, lambda words: _refused(words, reply.message))
         if key is not None and self._trouble.get(key) != reply.message:
             self._trouble[key] = reply.message
             self._dirty[key] = None
@@ -288,3 +288,7 @@ class FamilyMachine:
                 known = (each.get("apiVersion"), each["kind"]) == self._rule.owner_type
                 return str(each["uid"]) if known else None
         return None
+
+
+def _refused(words: ChildWords, why: str) -> tuple[str, str, bool]:
+    return words.refused_as, words.refused and words.refused + why, True

@@ -53,11 +53,16 @@ class Agenda:
 
 @dataclass(frozen=True, slots=True)
 class ChildWords:
-    """What is said on the owner of a child that was made, refused (with the reason) or taken away; "" says nothing."""
+    """What is said on the owner of a child that was made, refused (with the reason) or taken away; "" says nothing.
+
+    `made_as` and `refused_as`: the reasons of those events.
+    """
 
     made: str = ""
     refused: str = ""
     deleted: str = ""
+    made_as: str = "SuccessfulCreate"
+    refused_as: str = "FailedCreate"
 
 
 class OwnerRule(ABC):

@@ -16,8 +16,9 @@ from actors.controllers.pods_of import reference
 from actors.controllers.rule import Agenda, ChildWords, OwnerRule, OwnFamily
 from actors.controllers.workloads import rollout
 from actors.controllers.workloads.deployment_status import deployment_status, timed_out_at
+from actors.kube.events import event
 from actors.kube.merge_patch import diff_patch
-from core.messages.commands import ApiRequest, Delete, Patch, UpdateStatus
+from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from core.objects.metadata import section, text_map
 from core.whole_numbers import whole_number
 from storage.codec import pack
@@ -29,6 +30,7 @@ TEMPLATE_HASH: Final = "pod-template-hash"
 REVISION: Final = "deployment.kubernetes.io/revision"
 HISTORY: Final = "deployment.kubernetes.io/revision-history"
 DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
+SCALING: Final = "ScalingReplicaSet"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _OWN: Final = (LAST_APPLIED, REVISION, HISTORY, DESIRED, rollout.MAX_REPLICAS, "deprecated.deployment.rollback.to")
 """Annotations that a ReplicaSet does not have from its Deployment."""
@@ -51,8 +53,12 @@ class DeploymentRule(OwnerRule):
     def words(self, owner: Object, child: Object) -> ChildWords:
         """See `OwnerRule`."""
         del owner
-        made = f"Scaled up replica set {child['metadata'].get('name', '')} from 0 to {rollout.replicas_of(child)}"
-        return ChildWords(made if rollout.replicas_of(child) else "", "Failed to create new replica set: ")
+        name = child["metadata"].get("name", "")
+        made = f"Scaled up replica set {name} from 0 to {rollout.replicas_of(child)}"
+        failed = f'Failed to create new replica set "{name}": '
+        return ChildWords(
+            made if rollout.replicas_of(child) else "", failed, made_as=SCALING, refused_as="ReplicaSetCreateError"
+        )
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
         """See `OwnerRule`."""
@@ -65,7 +71,7 @@ class DeploymentRule(OwnerRule):
                 agenda.new.append(self._made(owner, old))
             else:
                 agenda.requests += _numbered(owner, new, old)
-        agenda.requests += self._moved(owner, new, old)
+        agenda.requests += self._moved(owner, new, old, now)
         agenda.requests += _cleaned(owner, new, old)
         agenda.requests += _status(owner, new, sets, now)
         agenda.later = timed_out_at(owner, new)
@@ -83,8 +89,7 @@ class DeploymentRule(OwnerRule):
             spec["replicas"] = 0
         return made
 
-    @staticmethod
-    def _moved(owner: Object, new: Object | None, old: Sequence[Object]) -> list[ApiRequest]:
+    def _moved(self, owner: Object, new: Object | None, old: Sequence[Object], now: float) -> list[ApiRequest]:
         """Every ReplicaSet gets the number of pods that is its now."""
         sets = [*old, *([new] if new is not None else ())]
         recreate = section(owner["spec"], "strategy").get("type") == "Recreate"
@@ -106,7 +111,16 @@ class DeploymentRule(OwnerRule):
                 patch["metadata"] = {"annotations": marks}
             if patch:
                 requests.append(Patch("ReplicaSet", meta["namespace"], meta["name"], pack(patch), user=USER))
+            if "spec" in patch:
+                said = event(owner, SCALING, _scaled(each, number), now, source=self.reporter)
+                requests.append(Create(pack(said), user=USER))
         return requests
+
+
+def _scaled(replica_set: Object, number: int) -> str:
+    before = rollout.replicas_of(replica_set)
+    way = "up" if number > before else "down"
+    return f"Scaled {way} replica set {replica_set['metadata']['name']} from {before} to {number}"
 
 
 def _age(replica_set: Object) -> tuple[str, int, str]:

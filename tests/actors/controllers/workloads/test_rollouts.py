@@ -203,3 +203,21 @@ def test_a_replica_set_of_nobody_is_adopted_and_rolled_over(cluster: Cluster) ->
     assert old["spec"]["replicas"] == 0
     assert "ownerReferences" not in cluster.get("ReplicaSet", "other")["metadata"]
     assert cluster.get("Deployment", "d")["metadata"]["annotations"][REVISION] == "8"
+
+
+def test_every_step_is_told_on_the_deployment(cluster: Cluster) -> None:
+    cluster.create(deployment(replicas=2))
+    cluster.settle()
+    cluster.patch("Deployment", "d", {"spec": {"replicas": 3}})
+    cluster.settle()
+    cluster.patch("Deployment", "d", {"spec": {"replicas": 0}})
+    cluster.settle()
+    [made] = cluster.all("ReplicaSet")
+    told = [each for each in cluster.all("Event") if each["involvedObject"]["kind"] == "Deployment"]
+    assert {each["reason"] for each in told} == {"ScalingReplicaSet"}
+    name = made["metadata"]["name"]
+    assert sorted(each["message"] for each in told) == [
+        f"Scaled down replica set {name} from 3 to 0",
+        f"Scaled up replica set {name} from 0 to 2",
+        f"Scaled up replica set {name} from 2 to 3",
+    ]
