@@ -1,4 +1,4 @@
-"""How much of what is used, being released and promised on each node."""
+"""How much of what is used, being released, being bound and nominated on each node."""
 
 from __future__ import annotations
 
@@ -36,27 +36,36 @@ def told(view: View, columns: FloatArray, shown: Sequence[int]) -> FloatArray:
 
 
 def amounts_of(view: View, rows: Sequence[int], shown: Sequence[int]) -> bytes:
-    """Float64 [3, resource, node]: used, releasing, promised."""
-    promised = np.zeros_like(view.nodes.used)
-    for task, node in _promised(view):
-        for dimension, value in task.template.items:
-            promised[dimension, node] += value
+    """Float64 [4, resource, node]: used, and of that releasing and being bound; nominated."""
+    tasks = view.tasks.status[: view.tasks.rows.used]
+    binding = _sums(view, _binding(view, np.flatnonzero(tasks == TaskStatus.BINDING).tolist()))
+    nominated = _sums(view, _nominated(view, np.flatnonzero(tasks == TaskStatus.PENDING).tolist()))
     nodes = view.nodes
     used = nodes.used.copy()
     used[PODS, : nodes.count] = nodes.pod_count[: nodes.count]
-    found = np.stack([told(view, each, shown)[:, rows] for each in (used, nodes.releasing, promised)])
+    found = np.stack([told(view, each, shown)[:, rows] for each in (used, nodes.releasing, binding, nominated)])
     return found.tobytes()
 
 
-def _promised(view: View) -> Iterator[tuple[Task, int]]:
-    """Pods that are being bound, or wait for room on a node that they are nominated for, and its row."""
-    tasks, used = view.tasks, view.tasks.rows.used
-    status = tasks.status[:used]
-    for row in np.flatnonzero(status == TaskStatus.BINDING).tolist():
-        task, node = tasks.handles[row], tasks.node_at[row]
+def _sums(view: View, placed: Iterator[tuple[Task, int]]) -> FloatArray:
+    found = np.zeros_like(view.nodes.used)
+    for task, node in placed:
+        for dimension, value in task.template.items:
+            found[dimension, node] += value
+    return found
+
+
+def _binding(view: View, rows: Sequence[int]) -> Iterator[tuple[Task, int]]:
+    """Pods that are being bound, and the row of their node, which counts them as used."""
+    for row in rows:
+        task, node = view.tasks.handles[row], view.tasks.node_at[row]
         if task is not None and node >= 0:
             yield task, node
-    for row in np.flatnonzero(status == TaskStatus.PENDING).tolist():
-        task = tasks.handles[row]
+
+
+def _nominated(view: View, rows: Sequence[int]) -> Iterator[tuple[Task, int]]:
+    """Pods that wait for room on a node that they are nominated for, and its row."""
+    for row in rows:
+        task = view.tasks.handles[row]
         if task is not None and task.nominated and task.nominated in view.nodes.row:
             yield task, view.nodes.row[task.nominated]

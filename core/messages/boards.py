@@ -56,9 +56,10 @@ class BoardLayout(Struct, frozen=True, gc=False):
 
 
 class BoardRead(Message, frozen=True):
-    """`layout` and `amounts` are left out where the asker has them. `amounts` float64 [3, resource, node]: used, of
-    that being released, and promised: to pods that are being bound, or nominated for the node. `pods`: of jobs, by
-    status; `jobs`: by phase of the PodGroup; `binding` and `evicting`: decisions on their way; `seconds` it took.
+    """`layout` and `amounts` are left out where the asker has them. `amounts` float64 [4, resource, node]: used, of
+    that being released, of that for pods that are being bound; and what pods ask for that wait for room on a node that
+    they are nominated for. `pods`: of jobs, by status; `jobs`: by phase of the PodGroup; `binding` and `evicting`:
+    decisions on their way; `seconds` it took.
     """
 
     version: int
@@ -72,8 +73,8 @@ class BoardRead(Message, frozen=True):
     seconds: float = 0.0
 
     def columns(self, layout: BoardLayout) -> npt.NDArray[np.float64]:
-        """Used, releasing, promised, of the nodes of that layout."""
-        return np.frombuffer(self.amounts).reshape(3, len(layout.resources), len(layout.nodes))
+        """Used, releasing, binding, nominated, of the nodes of that layout."""
+        return np.frombuffer(self.amounts).reshape(4, len(layout.resources), len(layout.nodes))
 
 
 class BoardPod(Struct, frozen=True, gc=False):

@@ -49,7 +49,7 @@ class ToldPages:
 
     layout: BoardLayout | None = None
     read: BoardRead = field(default_factory=lambda: BoardRead(-1, -1))
-    amounts: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((3, 0, 0)))
+    amounts: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((4, 0, 0)))
     cycles: deque[dict[str, Any]] = field(default_factory=lambda: deque[dict[str, Any]](maxlen=CYCLES))
     queues: dict[str, Any] = field(default_factory=dict[str, Any])
     cards: dict[str, Any] = field(default_factory=dict[str, Any])

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from core.messages.events import CycleMeasured
 
 Plain = dict[str, Any]
-PARTS: Final = ("used", "releasing", "promised")
+PARTS: Final = ("used", "releasing", "assumed", "nominated")
+"""Amounts by node; what is being bound is called assumed here, as `binding` is how many such pods there are."""
 
 
 def whole(layout: BoardLayout, amounts: npt.NDArray[np.float64], read: BoardRead) -> Plain:

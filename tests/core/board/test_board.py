@@ -32,7 +32,7 @@ def columns(read: BoardRead) -> tuple[dict[str, int], Any]:
     return {name: row for row, name in enumerate(read.layout.resources)}, read.columns(read.layout)
 
 
-def test_what_is_used_releasing_and_promised() -> None:
+def test_what_is_used_releasing_being_bound_and_nominated() -> None:
     leaving = pod("leaving", group="g", cpu="2", node="n0")
     nominated = pod("nominated", group="g", cpu="3")
     nominated["status"]["nominatedNodeName"] = "n1"
@@ -40,11 +40,12 @@ def test_what_is_used_releasing_and_promised() -> None:
     view.evicting("default", "leaving")
     assert view.assume("default", "g-0", "n1")
     read = BoardReader().read(view, 1)
-    resource, (used, releasing, promised) = columns(read)
+    resource, (used, releasing, binding, nominated_for) = columns(read)
     assert used[resource["cpu"]].tolist() == [2.0, 1.0]
     assert releasing[resource["cpu"]].tolist() == [2.0, 0.0]
-    assert promised[resource["cpu"]].tolist() == [0.0, 4.0]
-    assert promised[resource["pods"]].tolist() == [0.0, 2.0]
+    assert binding[resource["cpu"]].tolist() == [0.0, 1.0]
+    assert nominated_for[resource["cpu"]].tolist() == [0.0, 3.0]
+    assert nominated_for[resource["pods"]].tolist() == [0.0, 1.0]
     assert (read.binding, read.evicting) == (1, 1)
     assert read.pods == {"Pending": 2, "Binding": 1, "Releasing": 1}
     assert read.layout is not None
@@ -101,7 +102,7 @@ def test_groups_are_hyper_nodes_else_places() -> None:
 def test_no_nodes_at_all() -> None:
     read = BoardReader().read(view_of(), 1)
     _, amounts = columns(read)
-    assert amounts.shape == (3, 0, 0)
+    assert amounts.shape == (4, 0, 0)
 
 
 def test_the_pods_of_a_node() -> None:

@@ -14,6 +14,7 @@ from tests.kit.browser import ABSENT, CHROMIUM
 from tests.kit.browser_pages import opened
 from tests.kit.jobs import gang
 from tests.kit.nodes import nodes
+from tests.kit.priority_classes import priority_class
 from tests.kit.queues import queue
 from tests.pumice.view.viewed import viewed_run
 
@@ -84,3 +85,39 @@ def borrowing() -> list[dict[str, Any]]:
     tree += [queue("speech", parent="eng", deserved=four)]
     tree += [queue(name, parent="eng", deserved={"cpu": "2"}) for name in ("vision", "infra")]
     return [*nodes(2, cpu="8"), *tree, *gang("talks", pods=4, cpu="2", memory="1Gi", queue="speech", duration="0")]
+
+
+PREEMPTS = """
+actions: "enqueue, allocate, preempt"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: nodeorder}]
+"""
+
+
+def test_room_that_a_pod_is_nominated_for_is_beside_what_is_used(tmp_path: Path) -> None:
+    """n0 has two cores in use that stay and three that go; the pod they go for wants four."""
+    classes = [priority_class("low", 1), priority_class("high", 9)]
+    stays = gang("stays", pods=1, cpu="2", priority_class="high", duration="0")
+    goes = gang("goes", pods=1, min_member=0, cpu="5", priority_class="low", duration="0")
+    comes = gang("comes", pods=1, cpu="6", priority_class="high", duration="0")
+    for each in comes:
+        each["metadata"].setdefault("annotations", {})["pumice.dev/arrival"] = "5s"
+    objects = [*nodes(1, cpu="8"), *classes, *stays, *goes, *comes]
+    with viewed_run(tmp_path, objects, PREEMPTS) as url, opened() as (page, wrong):
+        page.goto(f"{url}/#cluster")
+        tile = page.locator('.tile[data-resource="cpu"]')
+        expect(tile).to_be_visible()
+        cycles = page.request.get(f"{url}/apis/pumice.dev/v1/courses").json()["cycles"]
+        late = [place for place, (_, now, decisions) in enumerate(cycles) if decisions and now > cycles[0][1] + 4]
+        evicts, binds = late[:2]
+        for place, used, also, stack in (
+            (evicts + 1, "7 of 8", "5 releasing, 6 promised", [2, 1, 5]),
+            (binds, "2 of 8", "6 promised", [2, 6, 0]),
+        ):
+            page.locator("input[type=range]").fill(str(place))
+            expect(tile.locator("b")).to_have_text(used)
+            expect(tile.locator("small").last).to_have_text(also)
+            widths = tile.locator(".bar i").evaluate_all("all => all.map((each) => parseFloat(each.style.width))")
+            assert widths == pytest.approx([100 * part / 8 for part in stack])
+        assert wrong == []

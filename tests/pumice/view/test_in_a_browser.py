@@ -179,7 +179,7 @@ def many_nodes(number: int) -> bytes:
         bytes([1] * number),
         np.full((3, number), 64.0).tobytes(),
     )
-    amounts = np.zeros((3, 3, number))
+    amounts = np.zeros((4, 3, number))
     read = BoardRead(1, 1, layout, b"", {"Running": 50_000})
     told = frames.event("board", frames.whole(layout, amounts, read))
     for step in range(2):

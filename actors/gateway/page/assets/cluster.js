@@ -3,11 +3,10 @@
 import { cardTable, ofCards } from "./cards.js";
 import { amount, amounts, clock, counted, h, jobLink, jobOf, link, named, short, table } from "./dom.js";
 import { NodeMap } from "./nodemap.js";
+import { portions } from "./portions.js";
 import { onChange, residents, state } from "./source.js";
 
 let chosen = "";
-
-const sum = (column) => column.reduce((all, each) => all + each, 0);
 
 export function cluster(place, given) {
   const tiles = h("div", { class: "tiles", role: "group", "aria-label": "Resource that colours the cells" });
@@ -32,15 +31,12 @@ export function cluster(place, given) {
     const board = state.board;
     if (!board.resources.includes(chosen)) chosen = board.resources[0] || "";
     tiles.replaceChildren(...board.resources.map((resource, number) => {
-      const all = sum(board.allocatable[number]);
-      const [used, releasing, promised] = ["used", "releasing", "promised"].map((part) => sum(board[part][number]));
-      const part = (of) => (all ? (100 * of) / all : 0);
-      const told = `${amount(resource, used)} of ${amount(resource, all)}`;
-      const also = [releasing && `${amount(resource, releasing)} releasing`, promised && `${amount(resource, promised)} promised`].filter(Boolean).join(", ");
+      const found = portions(board, number, board.nodes.keys());
+      const told = `${amount(resource, found.used)} of ${amount(resource, found.all)}`;
+      const also = onTheWay(resource, found).join(", ");
       return h("button", { type: "button", class: "tile", "data-resource": resource, "aria-pressed": String(resource === chosen), onclick: () => { chosen = resource; draw(); } },
         h("small", null, named(resource)), h("b", null, told),
-        h("div", { class: "bar" }, h("i", { class: "used", "width%": part(used - releasing - promised) }), h("i", { class: "promised", "width%": part(promised) }), h("i", { class: "releasing", "width%": part(releasing) })),
-        h("small", null, also || `${short(part(used))} % used`));
+        stacked(found), h("small", null, also || `${short(found.all ? (100 * found.used) / found.all : 0)} % used`));
     }));
   }
 
@@ -103,17 +99,22 @@ function where(board, row) {
 }
 
 function line(board, resource, number, row) {
-  const all = board.allocatable[number][row];
-  if (!all) return null;
-  const [used, releasing, promised] = ["used", "releasing", "promised"].map((part) => board[part][number][row]);
-  const part = (of) => (100 * of) / all;
-  const more = [releasing && `${amount(resource, releasing)} releasing`, promised && `${amount(resource, promised)} promised`].filter(Boolean);
-  return h("div", null, h("div", { class: "row tight" }, h("span", null, named(resource)), h("span", { class: "soft" }, [`${amount(resource, used)} of ${amount(resource, all)}`, ...more].join(", "))),
-    h("div", { class: "bar" }, h("i", { class: "used", "width%": part(used - releasing - promised) }), h("i", { class: "promised", "width%": part(promised) }), h("i", { class: "releasing", "width%": part(releasing) })));
+  const found = portions(board, number, [row]);
+  if (!found.all) return null;
+  const told = [`${amount(resource, found.used)} of ${amount(resource, found.all)}`, ...onTheWay(resource, found)].join(", ");
+  return h("div", null, h("div", { class: "row tight" }, h("span", null, named(resource)), h("span", { class: "soft" }, told)), stacked(found));
+}
+
+function onTheWay(resource, found) {
+  return ["releasing", "promised"].filter((part) => found[part]).map((part) => `${amount(resource, found[part])} ${part}`);
+}
+
+function stacked({ all, stack }) {
+  return h("div", { class: "bar" }, stack.map(([kind, value]) => h("i", { class: kind, "width%": all ? (100 * value) / all : 0 })));
 }
 
 function podTable(pods) {
-  return table(["pod", "state", "asks", "since"], pods.map((pod) => [
+  return table(["pod", "state", "asks"], pods.map((pod) => [
     h("td", { class: "name" }, link(`#cycle/newest/${encodeURIComponent(pod.pod)}`, pod.pod), pod.job ? h("div", { class: "soft" }, "of ", jobLink(jobOf(pod.job))) : null),
-    pod.status, amounts(pod.asks), clock(pod.since)]));
+    h("td", null, pod.status, h("div", { class: "soft" }, `since ${clock(pod.since)}`)), h("td", { class: "wrap" }, amounts(pod.asks))]));
 }

@@ -7,6 +7,7 @@ const WIDTH = 720;
 const LEFT = 150;
 const ROW = 13;
 const MOST_ROWS = 80;
+const WAITS = 0.35; // how strongly a time of waiting is drawn
 
 export function job(place, given) {
   const name = h("input", { value: given, placeholder: "namespace/name", "aria-label": "Job", size: 34, required: true });
@@ -116,12 +117,13 @@ function drawn(story) {
   const x = (at) => LEFT + ((at - began) / (end - began || 1)) * (WIDTH - LEFT - 12);
   const pods = story.pods.slice(0, MOST_ROWS);
   const high = 74 + pods.length * ROW + 8;
-  const evictions = story.pods.filter((pod) => pod.evicted_for !== null);
+  const evictions = story.pods.filter((pod) => pod.evicted_for !== null).sort((one, other) => one.ended - other.ended);
   const parts = [
     h("p", null, named(story.job), story.queue ? [" in queue ", named(story.queue)] : "", `, a gang of ${story.min_member} and more. `,
       `Submitted ${moment(story.submitted)} UTC`, story.admitted ? `, admitted after ${seconds(story.admitted - began)}` : ", not admitted", firstBound(story) ? `, first bound after ${seconds(firstBound(story) - began)}.` : ", nothing bound."),
     h("div", { class: "scroll" }, s("svg", { viewBox: `0 0 ${WIDTH} ${high}`, role: "img", "aria-label": `What ${story.job} went through` }, axis(began, end, x, high), milestones(story, x), tries(story, x), pods.map((pod, row) => lane(pod, 66 + row * ROW, x, end)))),
-    h("div", { class: "legend" }, [["soft", "waits"], ["promised", "bound"], ["used", "runs"], ["none", "ended"], ["releasing", "evicted"]].map(([kind, text]) => h("span", null, swatch(kind), text)), h("span", null, "▼ the scheduler's answer changed")),
+    h("div", { class: "legend" }, [["soft", "waits", WAITS], ["promised", "bound"], ["used", "runs"]].map(([kind, text, opacity]) => h("span", null, swatch(kind, opacity), text)),
+      [["soft", "ended"], ["releasing", "evicted"]].map(([kind, text]) => h("span", null, swatch(kind, 1, true), text)), h("span", null, "▼ the scheduler's answer changed")),
     pods.length < story.pods.length + story.pods_left_out ? h("p", { class: "soft" }, `${counted(story.pods.length + story.pods_left_out - pods.length, "pod")} more.`) : null,
     evictions.length ? h("div", null, h("h3", null, "Evictions"), h("ul", { class: "list" }, evictions.slice(0, 50).map((pod) => h("li", null, `${clock(pod.ended)} `, named(`${pod.namespace}/${pod.name}`), " from ", named(pod.node), pod.evicted_for ? [" to make room for ", named(pod.evicted_for)] : "", ` (${pod.evicted_by})`)))) : null,
     story.tries.length ? h("div", null, h("h3", null, "What the scheduler said, cycle by cycle"), table(["cycle", "at", "said"], story.tries.map((each) => [link(`#cycle/${each.cycle}`, each.cycle), clock(each.at), h("td", { class: "wrap" }, named(each.said))]))) : null,
@@ -132,9 +134,9 @@ function drawn(story) {
 
 const firstBound = (story) => Math.min(...story.pods.filter((pod) => pod.bound).map((pod) => pod.bound), Infinity) % Infinity || 0;
 
-function swatch(kind) {
+function swatch(kind, opacity = 1, round = false) {
   const found = h("i");
-  found.style.background = `var(--${kind})`;
+  Object.assign(found.style, { background: `var(--${kind})`, opacity, borderRadius: round ? "50%" : "" });
   return found;
 }
 
@@ -157,7 +159,7 @@ function tries(story, x) {
 }
 
 function lane(pod, y, x, end) {
-  const box = (from, to, kind) => (from && to > from ? s("rect", { x: x(from), y: y - 9, width: Math.max(1, x(to) - x(from)), height: ROW - 3, fill: `var(--${kind})`, "fill-opacity": kind === "soft" ? 0.35 : 1 }) : null);
+  const box = (from, to, kind) => (from && to > from ? s("rect", { x: x(from), y: y - 9, width: Math.max(1, x(to) - x(from)), height: ROW - 3, fill: `var(--${kind})`, "fill-opacity": kind === "soft" ? WAITS : 1 }) : null);
   const ended = pod.ended || end;
   const bound = Math.min(pod.bound || ended, ended);
   const name = pod.name.length > 24 ? `…${[...pod.name].slice(-22).join("")}` : pod.name;

@@ -2,6 +2,7 @@
 
 import { drawCards, fullness, toldCards } from "./cards.js";
 import { amount, h } from "./dom.js";
+import { portions } from "./portions.js";
 
 const SIZES = [120, 96, 76, 60, 46, 38, 32, 26, 22, 18, 15, 12, 10, 8, 7];
 const LABEL = 15;
@@ -128,24 +129,24 @@ export class NodeMap {
     const colours = this.palette();
     const { size, cells } = this.laid;
     const [x, y] = cells[row];
-    const inner = size - (size > 50 ? 6 : size > 9 ? 2 : 1);
-    const all = this.board.allocatable[this.resource][row];
-    const [used, releasing, promised] = ["used", "releasing", "promised"].map((part) => this.board[part][this.resource][row]);
+    const inner = inside(size);
+    const { all, used, releasing, promised, coming, stack } = portions(this.board, this.resource, [row]);
     const part = (of) => (all ? Math.max(0, Math.min(1, of / all)) : 0);
     if (!all) {
       pen.strokeStyle = colours.line;
       pen.strokeRect(x + 0.5, y + 0.5, inner - 1, inner - 1);
     } else if (this.fine && this.pieces(row, all, used)) {
       const known = this.cards[this.board.nodes[row]];
-      const kind = (number) => (known ? "used" : number >= used - releasing && releasing ? "releasing" : number >= used - releasing - promised && promised ? "promised" : "used");
-      drawCards(pen, x, y, inner, this.pieces(row, all, used), colours.none, (number) => colours[kind(number)]);
+      const [firm, soon] = [stack[0][1], stack[0][1] + stack[1][1]];
+      const kind = (number) => (known || number < firm ? "used" : number < soon ? "promised" : "releasing");
+      drawCards(pen, x, y, inner, this.pieces(row, all, used + coming), colours.none, (number) => colours[kind(number)]);
     } else if (this.fine) {
       pen.fillStyle = colours.none;
       pen.fillRect(x, y, inner, inner);
       let bottom = y + inner;
-      for (const [colour, share] of [["used", part(used - releasing - promised)], ["promised", part(promised)], ["releasing", part(releasing)]]) {
-        const high = share * inner;
-        pen.fillStyle = colours[colour];
+      for (const [kind, value] of stack) {
+        const high = part(value) * inner;
+        pen.fillStyle = colours[kind];
         pen.fillRect(x, bottom - high, inner, high);
         bottom -= high;
       }
@@ -184,7 +185,8 @@ export class NodeMap {
     const [x, y] = this.laid.cells[row];
     pen.lineWidth = 2;
     pen.strokeStyle = this.palette().ink;
-    pen.strokeRect(x - 1, y - 1, this.laid.size, this.laid.size);
+    const { size } = this.laid;
+    pen.strokeRect(x + 1, y + 1, Math.max(1, inside(size) - 2), Math.max(1, inside(size) - 2));
     pen.lineWidth = 1;
   }
 
@@ -200,11 +202,11 @@ export class NodeMap {
   told(row) {
     if (row < 0 || row >= this.board.nodes.length) return "";
     const resource = this.board.resources[this.resource];
-    const of = (part) => this.board[part][this.resource][row];
-    const also = ["releasing", "promised"].filter((part) => of(part)).map((part) => `, ${amount(resource, of(part))} ${part}`).join("");
+    const found = portions(this.board, this.resource, [row]);
+    const also = ["releasing", "promised"].filter((part) => found[part]).map((part) => `, ${amount(resource, found[part])} ${part}`).join("");
     const off = this.board.cordoned[row] ? "\ncordoned" : this.board.ready[row] ? "" : "\nnot ready";
-    const cards = this.pieces(row, of("allocatable"), of("used")) && this.cards[this.board.nodes[row]];
-    return [`${this.board.nodes[row]}\n${amount(resource, of("used"))} of ${amount(resource, of("allocatable"))} ${resource} used${also}${off}`, ...(cards ? toldCards(cards) : [])].join("\n");
+    const cards = this.pieces(row, found.all, found.used) && this.cards[this.board.nodes[row]];
+    return [`${this.board.nodes[row]}\n${amount(resource, found.used)} of ${amount(resource, found.all)} ${resource} used${also}${off}`, ...(cards ? toldCards(cards) : [])].join("\n");
   }
 
   point(event) {
@@ -243,6 +245,9 @@ export class NodeMap {
     return best;
   }
 }
+
+/** What a cell of that size leaves to draw on: the rest keeps it apart from the next. */
+const inside = (size) => size - (size > 50 ? 6 : size > 9 ? 2 : 1);
 
 function shortened(pen, text, width) {
   let shown = text;

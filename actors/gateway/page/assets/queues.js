@@ -106,7 +106,7 @@ function treeTable(listed) {
       const queue = listed[name];
       const label = h("td", { class: "name" }, "\u2003".repeat(depth), named(name), queue.state && queue.state !== "Open" ? h("span", { class: "pill" }, queue.state) : null);
       const wide = (text) => h("td", { class: "n wide" }, text);
-      return [label, wide(String(queue.weight)), bar(queue, of, scale), right(amount(chosen, of(queue, "allocated"))), wide(of(queue, "deserved") ? amount(chosen, of(queue, "deserved")) : "–"),
+      return [label, wide(String(queue.weight)), bar(queue, of, scale), right(Object.keys(queue.allocated || {}).length ? amount(chosen, of(queue, "allocated")) : "–"), wide(of(queue, "deserved") ? amount(chosen, of(queue, "deserved")) : "–"),
         wide(of(queue, "guarantee") ? amount(chosen, of(queue, "guarantee")) : "–"), wide(of(queue, "capability") ? amount(chosen, of(queue, "capability")) : "–"),
         right(queue.jobs_waiting ? `${counted(queue.jobs_waiting, "job")}` : "–")];
     }));

@@ -1,5 +1,7 @@
 // What the server says: by events while something runs, by questions about a cycle of a journal otherwise.
 
+import { PARTS } from "./portions.js";
+
 /** What every view reads. `cycle`: the one that is looked at; null: the newest. */
 export const state = {
   mode: { live: true }, connected: false, board: null, cycles: [], queues: {}, cards: {}, cycle: null, history: [],
@@ -61,8 +63,6 @@ export async function advise(path, query = {}, signal = undefined) {
     }
   }
 }
-
-const PARTS = ["used", "releasing", "promised"];
 
 function takeBoard(board) {
   state.board = board;

@@ -26,7 +26,7 @@ class FakeCache:
             return RecentRead()
         self.asked.append(message)
         self.version += 1
-        amounts = _bytes([float(self.version), 0.0, 0.0])
+        amounts = _bytes([float(self.version), 0.0, 0.0, 0.0])
         layout = BoardLayout(["cpu"], ["n0"], [[]], [0], b"\0", b"\1", _bytes([8.0]))
         return BoardRead(self.version, 1, None if message.layout == 1 else layout, amounts, seconds=self.seconds)
 

@@ -15,7 +15,7 @@ from core.messages.boards import BoardRead
 from core.messages.card_table import CardTable
 from core.messages.events import CycleMeasured
 
-SHAPE = (3, 2, 5)
+SHAPE = (4, 2, 5)
 AMOUNTS = arrays.arrays(np.float64, SHAPE, elements=st.sampled_from([0.0, 1.0, 2.5]))
 
 
