@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from core.actions import ACTIONS, IDLE
+from core.actions import ACTIONS, IDLE, PLACING
 from core.default_scheduler import cycle as kubernetes
 from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from core.outside import nobody
-from core.plugins import PLUGINS
+from core.plugins import PLUGINS, asks_outside, of_ours_alone
 from core.plugins.plugin import KnowsDevices
 from core.session.carry import Carry, CycleClock, SessionOptions
 from core.session.closing import close, report
@@ -43,6 +43,7 @@ __all__ = [
     "close_session",
     "is_idle",
     "let_go",
+    "may_rest",
     "open_session",
     "run_action",
     "run_cycle",
@@ -89,6 +90,14 @@ def open_session(
     if report:
         session.opening = _report.at_open(session)
     return session
+
+
+def may_rest(config: SchedulerConfig) -> bool:
+    """Whether a session comes to nothing where nobody waits for a place and all that has come since the one before is
+    what that one said: all that acts only places, and no chance, question or plugin of a user's has a say.
+    """
+    ours = of_ours_alone(config) and not asks_outside(config)
+    return ours and PLACING.issuperset(config.actions) and config.pumice.ties != "hash"
 
 
 def is_idle(session: Session, name: str) -> bool:

@@ -92,7 +92,8 @@ class Families:
         """Note one cycle."""
         self._cycle.set(measured.cycle)
         self._e2e.observe((measured.total_s * 1e3,))
-        self._open.observe((measured.open_s * 1e3,))
+        if measured.actions:  # else no session was needed
+            self._open.observe((measured.open_s * 1e3,))
         for action, seconds in measured.actions.items():
             self._action.observe((seconds * 1e3,), action)
         for point, plugins in measured.plugins.items():

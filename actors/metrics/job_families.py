@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client.metrics_core import GaugeMetricFamily
@@ -36,7 +37,7 @@ class JobFamilies(Collector):
             self._placed.pop(labels, None)  # the newest stand last
             self._placed[labels] = (waited, job.created, now)
             waits.append(waited)
-        for labels in list(self._placed)[: max(len(self._placed) - MOST, 0)]:
+        for labels in [*islice(self._placed, max(len(self._placed) - MOST, 0))]:
             del self._placed[labels]
         return waits
 

@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from core.messages.decisions import Decision
     from core.messages.operations import ViewOperation
     from core.state.snapshot import Snapshot
-    from core.state.volumes import VolumeRules
 
 NEVER = -1
 """Watching from before the beginning lists first: a new view never lives through history again."""
@@ -127,7 +126,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         """One message; outcomes are only noted, the truth comes by the watch."""
         match message:
             case TakeSnapshot():
-                return self._snapshot(message.cycle, message.volumes)
+                return self._snapshot(message)
             case Assume():
                 return self._assume(message)
             case ReadBoard():
@@ -157,13 +156,14 @@ class Cache(Actor[CacheMessage, CacheReply]):
 
     # --- snapshots and assumptions
 
-    def _snapshot(self, cycle: int, volumes: VolumeRules) -> SnapshotTaken:
-        if cycle != self._shown_cycle:
+    def _snapshot(self, asked: TakeSnapshot) -> SnapshotTaken:
+        if asked.cycle != self._shown_cycle:
             self._forget_shown()  # the cycle before is in the journal, though nobody came to assume it
         if self._check_always:
             self._demand_whole()
-        handle = self._snapshots.put(self.view.snapshot(volumes))
-        self._shown, self._shown_cycle = len(self._operations), cycle
+        rests = asked.said is not None and self.view.hears_itself(asked.said) and not self._operations
+        handle = 0 if rests else self._snapshots.put(self.view.snapshot(asked.volumes))
+        self._shown, self._shown_cycle = len(self._operations), asked.cycle
         return SnapshotTaken(handle, self.version, self._watcher.revision, tuple(self._operations))
 
     def _assume(self, message: Assume) -> Assumed:

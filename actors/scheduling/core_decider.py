@@ -6,13 +6,14 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from actors.scheduling.decider import Decider, Moment, no_tables
+from actors.scheduling.decider import Decider, Moment, always, no_tables
 from actors.scheduling.plugin_times import PluginTimes
 from core.actions import ACTIONS, DRY_RUNNING
 from core.cycle import (
     cards_later,
     close_session,
     is_idle,
+    may_rest,
     open_session,
     run_action,
     run_cycle,
@@ -56,6 +57,7 @@ def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.
         card_table=queues.cards,
         job_shares=queues.shares,
         asks=asks_outside,
+        may_rest=always if report else may_rest,
         others_wait=lambda snapshot: bool(waiting(snapshot)),
         decide_others=_decide_others,
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from actors.runtime.level_signal import LevelSignal
 from actors.scheduling.config_source import ConfigSource
+from core.messages.commands import CycleSaid
 from core.messages.decisions import CycleReport, CycleResult
 
 
@@ -33,6 +34,8 @@ class CycleMemory:
     `seen`: the version of the view that the newest cycle saw; before the first, that of no view yet, so that the first
     waits until the cache has looked, as Volcano's does.
 
+    `said`: by the newest cycle, under the configuration in force.
+
     `cycle`: the newest in the journal; `done`: the newest that has been carried out. What it begins with is what the
     journal held before anybody was started.
     """
@@ -47,6 +50,7 @@ class CycleMemory:
     lost: int = 0
     lost_in_a_row: int = 0
     report: CycleReport = field(default_factory=CycleReport)
+    said: CycleSaid = field(default_factory=CycleSaid)
 
 
 @dataclass(frozen=True)

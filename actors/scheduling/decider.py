@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from config.schema import SchedulerConfig
 from core.messages.card_table import CardTable
+from core.messages.commands import CycleSaid
 from core.messages.decisions import BindContext, CycleResult
 from core.messages.job_shares import JobShares
 from core.messages.queue_tables import QueueTables
@@ -34,6 +35,7 @@ class SchedulerView(Protocol):
     def forget(self, namespace: str, name: str, uid: str | None = None, /) -> bool: ...
     def evicting(self, namespace: str, name: str, uid: str | None = None, /) -> None: ...
     def unevict(self, namespace: str, name: str, uid: str | None = None, /) -> bool: ...
+    def hears_itself(self, said: CycleSaid, /) -> bool: ...
     def snapshot(self, volumes: VolumeRules = ..., /) -> Snapshot: ...
     def check(self) -> list[str]: ...
     def check_touched(self) -> list[str]: ...
@@ -73,6 +75,12 @@ def no_tables() -> tuple[QueueTables, ...]:
 
 def no_questions(config: SchedulerConfig) -> bool:
     """Nobody outside is asked."""
+    del config
+    return False
+
+
+def always(config: SchedulerConfig) -> bool:
+    """Every cycle is decided."""
     del config
     return False
 
@@ -117,6 +125,10 @@ class Decider:
     """Who has how much of the cluster, in the same way."""
     asks: Callable[[SchedulerConfig], bool] = no_questions
     """Whether under that configuration processes outside are asked: every step of a session may stop at a question."""
+    may_rest: Callable[[SchedulerConfig], bool] = always
+    """Whether under that configuration a cycle comes to nothing when nobody waits and nothing but what the cycle before
+    said has come since.
+    """
     others_wait: Callable[[Snapshot], bool] = nobody_waits
     """Whether pods of Kubernetes' own scheduler wait in a snapshot."""
     decide_others: Callable[[Snapshot, SchedulerConfig, Moment, Mapping[str, Any]], CycleResult] = nothing_decided

@@ -30,9 +30,10 @@ from actors.scheduling.cycle_record import record_of
 from actors.scheduling.decider import Moment
 from actors.scheduling.measure import Measure
 from actors.scheduling.other_scheduler import OtherScheduler
+from actors.scheduling.resting import rested, said_by
 from actors.scheduling.stopping import SessionSteps
 from config.errors import ConfigError
-from core.messages.commands import RunAction, TakeSnapshot
+from core.messages.commands import CycleSaid, RunAction, TakeSnapshot
 from core.messages.cycles import AwaitCycle, CyclesRun, OfferConfig, RunCycle, RunnerCommand, TellQueues
 from core.messages.events import ConfigLoaded, CycleDropped
 from core.messages.queue_tables import QueuesMeasured
@@ -184,20 +185,24 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         memory = self._memory
         await self._commit.carry_out(memory)  # of the cycle before, when somebody crashed over it
         loaded = self._settings.source.loaded  # one configuration for the whole cycle
-        asked = TakeSnapshot(memory.seen, memory.cycle + 1, volume_rules(loaded.config))
+        said, memory.said = memory.said, CycleSaid()  # of a cycle that is lost nothing is known
+        asked = TakeSnapshot(memory.seen, memory.cycle + 1, volume_rules(loaded.config), said)
         taken = expected(await self._cache.ask(asked), SnapshotTaken)
-        snapshot = self._snapshots.take(taken.handle)
-        others_wait = self._settings.serves_others and self._decider.others_wait(snapshot)
         measure = Measure(self._settings.stopwatch)
         moment = Moment(memory.cycle + 1, self.clock.now(), self._settings.seed)
-        asking = self._decider.asks(loaded.config)
-        steps = SessionSteps(self._outside if asking else None, moment.cycle)
-        result = await self._decide(snapshot, loaded.config, moment, measure, steps)
+        steps = SessionSteps(self._outside if self._decider.asks(loaded.config) else None, moment.cycle)
+        snapshot = self._snapshots.take(taken.handle) if taken.handle else None
+        others_wait = self._settings.serves_others and snapshot is not None and self._decider.others_wait(snapshot)
+        if snapshot is None:
+            result = rested(memory)
+        else:
+            result = await self._decide(snapshot, loaded.config, moment, measure, steps)
         record = record_of(taken, loaded.digest, moment, result, memory.carry, steps.answers())
         await self._commit.record(record, result, memory)
         await self._commit.carry_out(memory)
         if others_wait:
             await self._other.cycle(loaded, memory, self._settings.seed)
+        memory.said = said_by(result, record, may_rest=self._decider.may_rest(loaded.config))
         self._settle(taken.version, result)
         await self._metrics.tell(measure.finish(result, moment.now))
         memory.done = memory.cycle
@@ -281,6 +286,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
             return False
         if loaded is None:
             return False
+        self._memory.said = CycleSaid()
         log.info("configuration reloaded from %s", source.name)
         for warning in loaded.config.warnings:
             log.warning("%s", warning)

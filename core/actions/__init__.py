@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from core.actions import allocate, backfill, enqueue, gangpreempt, gangreclaim, preempt, reclaim, shuffle
 
@@ -21,6 +21,9 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
     "gangreclaim": gangreclaim.execute,
     "shuffle": shuffle.execute,
 }
+
+PLACING: Final = frozenset(("enqueue", "allocate", "backfill"))
+"""Those that do nothing where nobody waits, and for which it is no matter why a task did not find a node before."""
 
 IDLE: dict[str, Callable[[Session], bool]] = {
     "enqueue": enqueue.is_idle,

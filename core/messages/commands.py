@@ -193,12 +193,24 @@ ApiRequest = StoreRequest | Pull  # which may have to wait
 # --- to the cache (its events are in core.messages.events) --------------------------------------------------------
 
 
+class CycleSaid(Struct, frozen=True):
+    """What a cycle said of PodGroups and queues. `alone`: it did nothing else, and no time or chance moves the next."""
+
+    pod_groups: tuple[PodGroupStatus, ...] = ()
+    queues: tuple[QueueStatus, ...] = ()
+    alone: bool = False
+
+
 class TakeSnapshot(Message, frozen=True):
-    """Reply: SnapshotTaken, for `cycle`. `known_version`: of the asker's last snapshot; `volumes`: how they count."""
+    """Reply: SnapshotTaken, for `cycle`. `known_version`: of the asker's last snapshot; `volumes`: how they count.
+
+    `said`: by the cycle before. When nothing else has come since, none is taken. None: one is taken in any case.
+    """
 
     known_version: int = -1
     cycle: int = 0
     volumes: VolumeRules = USUAL
+    said: CycleSaid | None = None
 
 
 class Assume(Message, frozen=True):

@@ -63,7 +63,7 @@ class Appended(Message, frozen=True):
 
 
 class SnapshotTaken(Message, frozen=True):
-    """A snapshot lies in the registry under `handle`.
+    """A snapshot lies in the registry under `handle`; 0: none was needed, the cycle would come to nothing.
 
     `version` is the view's version, `revision` the last api revision it has seen. `operations` are the cache's own
     changes to the view since the last snapshot, in order (`core.messages.operations`), which a replay needs.

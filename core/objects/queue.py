@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from core.objects.metadata import Object, parse_time, section
+from core.objects.metadata import Object, parse_time, same_metadata, same_section, section
 from core.resources import Resource
 
 
@@ -31,6 +31,12 @@ class Queue:
     def is_open(self) -> bool:
         """Whether jobs may be admitted and tasks allocated."""
         return self.state == "Open"
+
+
+def is_counted(before: Queue, now: Queue) -> bool:
+    """Whether a queue has changed in nothing but what its status counts, and how much of it is allocated."""
+    before_obj, obj = before.queue, now.queue
+    return now.state == before.state and same_section(before_obj, obj, "spec") and same_metadata(before_obj, obj)
 
 
 def read_queue(queue: Object) -> Queue:

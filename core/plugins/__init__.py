@@ -66,6 +66,9 @@ PLUGINS: dict[str, PluginBuilder] = {
     "usage": Usage,
 }
 
+BUILT_IN: Final = frozenset(PLUGINS)
+"""These; users' own may come later."""
+
 ASKING: Final = frozenset({"extender"})
 """Those that ask processes outside."""
 
@@ -73,3 +76,8 @@ ASKING: Final = frozenset({"extender"})
 def asks_outside(config: SchedulerConfig) -> bool:
     """Whether the configuration names one of these."""
     return any(option.name in ASKING for tier in config.tiers for option in tier.plugins)
+
+
+def of_ours_alone(config: SchedulerConfig) -> bool:
+    """Whether the configuration names no plugin of a user's."""
+    return BUILT_IN.issuperset(option.name for tier in config.tiers for option in tier.plugins)

@@ -131,10 +131,9 @@ class Gang:
         attention = (np.add.reduce(counts) > 0) & ~(ready & columns.announced[order])
         if "terminating-members" in session.config.pumice.fix:
             attention &= ready | ~only_waits(session)[order]
-        rows: list[int] = attention.nonzero()[0].tolist()
-        for i in rows:
-            job = session.jobs.in_order[i]
-            if ready[i]:
+        said: list[bool] = ready[attention].tolist()
+        for job, is_ready in zip(columns.named(order[attention]), said, strict=True):
+            if is_ready:
                 set_condition(session, job, READY)
             else:
                 self._say_unschedulable(session, job)

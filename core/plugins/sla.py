@@ -53,8 +53,7 @@ class Sla:
         waiting = (columns.phase[order] <= PodGroupPhase.PENDING.value) | (
             columns.counts[TaskStatus.PENDING][order] > 0
         )
-        rows: list[int] = np.flatnonzero(waiting).tolist()
-        deadlines = (self._deadline(session.jobs.in_order[row]) for row in rows)
+        deadlines = map(self._deadline, columns.named(order[waiting]))
         coming = [d / NANOSECOND for d in deadlines if d is not None and d / NANOSECOND > self._now]
         if coming:
             session.wake(min(coming))

@@ -9,6 +9,7 @@ import numpy as np
 
 from core.life import pod_group
 from core.life.task import IS_ALLOCATED, IS_READY, READY_STATUSES, TRANSITIONS, TaskStatus, TaskTrigger, move
+from core.once import once
 from core.session.by_queue import ByQueue
 from core.state.scalars import integer_lines, integers, lines
 
@@ -73,9 +74,6 @@ class SessionJobs:
         self.columns = snapshot.jobs
         self.dimensions = snapshot.dimensions
         self.by_queue = ByQueue(snapshot)
-        order: list[int] = snapshot.jobs.order.tolist()
-        handles = snapshot.jobs.handles
-        self.in_order: list[Job] = [job for row in order if (job := handles[row]) is not None]
         self.known = integers(self._membership(snapshot))
         self.counts = integer_lines(snapshot.jobs.counts)
         columns = snapshot.jobs
@@ -99,10 +97,15 @@ class SessionJobs:
         member[snapshot.jobs.order] = True
         return member
 
+    @once
+    def in_order(self) -> list[Job]:
+        """All of them, in job order; a session that has nothing to place names few."""
+        return self.columns.named(self.columns.order)
+
     def where(self, mask: npt.NDArray[np.bool_]) -> list[Job]:
         """The jobs for whose rows a mask holds, in job order."""
-        in_order = self.in_order
-        return [in_order[i] for i in mask.take(self.columns.order).nonzero()[0].tolist()]
+        order = self.columns.order
+        return self.columns.named(order[mask.take(order)])
 
     def counts_in_order(self) -> npt.NDArray[np.int32]:
         """How many tasks of each status each job has now, [status, job in order]; not to be written to."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from core.objects.metadata import Object, object_key
 from core.objects.pod_group import PodGroupSpec, read_pod_group, renewed_pod_group
-from core.objects.queue import Queue, read_queue
+from core.objects.queue import Queue, is_counted, read_queue
 from core.resources import Resource
 from core.state.jobs import NO_QUEUE
 from core.state.priorities import PriorityClasses
@@ -39,8 +39,10 @@ class Groups:
         """The queues; jobs know theirs by its place."""
         return [self.queues[name] for name in self._queue_rows]
 
-    def apply_pod_group(self, obj: Object, deleted: bool) -> None:
-        """A PodGroup makes a job, or makes one of what were only pods."""
+    def apply_pod_group(self, obj: Object, deleted: bool) -> str:
+        """A PodGroup makes a job, or makes one of what were only pods. Its key when only its status has changed, ""
+        else.
+        """
         key = object_key(obj)
         known = self._jobs.by_key.get(key)
         if deleted:
@@ -48,15 +50,16 @@ class Groups:
                 job = self._jobs.writable(key)
                 self._jobs.set_spec(job, None)
                 self._jobs.release_if_empty(job)
-            return
+            return ""
         renewed = None if known is None or known.spec is None else renewed_pod_group(known.spec, obj)
         if renewed is not None:
             self._jobs.set_status(self._jobs.writable(key), renewed)
-            return
+            return key
         spec = read_pod_group(obj, self._default_queue, self._uncounted)
         job = self._jobs.writable(key)
         self._jobs.set_spec(job, spec)
         self._resolve(job, spec)
+        return ""
 
     def uncount(self, names: frozenset[str]) -> None:
         """Resources of these names count nothing from now on."""
@@ -70,8 +73,10 @@ class Groups:
                 self._jobs.set_spec(job, renewed)
                 self._resolve(job, renewed)
 
-    def apply_queue(self, obj: Object, deleted: bool) -> None:
-        """Jobs find their queue when it comes, and lose it when it goes."""
+    def apply_queue(self, obj: Object, deleted: bool) -> str | None:
+        """Jobs find their queue when it comes, and lose it when it goes. Its name when only what is allocated has
+        changed; None when only what its status counts; "" else.
+        """
         queue = read_queue(obj)
         known = self.queues.get(queue.name)
         changed = deleted or known is None
@@ -86,6 +91,9 @@ class Groups:
         if changed:
             self._queue_rows = {name: row for row, name in enumerate(sorted(self.queues))}
             self._resolve_all()
+        if known is None or deleted or not is_counted(known, queue):
+            return ""
+        return None if queue.allocated == known.allocated else queue.name
 
     def apply_priority_class(self, obj: Object, deleted: bool) -> None:
         """What it is worth counts for every job that names it."""

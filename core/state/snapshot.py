@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -76,6 +76,11 @@ class JobColumns:
     reported: npt.NDArray[np.int32]
     announced: npt.NDArray[np.bool_]
     has_topology: npt.NDArray[np.bool_]
+
+    def named(self, rows: npt.NDArray[np.intp]) -> list[Job]:
+        """The jobs of these rows."""
+        handles, wanted = self.handles, cast("list[int]", rows.tolist())
+        return [job for row in wanted if (job := handles[row]) is not None]
 
     def as_they_are(self) -> JobColumns:
         """Columns that stay as these are now: a copy of what a session changes."""

@@ -8,6 +8,7 @@ from core.life.task import TaskStatus, TaskTrigger, step
 from core.objects.pod import Task, TemplateTable
 from core.state.assumed import AssumedPods
 from core.state.dimensions import Dimensions
+from core.state.echoes import Echoes, only_echoes
 from core.state.groups import Groups
 from core.state.jobs import JobTable
 from core.state.node_tasks import NodeTasks
@@ -18,6 +19,7 @@ from core.state.touched import Touched
 from core.state.volumes import VolumeCounts
 
 if TYPE_CHECKING:
+    from core.messages.commands import CycleSaid
     from core.objects.queue import Queue
 
 
@@ -39,6 +41,7 @@ class ViewTables:
         self._fitted = 0  # so many dimensions have room
         self._assumed = AssumedPods()  # binds in flight
         self._evicting: set[str] = set()  # pod keys of evictions in flight
+        self._echoes = Echoes(stirred=True)
 
     @property
     def node_tasks(self) -> dict[str, dict[str, Task]]:
@@ -54,6 +57,13 @@ class ViewTables:
     def on_their_way(self) -> tuple[int, int]:
         """How many binds and evictions are."""
         return len(self._assumed), len(self._evicting)
+
+    def hears_itself(self, said: CycleSaid) -> bool:
+        """Whether since this was asked before nothing has come but what the cycle then said: another would come to
+        nothing.
+        """
+        echoes, self._echoes = self._echoes, Echoes()
+        return only_echoes(self, echoes, said)
 
     def _end_flight(self, key: str) -> None:
         self._assumed.drop(key)

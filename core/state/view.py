@@ -53,21 +53,23 @@ class View(ViewTables):
     def apply(self, event: str, obj: Object) -> None:
         """Take over a watch event: "ADDED", "MODIFIED", "DELETED". Raises QuantityError (then nothing changes)."""
         kind, deleted = obj.get("kind"), event == "DELETED"
+        heard: str | None = ""
         if kind == "Pod":
             self._apply_pod(obj, deleted)
         elif kind == "PodGroup":
-            self.groups.apply_pod_group(obj, deleted)
+            heard = self.groups.apply_pod_group(obj, deleted)
             self._fit_dimensions()
         elif kind == "Node":
             self._apply_node(obj, deleted)
         elif kind == "Queue":
-            self.groups.apply_queue(obj, deleted)
+            heard = self.groups.apply_queue(obj, deleted)
             self._fit_dimensions()
         elif kind == "PriorityClass":
             self.groups.apply_priority_class(obj, deleted)
         elif kind:
             self.others.apply(str(kind), obj, deleted=deleted)
             self._follow(str(kind), obj)
+        self._echoes.heard(heard)
         self.version += 1
 
     def _follow(self, kind: str, obj: Object) -> None:
@@ -210,6 +212,7 @@ class View(ViewTables):
 
     def _recount(self, task: Task) -> None:
         self._move(task)
+        self._echoes.stirred = True
         self.version += 1
 
     def assume(

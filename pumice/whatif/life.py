@@ -18,6 +18,7 @@ from actors.api.store import Store
 from actors.api.verbs.creation import SUBMIT
 from actors.kube.times import timestamp
 from actors.runtime.clock import moment
+from core.actions import PLACING
 from core.cycle import Trail, close_session, open_session, run_action, run_cycle
 from core.fold.shown import Shown
 from core.life.task import TaskStatus
@@ -28,6 +29,7 @@ from core.messages.replies import Refused
 from core.objects.metadata import section
 from core.outside import Supposing
 from core.session.carry import Carry, CycleClock, SessionOptions
+from core.state.echoes import waits
 from core.state.view import View
 from core.state.volumes import volume_rules
 from core.state.watched import WATCHED
@@ -35,12 +37,10 @@ from pumice.runtime.order import in_order
 from pumice.whatif.effects import Effects
 from pumice.whatif.machines import controllers
 from pumice.whatif.state import Fork, Object
-from pumice.whatif.stillness import stirs, waits
+from pumice.whatif.stillness import stirs
 from storage import codec
 from storage.shared_objects import SharedObjects
 
-PLACING: Final = frozenset(("enqueue", "allocate", "backfill"))
-"""Actions for which it is no matter why a task did not find a node before."""
 ROUNDS: Final = 10_000
 """Rounds in one moment; more is a world that talks to itself."""
 

@@ -44,7 +44,8 @@ class Drf:
         if option is not None and option.is_enabled("Hierarchy"):
             session.points.queue_order.add(self.name, self.queue_order)
             session.points.reclaimable.add(self.name, self.reclaimable)
-        session.tellers.shares.append(partial(self._shares.told, session.jobs.in_order))
+        jobs = session.snapshot.jobs
+        session.tellers.shares.append(partial(self._shares.told, jobs.order, jobs.handles))
         session.points.handle(partial(self._shares.follow, 1.0), partial(self._shares.follow, -1.0))
 
     def on_session_close(self, session: Session) -> None:

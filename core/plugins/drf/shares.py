@@ -60,9 +60,10 @@ class Shares:
         found: list[list[float]] = self._allocated.T.tolist()
         return found
 
-    def told(self, jobs: Sequence[Job]) -> JobShares:
-        """Of these jobs, and of their namespaces together."""
-        keys, rows = [job.key for job in jobs], [job.row for job in jobs]
+    def told(self, order: RowArray, handles: Sequence[Job | None]) -> JobShares:
+        """Of the jobs of these rows, and of their namespaces together."""
+        rows: list[int] = order.tolist()
+        keys = [job.key for row in rows if (job := handles[row]) is not None]
         names, of = np.unique([key.partition("/")[0] for key in keys], return_inverse=True)
         shares = np.zeros(len(names))
         for dimension, total in self.totals:

@@ -72,11 +72,9 @@ def job_statuses(session: Session) -> list[PodGroupStatus]:
     touched = np.zeros(len(columns.phase), dtype=np.bool_)
     touched[list(session.conditions)] = True
     candidates: npt.NDArray[np.intp] = (changed | touched[order]).nonzero()[0]
-    places: list[int] = candidates.tolist()
-    in_order = session.jobs.in_order
     numbers: list[list[int]] = found.take(candidates, axis=1).T.tolist()
-    told = zip(places, numbers, strict=True)
-    return [written for i, those in told if (written := _job_status(session, in_order[i], those)) is not None]
+    told = zip(columns.named(order[candidates]), numbers, strict=True)
+    return [written for job, those in told if (written := _job_status(session, job, those)) is not None]
 
 
 def _job_status(session: Session, job: Job, numbers: list[int]) -> PodGroupStatus | None:
@@ -112,8 +110,8 @@ def pod_conditions(session: Session) -> list[PodCondition]:
 def jobs_with_waiting_tasks(session: Session) -> list[Job]:
     """Jobs with allocated, pending or pipelined tasks, in job order."""
     waits = np.add.reduce(session.jobs.counts_in_order().take(OF_EXPLAINED, axis=0))
-    in_order = session.jobs.in_order
-    return [in_order[i] for i in waits.nonzero()[0].tolist()]
+    columns = session.snapshot.jobs
+    return columns.named(columns.order[waits > 0])
 
 
 def promised_jobs(session: Session) -> list[Job]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from random import Random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.session.by_queue import ByQueue
+from core.session.by_queue import FEW, ByQueue
 
 if TYPE_CHECKING:
     from core.state.columns import FloatArray
@@ -36,6 +38,21 @@ def test_each_line_is_summed_in_job_order(queue: list[int], asked: list[list[int
     assert by_queue.rows.tolist() == [queue[row] for row in order]
     for shape in asked:  # more lines than before, then fewer
         tables = [np.array([[random.random() for _ in queue] for _ in range(height)]) for height in shape]
+        sums: list[list[float]] = by_queue.sums(*tables).tolist()
+        assert sums == [line for table in tables for line in sums_one_by_one(table, order, queue)]
+
+
+@pytest.mark.parametrize("part", [0.0, 0.1, 0.6, 1.0])
+def test_jobs_that_have_nothing_change_no_sum(part: float) -> None:
+    """Of many jobs, those that are over are passed over; to the last digit nothing else comes out."""
+    random, count = Random(7), 2 * FEW
+    order, queue = random.sample(range(count), count - 5), [random.randrange(QUEUES) for _ in range(count)]
+    jobs = SimpleNamespace(order=np.array(order, dtype=np.intp), queue=np.array(queue, dtype=np.int32))
+    snapshot: Any = SimpleNamespace(jobs=jobs, queues=[None] * QUEUES)
+    held = [random.random() < part for _ in queue]
+    tables = [np.array([[random.random() * each for each in held] for _ in range(2)]) for _ in range(2)]
+    by_queue = ByQueue(snapshot)
+    for _ in range(2):
         sums: list[list[float]] = by_queue.sums(*tables).tolist()
         assert sums == [line for table in tables for line in sums_one_by_one(table, order, queue)]
 

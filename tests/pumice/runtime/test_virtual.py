@@ -8,16 +8,24 @@ import sys
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 import yaml
 
+from actors.scheduling import core_decider, session_runner
+from actors.scheduling.resting import rested
 from storage.sqlite import SqliteJournal
 from tests.kit.jobs import gang, vcjob
 from tests.kit.nodes import node
 from tests.kit.source import ROOT
 from tests.pumice.cli.terminal import pumice
+
+if TYPE_CHECKING:
+    from actors.scheduling.cycle_memory import CycleMemory
+    from config.schema import SchedulerConfig
+    from core.messages.decisions import CycleResult
 
 CONFIG = """\
 actions: "enqueue, allocate, preempt, backfill"
@@ -71,6 +79,30 @@ def elsewhere(folder: Path, db: str, hash_seed: str) -> tuple[int, str]:
         capture_output=True,
     )  # fmt: skip
     return digest(folder / db)
+
+
+def test_cycles_that_hear_only_themselves_are_the_same_decided_or_not(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are recorded without a session, and a session would have come to just that, to the last hash."""
+    rests = list[int]()
+
+    def counted(memory: CycleMemory) -> CycleResult:
+        rests.append(memory.cycle + 1)
+        return rested(memory)
+
+    def never(config: SchedulerConfig) -> bool:
+        del config
+        return False
+
+    (folder / "placing.conf").write_text(CONFIG.replace("preempt, ", ""), "utf-8")
+    placing = "--config", str(folder / "placing.conf")
+    monkeypatch.setattr(session_runner, "rested", counted)
+    some = ran(folder, "some.db", *placing)
+    assert len(rests) > 5
+    monkeypatch.setattr(core_decider, "may_rest", never)
+    assert ran(folder, "every.db", *placing) == some
+    assert len(rests) == len(set(rests)), "the second run decided every cycle"
 
 
 def test_the_same_journal_again_and_in_other_processes_and_under_load(folder: Path) -> None:

@@ -9,9 +9,10 @@ import pytest
 import pumice
 from core.fold.shown import Shown
 from core.messages.events import Mutation
+from core.state.echoes import waits
 from core.state.view import View
 from pumice.whatif.life import Life
-from pumice.whatif.stillness import stirs, waits
+from pumice.whatif.stillness import stirs
 from storage import codec
 from tests.kit.jobs import gang
 from tests.kit.nodes import node

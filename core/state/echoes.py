@@ -1,0 +1,71 @@
+"""What has come since a cycle, held against what that cycle said: a cycle that only hears itself comes to nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.life.pod_group import PodGroupPhase
+from core.life.task import TaskStatus
+from core.state.tasks import NOWHERE
+
+if TYPE_CHECKING:
+    from core.messages.commands import CycleSaid
+    from core.messages.decisions import PodGroupStatus, QueueStatus
+    from core.state.tables import ViewTables
+    from core.state.tasks import TaskTable
+
+
+class Echoes:
+    """`stirred`: something has come that no cycle says; `said`: the PodGroups ("namespace/name") and queues of which
+    nothing has changed but what cycles say.
+    """
+
+    __slots__ = ("said", "stirred")
+
+    def __init__(self, *, stirred: bool = False) -> None:
+        self.stirred = stirred
+        self.said: set[str] = set()
+
+    def heard(self, name: str | None) -> None:
+        """Only what cycles say has changed of that one; "": more has; None: not even that."""
+        if name:
+            self.said.add(name)
+        elif name is not None:
+            self.stirred = True
+
+
+def waits(view: ViewTables) -> bool:
+    """Whether a task of a job has no place yet, or a PodGroup has not been admitted."""
+    jobs = view.jobs
+    used = slice(jobs.rows.used)
+    outside = (jobs.phase[used] <= PodGroupPhase.PENDING.value) & jobs.has_spec[used]
+    return bool(jobs.counts[TaskStatus.PENDING, used].any() or outside.any())
+
+
+def _waits_alone(tasks: TaskTable) -> bool:
+    """Whether a pod of no job has no place yet."""
+    used = slice(tasks.rows.used)
+    alone = (tasks.status[used] == TaskStatus.PENDING) & (tasks.job[used] == NOWHERE)
+    return any(tasks.handles[row] is not None for row in alone.nonzero()[0].tolist())
+
+
+def only_echoes(view: ViewTables, echoes: Echoes, said: CycleSaid) -> bool:
+    """Whether all that has come is what a cycle said that did nothing else, all of that has come, and nobody waits."""
+    if not said.alone or echoes.stirred:
+        return False
+    names = {f"{each.namespace}/{each.name}" for each in said.pod_groups}.union([each.name for each in said.queues])
+    if not echoes.said <= names or waits(view) or _waits_alone(view.tasks):
+        return False
+    return all(_is_group(view, each) for each in said.pod_groups) and all(_is_queue(view, each) for each in said.queues)
+
+
+def _is_group(view: ViewTables, said: PodGroupStatus) -> bool:
+    job = view.jobs.by_key.get(f"{said.namespace}/{said.name}")
+    spec = None if job is None else job.spec
+    now = spec and (spec.phase, spec.conditions, spec.running, spec.succeeded, spec.failed)
+    return not said.annotations and now == (said.phase, said.conditions, said.running, said.succeeded, said.failed)
+
+
+def _is_queue(view: ViewTables, said: QueueStatus) -> bool:
+    queue = view.queues.get(said.name)
+    return queue is not None and queue.allocated == said.allocated
