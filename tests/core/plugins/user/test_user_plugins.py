@@ -125,11 +125,12 @@ def test_who_waits_is_told_which_plugin_failed(where: str, use: Any) -> None:
 
 def test_an_objection_to_a_placement_is_told_under_the_plugins_name(use: Any) -> None:
     heard: list[str] = []
-    objecting = SimpleNamespace(
-        name="mine",
-        on_session_open=lambda session: session.points.handle(always("no licence")),
-        on_session_close=lambda session: heard.append(session.objection),
-    )
+
+    def close(session: Session) -> None:
+        heard.append(session.objection)
+
+    opening = registering(lambda session: session.points.handle(always("no licence")))({}).on_session_open
+    objecting = SimpleNamespace(name="mine", on_session_open=opening, on_session_close=close)
     assert not use(always(objecting)).binds
     assert heard == ["mine: no licence"]
 
