@@ -14,6 +14,7 @@ from core.actions.victims.candidates import CandidateNodes
 from core.actions.victims.in_vain import InVain
 from core.actions.victims.on_node import (
     NEVER,
+    end_in_vain,
     is_eligible,
     make_room,
     of_other_jobs,
@@ -141,8 +142,10 @@ class Preempt:
         trial, score = session.statement(), -float(best.victims[0].pod_priority or 0)
         for victim in best.victims:
             trial.evict(victim, NAME, task.key, score)
+        session.objection = ""
         if not trial.pipeline(task, best.node, evicted=True):
             trial.discard()
+            end_in_vain(session, task, best.node)
             return False
         statement.merge(trial)
         return True
@@ -188,6 +191,7 @@ class Preempt:
             return False
         counts_best_effort = "best-effort-victims-count" in session.config.pumice.fix  # else they are no eviction
         trial, waiting, freed = session.statement(), victim_queue(session, victims, task), False
+        session.objection = ""
         while not self._has_room(task, search, node) and len(waiting):
             victim = waiting.pop()
             trial.evict(victim, NAME, task.key, score)
@@ -196,7 +200,7 @@ class Preempt:
             statement.merge(trial)
             return True
         trial.discard()
-        session.trail.task_ended(task, Ending.STILL_NO_ROOM, node=node)
+        end_in_vain(session, task, node)
         return False
 
     def _has_room(self, task: Task, search: NodeSearch, node: int) -> bool:

@@ -13,6 +13,7 @@ from core.actions.victims.on_node import (
     NEVER,
     add_request,
     available,
+    end_in_vain,
     fits,
     make_room,
     of_other_queues,
@@ -120,6 +121,7 @@ def _on_node(session: Session, statement: Statement, task: Task, node: int, acce
         session.trail.task_ended(task, Ending.TOO_LITTLE, node=node)
         return False
     room, waiting, trial = available(session, task, node, ()), victim_queue(session, victims, task), session.statement()
+    session.objection = ""
     while not fits(task, room) and len(waiting):
         victim = waiting.pop()
         trial.evict(victim, NAME, task.key)
@@ -128,5 +130,5 @@ def _on_node(session: Session, statement: Statement, task: Task, node: int, acce
         statement.merge(trial)
         return True
     trial.discard()
-    session.trail.task_ended(task, Ending.STILL_NO_ROOM, node=node)
+    end_in_vain(session, task, node)
     return False

@@ -83,6 +83,14 @@ def make_room(session: Session, task: Task, node: int, victims: Iterable[Task]) 
     return fits(task, available(session, task, node, victims))
 
 
+def end_in_vain(session: Session, task: Task, node: int) -> None:
+    """Tell how a try with the victims gone ended: a plugin refused the placement (`session.objection` is of this try
+    alone), or there was no room still.
+    """
+    ending = Ending.PLACEMENT_REFUSED if session.objection else Ending.STILL_NO_ROOM
+    session.trail.task_ended(task, ending, session.objection, node)
+
+
 def available(session: Session, task: Task, node: int, victims: Iterable[Task]) -> dict[int, float]:
     """FutureIdle of the node with the victims' requests added, in the dimensions the task asks for."""
     future = session.nodes.future_at

@@ -14,6 +14,7 @@ from pumice.explain.advice.nodes import NodeRefusals, in_brief
 from pumice.units import amount
 
 SHORT: Final = "resources"
+CARDS: Final = "deviceshare"
 PODS: Final = "pods"
 OTHERS: Final = 4
 """So many times the room is tried that the pods themselves need: others that wait may take it first."""
@@ -111,9 +112,16 @@ class Spread:
 
 def more_room(refused: NodeRefusals) -> Iterator[ChangeFamily]:
     """Whole tasks at a time, for who takes it first is not known: so much on each of some nodes that one more task fits
-    there; and on one node, so much that all do. Then less, as far as that does as well.
+    there; and on one node, so much that all do. Then less, as far as that does as well. Nodes that lack cards by
+    themselves, for of some kinds a node has as many as its status says.
     """
-    lacks = {name: refused.room.lacks(refused.task, name, 1) for name in _with_room_only(refused)}
+    against = {name: who for name, who in refused.against.items() if name in refused.nodes}
+    yield from _of_nodes(refused, [name for name, who in against.items() if who <= {SHORT}])
+    yield from _of_nodes(refused, [name for name, who in against.items() if who == {SHORT, CARDS}])
+
+
+def _of_nodes(refused: NodeRefusals, refusing: Sequence[str]) -> Iterator[ChangeFamily]:
+    lacks = {name: refused.room.lacks(refused.task, name, 1) for name in refusing}
     names = sorted((name for name, lack in lacks.items() if lack), key=lambda name: _hardness(lacks[name]))
     if not names:
         return
@@ -130,10 +138,6 @@ def _by_what_lacks(names: Sequence[str], lacks: dict[str, dict[str, float]]) -> 
     for name in names:
         found[frozenset(lacks[name])].append(name)
     return list(found.values())[:KINDS] if len(found) > 1 else []
-
-
-def _with_room_only(refused: NodeRefusals) -> list[str]:
-    return [name for name, who in refused.against.items() if who <= {SHORT} and name in refused.nodes]
 
 
 def _hardness(lack: dict[str, float]) -> tuple[int, float]:

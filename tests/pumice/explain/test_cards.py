@@ -17,7 +17,7 @@ from tests.core.devices.test_hami import chips_on, npu_node, npus
 from tests.core.devices.test_mindcluster import chip_node, cores, family_of
 from tests.core.devices.test_vgpu import GEOMETRIES
 from tests.core.plugins.test_deviceshare import asks
-from tests.kit import gang, queue
+from tests.kit import gang, priority_class, queue
 from tests.pumice.cli.terminal import pumice
 
 CONFIG = """
@@ -123,6 +123,14 @@ def test_explain_says_how_many_cards_a_node_has_of_those_asked_for(tmp_path: Pat
     assert told == {"n0": ["1 of the 2 cards asked for would do", "n0-0: would do"]}
 
 
+def test_more_cards_are_advised_where_a_node_has_as_many_as_its_status_says(tmp_path: Path) -> None:
+    objects = [gpu_node("n0", 2, 100), queue("default"), *asks(gang("g", pods=1), gpu_number=3)]
+    (tmp_path / "o.yaml").write_text(yaml.safe_dump_all(objects))
+    (tmp_path / "c.conf").write_text(CONFIG.replace("VGPUEnable", "GPUNumberEnable"))
+    told = pumice("explain", "pod", "g-0", "-f", tmp_path / "o.yaml", "--config", tmp_path / "c.conf", "-o", "json")
+    assert told.json["unblock"] == ["1 of 1 fit with: 1 volcano.sh/gpu-number more on node n0"]
+
+
 def test_decide_and_explain_name_cards(tmp_path: Path) -> None:
     objects: list[Any] = [queue("default"), vgpu_node("n0", [(9, 16_000, "NVIDIA-A")] * 2)]
     for second, (name, memory) in enumerate((("a", 10_000), ("b", 12_000), ("c", 9_000))):
@@ -141,6 +149,26 @@ def test_decide_and_explain_name_cards(tmp_path: Path) -> None:
     assert told == {"n0": ["n0-0: 6,000 MiB left of 16,000, asks 9,000", "n0-1: 4,000 MiB left of 16,000, asks 9,000"]}
     assert "cards of n0: n0-0: 6,000 MiB left of 16,000" in pumice("explain", "pod", "c-0", *given, "-o", "table").out
     assert pumice("explain", "pod", "a-0", *given, "-o", "json").json["cards"] == {"n0": ["n0-0 (10,000 MiB)"]}
+
+
+def test_a_card_that_is_too_full_is_what_keeps_a_preemptor_off_and_not_the_room_of_its_node(tmp_path: Path) -> None:
+    """80 MiB are left of both cards together, 40 of each: nobody is evicted for 70."""
+    there = vgpu_node("n0", [(9, 100, "NVIDIA-A")] * 2)
+    objects = [there, queue("default"), *(priority_class(name, value) for name, value in (("low", 1), ("high", 9)))]
+    for card in range(2):
+        held = asks(gang(f"r{card}", pods=1, nodes=["n0"], priority=1), vgpu_number=1, vgpu_memory=60)
+        held[1]["metadata"]["annotations"][IDS] = f"n0-{card},NVIDIA,60,0:"
+        objects += held
+    wants = gang("g", pods=1, phase="Inqueue", priority_class="high", priority=9)
+    objects += asks(wants, vgpu_number=1, vgpu_memory=70)
+    (tmp_path / "o.yaml").write_text(yaml.safe_dump_all(objects))
+    preempts = CONFIG.replace('allocate"', 'allocate, preempt"').replace("gang\n", "priority\n")
+    (tmp_path / "c.conf").write_text(preempts)
+    at = ("-f", tmp_path / "o.yaml", "--config", tmp_path / "c.conf", "--budget", 0, "-o", "json")
+    told = pumice("explain", "pod", "g-0", *at).json
+    steps = next(each["steps"] for each in told["job"]["steps"] if each["action"] == "preempt")
+    assert "default/g-0: a plugin refused its placement (hami-vgpuDeviceSharing error) on n0" in steps
+    assert told["message"].startswith("its placement on n0 was refused: ")
 
 
 @pytest.mark.parametrize(
