@@ -184,7 +184,8 @@ class Keeper:
     def lend(self, material: Material, versions: Versions) -> DerivedColumns:
         """For a session on a snapshot: what the last one gave back, less what has changed since."""
         before, self._loan = self._loan, Loan(versions)
-        then, returned = before.versions, before.returned or {}
-        changed = {part for part in {*then, *versions} if then.get(part, 0) != versions.get(part, 0)}
-        tables = {column: table for column, table in returned.items() if changed.isdisjoint(column.source.parts)}
-        return DerivedColumns(self._loan, tables, material)
+        returned = before.returned or {}
+        changed = {part for part, _ in before.versions.items() ^ versions.items()}
+        if changed:
+            returned = {column: table for column, table in returned.items() if changed.isdisjoint(column.source.parts)}
+        return DerivedColumns(self._loan, returned, material)

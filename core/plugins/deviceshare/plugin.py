@@ -14,6 +14,7 @@ from core.plugins.deviceshare.families import Switches, families_of
 from core.plugins.deviceshare.looking import NAME, DeviceFilter, DeviceScorer
 from core.plugins.deviceshare.npus import NpuScorer
 from core.plugins.deviceshare.trials import DeviceTrials
+from core.plugins.plugin import KnowsDevices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +27,7 @@ SWITCH_NAMES: Final = tuple(
 """Of which kinds cards count: by memory, whole ones, virtual ones, and both kinds of NPUs."""
 
 
-class DeviceShare:
+class DeviceShare(KnowsDevices):
     """`deviceshare.GPUSharingEnable` (by memory), `GPUNumberEnable` (whole cards), `VGPUEnable`,
     `AscendMindClusterVNPUEnable`, `AscendHAMiVNPUEnable`: which kinds count, all off unless said. `SchedulePolicy`:
     binpack or spread, else the last card first; `ScheduleWeight` (0): what the scores of nodes count.
