@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from core.state.columns import FloatArray
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from core.state.jobs import Job
 
 
-@dataclass(frozen=True, slots=True)
-class TaskColumns:
+class TaskColumns(Struct, frozen=True, eq=False):
     """Over task rows: `status` int8, `node` and `job` int32 (row or -1); `handles[row]` is the task or None."""
 
     status: npt.NDArray[np.int8]
@@ -33,8 +32,7 @@ class TaskColumns:
     handles: list[Task | None]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeColumns:
+class NodeColumns(Struct, frozen=True, eq=False):
     """Over node rows in name order; vectors float64 [dimension, node].
 
     `arrival`: rows as the nodes came.
@@ -53,8 +51,7 @@ class NodeColumns:
     nonzero: FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class JobColumns:
+class JobColumns(Struct, frozen=True, eq=False):
     """Over job rows (see JobTable); `order`: rows of the jobs in the session, by "namespace/name". `pending` stays what
     it was when the session opened.
     """
@@ -91,8 +88,7 @@ class JobColumns:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True, eq=False):
     """Everything a cycle may read.
 
     `queues` are in name order and numbered by it; `objects`: other kinds, by kind and name; `promised`: what pods

@@ -9,12 +9,12 @@ key of one and the keys of many; comparisons can only be asked two by two, in a 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, TypeVarTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from core.once import once
 from core.session.heap import KeyedQueue, PopSource, PriorityQueue, SortedQueue
@@ -39,8 +39,7 @@ Compare = Callable[[S, S], int]
 """Negative: the first comes first; 0: it does not matter."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobColumn:
+class JobColumn(Struct, frozen=True):
     """The job with the smaller number goes first.
 
     `read` gives the numbers by job row, int or float [J]; it is asked when somebody first compares, once for each form
@@ -51,8 +50,7 @@ class JobColumn:
     read: Callable[[], Numbers]
 
 
-@dataclass(frozen=True, slots=True)
-class TaskKey:
+class TaskKey(Struct, frozen=True):
     """The task with the smaller number goes first; the number of a task never changes within a session."""
 
     of: Callable[[Task], float]

@@ -9,10 +9,10 @@ by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, final
 
 import numpy as np
+from msgspec import Struct
 
 from core.once import once
 from core.session.points.point import Point
@@ -33,8 +33,7 @@ AsBatch = Callable[["Sequence[Task]"], "TaskBatch"]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Mask(Generic[S]):
+class Mask(Struct, Generic[S], frozen=True):
     """(who needs room, candidates on several nodes) -> bool [M]: who may go. Each node is judged by itself, the
     candidates before another on its node count as asked before it; nobody whose job is unknown has a job row.
     """

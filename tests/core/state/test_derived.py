@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from config.schema import SchedulerConfig
 from core.cycle import Carry, CycleClock, close_session, open_session, run_action, run_cycle
@@ -45,7 +46,7 @@ def twin(snapshot: Snapshot) -> Snapshot:
 
 
 def _copied(part: Any) -> Any:
-    columns = {field.name: getattr(part, field.name) for field in fields(part)}
+    columns = {name: getattr(part, name) for name in part.__struct_fields__}
     return replace(part, **{name: each.copy() for name, each in columns.items() if isinstance(each, np.ndarray)})
 
 
