@@ -59,7 +59,6 @@ class Mailbox(Generic[M, R]):
         self._decode_replies = codec.decoder_of_many(Failed if replies is None else replies | Failed)
         self._activity = activity
         self._alarm = alarm or Alarm()
-        self._events: type[anyio.Event] = anyio.Event  # then the event loop's own, which need not be found
         self._queue: deque[Envelope] = deque()
         self._blocked: OrderedDict[Envelope, anyio.Event] = OrderedDict()  # none unless the queue is full
         self._unread: deque[Received[M, R]] = deque()
@@ -85,7 +84,7 @@ class Mailbox(Generic[M, R]):
         `through`: who asks must have the reply. Cancelled while it waits, it is so again at its next wait, and not
         before; as in a shielded scope, but that costs more than asking, and is made here only when somebody cancels.
         """
-        answer = Answer(1, self._event())
+        answer = Answer(1, anyio.Event())
         await self._send(Envelope((self.encode(message),), answer), shield=through)
         try:
             await answer.complete.wait()
@@ -100,7 +99,7 @@ class Mailbox(Generic[M, R]):
         """Send a batch and wait for all replies, in the order of the messages."""
         replies: list[R] = []
         for part in _parts(self._encode_many(messages)):
-            answer = Answer(len(part), self._event())
+            answer = Answer(len(part), anyio.Event())
             await self._send(Envelope(part, answer))
             await answer.complete.wait()
             replies += self._replies(answer.frames)
@@ -110,7 +109,7 @@ class Mailbox(Generic[M, R]):
         """`ask_many`, where None stands for a reply that did not come in time, or never will."""
         replies: list[R | None] = []
         for part in _parts(self._encode_many(messages)):
-            answer = Answer(len(part), self._event())
+            answer = Answer(len(part), anyio.Event())
             until = self._alarm.now() + timeout_s
             await self._send(Envelope(part, answer), deadline=until)
             await self._alarm.wait(answer.complete, until)
@@ -141,7 +140,7 @@ class Mailbox(Generic[M, R]):
         while not (self._queue or self._unread):
             if self.closed:
                 raise anyio.EndOfStream
-            self._mail = self._event()
+            self._mail = anyio.Event()
             await self._mail.wait()
         return self._drain(cap)
 
@@ -222,7 +221,7 @@ class Mailbox(Generic[M, R]):
         return True
 
     async def _wait_for_room(self, envelope: Envelope) -> None:
-        its_turn = self._blocked[envelope] = self._event()
+        its_turn = self._blocked[envelope] = anyio.Event()
         try:
             await its_turn.wait()
         finally:
@@ -242,11 +241,6 @@ class Mailbox(Generic[M, R]):
         if self._mail is not None:
             self._mail.set()
             self._mail = None
-
-    def _event(self) -> anyio.Event:
-        event = self._events()
-        self._events = type(event)
-        return event
 
     def _replies(self, frames: Sequence[bytes]) -> list[R]:
         replies = self._decode_replies(frames)

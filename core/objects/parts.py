@@ -8,8 +8,6 @@ told, as the change of the whole object that it is. More may be told: a list has
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import nan
-from operator import ne
 from typing import Any, Final
 
 from core.objects.metadata import Object, section, text_map
@@ -17,8 +15,8 @@ from core.objects.metadata import Object, section, text_map
 View = object
 """What the watchers of a part see of an object; None: it is not in the part. Small: it is kept for every object."""
 Views = tuple[View, ...]
-EVERY: Final[View] = nan
-"""The view of watchers who see all of an object: it never equals what it was, so every change is news to them."""
+EVERY: Final[View] = object()
+"""The view of watchers who see all of an object: every change is news to them."""
 
 POD_PLACED: Final = "Pod:placed"
 """Pods on a node."""
@@ -98,7 +96,7 @@ class KindParts:
 
     def concerned(self, before: Views, after: Views, status_by: str = "") -> frozenset[str]:
         """The kind, and its parts to which this change is news. `status_by`: who wrote the status and nothing else."""
-        news = tuple(map(ne, before, after))
+        news = tuple([was is EVERY or was != now for was, now in zip(before, after, strict=True)])
         change = news, status_by if status_by in self._own else ""
         try:
             return self._topics[change]
