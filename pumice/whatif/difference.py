@@ -125,9 +125,11 @@ def difference(before: Future, after: Future) -> FutureDifference:
     """What of the second is otherwise than in the first."""
     names = sorted({*before.jobs, *after.jobs})
     found = {name: change for name in names if (change := _change(before.jobs.get(name), after.jobs.get(name)))}
-    was, now = loops_of(before.evictions), loops_of(after.evictions)
-    still = {(loop.jobs, loop.rounds > 0) for loop in now}
-    ended = tuple(loop for loop in was if (loop.jobs, loop.rounds > 0) not in still)
+    was, now = (
+        loops_of(each.evictions, {job: found.queue for job, found in each.jobs.items()}) for each in (before, after)
+    )
+    still = {loop.who for loop in now}
+    ended = tuple(loop for loop in was if loop.who not in still)
     places = before.placements
     moved = sum(node != places[pod] for pod, node in after.placements.items() if pod in places)
     return FutureDifference(before, after, found, now, ended, moved)

@@ -119,7 +119,9 @@ def _show_loop(console: Console, loop: EvictionLoop) -> None:
 def _ring(loop: EvictionLoop) -> str:
     if loop.rounds:
         return f"{loop.jobs[0]} is evicted {loop.rounds} times" + (f" for {_names(loop.by)}" if loop.by else "")
-    return " is evicted for ".join((*loop.jobs, loop.jobs[0]))
+    ring = tuple(f"queue {name}" for name in loop.queues) or loop.jobs
+    besides = f" (and for {_names(loop.by)} besides)" if loop.by else ""
+    return " is evicted for ".join((*ring, ring[0])) + besides
 
 
 def _names(pods: Iterable[str]) -> str:
