@@ -1,6 +1,7 @@
-"""What a shell script says, as a tree: lists, `&&` and `||`, loops, simple commands (source: POSIX shell grammar).
+"""What a shell script says, as a tree: lists, `&&` and `||`, `if`, loops, simple commands (source: POSIX shell
+grammar).
 
-Where there is more (pipes, `&`, functions, `if`, `case`, here-documents), the script as a whole is not understood.
+Where there is more (pipes, `&`, functions, `case`, here-documents), the script as a whole is not understood.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _ENDS: Final = (";", "\n")
 _REDIRECTIONS: Final = (">", ">>", "<", ">&", "<&", "&>")
 _RESERVED: Final = frozenset(
     ("if", "then", "elif", "else", "fi", "case", "esac", "in", "do", "done", "for", "while", "until", "function")
-) | {"{", "}", "[", "[[", "!", "test", ".", "source", "eval", "trap", "wait", "read", "break", "continue", "return"}
+) | {"{", "}", "[[", ".", "source", "eval", "trap", "wait", "read", "break", "continue", "return"}
 
 
 class Simple(NamedTuple):
@@ -43,6 +44,19 @@ class Lines(NamedTuple):
     nodes: tuple[Node, ...]
 
 
+class Not(NamedTuple):
+    """What comes to the contrary."""
+
+    command: Node
+
+
+class If(NamedTuple):
+    """The first branch whose condition holds, or else."""
+
+    branches: tuple[tuple[Lines, Lines], ...]
+    otherwise: Lines
+
+
 class While(NamedTuple):
     """`until`: as long as the condition fails."""
 
@@ -59,7 +73,7 @@ class For(NamedTuple):
     body: Lines
 
 
-Node = Simple | AndOr | Lines | While | For
+Node = Simple | AndOr | Lines | Not | If | While | For
 
 
 @lru_cache(maxsize=256)
@@ -121,9 +135,9 @@ class _Reader:
             self._at += 1
             condition = self._inner("do")
             return While(condition, self._inner("done"), until=keyword == "until")
-        if keyword == "for":
+        if keyword in ("if", "for", "!"):
             self._at += 1
-            return self._for()
+            return self._if() if keyword == "if" else self._for() if keyword == "for" else Not(self._command())
         if keyword == "{":
             self._at += 1
             return self._inner("}")
@@ -131,16 +145,27 @@ class _Reader:
             raise NotUnderstoodError
         return self._simple()
 
-    def _inner(self, end: str) -> Lines:
+    def _inner(self, *ends: str) -> Lines:
+        """As far as one of these keywords, which is passed over."""
         self._depth += 1
         if self._depth > DEEPEST:
             raise NotUnderstoodError
-        lines = self.lines((end,))
-        if not lines.nodes or self._keyword() != end:
+        lines = self.lines(ends)
+        if not lines.nodes or self._keyword() not in ends:
             raise NotUnderstoodError
         self._at += 1
         self._depth -= 1
         return lines
+
+    def _if(self) -> Node:
+        branches: list[tuple[Lines, Lines]] = []
+        end: str | None = "elif"
+        while end == "elif":
+            condition = self._inner("then")
+            branches.append((condition, self._inner("elif", "else", "fi")))
+            last = self._tokens[self._at - 1]
+            end = last.literal() if isinstance(last, Word) else None
+        return If(tuple(branches), self._inner("fi") if end == "else" else Lines(()))
 
     def _for(self) -> Node:
         name = self._keyword()

@@ -1,8 +1,8 @@
 """A command carried out in thought, on a clock of its own: from arguments and variables to a plan.
 
-What is known: `sleep`, `exit`, `true`, `false`, `echo`, `seq`, a shell with `-c`, and the tables in `programs`: what an
-image has and prints nothing that matters, what stays, and what does the work of its pod. Another program ends with 127
-where a shell is asked for it; what it does when it is asked for directly nobody here knows.
+What is known: `sleep`, `exit`, `true`, `false`, `echo`, `seq`, `test`, a shell with `-c`, and the tables in `programs`:
+what an image has and prints nothing that matters, what stays, and what does the work of its pod. Another program ends
+with 127 where a shell is asked for it; what it does when it is asked for directly nobody here knows.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import dropwhile, takewhile
 from typing import Final
 
+from actors.kube.commands.conditions import judged
 from actors.kube.commands.plans import AT_ITS_END, FOR_EVER, LONGEST_S, MOST_PRINTED, Plan
 from actors.kube.commands.programs import (
     NOT_FOUND,
@@ -25,7 +26,7 @@ from actors.kube.commands.programs import (
     is_work,
     span_s,
 )
-from actors.kube.commands.scripts import DEEPEST, AndOr, For, Lines, Node, Simple, While, parsed
+from actors.kube.commands.scripts import DEEPEST, AndOr, For, If, Lines, Node, Not, Simple, While, parsed
 from actors.kube.commands.shell_words import SCRIPT, TEXT, VARIABLE, NotUnderstoodError, Word, WordPart
 from core.whole_numbers import whole_number
 
@@ -107,6 +108,8 @@ class _Run:
                 return 1
             case "echo":
                 return self._echo(arguments)
+            case "test" | "[":
+                return judged(name, arguments)
             case _ if name in STAYS and not STAYS[name].isdisjoint(arguments):
                 raise _Ended(0, for_ever=True)
             case _ if name in SHELLS:
@@ -192,6 +195,10 @@ class _Run:
             case Lines():
                 for each in node.nodes:
                     self._node(each, tested=tested)
+            case Not():
+                self._status = int(self._node(node.command, tested=True) == 0)
+            case If():
+                self._if(node, tested=tested)
             case While():
                 self._while(node, tested=tested)
             case For():
@@ -207,6 +214,11 @@ class _Run:
             if operator == ("||" if self._status == 0 else "&&"):
                 continue
             self._node(each, tested=tested or place < len(commands) - 1)
+
+    def _if(self, node: If, *, tested: bool) -> None:
+        body = next((body for condition, body in node.branches if self._node(condition, tested=True) == 0), None)
+        self._status = 0
+        self._node(node.otherwise if body is None else body, tested=tested)
 
     def _while(self, node: While, *, tested: bool) -> None:
         status = 0

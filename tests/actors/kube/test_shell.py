@@ -31,6 +31,12 @@ SCRIPTS = [
     ("", 0.0, 0, ""),
     ("for i in $(seq 2); do echo $i; done; echo $(cat x | tr a b)", 0.0, 0, "1\n2\n\n"),
     ("until nslookup db; do sleep 1; done", 0.0, 0, ""),
+    ("if [ $HOME = /root ]; then echo a; else echo b; fi", 0.0, 0, "a\n"),
+    ("if false; then echo a; elif test 3 -ge 4; then echo b; else sleep 2; exit 5; fi", 2.0, 5, ""),
+    ("if false; then echo a; fi; echo $?", 0.0, 0, "0\n"),
+    ('set -e; if [ -z "$NONE" ]; then echo none; fi; ! true || echo no; [ ! -n "" ]; [ a != a ]', 0.0, 1, "none\nno\n"),
+    ("for i in 1 2 3; do if [ $i -eq 2 ]; then exit 4; fi; sleep 1; done", 1.0, 4, ""),
+    ("[ a", 0.0, 2, ""),
     ("mkdir -p /run/sshd; /usr/sbin/sshd -D", FOR_EVER, 0, ""),
 ]
 
@@ -42,7 +48,9 @@ def test_a_script(script: str, lasts_s: float, code: int, printed: str) -> None:
     assert (plan.lasts_s, plan.exit_code, plan.printed(FOR_EVER)) == (lasts_s, code, printed)
 
 
-@pytest.mark.parametrize("script", ["cat x | grep y", "(echo a)", 'echo "a', "echo a &", "if true; then echo a; fi"])
+@pytest.mark.parametrize(
+    "script", ["cat x | grep y", "(echo a)", 'echo "a', "echo a &", "if true; then echo a", "[ -f /x ]", "[ a -lt 3 ]"]
+)
 def test_more_shell_than_is_read_is_nobodys_guess(script: str) -> None:
     assert planned(("sh", "-c", script)) is None
 
@@ -78,7 +86,10 @@ def test_thought_has_an_end() -> None:
     assert planned(("sh", "-c", "while :; do :; done")) == Plan(FOR_EVER)
 
 
-WORDS = "&& || $( ${ $(( sleep exit echo while until for do done in true false sh -c set -e exec a=b 1e9 [ 2>&1 -1"
+WORDS = (
+    "&& || $( ${ $(( sleep exit echo while until for do done in if then elif else fi ! ] test true false sh -c set -e"
+    " exec a=b 1e9 [ 2>&1 -1"
+)
 PIECES = st.sampled_from([*"'\"\\$`;&|<>(){}#! \n\t=0a\0é", *[f"{word} " for word in WORDS.split()]])
 
 
