@@ -13,6 +13,7 @@ The listening socket is not its own: a crash closes the connections, and the nex
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any
 
 import anyio
@@ -22,6 +23,7 @@ from actors.gateway.hub import Hub
 from actors.gateway.server import serve
 from actors.gateway.settings import GatewaySettings
 from actors.gateway.site import Listings, Site
+from actors.gateway.webhooks.controllers import passed
 from actors.runtime.actor import Actor
 from actors.runtime.context import Context
 from actors.system.ports import ApiPort, CachePort, MetricsPort, PokePort, RunnerPort
@@ -59,6 +61,7 @@ class Gateway(Actor[Poke, Done]):
             settings=settings,
             longest=context.longest,
         )
+        context.door.keep(partial(passed, self.site))
         self._stop = anyio.Event()
         self._stopped = anyio.Event()
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from actors.runtime.activity import Activity
 from actors.runtime.alarm import Alarm
 from actors.runtime.clock import Clock
+from actors.runtime.door import Door
 from actors.runtime.longest import Longest
 from storage.shared_objects import SharedObjects
 
@@ -16,7 +17,8 @@ from storage.shared_objects import SharedObjects
 class Context:
     """What every actor gets: the wall clock, the activity board, and what many read, decoded once.
 
-    `alarm` makes something to sleep by; `longest` knows the request that held the loop longest.
+    `alarm` makes something to sleep by; `longest` knows the request that held the loop longest; `door`: who is to be
+    heard about what controllers ask of the api.
     """
 
     clock: Clock
@@ -24,3 +26,4 @@ class Context:
     activity: Activity = field(default_factory=Activity)
     objects: SharedObjects = field(default_factory=SharedObjects)
     longest: Longest = field(default_factory=Longest)
+    door: Door = field(default_factory=Door)

@@ -22,7 +22,7 @@ from anyio import lowlevel
 from actors.runtime.actor import Actor
 from actors.runtime.watcher import Watcher
 from core.messages.commands import Poke
-from core.messages.replies import Done
+from core.messages.replies import Done, Refused
 from core.objects.parts import kind_of
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ class Reconciler(Actor[Poke, Done]):
         self.machines = tuple(machines)
         self._api = api
         self._objects = context.objects
+        self._door = context.door
         self._lock = anyio.Lock(fast_acquire=True)
         self._alarm = context.alarm()  # of the one who keeps the time
         self._kinds = tuple(dict.fromkeys(kind for machine in machines for kind in machine.kinds))
@@ -182,10 +183,11 @@ class Reconciler(Actor[Poke, Done]):
 
     async def _ask(self, machine: Machine, requests: Sequence[ApiRequest]) -> float:
         """Returns the time at which the answers have come."""
-        replies = await self._api.ask_many(requests)
+        passed = await self._door.passed(requests)
+        replies = iter(await self._api.ask_many([each for each in passed if not isinstance(each, Refused)]))
         now = self.clock.now()
-        for request, reply in zip(requests, replies, strict=True):
-            machine.answered(request, reply, now)
+        for request, each in zip(requests, passed, strict=True):
+            machine.answered(request, each if isinstance(each, Refused) else next(replies), now)
         return now
 
     async def _keep_time(self) -> None:

@@ -1,6 +1,7 @@
 """A request on its way through the webhooks: those that change the object one after another, then all that judge it.
 
-Only what comes over HTTP is shown to them: what controllers of this process ask goes to the api straight.
+What comes over HTTP is shown to them, and what controllers of this process ask (`controllers`); what the scheduler
+decides is not.
 """
 
 from __future__ import annotations

@@ -15,13 +15,16 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.actors.gateway.rig import PODS, Web, pod_of, serving
+from actors.system.settings import SystemSettings
+from tests.actors.gateway.rig import PATIENCE_S, PODS, Web, pod_of, serving
 from tests.kit.prometheus import HOST, QuietServer, self_signed
 
 Object = dict[str, Any]
 Answer = Callable[[Object], Object]
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+REPLICA_SETS = "/apis/apps/v1/namespaces/default/replicasets"
+CONTROLLED = SystemSettings(scheduler=False)
 
 pytestmark = pytest.mark.anyio
 
@@ -170,3 +173,52 @@ async def test_simulated_pods_are_not_called_and_that_is_said() -> None:
         assert answer.status_code == 201
         assert "served by simulated pods" in answer.headers["warning"]
         assert (await web.http.post(PODS, json=pod_of("p"))).status_code == 201
+
+
+def replica_set(replicas: int = 2) -> Object:
+    labels = {"app": "w"}
+    spec: Object = {"schedulerName": "nobody", "containers": [{"name": "c", "image": "i"}]}
+    template = {"metadata": {"labels": labels}, "spec": spec}
+    return {
+        "metadata": {"name": "w"},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
+    }
+
+
+def about_pods(kind: str, outside: Operator, **more: Any) -> Object:
+    made = configuration(kind, {"url": outside.url, "caBundle": outside.bundle}, **more)
+    made["webhooks"][0]["rules"][0]["resources"] = ["pods"]
+    return made
+
+
+async def seen(web: Web, path: str, holds: Callable[[list[Object]], bool]) -> list[Object]:
+    """A listing, once it is as it is to be."""
+    with anyio.fail_after(PATIENCE_S):
+        while not holds(found := (await web.get(path))["items"]):  # noqa: ASYNC110 - nobody says when
+            await anyio.sleep(0.02)
+    return found
+
+
+async def test_one_changes_what_controllers_make(tmp_path: Path) -> None:
+    added = {"op": "add", "path": "/metadata/labels/injected", "value": "yes"}
+    with operator(tmp_path, lambda _: patching(added)) as outside:
+        async with serving(settings=CONTROLLED) as web:
+            await hooked(web, about_pods("MutatingWebhookConfiguration", outside))
+            await web.send("POST", REPLICA_SETS, replica_set(), 201)
+            pods = await seen(web, PODS, lambda found: len(found) == 2)
+    assert [each["metadata"]["labels"] for each in pods] == [{"app": "w", "injected": "yes"}] * 2
+    assert {(each["operation"], each["object"]["kind"]) for each in outside.asked} == {("CREATE", "Pod")}
+
+
+async def test_one_refuses_what_controllers_make_until_it_does_not(tmp_path: Path) -> None:
+    refusal = {"allowed": False, "status": {"message": "not today"}}
+    with operator(tmp_path, lambda _: refusal) as outside:
+        async with serving(settings=CONTROLLED) as web:
+            await hooked(web, about_pods("ValidatingWebhookConfiguration", outside))
+            await web.send("POST", REPLICA_SETS, replica_set(1), 201)
+            events = "/api/v1/namespaces/default/events?fieldSelector=reason=FailedCreate"
+            [told, *_] = await seen(web, events, bool)
+            assert told["message"].endswith('admission webhook "h.test.io" denied the request: not today')
+            assert (await web.get(PODS))["items"] == []
+            outside.answer = lambda _: {"allowed": True}
+            assert len(await seen(web, PODS, bool)) == 1
