@@ -20,6 +20,7 @@ from core.objects.metadata import Object, section
 from storage.codec import pack
 
 STATUS: Final = "status"
+FINALIZE: Final = "finalize"
 POD: Final = "Pod"
 """Of pods agents say the very same again and again."""
 
@@ -120,6 +121,8 @@ class Changes:
         owned = owners if owners is not None else owners_in(new)
         if request.subresource == STATUS:
             return self._change_status(found, new, request, moment, owners=owners)
+        if request.subresource == FINALIZE:
+            return self._finalize(found, new, request, moment)
         if kind.drops_status or (kind.status and STATUS not in new):
             _carry(old, new, STATUS)
         metadata.keep(new["metadata"], old["metadata"])
@@ -171,6 +174,16 @@ class Changes:
             return refusals.invalid(kind, key[2], causes)
         new = self._owned(found, new, STATUS, moment, owners, applied=owners is not None)
         return self._replace(found, new, moment, dry_run=request.dry_run)
+
+    def _finalize(self, found: FoundObject, given: Object, request: Update | Patch, moment: RequestMoment) -> Accepted:
+        """Write the finalizers in the spec of a namespace, and nothing else."""
+        key, _, old = found
+        wanted = {**section(old, "spec"), "finalizers": section(given, "spec").get("finalizers") or []}
+        new = {**old, "metadata": dict(old["metadata"]), "spec": wanted}
+        answer = self._registry.written(key, new, moment.user, dry_run=request.dry_run)
+        if not request.dry_run:
+            self._deletion.finalized(key, moment)
+        return answer
 
     def _other_object(self, found: FoundObject, new: Object) -> str:
         """Why a patched object is no longer the one that was asked for; its apiVersion is settled."""

@@ -24,6 +24,8 @@ DEFAULT_GRACE_S: Final = 30
 FOREGROUND: Final = "foregroundDeletion"
 NAMESPACE: Final = "Namespace"
 POD: Final = "Pod"
+OWN_FINALIZER: Final = "kubernetes"
+"""Of namespaces: the server's own, which is as good as gone once nothing is left in them."""
 DEFINITION: Final = "CustomResourceDefinition"
 _ENDED: Final = ("Succeeded", "Failed")
 
@@ -60,7 +62,7 @@ class Deletion:
             self._let_go(uid, moment)
         if propagation == "Foreground" and self._tables.dependents(uid):
             self._foreground(key, obj, grace, moment)
-        elif self._held(key, obj):
+        elif self._held(key, obj) or _foreign_finalizers(key, obj):
             self._mark(key, obj, 0, moment)
             self._follow(self._empty, key, moment)
         elif grace or obj["metadata"].get("finalizers"):
@@ -73,6 +75,11 @@ class Deletion:
     def remove(self, key: Key, obj: Object, moment: RequestMoment) -> None:
         """Take it away now, and everything that it alone owned."""
         self._remove(key, obj, moment)
+        self._work()
+
+    def finalized(self, key: Key, moment: RequestMoment) -> None:
+        """Somebody may have let a namespace go."""
+        self._finish_holder(key, moment)
         self._work()
 
     def orphaned(self, key: Key, moment: RequestMoment) -> None:
@@ -280,5 +287,10 @@ class Deletion:
         obj = self._tables.read(key)
         if obj is None or "deletionTimestamp" not in obj["metadata"] or obj["metadata"].get("finalizers"):
             return
-        if not self._held(key, obj):
+        if not self._held(key, obj) and not _foreign_finalizers(key, obj):
             self._remove(key, obj, moment)
+
+
+def _foreign_finalizers(key: Key, obj: Object) -> bool:
+    """Whether somebody else has to let a namespace go (`spec.finalizers`, by its subresource `finalize`)."""
+    return key[0] == NAMESPACE and any(name != OWN_FINALIZER for name in section(obj, "spec").get("finalizers") or ())

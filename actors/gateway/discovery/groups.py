@@ -28,6 +28,7 @@ _OF_PODS: Final[tuple[Sub, ...]] = (
     ("log", "", "v1", "Pod", ["get"]),
 )
 _OF_ACCOUNTS: Final[Sub] = ("token", "authentication.k8s.io", "v1", "TokenRequest", ["create"])
+_OF_NAMESPACES: Final[Sub] = ("finalize", "", "v1", "Namespace", ["update"])
 REVIEWS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "authentication.k8s.io": (("selfsubjectreviews", "SelfSubjectReview"), ("tokenreviews", "TokenReview")),
     "authorization.k8s.io": (
@@ -157,6 +158,8 @@ def subresources(row: Kind, version: str) -> list[Sub]:
         found += _OF_PODS
     if row.key == "ServiceAccount":
         found.append(_OF_ACCOUNTS)
+    if row.key == "Namespace":
+        found.append(_OF_NAMESPACES)
     return found
 
 

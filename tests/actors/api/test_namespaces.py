@@ -4,7 +4,7 @@ import pytest
 
 from actors.api.namespaces import new_namespace
 from actors.api.store import Store
-from core.messages.commands import Create, Delete
+from core.messages.commands import Create, Delete, Update
 from core.messages.replies import Accepted, Refused
 from storage.codec import pack, unpack
 from tests.actors.cluster import START, Cluster
@@ -71,6 +71,25 @@ def test_one_that_waits_says_for_what_and_lets_its_pods_end_first(cluster: Clust
     assert told["NamespaceFinalizersRemaining"]["message"].endswith("example.com/wait in 1 resource instances")
     cluster.patch("Pod", "p", {"metadata": {"finalizers": []}}, "team")
     assert not cluster.exists("ConfigMap", "c", "team")
+    assert not cluster.exists("Namespace", "team", "")
+
+
+def test_a_finalizer_in_the_spec_is_written_apart_and_waited_for(cluster: Cluster) -> None:
+    namespace = cluster.get("Namespace", "team", "")
+    namespace["spec"]["finalizers"] = ["kubernetes", "example.com/wait"]
+    namespace["metadata"]["labels"]["more"] = "no"
+    plain = cluster.ask(Update(pack(namespace), dry_run=True))
+    assert isinstance(plain, Accepted)
+    assert unpack(plain.blob)["spec"]["finalizers"] == ["kubernetes"]
+    assert isinstance(cluster.ask(Update(pack(namespace), subresource="finalize")), Accepted)
+    found = cluster.get("Namespace", "team", "")
+    assert found["spec"]["finalizers"] == ["kubernetes", "example.com/wait"]
+    assert "more" not in found["metadata"]["labels"]
+    cluster.delete("Namespace", "team", "")
+    waiting = cluster.get("Namespace", "team", "")
+    assert waiting["status"]["phase"] == "Terminating"
+    waiting["spec"]["finalizers"] = []
+    cluster.ask(Update(pack(waiting), subresource="finalize"))
     assert not cluster.exists("Namespace", "team", "")
 
 

@@ -193,9 +193,11 @@ def about_pods(kind: str, outside: Operator, **more: Any) -> Object:
 
 async def seen(web: Web, path: str, holds: Callable[[list[Object]], bool]) -> list[Object]:
     """A listing, once it is as it is to be."""
+    found: list[Object] = (await web.get(path))["items"]
     with anyio.fail_after(PATIENCE_S):
-        while not holds(found := (await web.get(path))["items"]):  # noqa: ASYNC110 - nobody says when
+        while not holds(found):
             await anyio.sleep(0.02)
+            found = (await web.get(path))["items"]
     return found
 
 
