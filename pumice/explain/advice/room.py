@@ -117,7 +117,7 @@ def more_room(refused: NodeRefusals) -> Iterator[ChangeFamily]:
     """
     against = {name: who for name, who in refused.against.items() if name in refused.nodes}
     yield from _of_nodes(refused, [name for name, who in against.items() if who <= {SHORT}])
-    yield from _of_nodes(refused, [name for name, who in against.items() if who == {SHORT, CARDS}])
+    yield from _of_nodes(refused, [name for name, who in against.items() if who == frozenset((SHORT, CARDS))])
 
 
 def _of_nodes(refused: NodeRefusals, refusing: Sequence[str]) -> Iterator[ChangeFamily]:
