@@ -95,6 +95,7 @@ class Session:
         self.evicted_for: set[int] = set()  # rows of tasks whose room was made by evictions
         self.pre_filtered: set[int] = set()  # rows of tasks that went through PrePredicate
         self.devices: list[Family] = []  # the kinds of devices that pods share
+        self.empty_devices: Callable[[], Sequence[Family]] = tuple  # the same, were nobody on the nodes
         self.wake_at: float | None = None
         self.action = ""
         self.wants_report = False

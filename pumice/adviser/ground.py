@@ -61,6 +61,7 @@ class NodeRoom:
         self._session, self._opening = session, opening
         self._now = session.nodes.future
         self._grounds: dict[object, Ground] = {}
+        self._devices = session.empty_devices()
         self._single: dict[tuple[object, int], tuple[WaitReason, str]] = {}
 
     def verdict(self, tasks: Sequence[Task]) -> tuple[WaitReason, str]:
@@ -117,6 +118,10 @@ class NodeRoom:
         if self._seats(groups, strict, self._now):
             return WaitReason.PODS_APART, "there is room by amounts, but not where its pods or plugins want it"
         wide = [each.ground.allowed | each.ground.curable for each in groups]
+        for each, mask in zip(groups, wide, strict=True):
+            if self._is_beyond_devices(each, mask):
+                told = "no node that would do has devices for a pod of it, were nobody on them"
+                return WaitReason.LARGER_THAN_ANY_NODE, f"{told}: {_refusals(each.ground)}"
         if self._seats(groups, wide, self._now):
             refused = next(each.ground for each in groups if each.ground.curable.any())
             reason = WaitReason.FREE_IN_PIECES if refused.in_pieces else WaitReason.PODS_APART
@@ -158,6 +163,14 @@ class NodeRoom:
                 count = int(union.sum())
                 return reason, f"{told}, on {count} node{'s' if count > 1 else ''} that would do"
         return WaitReason.FREE_IN_PIECES, self._pieces(groups, masks, asked, free)
+
+    def _is_beyond_devices(self, each: Alike, mask: BoolArray) -> bool:
+        """Whether nodes that would do by amounts, empty, all have devices that would not."""
+        concerned = [family for family in self._devices if family.concerns(each.task)]
+        would = mask & (_fitting(each, self._session.nodes.allocatable) > 0)
+        if not concerned or not would.any():
+            return False
+        return not np.logical_and.reduce([would, *(~one.present | one.fitting(each.task) for one in concerned)]).any()
 
     # --- in words
 

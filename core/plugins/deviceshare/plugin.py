@@ -62,6 +62,7 @@ class DeviceShare(KnowsDevices):
         for family in families:
             family.locks = locks
         session.devices = families
+        session.empty_devices = lambda: families_of(session, self._switches)
         self._assignments = Assignments(session, families, locks) if families else None
 
     def on_session_open(self, session: Session) -> None:
