@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+import yaml
 
 from core.messages.decisions import Evict
 from core.messages.events import ActorCrashed, ActorStarted, Evicted
@@ -17,7 +19,11 @@ from storage import codec
 from storage.journal import ACTOR, DECISION, OUTCOME, Record
 from storage.memory import MemoryJournal
 from tests.kit import gang, node, queue
+from tests.kit.jobs import job_task, vcjob
+from tests.kit.nodes import nodes
+from tests.kit.priority_classes import priority_class
 from tests.kit.recorded import BEGAN, api, on
+from tests.pumice.cli.terminal import pumice
 
 protos = pytest.importorskip(
     "perfetto.protos.perfetto.trace.perfetto_trace_pb2",
@@ -58,6 +64,7 @@ class Trace:
         self.events: list[Any] = []
         trace = protos.Trace()
         trace.ParseFromString(content)
+        self.packets = trace.packet
         for packet in trace.packet:
             if packet.HasField("track_descriptor"):
                 of = packet.track_descriptor
@@ -138,3 +145,80 @@ def test_a_lane_is_the_lowest_free_one() -> None:
     lanes.give_back(1)
     lanes.give_back(0)
     assert [lanes.take() for _ in range(3)] == [0, 1, 3]
+
+
+def test_what_is_written_is_a_valid_trace(trace: Trace) -> None:
+    assert check(trace.packets) == {"slices": 10, "arrows": 1}
+
+
+PREEMPTS = """
+actions: "enqueue, allocate, preempt"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: drf}, {name: predicates}, {name: nodeorder}]
+"""
+
+
+@pytest.mark.slow
+def test_a_run_with_evictions_is_a_valid_trace(tmp_path: Path) -> None:
+    """Twelve pods fill three nodes; four that matter more come, twice, and what made room for them comes again."""
+    objects = [*nodes(3, cpu="4"), priority_class("low", 1), priority_class("high", 9)]
+    objects += [
+        vcjob(f"low-{at}", job_task("a", replicas=6, duration="40s"), priority_class="low", min_available=1)
+        for at in range(2)
+    ]
+    for second in (5, 15):
+        late = vcjob(f"high-{second}", job_task("a", replicas=4, duration="10s"), priority_class="high")
+        late["metadata"]["annotations"] = {"pumice.dev/arrival": f"{second}s"}
+        objects.append(late)
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump_all(objects))
+    (tmp_path / "c.conf").write_text(PREEMPTS)
+    db, out = tmp_path / "j.db", tmp_path / "t.perfetto-trace"
+    run = ("run", "-f", tmp_path / "c.yaml", "--config", tmp_path / "c.conf", "--db", db, "--time", "virtual")
+    assert pumice(*run, "--until", "120s").code == 0
+    assert pumice("timeline", db, "-o", out).code == 0
+    found = protos.Trace()
+    found.ParseFromString(out.read_bytes())
+    told = check(found.packet)
+    assert told["arrows"] >= 4
+    assert told["slices"] >= 20
+
+
+def check(packets: Any) -> dict[str, int]:
+    """By the rules of Perfetto's importer: time never goes back on a track; what begins on it ends on it, the inner
+    before the outer; a track is described before it is used, its parent before it; an arrow ends once, and not before
+    it began.
+    """
+    described, stacks, curves = set[int](), dict[int, list[int]](), set[int]()
+    begun, ended, last = dict[int, int](), dict[int, int](), dict[int, int]()
+    slices = 0
+    for packet in packets:
+        assert packet.trusted_packet_sequence_id == 1
+        if packet.HasField("track_descriptor"):
+            of = packet.track_descriptor
+            assert of.uuid, "0 is the importer's own"
+            assert of.uuid not in described
+            assert not of.parent_uuid or of.parent_uuid in described
+            described.add(of.uuid)
+            if of.HasField("counter"):
+                curves.add(of.uuid)
+            continue
+        event, at = packet.track_event, packet.timestamp
+        assert event.track_uuid in described
+        assert at >= last.get(event.track_uuid, 0), "time goes back on a track"
+        last[event.track_uuid] = at
+        assert (event.type == event.TYPE_COUNTER) == (event.track_uuid in curves)
+        if event.type == event.TYPE_SLICE_BEGIN:
+            assert event.name
+            stacks.setdefault(event.track_uuid, []).append(at)
+        elif event.type == event.TYPE_SLICE_END:
+            slices += 1
+            assert stacks[event.track_uuid].pop() <= at
+        begun.update(dict.fromkeys(event.flow_ids, at))
+        for flow in event.terminating_flow_ids:
+            assert flow not in ended
+            ended[flow] = at
+    assert not any(stacks.values()), "a slice that never ends"
+    assert begun.keys() >= ended.keys()
+    assert all(begun[flow] <= at for flow, at in ended.items())
+    return {"slices": slices, "arrows": len(ended)}

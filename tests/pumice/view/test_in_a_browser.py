@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import CDPSession, Page, Route, expect
 
 from actors.gateway.page import frames
 from core.messages.boards import BoardLayout, BoardRead
@@ -146,30 +146,49 @@ def test_faults_of_a_storm_are_told_by_kind(tmp_path: Path) -> None:
 
 
 def test_thousands_of_nodes_are_drawn_in_time(viewed: str) -> None:
-    """First picture within 1.5 s, an update within 100 ms of the browser: the best of three, as machines are busy."""
-    told = many_nodes(5_000)
+    """First picture within 1.5 s; what a change of a tenth of the nodes costs the browser, reading, drawing, layout and
+    paint together, within 100 ms: the best of three, as machines are busy.
+    """
+    board, *changes = many_nodes(5_000)
+    told = iter(())
 
     def live(route: Route) -> None:
-        route.fulfill(body=told, content_type="text/event-stream")
+        """One event a connection; the browser comes again at once."""
+        route.fulfill(body=b"retry: 20\n" + next(told, b": nothing\n\n"), content_type="text/event-stream")
 
     found: list[tuple[float, float]] = []
     with opened() as (page, wrong):
         page.route("**/page/mode", lambda route: route.fulfill(json={"live": True, "token": False, "scheduler": True}))
         page.route("**/page/live", live)
+        browser = page.context.new_cdp_session(page)
+        browser.send("Performance.enable")
         for _ in range(3):
+            page.goto("about:blank")  # who is still there would take what is meant for the next
+            told = iter([board])
             page.goto(viewed)
             expect(page.get_by_text("5,000 nodes")).to_be_visible()
-            page.wait_for_timeout(1_500)
-            spent = page.evaluate("pumice.spent")
-            assert spent["updates"] >= 3
-            found.append((spent["first_ms"], spent["longest_ms"] + spent["drawn_ms"]))
+            page.wait_for_function("pumice.spent.first_ms > 0")
+            for number, change in enumerate(changes, 1):
+                page.wait_for_timeout(300)
+                before, told = worked_ms(browser), iter([change])
+                expect(page.locator('.tile[data-resource="cpu"] b')).to_have_text(f"{16_000 * number:,} of 320,000")
+                found.append((page.evaluate("pumice.spent.first_ms"), worked_ms(browser) - before))
         assert wrong == []
     assert min(first for first, _ in found) <= 1_500, found
-    assert min(update for _, update in found) <= 100, found
+    assert 1 < min(update for _, update in found) <= 100, found
 
 
-def many_nodes(number: int) -> bytes:
-    """A board as the server tells it, and two changes of a tenth of its nodes."""
+def worked_ms(browser: CDPSession) -> float:
+    """What the page's own thread has worked so far, in milliseconds."""
+    return next(
+        1e3 * each["value"]
+        for each in browser.send("Performance.getMetrics")["metrics"]
+        if each["name"] == "TaskDuration"
+    )
+
+
+def many_nodes(number: int) -> list[bytes]:
+    """A board as the server tells it, and two changes, each of a tenth of its nodes; 50,000 pods run."""
     layout = BoardLayout(
         ["cpu", "memory", "pods"],
         [f"n{row:05d}" for row in range(number)],
@@ -181,11 +200,12 @@ def many_nodes(number: int) -> bytes:
     )
     amounts = np.zeros((4, 3, number))
     read = BoardRead(1, 1, layout, b"", {"Running": 50_000})
-    told = frames.event("board", frames.whole(layout, amounts, read))
+    told = [frames.event("board", frames.whole(layout, amounts, read))]
     for step in range(2):
         after = amounts.copy()
         after[0, :, step::10] = 32.0
-        told += frames.event("change", frames.change(amounts, after, read))
+        told.append(frames.event("change", frames.change(amounts, after, read)))
+        amounts = after
     return told
 
 
