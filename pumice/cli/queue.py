@@ -16,7 +16,7 @@ from pumice.cli.futures.options import ForkSource
 from pumice.cli.given.sources import At, Certificate, Db, OwnConfig, ServerUrl, Token, scene_from, server_of
 from pumice.cli.options import Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
 from pumice.cli.tables.lately import held_lately
-from pumice.cli.tables.standings import tree
+from pumice.cli.tables.standings import QueueTree
 from pumice.cli.terminal import Terminal
 from pumice.eta.estimate import Estimate, FutureSampling
 from pumice.explain.scene import job_of
@@ -71,7 +71,9 @@ def estimate_of(starts: dict[str, Estimate], group: str) -> Estimate | None:
 
 def show(console: Console, census: Census, starts: dict[str, Estimate], lately: dict[str, str]) -> None:
     """The tree, then who waits."""
-    console.print(tree(f"queues as cycle {census.cycle} opened", census.queues, lately=lately))
+    console.print(QueueTree(f"queues as cycle {census.cycle} opened", census.queues))
+    if lately:
+        console.print(_past(lately))
     said = [census.supposed, *(each.supposed for each in starts.values())]
     for sentence in {sentence: None for each in said for sentence in each}:
         console.print(sentence, markup=False, soft_wrap=True)
@@ -87,10 +89,20 @@ def show(console: Console, census: Census, starts: dict[str, Estimate], lately: 
     console.print(f"{len(census.waiting)} wait: {told}")
 
 
+def _past(lately: dict[str, str]) -> Table:
+    table = Table("held lately", "", box=None, padding=(0, 2, 0, 0))
+    for name, line in lately.items():
+        table.add_row(name, line)
+    return table
+
+
 def _waiting(census: Census, starts: dict[str, Estimate]) -> Table:
     more = ("starts in",) if starts else ()
-    table = Table("#", Column("job", overflow="fold"), "queue", "placed", "class", "waits for", "comes after", *more)
-    for job in census.waiting[:SHOWN]:
+    shown = census.waiting[:SHOWN]
+    after = (Column("comes after", overflow="fold"),) if any(job.place.before_it for job in shown) else ()
+    job_column, queue_column, because = (Column(head, overflow="fold") for head in ("job", "queue", "waits for"))
+    table = Table("#", job_column, queue_column, "placed", "class", because, *after, *more)
+    for job in shown:
         table.add_row(
             "" if job.position is None else str(job.position),
             job_of(job.job),
@@ -98,7 +110,7 @@ def _waiting(census: Census, starts: dict[str, Estimate]) -> Table:
             f"{job.held} of {job.held + job.pods}",
             job.finding.wait_class.value,
             job.finding.because,
-            _before(job),
+            *([_before(job)] if after else ()),
             *([range_of(estimate_of(starts, job.job))] if starts else ()),
         )
     return table

@@ -14,7 +14,7 @@ from rich.text import Text
 from core.messages.queue_gauges import WHOLE, reckoned
 from pumice.adviser.queues import QueueStanding
 from pumice.cli.tables.sparks import bar, sparkline
-from pumice.cli.tables.standings import tree
+from pumice.cli.tables.standings import QueueTree
 from pumice.explain.scene import job_of
 from pumice.units import amount
 
@@ -54,7 +54,7 @@ class Frame:
         jobs = [_jobs(self.standings["waiting"])] if self.standings["waiting"] else [Text("No job waits.")]
         return Group(
             *told,
-            tree(f"queues as cycle {self.standings['cycle']} opened", queues, AMOUNTS),
+            QueueTree(f"queues as cycle {self.standings['cycle']} opened", queues, AMOUNTS),
             *jobs,
             *_nodes(self.board),
         )
@@ -76,7 +76,8 @@ def _cycles(cycles: list[list[float]], took_ms: float | None) -> Text:
 
 
 def _jobs(waiting: list[Plain]) -> Table:
-    table = Table("#", Column("job", overflow="fold"), "queue", "placed", "class", "waits for")
+    job_column, queue_column, because = (Column(head, overflow="fold") for head in ("job", "queue", "waits for"))
+    table = Table("#", job_column, queue_column, "placed", "class", because)
     for job in waiting[:SHOWN]:
         place = "" if job["position"] is None else str(job["position"])
         placed = f"{job['held']} of {job['held'] + job['pods']}"

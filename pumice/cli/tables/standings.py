@@ -2,44 +2,87 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from rich import box
 from rich.table import Column, Table
+from rich.text import Text
 
 from core.messages.queue_gauges import WHOLE, reckoned
 from pumice.adviser.queues import QueueStanding, in_tree_order
 from pumice.units import amount
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rich.console import Console, ConsoleOptions, RenderableType
 
 AMOUNTS: Final = ("guarantee", "deserved", "capability", "allocated", "borrowed", "pending")
+LEAST: Final = ("capability", "guarantee", "pending", "borrowed")
+"""What is left out first where the terminal is narrow."""
+ANY_WIDTH: Final = 10_000
 
 
-def tree(
-    title: str,
-    queues: Mapping[str, QueueStanding],
-    amounts: Sequence[str] = AMOUNTS,
-    lately: Mapping[str, str] | None = None,
-) -> Table:
-    """A row a queue, those below another one set in; amounts that no queue has are left out. `lately`: a line of what
-    it held, by queue.
+@dataclass
+class QueueTree:
+    """A line a queue and resource, those below another one set in; amounts that no queue has are left out, and what
+    there is no room for is named below.
     """
-    columns = [what for what in amounts if any(getattr(one, what) for one in queues.values())]
-    more = (Column("lately", min_width=12),) if lately else ()
-    table = Table("queue", "share", *columns, *more, "jobs", title=title)
-    for depth, name in in_tree_order(queues):
-        standing = queues[name]
-        share = "" if standing.share is None else f"{standing.share:.3g}"
-        shown = [_amounts(standing, what) for what in columns]
-        closed = "" if standing.state in ("", "Open") else f" ({standing.state})"
-        waiting = f"{standing.jobs_waiting} waiting" if standing.jobs_waiting else ""
-        held = [lately.get(name, "")] if lately else []
-        table.add_row(f"{'  ' * depth}{name}{closed}", share, *shown, *held, waiting)
-    return table
+
+    title: str
+    queues: Mapping[str, QueueStanding]
+    amounts: Sequence[str] = AMOUNTS
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """See rich."""
+        columns = [what for what in self.amounts if any(getattr(one, what) for one in self.queues.values())]
+        left_out = list[str]()
+        table = self._table(columns)
+        for what in LEAST:
+            needed = table.__rich_measure__(console, options.update(max_width=ANY_WIDTH)).minimum
+            if needed <= options.max_width:
+                break
+            if what in columns:
+                columns.remove(what)
+                left_out.append(what)
+                table = self._table(columns)
+        yield table
+        if left_out:
+            yield Text(f"Too narrow for {', '.join(left_out)} (-o json has all).")
+
+    def _table(self, amounts: Sequence[str]) -> Table:
+        """Names may be broken, figures not."""
+        table = Table(
+            Column("queue", overflow="fold", min_width=10),
+            Column("share", no_wrap=True),
+            Column("resource", no_wrap=True),
+            *(Column(what, justify="right", no_wrap=True) for what in amounts),
+            Column("jobs", no_wrap=True),
+            title=self.title,
+            box=box.SIMPLE_HEAD,
+            padding=0,
+        )
+        for depth, name in in_tree_order(self.queues):
+            standing = self.queues[name]
+            share = "" if standing.share is None else f"{standing.share:.3g}"
+            closed = "" if standing.state in ("", "Open") else f" ({standing.state})"
+            waiting = f"{standing.jobs_waiting} waiting" if standing.jobs_waiting else ""
+            resources = _resources(standing, amounts)
+            shown = [_lines(standing, what, resources) for what in amounts]
+            table.add_row(f"{'  ' * depth}{name}{closed}", share, "\n".join(resources), *shown, waiting)
+        return table
 
 
-def _amounts(standing: QueueStanding, what: str) -> str:
+def _resources(standing: QueueStanding, amounts: Sequence[str]) -> list[str]:
+    """Those that any of the amounts is of, but pods."""
+    return list(dict.fromkeys(name for what in amounts for name in getattr(standing, what) if name != WHOLE))
+
+
+def _lines(standing: QueueStanding, what: str, resources: Sequence[str]) -> str:
     amounts: dict[str, float] = getattr(standing, what)
-    told = [amount(name, reckoned(name, value)) for name, value in amounts.items() if name != WHOLE]
-    return ", ".join(told)
+    return "\n".join(_figure(name, amounts[name]) if name in amounts else "" for name in resources)
+
+
+def _figure(resource: str, value: float) -> str:
+    return amount(resource, reckoned(resource, value)).removesuffix(f" {resource}")

@@ -58,9 +58,37 @@ def test_what_queues_held_lately(cluster: Path, tmp_path: Path) -> None:
     db, wide = tmp_path / "j.db", {"COLUMNS": "200"}
     assert pumice("run", "-f", cluster, "--db", db, "--time", "virtual", "--until", "20s", "-o", "json").code == 0
     table = pumice("queue", "--db", db, "-o", "table", env=wide).out
-    (line,) = (line for line in table.splitlines() if line.strip("│ ").startswith("q1 "))
-    assert "█ cpu" in line
+    assert any(line.startswith("q1 ") and "█ cpu" in line for line in table.splitlines())
     assert "lately" not in pumice("queue", "-f", cluster, "-o", "table", env=wide).out, "manifests have no past"
+
+
+def test_eighty_columns_cut_no_name_and_no_figure(tmp_path: Path) -> None:
+    path, narrow = tmp_path / "cluster.yaml", {"COLUMNS": "80"}
+    amounts = {"cpu": "123", "memory": "456Gi", "nvidia.com/gpu": "78"}
+    tree = [
+        queue("engineering", capability=amounts),
+        queue("research-and-teaching", deserved=amounts),
+    ]
+    works = "research-and-teaching"
+    work = [each for name in ("a", "b") for each in gang(name, pods=1, queue=works, cpu="2", gpus=4)]
+    path.write_text(yaml.safe_dump_all([*nodes(40, cpu="64", gpus=4), *tree, *work, *gang("huge", pods=1, gpus=99)]))
+    said = pumice("queue", "-f", path, "-o", "table", env=narrow)
+    assert said.code == 0
+    lines = said.out.splitlines()
+    assert [line for line in lines if len(line.rstrip()) > 80] == []
+    assert "…" not in said.out
+    assert any(line.split()[:2] == ["nvidia.com/gpu", "78"] for line in lines)
+    top = pumice("top", "--db", _run(path, tmp_path), "--once", "-o", "table", env=narrow)
+    assert top.code == 0
+    tables = top.out.splitlines()[3:]  # after sentences, which break where the terminal ends
+    assert [line for line in tables if len(line.rstrip()) > 80] == []
+    assert "…" not in top.out
+
+
+def _run(path: Path, folder: Path) -> Path:
+    run = ("run", "-f", path, "--db", folder / "j.db", "--time", "virtual", "--until", "20s", "-o", "json")
+    assert pumice(*run).code == 0
+    return folder / "j.db"
 
 
 def test_the_resource_of_which_a_queue_held_the_largest_part_is_drawn() -> None:

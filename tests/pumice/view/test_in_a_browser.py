@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 import pytest
-from playwright.sync_api import CDPSession, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from actors.gateway.page import frames
 from core.messages.boards import BoardLayout, BoardRead
@@ -150,7 +150,7 @@ def test_thousands_of_nodes_are_drawn_in_time(viewed: str) -> None:
     paint together, within 100 ms: the best of three, as machines are busy.
     """
     board, *changes = many_nodes(5_000)
-    told = iter(())
+    told: Iterator[bytes] = iter(())
 
     def live(route: Route) -> None:
         """One event a connection; the browser comes again at once."""
@@ -160,7 +160,7 @@ def test_thousands_of_nodes_are_drawn_in_time(viewed: str) -> None:
     with opened() as (page, wrong):
         page.route("**/page/mode", lambda route: route.fulfill(json={"live": True, "token": False, "scheduler": True}))
         page.route("**/page/live", live)
-        browser = page.context.new_cdp_session(page)
+        browser: Any = page.context.new_cdp_session(page)
         browser.send("Performance.enable")
         for _ in range(3):
             page.goto("about:blank")  # who is still there would take what is meant for the next
@@ -178,7 +178,7 @@ def test_thousands_of_nodes_are_drawn_in_time(viewed: str) -> None:
     assert 1 < min(update for _, update in found) <= 100, found
 
 
-def worked_ms(browser: CDPSession) -> float:
+def worked_ms(browser: Any) -> float:
     """What the page's own thread has worked so far, in milliseconds."""
     return next(
         1e3 * each["value"]
