@@ -178,8 +178,9 @@ class Changes:
     def _finalize(self, found: FoundObject, given: Object, request: Update | Patch, moment: RequestMoment) -> Accepted:
         """Write the finalizers in the spec of a namespace, and nothing else."""
         key, _, old = found
-        wanted = {**section(old, "spec"), "finalizers": section(given, "spec").get("finalizers") or []}
-        new = {**old, "metadata": dict(old["metadata"]), "spec": wanted}
+        finalizers: list[str] = section(given, "spec").get("finalizers") or []
+        wanted: Object = {**section(old, "spec"), "finalizers": finalizers}
+        new: Object = {**old, "metadata": dict(old["metadata"]), "spec": wanted}
         answer = self._registry.written(key, new, moment.user, dry_run=request.dry_run)
         if not request.dry_run:
             self._deletion.finalized(key, moment)

@@ -96,6 +96,11 @@ def config_map(name: str, **labels: str) -> Object:
     return {"metadata": {"name": name, "labels": labels}, "data": {"a": "b"}}
 
 
+def allowed(request: Object) -> Object:
+    del request
+    return {"allowed": True}
+
+
 def patching(*operations: Object) -> Object:
     return {
         "allowed": True,
@@ -222,5 +227,5 @@ async def test_one_refuses_what_controllers_make_until_it_does_not(tmp_path: Pat
             [told, *_] = await seen(web, events, bool)
             assert told["message"].endswith('admission webhook "h.test.io" denied the request: not today')
             assert (await web.get(PODS))["items"] == []
-            outside.answer = lambda _: {"allowed": True}
+            outside.answer = allowed
             assert len(await seen(web, PODS, bool)) == 1
