@@ -8,10 +8,11 @@ from typing import Any, Final
 from actors.agents.addresses import ClusterAddresses
 from actors.agents.container_life import PodContainers
 from actors.agents.container_statuses import life_status
+from actors.agents.host_ports import REASON, REFUSED, NodePorts
 from actors.agents.other_agents import OtherAgents
 from actors.agents.pod_life import PodState, PodTrigger, move
 from actors.agents.pod_runs import DEFAULT_DURATION_S, PodRun, read_run
-from actors.agents.pod_statuses import ended_status, running_status
+from actors.agents.pod_statuses import ended_status, refused_status, running_status
 from actors.kube.commands.plans import FOR_EVER
 from actors.runtime.timers import Timers
 from core.messages.commands import ApiRequest, Delete, UpdateStatus
@@ -63,6 +64,7 @@ class NodeAgentsMachine:
         self._others = others
         if others is not None:
             self.kinds = ("Lease", *self.kinds)
+        self._ports = NodePorts()
         self._abroad: set[str] = set()  # nodes that others keep
         self._ended = ended
         self._start_delay_s = start_delay_s
@@ -120,12 +122,18 @@ class NodeAgentsMachine:
             run.state = max(known.state, run.state, key=_ORDER.index)  # the api may not have heard yet
             if run.state == known.state and run.delete_by == known.delete_by:
                 return
+        if run.ports:
+            if run.state is PodState.ENDED:
+                self._ports.release(key)
+            elif run.state is not PodState.STARTING:
+                self._admitted(run)
         self._fresh[key] = None
 
     def _removed(self, key: PodKey, revision: int) -> None:
         known = self._runs.get(key)
         if known is not None and revision > known.revision:
             del self._runs[key]
+            self._ports.release(key)
             if self._addresses is not None:
                 self._addresses.pods.release(known.uid)
             self._fresh.pop(key, None)
@@ -177,6 +185,7 @@ class NodeAgentsMachine:
         life.advance(now)
         run.state = PodState.ENDED if life.over else PodState.RUNNING
         if life.over:
+            self._ports.release(key)
             self._repeating.discard(key)
             self._ended(key)
         else:
@@ -186,6 +195,11 @@ class NodeAgentsMachine:
     def _rang(self, run: PodRun, now: float) -> list[ApiRequest]:
         if run.node not in self._nodes:
             return [self._deletion(run)]
+        if run.ports and run.state is PodState.STARTING and not self._admitted(run):
+            run.state = PodState.ENDED
+            self._ended((run.namespace, run.name))
+            refused = refused_status(REFUSED, REASON)
+            return [UpdateStatus("Pod", run.namespace, run.name, repack(refused), user=USER)]
         if run.life is not None and run.state in (PodState.STARTING, PodState.RUNNING):
             return self._live(run, run.life, now)
         trigger = _WAITS_FOR.get(run.state)
@@ -199,10 +213,14 @@ class NodeAgentsMachine:
                 self._set_timer((run.namespace, run.name), run, now)
                 return [self._status(run, running_status(run, now))]
             case PodState.ENDED:
+                self._ports.release((run.namespace, run.name))
                 self._ended((run.namespace, run.name))
                 return [self._status(run, ended_status(run, now))]
             case _:
                 return [self._deletion(run)]
+
+    def _admitted(self, run: PodRun) -> bool:
+        return self._ports.take((run.namespace, run.name), run.node, run.ports)
 
     def _status(self, run: PodRun, status: Object) -> UpdateStatus:
         if self._addresses is not None and not run.address:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from actors.agents.container_life import PodContainers
 from actors.agents.container_plans import foreseen, read_life
+from actors.agents.host_ports import HostPort, host_ports
 from actors.agents.pod_life import PodState
 from actors.kube.commands import containers
 from config.durations import duration_s
@@ -33,7 +34,7 @@ class PodRun(Struct):
     """One pod on a node. `duration_s` 0: it never ends. `started`, `delete_by` in seconds since the epoch, 0: not.
 
     `life`: of containers that say what they do; `conditions`: what was last written of them. `address`
-    is that of the pod, `shares` says that it is its node's.
+    is that of the pod, `shares` says that it is its node's; `ports` are those of the node that it asks for.
     """
 
     namespace: str
@@ -53,6 +54,7 @@ class PodRun(Struct):
     conditions: list[Object] = []
     address: str = ""
     shares: bool = False
+    ports: tuple[HostPort, ...] = ()
 
 
 def read_run(pod: Object, revision: int, default_duration_s: float = DEFAULT_DURATION_S) -> PodRun | None:
@@ -83,6 +85,7 @@ def read_run(pod: Object, revision: int, default_duration_s: float = DEFAULT_DUR
         revision=revision,
         address=status.get("podIP") or "",
         shares=bool(spec.get("hostNetwork")),
+        ports=host_ports(spec),
     )
     if not containers.annotated(pod):
         _read_commands(run, pod)
