@@ -24,7 +24,7 @@ def host_ports(spec: dict[str, Any]) -> tuple[HostPort, ...]:
     return tuple([(row.get("hostIP") or "", row.get("protocol") or "TCP", row["hostPort"]) for row in rows])
 
 
-class NodePorts:
+class PortsOfNodes:
     """Who uses which port of which node."""
 
     def __init__(self) -> None:

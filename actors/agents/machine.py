@@ -8,7 +8,7 @@ from typing import Any, Final
 from actors.agents.addresses import ClusterAddresses
 from actors.agents.container_life import PodContainers
 from actors.agents.container_statuses import life_status
-from actors.agents.host_ports import REASON, REFUSED, NodePorts
+from actors.agents.host_ports import REASON, REFUSED, PortsOfNodes
 from actors.agents.other_agents import OtherAgents
 from actors.agents.pod_life import PodState, PodTrigger, move
 from actors.agents.pod_runs import DEFAULT_DURATION_S, PodRun, read_run
@@ -64,7 +64,7 @@ class NodeAgentsMachine:
         self._others = others
         if others is not None:
             self.kinds = ("Lease", *self.kinds)
-        self._ports = NodePorts()
+        self._ports = PortsOfNodes()
         self._abroad: set[str] = set()  # nodes that others keep
         self._ended = ended
         self._start_delay_s = start_delay_s
