@@ -73,6 +73,7 @@ BOXES: Final = (
     Box("session runner", "one cycle at a time", 820, 215),
     Box("action workers", "one for each action", 1050, 215),
     Box("dry-run workers × N", "trial preemption", 1050, 345, 180),
+    Box("mirror", "of a real cluster", 110, 475),
     Box("extender client", "asks processes outside", 1045, 430, 150),
     Box("effects", "", 560, 405, 190, 214, "group"),
     Box("bind workers × N", "one does volumes first", 560, 345),
@@ -131,6 +132,8 @@ ARROWS: Final = (
         ((195, 270), (300, 270), (300, 242)), "watch, write", (203, 285), ("node agents",), ("api server",), both=True
     ),
     Arrow(((195, 380), (310, 380), (310, 242)), "loads", (203, 373), ("usage collector",), ("api server",)),
+    Arrow(((195, 465), (330, 465), (330, 242)), "reflect", (203, 458), ("mirror",), ("api server",)),
+    Arrow(((195, 490), (290, 490), (290, 548)), "cycles", (203, 503), ("mirror",), ("recorder",)),
     Arrow(((425, 215), (475, 215)), "watch", (434, 208), ("cache",), ("api server",), both=True),
     Arrow(((645, 215), (735, 215)), "snapshot", (677, 208), ("session runner",), ("cache",), both=True),
     Arrow(((820, 188), (820, 87)), "durations", (826, 142), ("session runner",), ("metrics",)),

@@ -11,7 +11,7 @@ from typing import Final
 from config import pumice_arguments, settings
 from config.argument_types import kind_of
 from config.known import OWN_PLUGIN_ARGUMENTS, OwnArgument
-from pumice.cli.commands import load
+from pumice.cli.application.commands import load
 
 PAGE: Final = Path(__file__).with_name("settings.md")
 

@@ -16,7 +16,7 @@ from actors.system.references import REFERENCES
 from actors.system.roles import ROLES
 from docs import draw_actors as drawing
 from docs import list_built, try_commands, write_settings
-from pumice.cli.commands import COMMANDS, load
+from pumice.cli.application.commands import COMMANDS, load
 from pumice.storm.script.profiles import profiles
 from tests.kit import source
 

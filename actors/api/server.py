@@ -22,6 +22,7 @@ from actors.api.pulls import Pulls
 from actors.runtime.actor import Actor
 from actors.runtime.longest import Laps
 from core.messages import commands, recording, replies
+from core.messages.reflection import Reflect
 from core.messages.watch import Pull
 from storage import codec
 
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _DECIDED: Final = (commands.BindPod, commands.EvictPod)
-"""Requests that carry out a decision of the journal."""
+"""Requests of those who wait for an answer no longer than until a moment."""
+_CARRYING_OUT: Final = (*_DECIDED, Reflect)
+"""Requests that may carry out a decision of the journal."""
 
 
 class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
@@ -90,9 +93,9 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
     def _apply(self, request: commands.StoreRequest, now: float, entries: list[recording.Entry]) -> replies.ApiReply:
         """Carry out a request of a batch; what a decision comes to is an entry with its number, apart from all else."""
         decision: int | None = None
-        if isinstance(request, _DECIDED):
-            if anyio.current_time() >= request.until:
-                return refusals.timed_out()
+        if isinstance(request, _DECIDED) and anyio.current_time() >= request.until:
+            return refusals.timed_out()
+        if isinstance(request, _CARRYING_OUT) and request.sequence:
             decision = request.sequence
             entries += self._entries()
         try:

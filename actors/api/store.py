@@ -20,12 +20,14 @@ from actors.api.verbs.creation import Creation
 from actors.api.verbs.deletion import Deletion
 from actors.api.verbs.eviction import Eviction
 from actors.api.verbs.placement import Placement
+from actors.api.verbs.reflection import Reflection
 from actors.api.verbs.reporting import Reporting
 from actors.api.verbs.requests import RequestMoment
 from actors.api.watch import RevisionLog
 from actors.runtime.handles import HandleTable
 from core.messages import commands, watch
 from core.messages.events import Mutation
+from core.messages.reflection import Reflect
 from core.messages.replies import Accepted, ApiReply, Listing, ListingOpened, Refused
 from core.messages.watch import RevisionRead
 from storage.shared_objects import SharedObjects
@@ -62,6 +64,7 @@ class Store:
         self._reporting = Reporting(self.registry, self._changes)
         self._placement = Placement(self.tables, self._deletion)
         self._eviction = Eviction(self.registry, self._deletion)
+        self._reflection = Reflection(self.registry)
 
     @property
     def revision(self) -> int:
@@ -138,6 +141,8 @@ class Store:
                     return self._eviction.request(request, RequestMoment(now, request.user))
                 case commands.EvictPod():
                     return self._placement.evict(request, RequestMoment(now, "evict-worker"))
+                case Reflect():
+                    return self._reflection.reflect(request)
                 case commands.List():
                     return self.list(request.kind, request.namespace, request.label_selector)
                 case commands.OpenListing():

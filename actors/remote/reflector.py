@@ -136,9 +136,16 @@ class Reflector:
         revision = section(obj, "metadata").get("resourceVersion")
         if not isinstance(type_, str) or not revision:
             raise RemoteError(f"watch of {self._resource.path}: expected an event, was {line[:120]!r}", GONE)
+        if type_ == "BOOKMARK" and _before(str(revision), self.revision):
+            raise RemoteError(f"watch of {self._resource.path}: the server has gone back to {revision}", GONE)
         if type_ != "BOOKMARK":
             await self._sink.changed(self._resource, type_, named(self._resource, obj))
         self.revision = str(revision)
+
+
+def _before(revision: str, other: str) -> bool:
+    """A server that was put back to an earlier day would never come to what it is waited for."""
+    return revision.isdecimal() and other.isdecimal() and int(revision) < int(other)
 
 
 def _told(resource: RemoteResource, status: Object) -> RemoteError:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from actors.agents.pod_runs import DEFAULT_DURATION_S
 from actors.api.faults.strikes import Faults
 from actors.gateway.settings import GatewaySettings
+from actors.mirror.settings import MirrorSettings
 from actors.outside.over_http import Post, over_http
 from actors.runtime.alarm import Alarm
 from actors.scheduling.config_source import ConfigSource
@@ -41,7 +42,8 @@ class SystemSettings:
     `gateway` has the api served over HTTP; `budgets` keeps the statuses of PodDisruptionBudgets up.
     Without `scheduler` nothing is scheduled here, without `default_scheduler` no pod of Kubernetes' own scheduler,
     without `controllers` jobs, pod groups and queues are left to others; the node agents stay.
-    `arrivals`: objects may be announced that come later.
+    `arrivals`: objects may be announced that come later. `mirror`: what is here is another cluster's, whose nodes
+    and volumes nobody plays here; to be without a scheduler and controllers, too (`mirrored`).
     """
 
     config_text: str = ""
@@ -78,12 +80,15 @@ class SystemSettings:
     default_scheduler: bool = True
     controllers: bool = True
     arrivals: bool = False
+    mirror: MirrorSettings | None = None
 
     @property
     def followed(self) -> ConfigMapName | None:
         """In which ConfigMap of the cluster the scheduler's configuration may stand. Who serves clients and was given
-        no configuration looks where Volcano's chart puts it.
+        no configuration looks where Volcano's chart puts it. In a mirror it is the configuration of that cluster's own.
         """
+        if self.mirror is not None:
+            return None if self.config_path or self.config_text else self.mirror.config_map
         if not self.scheduler or self.config_map is not None:
             return self.config_map if self.scheduler else None
         return CHARTS if self.gateway and not self.config_path and not self.config_text else None
@@ -93,9 +98,28 @@ class SystemSettings:
         return pumice.checkpoint_every if self.checkpoint_every is None else self.checkpoint_every
 
 
+def mirrored(mirror: MirrorSettings, settings: SystemSettings) -> SystemSettings:
+    """The settings of a system that has another cluster in it: everything is decided there. A real configuration may
+    name what is not known here.
+    """
+    return replace(
+        settings, mirror=mirror, scheduler=False, controllers=False, budgets=False, default_queues=False, lenient=True
+    )
+
+
 def scheduling(settings: SystemSettings) -> bool:
     """Whether there is a scheduler."""
     return settings.scheduler
+
+
+def playing(settings: SystemSettings) -> bool:
+    """Whether the cluster is played here: its nodes, its volumes, the workloads of Kubernetes."""
+    return settings.mirror is None
+
+
+def mirroring(settings: SystemSettings) -> bool:
+    """Whether it is another cluster's."""
+    return settings.mirror is not None
 
 
 def controlling(settings: SystemSettings) -> bool:
@@ -128,5 +152,5 @@ def config_source(settings: SystemSettings, decider: Decider) -> ConfigSource:
         built_actions=decider.actions,
         built_plugins=decider.plugins,
         user_plugins=settings.user_plugins,
-        default_duration_s=settings.default_duration_s,
+        default_duration_s=settings.default_duration_s if settings.mirror is None else None,
     )

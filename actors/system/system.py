@@ -28,7 +28,7 @@ from actors.scheduling.decider import Decider
 from actors.system.ports import ApiPort, ArrivalsPort, MetricsPort, RunnerPort
 from actors.system.restart import recover, resolve
 from actors.system.roles import ROLES
-from actors.system.settings import SystemSettings
+from actors.system.settings import SystemSettings, playing
 from actors.system.wiring import Wiring
 from core.messages import commands, recording, replies
 from core.messages.cycles import AwaitCycle, CyclesRun, RunCycle, TellQueues
@@ -72,8 +72,9 @@ class System(Wiring):
             async with anyio.create_task_group() as tasks:
                 await tasks.start(self.supervisor.run)
                 gateway = self.settings.gateway
-                first = first_requests(self.settings.default_queues, gateway.address if gateway else None)
-                await ask_first(self.api, first)
+                if playing(self.settings):
+                    first = first_requests(self.settings.default_queues, gateway.address if gateway else None)
+                    await ask_first(self.api, first)
                 yield self
                 self.supervisor.stop()
         except BaseExceptionGroup as group:
@@ -129,7 +130,7 @@ class System(Wiring):
     async def _cycle(self, number: int) -> int:
         """Wait for it, where anybody runs cycles; the newest one's number."""
         if not self.settings.scheduler:
-            return self.recovered.cycle
+            return max(self.recovered.cycle, self.observed.newest)
         reply = await ask_again(self._runner, AwaitCycle(number))
         return expected(reply, CyclesRun).cycle
 
@@ -155,6 +156,7 @@ class System(Wiring):
         if known is None or _differ(told, known):
             self.recovered.sequence = await self.journal.append([Record(CONFIG, codec.encode(told), 0, now)])
         cycle = self.recovered.cycle
+        self.observed.newest = cycle
         self.memory = CycleMemory(self.changed, cycle, cycle, self.recovered.carry, self.changed.value)
         if self.settings.gateway is not None:
             self.store.begin_after(int(now * REVISIONS_PER_S))

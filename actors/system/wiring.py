@@ -12,6 +12,7 @@ from actors.api.faults.network import Network
 from actors.api.store import Store
 from actors.dry_run.crew import DryRunCrew
 from actors.effects.pre_bind_worker import WaitingBinds
+from actors.mirror.observed import ObservedCycles
 from actors.runtime.context import Context
 from actors.runtime.handles import HandleTable
 from actors.runtime.level_signal import LevelSignal
@@ -118,6 +119,7 @@ class Wiring:
         )
         self.changed = LevelSignal()
         self.memory = CycleMemory(self.changed)
+        self.observed = ObservedCycles()
         self.recovered = Recovered()
         self.snapshots = HandleTable(Snapshot)
         self.sessions = HandleTable(Session)

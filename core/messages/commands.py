@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from core.messages.boards import ReadBoard, ReadRecent, ReadResidents
 from core.messages.decisions import Bind, Evict, PodCondition, PodGroupStatus, QueueStatus
 from core.messages.message import Message
+from core.messages.reflection import Reflect
 from core.messages.watch import Pull, ReadRevision
 from core.state.volumes import USUAL, VolumeRules
 
@@ -185,8 +186,8 @@ class OpenListing(Message, frozen=True):
 
 
 StoreRequest = (
-    Create | Update | UpdateStatus | ReportStatus | Patch | Delete | RequestEviction | BindPod | EvictPod | Get | List |
-    OpenListing | ReadRevision
+    Create | Update | UpdateStatus | ReportStatus | Patch | Delete | RequestEviction | BindPod | EvictPod | Reflect |
+    Get | List | OpenListing | ReadRevision
 )  # fmt: skip
 ApiRequest = StoreRequest | Pull  # which may have to wait
 

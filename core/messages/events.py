@@ -170,7 +170,8 @@ class CycleRecord(Message, frozen=True):
     `decisions` records of kind "decision" follow it in the same transaction. `statuses` is the WriteStatus it sends.
     `answers`: what processes outside said; `failed`: what users' plugins did not answer. `scheduler`: whose cycle it
     is, "" for Volcano's. `rules` is the version of the rules it was decided by (`config.rules`), `digest_version` that
-    of what the digest covers (`core.digest`); a record that does not say has version 1.
+    of what the digest covers (`core.digest`); a record that does not say has version 1. `observed`: decided by the
+    scheduler of another cluster, as far as that was seen: it has no digest, and what it saw is known only about.
     """
 
     cycle: int
@@ -191,6 +192,7 @@ class CycleRecord(Message, frozen=True):
     answers: OutsideAnswers | None = None
     scheduler: str = ""
     failed: tuple[FailedAnswers, ...] = ()
+    observed: bool = False
 
 
 class ConfigLoaded(Message, frozen=True):

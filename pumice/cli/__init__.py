@@ -1,8 +1,8 @@
-"""The command line: one command a file, wired together in `app.py`."""
+"""The command line: one command a file, wired together in `application`."""
 
 from __future__ import annotations
 
-from pumice.cli.app import command_line
+from pumice.cli.application.app import command_line
 
 
 def main() -> None:

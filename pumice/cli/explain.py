@@ -22,6 +22,7 @@ from pumice.cli.given.configurations import in_force
 from pumice.cli.given.inputs import moment_said, take_manifests, warn_of_token
 from pumice.cli.given.sources import OwnConfig, server_of
 from pumice.cli.options import Lenient, Level, LogLevel, Manifests, Now, Output, PluginsDir, Quiet
+from pumice.cli.tables.agreement import said
 from pumice.cli.terminal import Terminal
 from pumice.explain.account import Account
 from pumice.explain.advice.advise import Advice, advise
@@ -35,6 +36,10 @@ from pumice.replay.plugins import demand_plugins
 DIFFERS: Final = (
     "cycle {} comes out otherwise now than it was recorded (pumice replay --verify tells more): what follows is what "
     "would be decided, not what was"
+)
+OBSERVED: Final = (
+    "cycle {} was the cluster's own scheduler's, seen from outside: {} was {} there; what follows is what would be "
+    "decided here"
 )
 KINDS: Final = {"pod": "pod", "pods": "pod", "podgroup": "podgroup", "pg": "podgroup", "job": "job", "vcjob": "job"}
 
@@ -153,12 +158,18 @@ def _tell(account: Account, occasion: Occasion, seconds: float, terminal: Termin
     terminal.emit(account.to_dict(), lambda console: show_advice(console, account, decided))
 
 
+def _difference(account: Account) -> str:
+    if not account.observed:
+        return DIFFERS.format(account.cycle)
+    return OBSERVED.format(account.cycle, account.differs["task"], said(account.differs["recorded"]))
+
+
 def show(console: Console, account: Account, *, recorded: bool = True) -> None:
     """The sentence first, then the counts."""
     where = f" in cycle {account.cycle}" if recorded else ""
     console.print(f"{account.kind} {account.name}{where}: {account.state}", markup=False)
     if account.differs:
-        console.print(DIFFERS.format(account.cycle), markup=False, soft_wrap=True)
+        console.print(_difference(account), markup=False, soft_wrap=True)
     if account.message:
         console.print(account.message, markup=False, soft_wrap=True)
     if account.nodes:
@@ -168,8 +179,8 @@ def show(console: Console, account: Account, *, recorded: bool = True) -> None:
         console.print(table)
     for node, sentences in account.cards.items():
         console.print(f"cards of {node}: {'. '.join(sentences)}", markup=False, soft_wrap=True)
-    for plugin, said in account.plugins.items():
-        console.print(f"{plugin}: {', '.join(f'{key} {_words(value)}' for key, value in said.items())}", markup=False)
+    for plugin, told in account.plugins.items():
+        console.print(f"{plugin}: {', '.join(f'{key} {_words(value)}' for key, value in told.items())}", markup=False)
     for each in account.job.get("steps", ()):
         show_steps(console, each)
 

@@ -18,6 +18,7 @@ from config.load import read_text
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.given.inputs import load_config
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Output, PluginsDir, Quiet, Workers
+from pumice.cli.tables.agreement import show_agreement
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
 from pumice.oneshot.supposing import unasked
@@ -191,6 +192,7 @@ def result_of(report: ReplayReport, seconds: float) -> dict[str, Any]:
         "identical": report.identical,
         "first_difference": None if difference is None else difference.to_dict(),
         "first_bad": None if bad is None else {"sequence": bad.sequence, "why": bad.why},
+        "agreement": None if report.agreement is None else report.agreement.to_dict(),
     }
 
 
@@ -201,9 +203,12 @@ def show(console: Console, report: ReplayReport, seconds: float) -> None:
     if report.chain is not None and report.chain.first_bad is not None:
         bad = report.chain.first_bad
         console.print(f"The journal is not as it was written: record {bad.sequence} is bad ({bad.why}).")
-    difference = report.first_difference
+    difference, agreement = report.first_difference, report.agreement
+    if agreement is not None:
+        show_agreement(console, agreement)
     if difference is None:
-        console.print("Every cycle came out as recorded.")
+        if agreement is None:
+            console.print("Every cycle came out as recorded.")
         return
     about = f" about {difference.task}" if difference.task else ""
     console.print(f"The first difference is in cycle {difference.cycle}{about}:")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ from actors.controllers.unserved.kinds import SCHEDULER, SERVED
 from config.errors import RequestError
 from core.devices.telling import given_cards
 from core.life.task import TaskStatus
-from core.messages.decisions import Bind, Evict
+from core.messages.decisions import Bind, CycleResult, Evict
 from core.objects.pod import Task
 from core.session.trail.records import FITS, Election, Ending, Look
 from core.state.view import View
@@ -20,7 +21,9 @@ from pumice.explain.scene import Scene, jobs_of, near, pods_of
 from pumice.explain.steps import steps_of
 from pumice.explain.watch import Subjects, Watched, watch_cycle, watch_other
 from pumice.oneshot.supposing import supposed
-from pumice.replay.compare import compare
+from pumice.replay.agreement import differences
+from pumice.replay.compare import CycleDifference, compare
+from storage.history import RecordedCycle
 
 Plain = dict[str, Any]
 BEST: Final = 3
@@ -41,7 +44,8 @@ class Account:
     `unblock`: what was tried and found to help, in sentences; `tried`: the same to compute with, and why there is not
     more. `votes`: of an evicted pod, what each plugin that was asked said when it was chosen, tier by tier; `job`: its
     job as the cycle found it. `differs`: the first decision of a recorded cycle that came out otherwise now; then what
-    is told is not what happened. `cards`: by node, of a pod that was bound the cards that it is given, of one that was
+    is told is not what happened. `observed`: the cycle was another cluster's, and `differs` is about the pods asked
+    about alone. `cards`: by node, of a pod that was bound the cards that it is given, of one that was
     refused for want of cards a sentence for each card, what speaks against it. `supposed`: what was not asked of
     processes outside, in sentences.
     """
@@ -60,6 +64,7 @@ class Account:
     votes: Plain = field(default_factory=dict[str, Any])
     job: Plain = field(default_factory=dict[str, Any])
     differs: Plain = field(default_factory=dict[str, Any])
+    observed: bool = False
     cards: dict[str, list[str]] = field(default_factory=dict[str, "list[str]"])
     supposed: list[str] = field(default_factory=list[str])
 
@@ -104,9 +109,17 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
     _tell_job(account, watched, scene)
     if scene.recorded is None:
         _say_would(account, tasks.get(told, account.state))
-    elif (difference := compare(scene.recorded, watched.result)) is not None:
-        account.differs = difference.to_dict()
+    else:
+        account.observed = scene.recorded.record.observed
+        difference = _difference(scene.recorded, watched.result, pods)
+        account.differs = {} if difference is None else difference.to_dict()
     return account
+
+
+def _difference(recorded: RecordedCycle, result: CycleResult, pods: Sequence[str]) -> CycleDifference | None:
+    if not recorded.record.observed:
+        return compare(recorded, result)
+    return next((each for each in differences(recorded, result) if each.task in pods), None)
 
 
 def is_waiting(view: View, kind: str, name: str) -> bool:

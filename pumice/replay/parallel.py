@@ -130,6 +130,10 @@ def merged(reports: Sequence[ReplayReport]) -> ReplayReport:
         whole.begun = min(whole.begun, report.begun) if whole.events else report.begun
         whole.events = report.begun + report.events - whole.begun
         whole.chain, whole.first_difference = report.chain, report.first_difference
+        if whole.agreement is None:
+            whole.agreement = report.agreement
+        elif report.agreement is not None:
+            whole.agreement.add(report.agreement)
         if not report.identical:
             break
     return whole

@@ -42,7 +42,9 @@ class Recording:
         if stored.kind == CONFIG:
             self.beginnings.told(codec.decode(stored.payload, ConfigLoaded))
         elif stored.kind == CYCLE:
-            self.cycles = codec.decode(stored.payload, CycleRecord).cycle
+            record = codec.decode(stored.payload, CycleRecord)
+            self.cycles = record.cycle
+            self.controllers |= record.observed  # every cluster has some
         elif stored.kind == ACTOR:
             event = codec.decode(stored.payload, ActorEvent)
             self.controllers |= isinstance(event, ActorStarted) and event.actor == CONTROLLER

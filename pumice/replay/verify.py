@@ -6,6 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pumice.replay.agreement import Agreement
 from pumice.replay.compare import CycleDifference, compare
 from pumice.replay.replayer import start
 from storage.errors import CodecError
@@ -25,6 +26,7 @@ class ReplayReport:
     measure.
 
     `chain` tells whether the journal itself is whole; a record that was changed may also show as a difference.
+    `agreement`: of cycles that were another cluster's; None: there were none.
     """
 
     cycles: int = 0
@@ -35,10 +37,11 @@ class ReplayReport:
     chain: ChainReport | None = None
     begun: int = 0
     position: int = 0
+    agreement: Agreement | None = None
 
     @property
     def identical(self) -> bool:
-        """Every cycle came out as recorded, from a journal that is whole."""
+        """Every cycle that was decided here came out as recorded, from a journal that is whole."""
         return self.first_difference is None and (self.chain is None or self.chain.whole)
 
 
@@ -87,9 +90,18 @@ async def verify(
             report.cycles += 1
             report.first_cycle = report.first_cycle or cycle.record.cycle
             report.last_cycle = cycle.record.cycle
-            report.first_difference = compare(cycle, replayer.decide(cycle.record))
+            _decide_again(report, replayer, cycle)
             if report.first_difference is not None:
                 break
             advance(report.events - told)
             told = report.events
     return report
+
+
+def _decide_again(report: ReplayReport, replayer: Replayer, cycle: RecordedCycle) -> None:
+    result = replayer.decide(cycle.record)
+    if cycle.record.observed:
+        report.agreement = report.agreement or Agreement()
+        report.agreement.note(cycle, result)
+    else:
+        report.first_difference = compare(cycle, result)

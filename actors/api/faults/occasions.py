@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final, assert_never
 
 from core.messages import commands, watch
+from core.messages.reflection import Reflect
 from storage import codec
 
 SCHEDULER: Final = "scheduler"
@@ -62,7 +63,7 @@ def subject(request: commands.StoreRequest) -> str:
             return f"evict {request.namespace}/{request.name}"
         case commands.Patch():
             return f"patch {request.kind} {request.namespace}/{request.name} by {request.user}"
-        case commands.Delete() | commands.Get():
+        case commands.Delete() | commands.Get() | Reflect():
             return f"{type(request).__name__.lower()} {request.kind} {request.namespace}/{request.name}"
         case commands.List() | commands.OpenListing():
             return f"list {request.kind}"

@@ -9,8 +9,9 @@ from actors.agents.arrivals import Arrivals
 from actors.agents.node_agents import NodeAgents
 from actors.api.faults.faulty_server import api_server
 from actors.gateway.gateway import Gateway
+from actors.mirror.mirror import Mirror
 from actors.system import ports
-from actors.system.settings import has_arrivals, serving
+from actors.system.settings import has_arrivals, mirroring, playing, serving
 from actors.system.wiring import Role
 
 if TYPE_CHECKING:
@@ -41,6 +42,13 @@ def _arrivals(wiring: Wiring, name: str) -> Arrivals:
     return Arrivals(*wiring.own(name), **wiring.ports(name), coming=wiring.coming)
 
 
+def _mirror(wiring: Wiring, name: str) -> Mirror:
+    settings = wiring.settings.mirror
+    assert settings is not None, "there is a mirror where something is mirrored"
+    whose, ports = wiring.own(name), wiring.ports(name)
+    return Mirror(*whose, **ports, settings=settings, source=wiring.source, memory=wiring.observed)
+
+
 API_SERVER: Final = Role(
     name="api-server",
     port=ports.ApiPort,
@@ -64,6 +72,7 @@ NODE_AGENTS: Final = Role(
     port=ports.PokePort,
     sends={"api": "api-server"},
     build=_node_agents,
+    wanted=playing,
     crashes=("node-agents",),
     box="node agents",
 )
@@ -75,4 +84,13 @@ ARRIVALS: Final = Role(
     build=_arrivals,
     wanted=has_arrivals,
     box="manifests · traces · dumps",
+)
+
+MIRROR: Final = Role(
+    name="mirror",
+    port=ports.PokePort,
+    sends={"api": "api-server", "recorder": "recorder"},
+    build=_mirror,
+    wanted=mirroring,
+    box="mirror",
 )

@@ -37,7 +37,7 @@ from actors.controllers.volumes.pod_claims import PodClaimsMachine
 from actors.controllers.workloads.rule import DeploymentRule
 from actors.runtime.reconciler import Reconciler
 from actors.system import ports
-from actors.system.settings import controlling, serving
+from actors.system.settings import controlling, playing, serving
 from actors.system.wiring import Role, always
 from core.objects.parts import POD_OF_OTHERS
 
@@ -97,7 +97,9 @@ QUEUE_CONTROLLER: Final = _controller(
     "queue-controller", lambda wiring: [QueueMachine(wiring.context.objects.unpack)], controlling
 )
 VOLUME_CONTROLLER: Final = _controller(
-    "volume-controller", lambda _: [PodClaimsMachine(), VolumeMachine(), DriversMachine(), DeviceMachine()]
+    "volume-controller",
+    lambda _: [PodClaimsMachine(), VolumeMachine(), DriversMachine(), DeviceMachine()],
+    playing,
 )
 # Most clusters have no budget and no quota: to look at every change of every pod would be a twentieth of all that the
 # system does.
@@ -150,6 +152,7 @@ WORKLOAD_CONTROLLER: Final = _controller(
         *(flow_machines() if wiring.settings.controllers else ()),
         UnservedMachine(scheduler=wiring.settings.scheduler, left=_left(wiring.settings)),
     ],
+    playing,
     crashes=False,
     waits_for=lambda settings: (*WORKLOADS, *FLOWS, *UNSERVED, *_left(settings), POD_OF_OTHERS),
 )
@@ -158,7 +161,7 @@ CONFIG_WATCHER: Final = Role(
     port=ports.PokePort,
     sends={"api": "api-server", "runner": "session-runner"},
     build=_config_watcher,
-    wanted=lambda settings: settings.followed is not None,
+    wanted=lambda settings: settings.followed is not None and playing(settings),
     box="config watcher",
 )
 
@@ -170,7 +173,7 @@ POD_EVENTS: Final = _controller(
         NamespaceMachine(),
         EndpointsMachine(),
     ],
-    serving,
+    lambda settings: serving(settings) and playing(settings),
     crashes=False,
     box="node agents",
 )

@@ -93,6 +93,15 @@ async def test_what_is_no_event_lists_again() -> None:
     assert heard.told == [("LISTED",), ("LISTED", "a")]
 
 
+async def test_a_server_that_was_put_back_is_listed_again() -> None:
+    server = ScriptedServer(
+        page(pod("a"), revision=90), events(event("BOOKMARK", pod("", 40)), open_=True), page(pod("b"), revision=41)
+    )
+    heard, reflector = await followed(server, 2)
+    assert heard.told == [("LISTED", "a"), ("LISTED", "b")]
+    assert reflector.revision == "41"
+
+
 @pytest.mark.parametrize("code", [403, 404])
 async def test_what_is_not_served_or_not_allowed_is_looked_at_again(code: int) -> None:
     server = ScriptedServer(status(code), status(code), page(pod("a")))

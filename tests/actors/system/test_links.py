@@ -9,15 +9,18 @@ import pytest
 
 from actors.errors import WiringError
 from actors.gateway.settings import GatewaySettings
+from actors.mirror.settings import MirrorSettings
 from actors.runtime.clock import RealClock
 from actors.runtime.switchboard import ranks
 from actors.system.roles import LINKS, ROLES
-from actors.system.settings import SystemSettings
+from actors.system.settings import SystemSettings, mirrored
 from actors.system.system import System
+from config.kubeconfig import ClusterAccess
 from storage.memory import MemoryJournal
 
 GATEWAY = GatewaySettings(socket.socket.__new__(socket.socket))
 """Of a gateway that never listens."""
+MIRRORED = mirrored(MirrorSettings(ClusterAccess("http://cluster")), SystemSettings())
 
 
 def test_the_table_has_no_cycle_and_receivers_come_first() -> None:
@@ -71,19 +74,20 @@ def test_an_actor_is_handed_the_mailboxes_of_its_row_and_no_others() -> None:
 @pytest.mark.parametrize(
     ("settings", "missing"),
     [
-        (SystemSettings(), {"arrivals", "gateway", "pod-events", "config-watcher", "usage-collector"}),
+        (SystemSettings(), {"arrivals", "gateway", "pod-events", "config-watcher", "usage-collector", "mirror"}),
         (
             SystemSettings(scheduler=False, controllers=False, budgets=False, gateway=GATEWAY),
             {
                 "action-worker", "arrivals", "bind-worker", "cache", "config-watcher",
                 "disruption-controller",
-                "dry-run-worker", "evict-worker", "extender-client", "job-controller", "pod-group-controller",
+                "dry-run-worker", "evict-worker", "extender-client", "job-controller", "mirror", "pod-group-controller",
                 "pre-bind-worker", "queue-controller",
                 "session-runner", "status-writer", "usage-collector",
             },
         ),
+        (MIRRORED, LINKS.keys() - {"api-server", "mirror", "recorder", "checkpointer", "metrics", "supervisor"}),
     ],
-    ids=["plain", "only the api"],
+    ids=["plain", "only the api", "mirror"],
 )  # fmt: skip
 def test_who_there_is_follows_from_the_settings(settings: SystemSettings, missing: set[str]) -> None:
     board = System(settings, MemoryJournal(), RealClock()).switchboard

@@ -13,13 +13,15 @@ import pytest
 
 from actors.api.faults.strikes import SeededFaults
 from actors.gateway.settings import GatewaySettings
+from actors.mirror.settings import MirrorSettings
 from actors.runtime.clock import RealClock
 from actors.runtime.handles import HandleTable
 from actors.runtime.mailbox import Mailbox
 from actors.system.references import EVERYBODY, REFERENCES
 from actors.system.roles import CRASHABLE
-from actors.system.settings import SystemSettings
+from actors.system.settings import SystemSettings, mirrored
 from actors.system.system import System
+from config.kubeconfig import ClusterAccess
 from core.state.view import View
 from storage.memory import MemoryJournal
 from tests.actors.system.reaching import is_fixed, is_fixed_type, reached
@@ -37,6 +39,7 @@ SETTINGS = {
     "struck": SystemSettings(
         arrivals=True, faults=SeededFaults(1, {"bind-lost": 0.1}, crashable=CRASHABLE), config_text=COLLECTING
     ),
+    "mirror": mirrored(MirrorSettings(ClusterAccess("http://cluster")), SystemSettings()),
 }
 
 
@@ -94,7 +97,9 @@ async def test_every_row_is_true() -> None:
         for reference in REFERENCES:
             thing = reference.of(system)
             assert getattr(reference.kind, "_is_protocol", False) or isinstance(thing, reference.kind)
-            held[reference.what] |= {system.switchboard.role[name] for name in found[id(thing)][1]}
+            held[reference.what] |= {
+                system.switchboard.role[name] for name in found.get(id(thing), (thing, set[str]()))[1]
+            }
     assert {what: tuple(sorted(roles)) for what, roles in held.items()} == {
         reference.what: tuple(sorted(reference.roles)) for reference in REFERENCES
     }
@@ -114,7 +119,7 @@ async def test_what_lies_behind_a_handle_is_of_its_type_and_cannot_be_changed() 
 
 async def test_who_is_in_no_other_row_could_live_elsewhere() -> None:
     here = {role for reference in REFERENCES if reference.roles != EVERYBODY for role in reference.roles}
-    assert set(EVERYBODY) - here == {"arrivals", "bind-worker", "evict-worker", "metrics", "usage-collector"}
+    assert set(EVERYBODY) - here == {"arrivals", "bind-worker", "evict-worker", "metrics", "mirror", "usage-collector"}
 
 
 def test_who_is_no_actor_holds_what_the_table_says() -> None:

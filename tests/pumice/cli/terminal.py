@@ -8,7 +8,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from pumice.cli.app import app
+from pumice.cli.application.app import app
 
 
 @dataclass

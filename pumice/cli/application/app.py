@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from pumice import __version__
-from pumice.cli.commands import CONTEXT, Commands
+from pumice.cli.application.commands import CONTEXT, Commands
 from pumice.cli.exits import Exit
 
 app: Final = typer.Typer(

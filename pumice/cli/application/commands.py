@@ -24,6 +24,10 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "Run the whole system: apply the manifests, schedule until told to stop, write the journal.",
         "[bold]pumice run -f job.yaml --until idle[/bold]",
     ),
+    "mirror": CommandRow(
+        "Follow a real cluster, read only: what is there and what its scheduler decides becomes a journal.",
+        "[bold]pumice mirror --kubeconfig ~/.kube/config --db cluster.db[/bold]",
+    ),
     "decide": CommandRow(
         "Say what the scheduler would do with these objects, and why it leaves tasks pending.",
         "[bold]kubectl get nodes,pods,podgroups,queues -A -o yaml | pumice decide -f -[/bold]",

@@ -1,0 +1,83 @@
+"""What was heard of a cluster, one object at a time, without what is nobody's business."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from core.objects.metadata import section
+
+Object = dict[str, Any]
+Key = tuple[str, str, str]
+"""Kind, namespace ("" for cluster-wide objects) and name."""
+
+LEFT_OUT: Final = ("managedFields",)
+"""Of the metadata: half of many an object, and no scheduler reads it."""
+PRIVATE: Final = ("kubectl.kubernetes.io/last-applied-configuration",)
+"""Annotations that hold a copy of what is left out elsewhere."""
+CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
+
+
+class RemoteChange(NamedTuple):
+    """`obj`: as it is now, or when `gone` as it last was; None: it is gone, and how it last was nobody saw."""
+
+    kind: str
+    namespace: str
+    name: str
+    obj: Object | None
+    gone: bool = False
+
+    @property
+    def key(self) -> Key:
+        """Whose change it is."""
+        return self.kind, self.namespace, self.name
+
+
+def change_of(kind: str, obj: Object, *, gone: bool = False) -> RemoteChange:
+    """Of an object as a server shows it."""
+    meta = section(obj, "metadata")
+    return RemoteChange(kind, str(meta.get("namespace") or ""), str(meta["name"]), trimmed(kind, obj), gone)
+
+
+def trimmed(kind: str, obj: Object) -> Object:
+    """A copy without the values of environments, and without what only tells who wrote what; parts are shared."""
+    meta = {key: value for key, value in section(obj, "metadata").items() if key not in LEFT_OUT}
+    meta.setdefault("uid", f"{kind}/{meta['name']}")  # samples of metrics have none
+    annotations = meta.get("annotations")
+    if annotations:
+        meta["annotations"] = {key: value for key, value in annotations.items() if key not in PRIVATE}
+    found = {**obj, "metadata": meta}
+    if kind == "Pod":
+        found["spec"] = _pod_spec(section(obj, "spec"))
+    elif kind == "Job":
+        found["spec"] = _job_spec(section(obj, "spec"))
+    return found
+
+
+def _pod_spec(spec: Object) -> Object:
+    found = dict(spec)
+    for name in CONTAINERS:
+        if spec.get(name):
+            found[name] = [_container(each) for each in spec[name]]
+    return found
+
+
+def _container(container: Object) -> Object:
+    if "env" not in container and "envFrom" not in container:
+        return container
+    kept = {key: value for key, value in container.items() if key != "envFrom"}
+    return {**kept, "env": list(_names(container))}
+
+
+def _names(container: Object) -> Iterator[Object]:
+    return ({"name": each.get("name")} for each in container.get("env") or ())
+
+
+def _job_spec(spec: Object) -> Object:
+    tasks: list[Object] = spec.get("tasks") or []
+    return {**spec, "tasks": [_task(each) for each in tasks]}
+
+
+def _task(task: Object) -> Object:
+    template = section(task, "template")
+    return {**task, "template": {**template, "spec": _pod_spec(section(template, "spec"))}}

@@ -1,0 +1,119 @@
+"""Changes cut into cycles: what the cluster's scheduler had before it when it decided, and what it decided.
+
+A scheduler looks once, decides, and carries out one bind after the other, which is all that others see. So what was
+decided in a row, of pods that were there before the first of it, counts as one cycle that saw what was there then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from actors.mirror.changes import Key, RemoteChange
+from actors.mirror.decisions import PodSeen, decision_of, seen
+from core.messages.decisions import Decision
+from core.objects.metadata import section
+
+Object = dict[str, Any]
+
+OUTSIDE: Final = "cluster"
+"""The user of changes that come from people and from controllers that Pumice is not: a replay hands them in again."""
+INSIDE: Final = "mirror"
+"""The user of changes that follow from those: what a scheduler, Volcano's controllers and kubelets do, and statuses."""
+COUNTED: Final = ("PodGroup", "Queue", "Job")
+"""Kinds whose generation says whether more than the status has changed."""
+VOLCANO_JOB: Final = ("batch.volcano.sh/v1alpha1", "Job")
+
+
+def controlled(kind: str, obj: Object) -> bool:
+    """Whether Volcano's controllers made it: what a Job consists of, and the PodGroup of a pod that has none."""
+    owners: list[Object] = section(obj, "metadata").get("ownerReferences") or []
+    mine = [(each.get("apiVersion"), each.get("kind")) for each in owners if each.get("controller")]
+    return VOLCANO_JOB in mine or (kind == "PodGroup" and bool(mine))
+
+
+class KnownObject(NamedTuple):
+    """What was last seen of an object; `controlled`: Volcano's controllers look after it."""
+
+    uid: str
+    generation: Any
+    controlled: bool
+
+
+class MarkedChange(NamedTuple):
+    """A change, whose it is, and which decision of its cycle it carries out; None: none."""
+
+    change: RemoteChange
+    user: str
+    decision: int | None = None
+
+
+@dataclass
+class ObservedCycle:
+    """What came before the decisions, what was decided, and what came with and after it."""
+
+    before: list[MarkedChange] = field(default_factory=list[MarkedChange])
+    decided: list[Decision] = field(default_factory=list[Decision])
+    after: list[MarkedChange] = field(default_factory=list[MarkedChange])
+
+
+class CycleCutter:
+    """Knows every object that has passed: of pods what decisions are told by, of the others their generation."""
+
+    def __init__(self) -> None:
+        self._pods: dict[Key, PodSeen] = {}
+        self._known: dict[Key, KnownObject] = {}
+
+    def know(self, key: Key, obj: Object) -> None:
+        """An object that was there before."""
+        meta = section(obj, "metadata")
+        self._known[key] = KnownObject(str(meta.get("uid")), meta.get("generation"), controlled(key[0], obj))
+        if key[0] == "Pod":
+            self._pods[key] = seen(obj)
+
+    def names(self, kind: str) -> list[Key]:
+        """All objects of a kind that are there."""
+        return [key for key in self._known if key[0] == kind]
+
+    def cut(self, changes: list[RemoteChange]) -> list[ObservedCycle]:
+        """In order; the last one may have no decision, and there is none without any change."""
+        cycles, late = [ObservedCycle()], set[Key]()
+        for change in changes:
+            decision = self._decision(change)
+            if decision is not None and change.key in late:
+                cycles.append(ObservedCycle())
+                late = set[Key]()
+            cycle = cycles[-1]
+            marked = MarkedChange(change, self._user(change, decision), len(cycle.decided) if decision else None)
+            if decision is not None:
+                cycle.decided.append(decision)
+            (cycle.after if cycle.decided else cycle.before).append(marked)
+            if cycle.decided and change.key not in self._known:
+                late.add(change.key)
+            self._pass(change)
+        return [cycle for cycle in cycles if cycle.before or cycle.after]
+
+    def _decision(self, change: RemoteChange) -> Decision | None:
+        if change.kind != "Pod" or change.obj is None:
+            return None
+        return decision_of(self._pods.get(change.key), change.obj, gone=change.gone)
+
+    def _user(self, change: RemoteChange, decision: Decision | None) -> str:
+        known, pod = self._known.get(change.key), self._pods.get(change.key)
+        if decision is not None or (known is not None and known.controlled):
+            return INSIDE
+        if change.obj is None or change.gone:
+            return INSIDE if pod is not None and pod.leaving else OUTSIDE
+        meta = section(change.obj, "metadata")
+        if known is None or known.uid != str(meta.get("uid")):
+            return INSIDE if controlled(change.kind, change.obj) else OUTSIDE
+        if pod is not None:
+            return OUTSIDE if meta.get("deletionTimestamp") and not pod.leaving else INSIDE
+        return INSIDE if change.kind in COUNTED and known.generation == meta.get("generation") else OUTSIDE
+
+    def _pass(self, change: RemoteChange) -> None:
+        if change.gone or change.obj is None:
+            self._known.pop(change.key, None)
+            self._pods.pop(change.key, None)
+        else:
+            self.know(change.key, change.obj)

@@ -1,0 +1,58 @@
+"""What a change of a pod says about the scheduler of its cluster: that it was bound, or evicted."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from core.messages.decisions import Bind, Decision, Evict
+from core.objects.metadata import section, text_map
+from core.objects.pod import GROUP_NAME
+
+Object = dict[str, Any]
+
+SCHEDULER: Final = "volcano"
+BECAUSE: Final = "Pod is evicted, because of "
+"""What Volcano writes into an evicted pod's Ready condition, before the reason (source: `cache.go`, defaultEvictor)."""
+PREEMPTED: Final = "PreemptionByScheduler"
+
+
+class PodSeen(NamedTuple):
+    """What was last seen of a pod."""
+
+    uid: str
+    node: str
+    leaving: bool
+
+
+def seen(pod: Object) -> PodSeen:
+    """What there is to be seen of it."""
+    meta = section(pod, "metadata")
+    node = section(pod, "spec").get("nodeName") or ""
+    return PodSeen(str(meta.get("uid") or ""), str(node), bool(meta.get("deletionTimestamp")))
+
+
+def decision_of(before: PodSeen | None, pod: Object, *, gone: bool) -> Decision | None:
+    """The decision of Volcano's that turned what was seen before into this; None: none did."""
+    now = seen(pod)
+    if before is None or before.uid != now.uid or section(pod, "spec").get("schedulerName") != SCHEDULER:
+        return None
+    meta = section(pod, "metadata")
+    namespace, name = str(meta.get("namespace") or ""), str(meta["name"])
+    group = text_map(meta.get("annotations")).get(GROUP_NAME)
+    job = f"{namespace}/{group}" if group else ""
+    if now.node and not before.node:
+        return Bind(namespace, name, now.uid, now.node, job)
+    reason = evicted_for(pod) if (now.leaving or gone) and not before.leaving and before.node else None
+    return None if reason is None else Evict(namespace, name, now.uid, before.node, job, reason, action=reason)
+
+
+def evicted_for(pod: Object) -> str | None:
+    """The reason of Volcano's for which it goes; None: it goes for another one."""
+    conditions: list[Object] = section(pod, "status").get("conditions") or []
+    told = {str(each.get("type")): each for each in conditions}
+    message = str(told.get("Ready", {}).get("message") or "")
+    if message.startswith(BECAUSE):
+        return message.removeprefix(BECAUSE)
+    target = told.get("DisruptionTarget", {})
+    mine = str(target.get("message") or "").startswith(f"{SCHEDULER}:")
+    return "" if mine and target.get("reason") == PREEMPTED else None

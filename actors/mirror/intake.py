@@ -1,0 +1,116 @@
+"""What reflectors hear, until it is taken in; and what they could not hear, said once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import anyio
+
+from actors.errors import CredentialsError, RemoteError
+from actors.mirror.changes import Key, RemoteChange, change_of
+from actors.remote.listing import RemoteListing, RemoteResource
+
+Object = dict[str, Any]
+
+NOT_THERE: Final = (404, 405)
+"""What a server answers for what it does not serve, or does not let anybody watch: clusters differ in that."""
+SERVER: Final = "the cluster"
+UNREACHED: Final = "0"
+"""The code of an answer that never came: every resource has the same to say of it."""
+FINAL: Final = (403, *NOT_THERE)
+"""Nothing waits for these."""
+
+log = logging.getLogger(__name__)
+
+
+class ListedResource(NamedTuple):
+    """All objects of a resource."""
+
+    resource: RemoteResource
+    objects: list[RemoteChange]
+
+
+class Intake:
+    """A sink for all reflectors. Nothing is handed out before every resource was listed, or turned out not to be there:
+    the first look is at a whole cluster.
+    """
+
+    def __init__(self, resources: Sequence[RemoteResource]) -> None:
+        self._order = {resource.key: number for number, resource in enumerate(resources)}
+        self._missing = set(self._order)
+        self._heard: list[RemoteChange | ListedResource] = []
+        self._news = anyio.Event()
+        self._said: dict[str, str] = {}
+
+    async def listed(self, resource: RemoteResource, listing: RemoteListing) -> None:
+        """See `Sink`."""
+        objects = [change_of(resource.key, obj) for obj in listing.objects]
+        self._heard.append(ListedResource(resource, objects))
+        if not self._missing:
+            self._news.set()
+        self._settle(resource)
+        self._recovered(resource)
+
+    async def changed(self, resource: RemoteResource, type_: str, obj: Object) -> None:
+        """See `Sink`."""
+        self._heard.append(change_of(resource.key, obj, gone=type_ == "DELETED"))
+        self._recovered(resource)
+        self._news.set()
+
+    def failed(self, resource: RemoteResource, error: RemoteError | CredentialsError) -> None:
+        """See `Sink`: a failure that goes on is said once."""
+        kind = str(error.code) if isinstance(error, RemoteError) else type(error).__name__
+        if isinstance(error, RemoteError) and error.code in FINAL:
+            self._settle(resource)
+            if error.code in NOT_THERE:
+                log.info("%s: %s", resource.key, error)
+                return
+        what = SERVER if kind == UNREACHED else resource.key
+        if self._said.get(what) != kind:
+            self._said[what] = kind
+            log.warning("%s: %s; tried again", what, error)
+
+    async def wait(self, timeout_s: float | None = None) -> None:
+        """Until there is something to take, or so long."""
+        with anyio.move_on_after(timeout_s):
+            await self._news.wait()
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything was listed once."""
+        return not self._missing
+
+    def take(self, known: Callable[[str], list[Key]]) -> list[RemoteChange]:
+        """All that was heard, as changes; `known`: what is there of a kind, which a new list may not name any more."""
+        if self._missing:
+            return []
+        heard, self._heard = self._heard, []
+        if self._news.is_set():  # else somebody waits for this one
+            self._news = anyio.Event()
+        lists = {each.resource.key: place for place, each in enumerate(heard) if isinstance(each, ListedResource)}
+        found = list[RemoteChange]()
+        for kind in sorted(lists, key=self._order.__getitem__):  # in the order in which kinds build on each other
+            listed = heard[lists[kind]]
+            assert isinstance(listed, ListedResource)
+            found += _replaced(listed, known(kind))
+        for place, each in enumerate(heard):  # what was heard before the newest list of its kind is in that
+            if isinstance(each, RemoteChange) and place > lists.get(each.kind, -1):
+                found.append(each)
+        return found
+
+    def _settle(self, resource: RemoteResource) -> None:
+        self._missing.discard(resource.key)
+        if not self._missing:
+            self._news.set()
+
+    def _recovered(self, resource: RemoteResource) -> None:
+        for what in (SERVER, resource.key):
+            if self._said.pop(what, None) is not None:
+                log.warning("%s: followed again", what)
+
+
+def _replaced(listed: ListedResource, known: list[Key]) -> list[RemoteChange]:
+    there = {each.key for each in listed.objects}
+    return [*(RemoteChange(*key, None, gone=True) for key in known if key not in there), *listed.objects]

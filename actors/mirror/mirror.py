@@ -1,0 +1,156 @@
+"""The mirror: follows a real cluster and has the api here hold what that one holds.
+
+Owns: the connections to the cluster, what was heard and is not yet taken in, and the number of the newest cycle.
+Accepts: `Poke`: take in now what was heard.
+Sends: asks the api to reflect objects; asks the recorder for the cycles of the cluster's own scheduler, as far as they
+are to be seen.
+When full: whoever pokes waits. What is heard is kept until the api has taken it.
+Stops: after what was heard is taken in. What is not heard any more is heard after the next start, as the difference to
+what is here.
+
+It writes nothing to the cluster, for it has no request that could (`actors.remote`).
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from actors.mirror.cycles import CycleCutter, MarkedChange, ObservedCycle
+from actors.mirror.followed import CONFIG_MAP, ORDER, resources
+from actors.mirror.intake import Intake
+from actors.mirror.observed import Observed, ObservedCycles
+from actors.mirror.readable import Readability
+from actors.remote.api import RemoteApi
+from actors.remote.backoff import Backoff
+from actors.remote.reflector import Reflector
+from actors.runtime.actor import Actor
+from actors.runtime.asking import ask_again
+from core.messages.commands import List, Poke
+from core.messages.reflection import Reflect
+from core.messages.replies import Accepted, Done, Listing
+from storage import codec
+
+if TYPE_CHECKING:
+    from actors.mirror.changes import RemoteChange
+    from actors.mirror.settings import MirrorSettings
+    from actors.runtime.context import Context
+    from actors.scheduling.config_source import ConfigSource
+    from actors.system.ports import ApiPort, PokePort, RecorderPort
+
+log = logging.getLogger(__name__)
+
+
+class Mirror(Actor[Poke, Done]):
+    """`source` is the configuration of the cluster's scheduler, `memory` the number of its newest cycle here."""
+
+    def __init__(
+        self,
+        name: str,
+        mailbox: PokePort,
+        context: Context,
+        *,
+        api: ApiPort,
+        recorder: RecorderPort,
+        settings: MirrorSettings,
+        source: ConfigSource,
+        memory: ObservedCycles,
+    ) -> None:
+        super().__init__(name, mailbox, context)
+        self._api = api
+        self._settings = settings
+        self._resources = resources(settings.config_map)
+        self._intake = Intake(self._resources)
+        self._cutter = CycleCutter()
+        self._observed = Observed(recorder, context.clock, source, memory)
+        self._readability = Readability()
+        self._turn = anyio.Lock()
+        self._revision = self._told = 0
+
+    def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
+        """Following the cluster, and taking in what was heard."""
+        return (self._follow, self._work)
+
+    async def on_start(self) -> None:
+        """What is here already: what the cluster has otherwise is a change."""
+        for kind in ORDER:
+            reply = await ask_again(self._api, List(kind))
+            for blob in reply.blobs if isinstance(reply, Listing) else ():
+                obj = codec.unpack(blob)
+                meta = obj["metadata"]
+                self._cutter.know((kind, meta.get("namespace") or "", meta["name"]), obj)
+
+    async def on_stop(self) -> None:
+        """The last cycle sees what there is."""
+        await self._take()
+
+    async def handle(self, message: Poke) -> Done:
+        """Take in what there is."""
+        del message
+        await self._take()
+        return Done()
+
+    async def _follow(self) -> None:
+        settings = self._settings
+        remote = RemoteApi(settings.access, now=self.clock.now, transport=settings.transport)
+        async with remote, anyio.create_task_group() as tasks:
+            for resource in self._resources:
+                backoff = Backoff(random.random, settings.retry_s)
+                reflector = Reflector(remote, resource, self._intake, poll_s=settings.poll_s, backoff=backoff)
+                tasks.start_soon(reflector.run)
+
+    async def _work(self) -> None:
+        """What comes in a period is one look, as the cluster's scheduler has it."""
+        while True:
+            await self._intake.wait(self._settings.period_s if self._revision > self._told else None)
+            await anyio.sleep(self._settings.period_s)
+            await self._take()
+
+    async def _take(self) -> None:
+        """Write down what was heard; a last cycle without decisions lets see what came after those before it."""
+        async with self._turn:
+            heard = self._intake.take(self._cutter.names)
+            cycles = self._cutter.cut([change for change in heard if self._can_be_read(change)])
+            for cycle in cycles:
+                await self._carry_out(cycle)
+            if self._revision > self._told and not (cycles and cycles[-1].decided):
+                await self._cycle(ObservedCycle())
+
+    def _can_be_read(self, change: RemoteChange) -> bool:
+        problem = self._readability.problem(change)
+        if problem:
+            log.warning("%s %s/%s is left out: %s", *change.key, problem)
+        return not problem
+
+    async def _carry_out(self, cycle: ObservedCycle) -> None:
+        await self._reflect(cycle.before, 0)
+        if cycle.decided:
+            first = await self._cycle(cycle)
+            await self._reflect(cycle.after, first)
+            await self._observed.outcomes(cycle, first)
+
+    async def _cycle(self, cycle: ObservedCycle) -> int:
+        self._told = self._revision
+        return await self._observed.record(cycle, self._revision)
+
+    async def _reflect(self, changes: Sequence[MarkedChange], first: int) -> None:
+        """Store them; `first`: the journal number of the first decision. A new configuration is taken over."""
+        replies = await self._api.ask_many([_request(each, first) for each in changes])
+        for each, reply in zip(changes, replies, strict=True):
+            if isinstance(reply, Accepted):
+                self._revision = max(self._revision, reply.revision)
+            else:
+                log.error("%s %s/%s could not be kept: %s", *each.change.key, reply)
+        for change in (each.change for each in changes if each.change.kind == CONFIG_MAP):
+            if change.obj is not None and not change.gone:
+                await self._observed.configure(change.obj, self._settings.config_map)
+
+
+def _request(marked: MarkedChange, first: int) -> Reflect:
+    change, user, decision = marked
+    blob = b"" if change.gone or change.obj is None else codec.pack(change.obj)
+    return Reflect(*change.key, blob, user, 0 if decision is None else first + decision)

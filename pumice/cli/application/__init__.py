@@ -1,0 +1,1 @@
+"""The application: the table of commands, and the way from one to its exit code."""

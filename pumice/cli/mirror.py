@@ -1,0 +1,105 @@
+"""`pumice mirror`: a real cluster followed into a journal, which every other command reads."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from actors.mirror.settings import MirrorSettings
+from actors.remote.access import in_cluster
+from actors.system.settings import SystemSettings, mirrored
+from config.kubeconfig import ClusterAccess, read_kubeconfig
+from config.settings import CHARTS, ProcessSettings, config_map_of, read_process_settings
+from pumice.cli.exits import Exit, UsageError, guarded
+from pumice.cli.given.inputs import load_config
+from pumice.cli.options import LogLevel, Output, Quiet
+from pumice.cli.tables.summary import show_summary
+from pumice.cli.terminal import Terminal
+from pumice.plugins.loader import identities
+from pumice.runtime.journals import looks_like_journal
+from pumice.runtime.mirroring import MirrorPlan, mirror_plan
+from pumice.runtime.until import parse_until
+from storage.retention import parse_keep
+
+
+@guarded
+def mirror(
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            "--kubeconfig",
+            metavar="FILE",
+            help="How to reach the cluster. Default: the one that KUBECONFIG names, else the cluster one is a pod of.",
+            envvar="KUBECONFIG",
+            show_default=False,
+        ),
+    ] = None,
+    context: Annotated[str, typer.Option("--context", help="Of the kubeconfig. Default: its current one.")] = "",
+    db: Annotated[
+        str | None, typer.Option("--db", metavar="FILE", help="The journal, made or continued. [PUMICE_DB]")
+    ] = None,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            "--config",
+            metavar="CONF",
+            help="The configuration of the cluster's Volcano: a file, or configmap:NAMESPACE/NAME, followed."
+            f" Default: {CHARTS.said}.",
+        ),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="30s", help="When to stop. Default: on Ctrl-C.")
+    ] = None,
+    keep: Annotated[
+        str | None, typer.Option("--keep", metavar="7d", help="How much of the journal to keep at least. Default: all.")
+    ] = None,
+    backend: Annotated[str | None, typer.Option("--backend", help="The event loop: asyncio or trio.")] = None,
+    output: Output = None,
+    quiet: Quiet = False,
+    log_level: Annotated[str | None, typer.Option("--log-level", help="The least severe messages to log.")] = None,
+) -> int:
+    """Reads and never writes there. Exit code 130 after Ctrl-C, with a journal that the next start continues."""
+    flags: dict[str, object] = {
+        "db": db, "config": config, "until": until, "keep": keep, "backend": backend, "log_level": log_level
+    }  # fmt: skip
+    settings = read_process_settings(flags, os.environ)
+    terminal = Terminal(output, quiet, LogLevel(settings.log_level))
+    access = _access(kubeconfig, context)
+    plan = _plan(settings, access, terminal)
+    path = Path(settings.db)
+    if looks_like_journal(path):
+        terminal.say(f"continuing the journal {path}")
+    terminal.say(f"mirroring {access.server}; nothing is written there")
+    outcome = mirror_plan(plan)
+    terminal.emit(outcome.summary, partial(show_summary, outcome.summary))
+    return Exit.INTERRUPTED if outcome.interrupted else Exit.DONE
+
+
+def _access(kubeconfig: Path | None, context: str) -> ClusterAccess:
+    if kubeconfig is not None:
+        return read_kubeconfig(kubeconfig, context)
+    if context:
+        raise UsageError("a context is one of a kubeconfig: name that with --kubeconfig", path="--context")
+    return in_cluster()
+
+
+def _plan(settings: ProcessSettings, access: ClusterAccess, terminal: Terminal) -> MirrorPlan:
+    until = parse_until(settings.until)
+    if until.kind in ("idle", "cycles"):
+        raise UsageError("when a real cluster is at rest, nobody here knows: name a time, such as 30s", path="--until")
+    config_map = config_map_of(settings.config)
+    path = Path(settings.config) if settings.config and config_map is None else None
+    load_config(path, True, terminal)
+    return MirrorPlan(
+        mirrored(
+            MirrorSettings(access, config_map or CHARTS),
+            SystemSettings(config_path=path, retention=parse_keep(settings.keep, None), user_plugins=identities()),
+        ),
+        Path(settings.db),
+        until,
+        settings.backend,
+    )

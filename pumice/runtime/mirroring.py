@@ -1,0 +1,71 @@
+"""A mirror from its plan to its end: start the system, say when the cluster is here, wait, stop in order, sum up."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio
+
+from actors.runtime.clock import RealClock
+from actors.system.settings import SystemSettings
+from actors.system.system import System
+from pumice.runtime.journals import file_journal
+from pumice.runtime.until import Until, reached
+
+Object = dict[str, Any]
+LOOK_S = 1.0
+"""How often somebody looks whether the journal is still there."""
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorPlan:
+    """What to mirror into which journal, and until when."""
+
+    settings: SystemSettings
+    db: Path
+    until: Until
+    backend: Literal["asyncio", "trio"] = "asyncio"
+
+
+@dataclass(slots=True)
+class MirrorOutcome:
+    """How it went: the summary of a run, and whether Ctrl-C ended it."""
+
+    summary: Object
+    interrupted: bool
+
+
+def mirror_plan(plan: MirrorPlan) -> MirrorOutcome:
+    """Until it is told to stop. Raises OpenError, ConfigError, or what a vital actor died of."""
+    return anyio.run(_mirror, plan, backend=plan.backend)
+
+
+async def _mirror(plan: MirrorPlan) -> MirrorOutcome:
+    async with file_journal(plan.db) as journal:
+        system = System(replace(plan.settings, journal_look_s=LOOK_S), journal, RealClock())
+        async with system.running():
+            interrupted = await _until(plan.until, system)
+            summary = await system.summary()
+    return MirrorOutcome({**summary, "db": str(plan.db)}, interrupted)
+
+
+async def _until(until: Until, system: System) -> bool:
+    """Whether a signal came first."""
+    interrupted = False
+
+    async def listen(scope: anyio.CancelScope) -> None:
+        nonlocal interrupted
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for _ in signals:
+                interrupted = True
+                break
+        scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(listen, tasks.cancel_scope)
+        await reached(until, system)
+        tasks.cancel_scope.cancel()
+    return interrupted

@@ -1,0 +1,119 @@
+"""Changes cut into cycles of the scheduler that made them."""
+
+from typing import Any
+
+import pytest
+
+from actors.mirror.changes import RemoteChange, change_of
+from actors.mirror.cycles import INSIDE, OUTSIDE, CycleCutter
+from core.messages.decisions import Bind, Evict
+from tests.kit.pod_groups import pod_group
+from tests.kit.pods import pod
+
+Object = dict[str, Any]
+
+
+def named(name: str, node: str | None = None, **more: Any) -> RemoteChange:
+    return change_of("Pod", pod(name, node=node, uid=f"u-{name}", group="g", **more))
+
+
+def evicted(name: str, *, reason: str = "preempt", gone: bool = False) -> RemoteChange:
+    obj = pod(name, node="n1", uid=f"u-{name}")
+    obj["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    obj["status"]["conditions"] = [
+        {"type": "Ready", "status": "False", "reason": "Evict", "message": f"Pod is evicted, because of {reason}"}
+    ]
+    return change_of("Pod", obj, gone=gone)
+
+
+def cut(*changes: RemoteChange, known: tuple[RemoteChange, ...] = ()) -> list[tuple[list[str], list[str], list[str]]]:
+    """Names of what came before, of what was decided, and of what came after, cycle by cycle."""
+    cutter = CycleCutter()
+    cutter.cut(list(known))
+    return [
+        ([each.change.name for each in cycle.before], [each.name for each in cycle.decided],
+         [each.change.name for each in cycle.after])
+        for cycle in cutter.cut(list(changes))
+    ]  # fmt: skip
+
+
+def test_binds_in_a_row_are_one_cycle_that_saw_what_came_before() -> None:
+    assert cut(named("a"), named("b"), named("a", "n1"), named("x"), named("b", "n2")) == [
+        (["a", "b"], ["a", "b"], ["a", "x", "b"])
+    ]
+
+
+def test_a_pod_that_came_after_the_first_bind_was_bound_by_a_later_cycle() -> None:
+    assert cut(named("a"), named("a", "n1"), named("b"), named("b", "n1")) == [
+        (["a"], ["a"], ["a", "b"]),
+        ([], ["b"], ["b"]),
+    ]
+
+
+def test_without_a_decision_there_is_one_stretch_of_changes_and_without_changes_none() -> None:
+    assert cut(named("a"), named("b")) == [(["a", "b"], [], [])]
+    assert cut() == []
+
+
+def test_a_pod_that_came_with_its_node_was_bound_by_nobody_here() -> None:
+    assert cut(named("a", "n1"), named("a", "n1", phase="Running")) == [(["a", "a"], [], [])]
+
+
+def test_another_pod_of_that_name_was_not_bound() -> None:
+    other = change_of("Pod", pod("a", node="n1", uid="another"))
+    assert cut(other, known=(named("a"),)) == [(["a"], [], [])]
+
+
+def test_pods_of_other_schedulers_are_not_volcanos_decisions() -> None:
+    mine = {"scheduler": "default-scheduler"}
+    assert cut(named("a", "n1", **mine), known=(named("a", **mine),)) == [(["a"], [], [])]
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_an_eviction_has_volcanos_reason(gone: bool) -> None:
+    cutter = CycleCutter()
+    cutter.cut([named("a", "n1")])
+    (cycle,) = cutter.cut([evicted("a", reason="reclaim", gone=gone), evicted("a", reason="reclaim", gone=True)])
+    assert cycle.decided == [Evict("default", "a", "u-a", "n1", "", "reclaim", action="reclaim")]
+    assert [each.decision for each in cycle.after] == [0, None]
+
+
+def test_who_was_deleted_by_somebody_else_was_not_evicted() -> None:
+    obj = pod("a", node="n1", uid="u-a")
+    obj["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert cut(change_of("Pod", obj), known=(named("a", "n1"),)) == [(["a"], [], [])]
+
+
+def test_a_bind_names_its_job() -> None:
+    cutter = CycleCutter()
+    (cycle,) = cutter.cut([named("a"), named("a", "n1")])
+    assert cycle.decided == [Bind("default", "a", "u-a", "n1", "default/g")]
+
+
+def users(cutter: CycleCutter, *changes: RemoteChange) -> list[str]:
+    return [each.user for cycle in cutter.cut(list(changes)) for each in (*cycle.before, *cycle.after)]
+
+
+def group(generation: int, **more: Any) -> RemoteChange:
+    obj = pod_group("g")
+    obj["metadata"] |= {"generation": generation, "uid": "u", **more}
+    return change_of("PodGroup", obj)
+
+
+def test_what_follows_is_told_from_what_comes_from_outside() -> None:
+    cutter = CycleCutter()
+    assert users(cutter, named("a"), named("a", "n1"), named("a", "n1", phase="Running")) == [OUTSIDE, INSIDE, INSIDE]
+    assert users(cutter, evicted("a"), evicted("a", gone=True)) == [INSIDE, INSIDE]
+    assert users(cutter, group(1), group(1), group(2)) == [OUTSIDE, INSIDE, OUTSIDE]
+    assert users(cutter, RemoteChange("PodGroup", "default", "g", None, gone=True)) == [OUTSIDE]
+
+
+def test_what_volcanos_controllers_make_is_made_again_by_ours() -> None:
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "j", "controller": True}
+    owned = named("a")
+    assert owned.obj is not None
+    owned.obj["metadata"]["ownerReferences"] = [job]
+    of_pod = {**job, "apiVersion": "v1", "kind": "Pod"}
+    cutter = CycleCutter()
+    assert users(cutter, owned, group(1, ownerReferences=[of_pod])) == [INSIDE, INSIDE]
+    assert users(cutter, RemoteChange("Pod", "default", "a", None, gone=True)) == [INSIDE]

@@ -1,0 +1,83 @@
+"""What was heard, put in order before it is taken in."""
+
+from typing import Any
+
+import anyio
+import pytest
+
+from actors.errors import CredentialsError, RemoteError
+from actors.mirror.changes import Key
+from actors.mirror.intake import Intake
+from actors.remote.listing import RemoteListing, RemoteResource
+
+pytestmark = pytest.mark.anyio
+NODES = RemoteResource("Node", "v1", "Node", "/api/v1/nodes")
+PODS = RemoteResource("Pod", "v1", "Pod", "/api/v1/pods")
+
+
+def obj(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name}}
+
+
+def listing(*names: str) -> RemoteListing:
+    return RemoteListing([obj(name) for name in names], "1")
+
+
+def taken(intake: Intake, *known: Key) -> list[tuple[str, str]]:
+    found = intake.take(lambda kind: [key for key in known if key[0] == kind])
+    return [("-" if each.gone else "+", f"{each.kind} {each.name}") for each in found]
+
+
+async def test_nothing_is_handed_out_before_everything_was_listed_once() -> None:
+    intake = Intake([NODES, PODS])
+    await intake.listed(PODS, listing("p"))
+    assert taken(intake) == []
+    with anyio.move_on_after(0.01) as early:
+        await intake.wait()
+    assert early.cancelled_caught
+    await intake.listed(NODES, listing("n"))
+    await intake.wait()
+    assert taken(intake) == [("+", "Node n"), ("+", "Pod p")]
+    assert taken(intake) == []
+
+
+@pytest.mark.parametrize(("code", "waits"), [(403, False), (404, False), (405, False), (500, True), (0, True)])
+async def test_what_is_not_there_is_not_waited_for(code: int, waits: bool) -> None:
+    intake = Intake([NODES])
+    intake.failed(NODES, RemoteError("no", code))
+    assert intake.whole is not waits
+
+
+async def test_a_new_list_says_who_is_gone_and_replaces_what_was_heard_before_it() -> None:
+    intake = Intake([PODS])
+    await intake.changed(PODS, "ADDED", obj("early"))
+    await intake.listed(PODS, listing("a"))
+    await intake.changed(PODS, "DELETED", obj("a"))
+    assert taken(intake, ("Pod", "", "old"), ("Node", "", "n")) == [("-", "Pod old"), ("+", "Pod a"), ("-", "Pod a")]
+
+
+async def test_who_waits_is_woken_although_somebody_else_has_taken_meanwhile() -> None:
+    intake = Intake([PODS])
+    await intake.listed(PODS, listing())
+    taken(intake)
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(intake.wait)
+            await anyio.wait_all_tasks_blocked()
+            taken(intake)
+            await intake.changed(PODS, "ADDED", obj("a"))
+
+
+async def test_a_failure_that_goes_on_is_said_once_and_its_end_too(caplog: pytest.LogCaptureFixture) -> None:
+    intake = Intake([NODES, PODS])
+    for resource in (NODES, PODS, NODES):
+        intake.failed(resource, RemoteError("no answer"))
+    intake.failed(PODS, RemoteError("forbidden", 403))
+    intake.failed(PODS, CredentialsError("no token"))
+    await intake.listed(NODES, listing())
+    assert [record.message for record in caplog.records] == [
+        "the cluster: no answer; tried again",
+        "Pod: forbidden; tried again",
+        "Pod: no token; tried again",
+        "the cluster: followed again",
+    ]
