@@ -11,6 +11,7 @@ from core.life.task import TaskStatus
 from core.messages.commands import RequestEviction, StoreRequest
 from core.messages.decisions import CycleResult, Evict
 from core.session.carry import CycleClock
+from core.session.fit import SCHEDULABLE
 from core.state.volumes import volume_rules
 from pumice.explain.victims import opinions_of
 from pumice.explain.watch import Subjects, gauges_of, watch_cycle
@@ -114,7 +115,9 @@ class Witness:
         subjects = Subjects(frozenset(), frozenset(asked))
         snapshot = view.snapshot(volume_rules(fork.config))
         watched = watch_cycle(snapshot, fork.config, clock, self.life.carry, subjects)
-        said = {view.tasks.by_key[pod].job: why for pod, why in watched.result.report.pending.items()}
+        # pods of a gang that could go somewhere do not say what it lacks: those that could not come last, and count
+        pending = sorted(watched.result.report.pending.items(), key=lambda each: each[1].reason != SCHEDULABLE)
+        said = {view.tasks.by_key[pod].job: why for pod, why in pending}
         found: dict[str, PendingJob] = {}
         for key in asked:
             code, message = watched.jobs[key].reason() if key in watched.jobs else ("", "")

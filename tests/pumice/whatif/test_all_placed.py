@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
+from pumice.bench.cycle import stock_config
 from pumice.whatif import changes
 from pumice.whatif.ask import what_if
 from pumice.whatif.changes import ForkChange
 from pumice.whatif.difference import ChangeCode, JobChange
 from pumice.whatif.life import Life
+from pumice.whatif.living import live
 from pumice.whatif.state import Fork
 from tests.kit.jobs import gang, job_task, vcjob
-from tests.kit.nodes import node
+from tests.kit.nodes import node, nodes
 from tests.pumice.whatif.clusters import BEGAN, config_text, parsed
 
 
@@ -56,7 +58,9 @@ def test_where_the_start_moves_it_is_told_beside() -> None:
 
 
 def test_who_was_evicted_and_came_back_counts_once() -> None:
-    """Room for one comes after 30 s, for another after 60 s: by then one waits, or two where one is drained."""
+    """Ten seconds have gone by. Room for one comes 20 s later, for another after 50 s: by then one waits, or two where
+    one is drained.
+    """
     others = [
         obj
         for lasts in (30, 60)
@@ -68,8 +72,8 @@ def test_who_was_evicted_and_came_back_counts_once() -> None:
     found = what_if(life.fork(), [changes.drain("n1")], 200.0).jobs["default/elastic"]
     assert found.before is not None
     assert found.after is not None
-    assert found.before.all_placed_s == pytest.approx(30.0, abs=1.0)
-    assert found.after.all_placed_s == pytest.approx(60.0, abs=1.0)
+    assert found.before.all_placed_s == pytest.approx(20.0, abs=1.0)
+    assert found.after.all_placed_s == pytest.approx(50.0, abs=1.0)
 
 
 def test_who_has_succeeded_was_placed() -> None:
@@ -79,3 +83,10 @@ def test_who_has_succeeded_was_placed() -> None:
     assert found is not None
     assert found.before is not None
     assert found.before.all_placed_s == pytest.approx(10.5, abs=1.0)
+
+
+def test_a_gang_says_what_it_lacks_not_where_some_of_its_pods_could_go() -> None:
+    fork = Fork((*nodes(4, cpu="4"), vcjob("g", job_task(replicas=5, cpu="3"), min_available=5)), BEGAN, stock_config())
+    found = [each for seed in range(8) for each in live(fork, 3.0, seed).pending.values()]
+    assert {(waits.code, waits.pods) for waits in found} == {("Unschedulable", 5)}
+    assert all("Insufficient cpu" in waits.message for waits in found)
