@@ -7,12 +7,12 @@ from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from pumice.bench.figures import Parameters, Samples, report
 from pumice.bench.scenarios import SCENARIOS
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Lenient, Level, LogLevel, Output, Quiet
+from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
 
 OFFERED: Final = "; ".join(f"{name} ({one.what})" for name, one in SCENARIOS.items())
@@ -73,7 +73,7 @@ def sized(scenario: str, defaults: Parameters, given: dict[str, Any]) -> Paramet
 def show(console: Console, found: dict[str, Any]) -> None:
     """The figures, and beside them what the machine was like."""
     sizes = ", ".join(f"{name} {value}" for name, value in found["parameters"].items())
-    table = Table("figure", "median", "least", "greatest", "unit", title=f"{found['scenario']}: {sizes}")
+    table = WholeTable("figure", "median", "least", "greatest", "unit", title=f"{found['scenario']}: {sizes}")
     for name, figure in found["figures"].items():
         table.add_row(name, *(_number(figure[key]) for key in ("value", "min", "max")), figure["unit"])
     console.print(table)

@@ -7,13 +7,13 @@ from typing import Annotated, Final
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from config.errors import ConfigError
 from pumice.cli.exits import Exit, guarded
 from pumice.cli.given.inputs import load_config
 from pumice.cli.options import Dask, Format, Lenient, Level, LogLevel, Output, Quiet, Workers
 from pumice.cli.tables.verdicts import show_verdict
+from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
 from pumice.conformance.case import find_suites
 from pumice.conformance.inheritance import inherited
@@ -66,7 +66,7 @@ def show(console: Console, score: Score) -> None:
     for failure in score.failures:
         line = f"{failure.suite}: {failure.case}: {failure.diff}"
         console.print(line if len(line) <= LINE_LENGTH else line[:LINE_LENGTH] + " …", markup=False, soft_wrap=True)
-    table = Table("suite", "cases", "passed", "failed")
+    table = WholeTable("suite", "cases", "passed", "failed")
     for suite, tally in sorted(score.by_suite.items()):
         table.add_row(suite, *_columns(tally))
     table.add_section()

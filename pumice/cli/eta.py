@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Column, Table
 
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.futures.estimated import estimated, range_of
@@ -15,6 +14,7 @@ from pumice.cli.futures.options import ForkSource, seconds_of
 from pumice.cli.futures.scoring import RunScoring
 from pumice.cli.given.sources import At, Certificate, Db, ServerUrl, Token, server_of
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
+from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
 from pumice.eta.estimate import Estimate, FutureSampling
 from pumice.units import time_span
@@ -73,7 +73,7 @@ def eta(
 
 def show(console: Console, found: dict[str, Estimate], asked: frozenset[str] | None) -> None:
     """A line a job."""
-    table = Table(Column("job", overflow="fold"), "starts in", "most likely", "as pods say themselves", "from")
+    table = WholeTable("job", "starts in", "most likely", "as pods say themselves", "from")
     for job, each in found.items():
         said = "" if each.said_s is None else time_span(each.said_s)
         basis = ", ".join(f"{count} by {source}" for source, count in each.basis.items())

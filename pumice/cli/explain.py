@@ -13,7 +13,6 @@ from typing import Annotated, Any, Final, cast
 import anyio
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from actors.controllers.jobs.status import CREATION_REFUSED
 from config.schema import SchedulerConfig
@@ -23,6 +22,7 @@ from pumice.cli.given.inputs import moment_said, take_manifests, warn_of_token
 from pumice.cli.given.sources import OwnConfig, server_of
 from pumice.cli.options import Lenient, Level, LogLevel, Manifests, Now, Output, PluginsDir, Quiet
 from pumice.cli.tables.agreement import said
+from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
 from pumice.explain.account import Account
 from pumice.explain.advice.advise import Advice, advise
@@ -173,7 +173,7 @@ def show(console: Console, account: Account, *, recorded: bool = True) -> None:
     if account.message:
         console.print(account.message, markup=False, soft_wrap=True)
     if account.nodes:
-        table = Table("nodes", "how many", title=f"{sum(account.nodes.values())} nodes")
+        table = WholeTable("nodes", "how many", title=f"{sum(account.nodes.values())} nodes")
         for reason, count in account.nodes.items():
             table.add_row(reason, str(count))
         console.print(table)

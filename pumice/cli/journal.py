@@ -12,10 +12,10 @@ import anyio
 import msgspec
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Format, Lenient, Level, LogLevel, Output, Quiet
+from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
 from pumice.explain.ended import end_of
 from pumice.explain.waiting import waiting_kind, why_it_waits
@@ -160,7 +160,7 @@ def show_story(terminal: Terminal, name: str, told: list[StoryEntry], now: dict[
 
 def show_overview(console: Console, overview: Overview) -> None:
     """How much of what, the last cycles, and whatever went wrong."""
-    table = Table("records", "how many")
+    table = WholeTable("records", "how many")
     for kind, count in sorted(overview.records.items()):
         table.add_row(kind, str(count))
     console.print(table)

@@ -13,10 +13,10 @@ from typing import Annotated, Any, Final
 import anyio
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Level, LogLevel, Output, Quiet
+from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
 from pumice.measures.jobs import JobRow
 from pumice.measures.measures import Measures, measure
@@ -135,11 +135,11 @@ def show(console: Console, found: Measures, jobs: list[JobRow]) -> None:
         f"{summary['jobs']} jobs, {summary['ended']} ended, {summary['pods']} pods, {summary['evictions']} evictions"
         f" in {found.horizon_s:g} s; makespan {_seconds(summary['makespan_s'])}"
     )
-    used = Table("resource", "utilisation", "fragmentation of what is free")
+    used = WholeTable("resource", "utilisation", "fragmentation of what is free")
     for resource, of in summary["resources"].items():
         used.add_row(resource, f"{of['utilisation']:.1%}", f"{of['fragmentation']:.1%}")
     console.print(used)
-    queues = Table("queue", "jobs", "ended", "wait: mean", "median", "95 %", "slowdown", "evictions")
+    queues = WholeTable("queue", "jobs", "ended", "wait: mean", "median", "95 %", "slowdown", "evictions")
     for row in found.queues:
         waits = (row.mean_wait_s, row.median_wait_s, row.p95_wait_s)
         slowdown = "-" if row.mean_bounded_slowdown is None else f"{row.mean_bounded_slowdown:.2f}"
@@ -148,7 +148,7 @@ def show(console: Console, found: Measures, jobs: list[JobRow]) -> None:
         )
     console.print(queues)
     slowest = sorted(jobs, key=lambda row: (-(row.wait_s if row.wait_s is not None else found.horizon_s), row.job))
-    table = Table("job", "queue", "state", "wait", "run", "evictions", title=f"the {SHOWN} that waited longest")
+    table = WholeTable("job", "queue", "state", "wait", "run", "evictions", title=f"the {SHOWN} that waited longest")
     for job in slowest[:SHOWN]:
         spans = _seconds(job.wait_s), _seconds(job.run_s)
         table.add_row(job.job, job.queue or "-", job.state, *spans, str(job.evictions))

@@ -11,7 +11,6 @@ from typing import Annotated, Any, cast
 import anyio
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from actors.kube.times import timestamp
 from config.load import read_text
@@ -19,6 +18,7 @@ from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.given.inputs import load_config
 from pumice.cli.options import Config, Lenient, Level, LogLevel, Output, PluginsDir, Quiet, Workers
 from pumice.cli.tables.agreement import show_agreement
+from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
 from pumice.oneshot.supposing import unasked
@@ -115,7 +115,7 @@ def show_comparison(console: Console, second: Second, supposed: Sequence[str]) -
         if not changed:
             console.print(f"No figure of the {what} differs.")
             continue
-        table = Table(what.removesuffix("s"), "figure", "recorded", "other configuration")
+        table = WholeTable(what.removesuffix("s"), "figure", "recorded", "other configuration")
         for name, figures in changed.items():
             for figure, values in figures.items():
                 table.add_row(name, figure, *(_cell(values[side]) for side in ("before", "after")))

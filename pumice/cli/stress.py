@@ -13,10 +13,10 @@ from typing import Annotated, Any, Final
 import msgspec
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Dask, Lenient, Level, LogLevel, Output, Quiet, Workers
+from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
 from pumice.executors import Executors, executors
 from pumice.storm.report import Finding, check_folder, line_of, report, sums
@@ -175,7 +175,7 @@ def lines_of(one: dict[str, Any]) -> list[str]:
 
 def show_faults(console: Console, injected: dict[str, int], title: str = "") -> None:
     """How often each kind of fault struck."""
-    table = Table("fault", "injected", title=title)
+    table = WholeTable("fault", "injected", title=title)
     for kind, count in injected.items():
         table.add_row(kind, str(count))
     console.print(table)

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Dask, Level, LogLevel, Quiet, Workers
+from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
 from pumice.executors import executors
 from pumice.sweep.picture import checked, draw, picture
@@ -66,7 +66,7 @@ def sweep(
 
 
 def _show(console: Console, spec: SweepSpec, found: Swept, target: Path) -> None:
-    table = Table(*spec.varied, *FIGURES)
+    table = WholeTable(*spec.varied, *FIGURES)
     for row in found.rows:
         table.add_row(*("-" if row.get(name) is None else str(row[name]) for name in (*spec.varied, *FIGURES)))
     console.print(table)

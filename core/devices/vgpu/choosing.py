@@ -141,10 +141,8 @@ class Choosing(CardOccupancy):
         if wanted.rules and self.reserved.holds(row, card, wanted.rules):
             found.append("a pod of the same rule has it for itself")
         if not found and self._try(row, card, memory, tried) is None:
-            among = slices.in_use(tried.cuts.get(card) or self._cut(row, card))
-            found.append(
-                f"no slice of {memory:,} MiB is free{f' among the profiles in use ({among})' if among else ''}"
-            )
+            cut = tried.cuts.get(card) or self._cut(row, card)
+            found.append(slices.against(memory, cut, self._ways(row, card)))
         return found
 
     def _in_order(self, tried: CardRow, first: int) -> list[int]:

@@ -67,9 +67,13 @@ def _pick(way: Geometry, taken: dict[str, list[int]], memory: int) -> tuple[int,
     return None
 
 
-def in_use(cut: Cut) -> str:
-    """The kinds of slices that are looked at alone, by name; "" where all are."""
-    return ", ".join(cut.taken) if cut.way != UNCUT else ""
+def against(memory: int, cut: Cut, ways: Sequence[Geometry]) -> str:
+    """Why a card has no slice of so many MiB, for people: none is as large, or those that are looked at are taken."""
+    largest = max((kind.memory for way in ways for kind in way.instances), default=0)
+    if memory > largest:
+        return f"its largest slice has {largest:,} MiB, asks {memory:,}"
+    among = f" among the profiles in use ({', '.join(cut.taken)})" if cut.way != UNCUT and cut.taken else ""
+    return f"no slice of {memory:,} MiB is free{among}"
 
 
 def take(cut: Cut, group: str, position: int, ways: Sequence[Geometry]) -> int:

@@ -9,12 +9,12 @@ from typing import Any
 
 import anyio
 from rich.console import Console
-from rich.table import Table
 
 from pumice.cli.exits import UsageError
 from pumice.cli.futures.options import ForkSource
 from pumice.cli.given.configurations import in_force
 from pumice.cli.given.inputs import load_manifests
+from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
 from pumice.eta.estimate import FutureSampling
@@ -72,7 +72,7 @@ class RunScoring:
 
 
 def _show(console: Console, told: dict[str, Any], half: dict[str, Any]) -> None:
-    table = Table("what", "at all moments", "at the later half")
+    table = WholeTable("what", "at all moments", "at the later half")
     for name, value in told.items():
         table.add_row(name, _cell(value), _cell(half[name]))
     console.print(table)

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from rich.console import Console
-from rich.table import Column, Table
 
 from pumice.cli.exits import Exit
 from pumice.cli.futures.tables import span
+from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
 from pumice.executors import Executors
@@ -86,7 +86,7 @@ def show_answers(
         console.print(f"{question.job} starts after {span(starts_s)} as it is.", markup=False)
         return
     console.print(f"{question.job} does not start within {span(question.within_s)}. It would with:", markup=False)
-    table = Table(Column(overflow="fold"), "starts", "", show_header=False)
+    table = WholeTable("", "starts", "", show_header=False)
     for answer in answers:
         table.add_row(_what(answer), f"+{span(answer.starts_s)}", _how_sure(answer))
     if answers:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from rich.console import Console
-from rich.table import Table
 
+from pumice.cli.tables.whole import WholeTable
 from pumice.whatif.difference import FutureDifference, JobChange
 from pumice.whatif.future import JobFuture
 from pumice.whatif.loops import EvictionLoop
@@ -56,7 +56,7 @@ def _show_jobs(console: Console, found: FutureDifference) -> None:
         return
     shown = list(found.jobs.items())[:SHOWN]
     elastic = any(side and side.all_placed_s != side.start_s for _, change in shown for side in _sides(change))
-    table = Table("job", "change", "by", "start", *(["all pods"] if elastic else []), "end", "evicted")
+    table = WholeTable("job", "change", "by", "start", *(["all pods"] if elastic else []), "end", "evicted")
     for name, change in shown:
         sides = _sides(change)
         starts = [_moment(side.start_s if side else None) for side in sides]
@@ -97,7 +97,7 @@ def span(seconds: float) -> str:
 def _show_evictions(console: Console, found: FutureDifference) -> None:
     after = found.after.evictions
     if after:
-        table = Table("at", "evicted", "for", "by action", "is back", title="evictions, after the change")
+        table = WholeTable("at", "evicted", "for", "by action", "is back", title="evictions, after the change")
         for each in after[:SHOWN]:
             back = "no" if each.returns_s is None else _moment(each.returns_s)
             table.add_row(_moment(each.at_s), each.pod, each.by, each.action, back)
@@ -132,7 +132,7 @@ def _names(pods: Iterable[str]) -> str:
 def _show_used(console: Console, found: FutureDifference) -> None:
     before, after = found.before, found.after
     names = [name for name in dict.fromkeys([*before.resources, *after.resources]) if name != "pods"]
-    table = Table("", *names, title="used, of what the nodes have over the whole time")
+    table = WholeTable("", *names, title="used, of what the nodes have over the whole time")
     for side, future in (("before", before), ("after", after)):
         table.add_row(
             side, *[_percent(future.resources[name].utilisation if name in future.resources else 0) for name in names]
@@ -158,7 +158,7 @@ def _show_pending(console: Console, found: FutureDifference) -> None:
     if not waiting:
         console.print("At the end no job waits.")
         return
-    table = Table("job", "pods", "why", "", title="waiting at the end, after the change")
+    table = WholeTable("job", "pods", "why", "", title="waiting at the end, after the change")
     for name, job in list(waiting.items())[:SHOWN]:
         table.add_row(name, str(job.pods), job.code, job.message)
     console.print(table)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rich.console import Console
-from rich.table import Table
 
 from core.objects.metadata import section
+from pumice.cli.tables.whole import WholeTable
 from pumice.oneshot.between import Object, object_key
 from pumice.oneshot.cycles import Cycle
 from pumice.oneshot.outcome import waits
@@ -69,7 +69,7 @@ def _show_gangs(console: Console, cycle: Cycle, result: Mapping[str, Any]) -> No
     without: Mapping[str, Mapping[str, str]] = result.get("without_pods", {})
     for job, why in without.items():
         gangs[made_for.get(job, job)] = GangRow(absent=why["message"])
-    table = Table("job", "queue", "phase", "pods", "why")
+    table = WholeTable("job", "queue", "phase", "pods", "why")
     newest_first = {job: -place for place, job in enumerate(groups, 1)}  # what was handed in last is asked about
     for job, gang in sorted(gangs.items(), key=lambda each: newest_first.get(each[0], 0)):
         queue = str(section(groups.get(job, {}), "spec").get("queue") or "")
@@ -145,7 +145,7 @@ def _show_evictions(console: Console, cycle: Cycle) -> None:
     if not cycle.result.evicts:
         return
     titles = {object_key(obj): _title(object_key(obj), obj) for obj in cycle.objects if obj["kind"] == "PodGroup"}
-    table = Table("evicted", "node", "job", "for", "by")
+    table = WholeTable("evicted", "node", "job", "for", "by")
     for evict in cycle.result.evicts:
         who = f"{evict.namespace}/{evict.name}"
         job = titles.get(evict.job, evict.job)
@@ -157,7 +157,9 @@ def _show_queues(console: Console, queues: Mapping[str, Mapping[str, float]]) ->
     """Shares and amounts at the opening of the last cycle; columns in which no queue has anything are left out."""
     rows = {name: {column: amounts_of(figures, column) for column in QUEUE_COLUMNS} for name, figures in queues.items()}
     columns = [column for column in QUEUE_COLUMNS if any(row[column] for row in rows.values())]
-    table = Table("queue", "share", *(column.replace("_", " ") for column in columns), title="queues when it opened")
+    table = WholeTable(
+        "queue", "share", *(column.replace("_", " ") for column in columns), title="queues when it opened"
+    )
     for name, row in rows.items():
         share = queues[name].get("share")
         table.add_row(name, "" if share is None else f"{share:.3g}", *(row[column] for column in columns))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
 from pumice.cli.stress import show_faults
+from pumice.cli.tables.whole import WholeTable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -32,7 +31,7 @@ def show_storm(found: Object, console: Console) -> None:
 
 def summary_table(summary: Object) -> RenderableType:
     """Pods by state, jobs with their phases, and how fast it went."""
-    table = Table("job", "phase", "bound", "pending", title=_headline(summary))
+    table = WholeTable("job", "phase", "bound", "pending", title=_headline(summary))
     for name, job in sorted(summary["jobs"].items()):
         table.add_row(name, str(job["phase"]), str(job["bound"]), str(job["pending"]))
     return table if table.row_count else _headline(summary)

@@ -88,7 +88,9 @@ async def same(here: System, there: System, *kinds: str) -> None:
     if scope.cancelled_caught:
         ours, theirs = await shown(here, kinds), await shown(there, kinds)
         both = sorted(ours.keys() | theirs.keys())
-        raise AssertionError([(ours.get(name), theirs.get(name)) for name in both if ours.get(name) != theirs.get(name)])
+        raise AssertionError(
+            [(ours.get(name), theirs.get(name)) for name in both if ours.get(name) != theirs.get(name)]
+        )
     await here.switchboard.mailboxes["mirror"].ask(Poke())
 
 

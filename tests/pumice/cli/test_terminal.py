@@ -11,6 +11,7 @@ import pytest
 from rich.table import Table
 
 from pumice.cli.options import Format, LogLevel
+from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import PlainConsole, PlainLines, Terminal
 
 EVIL = "a\x1b[2Jb\r\nERROR forged: line\x9b31m\u202e"
@@ -23,6 +24,17 @@ def on_terminal(*shown: Any) -> str:
     for each in shown:
         console.print(each, markup=False)
     return file.getvalue()
+
+
+def test_nothing_is_cut_off_in_a_table() -> None:
+    table = WholeTable("resource", "much")
+    table.add_row("volcano.sh/vgpu-memory", "1")
+    table.add_row("volcano.sh/vgpu-number", "2")
+    file = io.StringIO()
+    PlainConsole(file=file, width=24).print(table)
+    assert "…" not in file.getvalue()
+    told = "".join(line.split("│")[1].strip() for line in file.getvalue().splitlines() if "│" in line)
+    assert told == "volcano.sh/vgpu-memoryvolcano.sh/vgpu-number"
 
 
 def test_tables_and_lines_spell_out_what_is_not_printable() -> None:

@@ -65,7 +65,7 @@ def test_of_several_cards_it_is_told_how_many_would_do() -> None:
 def test_of_a_card_that_is_cut_the_profiles_in_use_are_named() -> None:
     cards = virtual(vgpu_node("n0", [(9, 80, "NVIDIA-A100")], "mig"), nvidia=GEOMETRIES)
     large = asking("a", {"vgpu_number": 1, "vgpu_memory": 25})
-    assert cards.against(large, 0) == {"n0-0": ["no slice of 25 MiB is free"]}
+    assert cards.against(large, 0) == {"n0-0": ["its largest slice has 20 MiB, asks 25"]}
     cards.add(0, asking("r", {"vgpu_number": 1}), {IDS: "n0-0[group2-3],NVIDIA,10,0:;"})
     asked = asking("b", {"vgpu_number": 1, "vgpu_memory": 20})
     assert cards.against(asked, 0) == {"n0-0": ["no slice of 20 MiB is free among the profiles in use (1g)"]}
