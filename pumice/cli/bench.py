@@ -10,15 +10,15 @@ from rich.console import Console
 
 from pumice.bench.figures import Parameters, Samples, report
 from pumice.bench.scenarios import SCENARIOS
-from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.options import Lenient, Level, LogLevel, Output, Quiet
+from pumice.cli.exits import Exit, UsageError
+from pumice.cli.options import Lenient
 from pumice.cli.tables.whole import WholeTable
-from pumice.cli.terminal import Terminal
+from pumice.cli.terminal import Terminal, speaking
 
 OFFERED: Final = "; ".join(f"{name} ({one.what})" for name, one in SCENARIOS.items())
 
 
-@guarded
+@speaking
 def bench(
     scenario: Annotated[str, typer.Argument(help=f"One of: {OFFERED}.")],
     nodes: Annotated[int | None, typer.Option("--nodes", min=1, help="Nodes.", show_default=False)] = None,
@@ -34,9 +34,8 @@ def bench(
     backend: Annotated[
         str | None, typer.Option("--backend", help="asyncio or trio (pipeline).", show_default=False)
     ] = None,
-    output: Output = None,
-    quiet: Quiet = False,
-    log_level: Level = LogLevel.WARNING,
+    *,
+    terminal: Terminal,
     lenient: Lenient = False,
 ) -> int:
     """Run one scenario and print its figures."""
@@ -44,7 +43,6 @@ def bench(
     chosen = SCENARIOS.get(scenario)
     if chosen is None:
         raise UsageError(f"unknown scenario {scenario!r}; known: {', '.join(SCENARIOS)}")
-    terminal = Terminal(output, quiet, log_level)
     sizes = {"nodes": nodes, "pods": pods, "gang": gang, "running": running, "queues": queues}
     given = {**sizes, "trace": trace, "runs": runs, "backend": backend}
     parameters = sized(scenario, chosen.defaults, given)

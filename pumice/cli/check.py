@@ -12,23 +12,21 @@ import typer
 from rich.console import Console
 
 from pumice.check.review import Review, review
-from pumice.cli.exits import Exit, guarded
+from pumice.cli.exits import Exit
 from pumice.cli.given.inputs import load_config
-from pumice.cli.options import Lenient, Level, LogLevel, Output, PluginsDir, Quiet
-from pumice.cli.terminal import Terminal
+from pumice.cli.options import Lenient, PluginsDir
+from pumice.cli.terminal import Terminal, speaking
 
 
-@guarded
+@speaking
 def check(
     config: Annotated[Path, typer.Argument(metavar="CONF", help="A scheduler.conf, plain or in its ConfigMap.")],
     plugins_dir: PluginsDir = None,
-    output: Output = None,
-    quiet: Quiet = False,
-    log_level: Level = LogLevel.WARNING,
+    *,
+    terminal: Terminal,
     lenient: Lenient = False,
 ) -> int:
     """Exit code 2 for a configuration that is refused; warnings change nothing."""
-    terminal = Terminal(output, quiet, log_level)
     told = review(load_config(config, lenient, terminal, plugins=plugins_dir))
     terminal.emit(told.to_dict(), lambda console: show(console, told))
     return Exit.DONE

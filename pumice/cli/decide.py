@@ -20,11 +20,11 @@ from core.messages.decisions import CycleReport, CycleResult
 from core.plugins import PLUGINS
 from core.session.carry import Carry, SessionOptions
 from core.session.trail.trail import Trail
-from pumice.cli.exits import Exit, UsageError, guarded
+from pumice.cli.exits import Exit, UsageError
 from pumice.cli.given.inputs import load_config, moment_said, take_manifests
-from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Now, Output, PluginsDir, Quiet
+from pumice.cli.options import Config, Lenient, Manifests, Now, PluginsDir
 from pumice.cli.tables.decide import show
-from pumice.cli.terminal import Terminal
+from pumice.cli.terminal import Terminal, speaking
 from pumice.history.rewind import demand_volcano, rewind_file, warn_of_damage
 from pumice.load.node_metrics import usage_of
 from pumice.oneshot.asking import as_recorded, over_http
@@ -34,7 +34,7 @@ from pumice.oneshot.prepare import identity
 from pumice.replay.plugins import demand_plugins
 
 
-@guarded
+@speaking
 def decide(
     manifests: Manifests = None,
     db: Annotated[
@@ -49,13 +49,11 @@ def decide(
     cycles: Annotated[int, typer.Option("--cycles", min=1, help="So many cycles; bound pods run in the next.")] = 1,
     now: Now = None,
     plugins_dir: PluginsDir = None,
-    output: Output = None,
-    quiet: Quiet = False,
-    log_level: Level = LogLevel.WARNING,
+    *,
+    terminal: Terminal,
     lenient: Lenient = False,
 ) -> int:
     """Run the cycles; the exit code is 2 when some of the input could not be used."""
-    terminal = Terminal(output, quiet, log_level)
     moment = moment_said(now)
     if db is not None and at is not None:
         anyio.run(demand_plugins, db, plugins_dir, terminal.warn)

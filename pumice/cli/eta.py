@@ -8,19 +8,19 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from pumice.cli.exits import Exit, UsageError, guarded
+from pumice.cli.exits import Exit, UsageError
 from pumice.cli.futures.estimated import estimated, range_of
 from pumice.cli.futures.options import ForkSource, seconds_of
 from pumice.cli.futures.scoring import RunScoring
 from pumice.cli.given.sources import At, Certificate, Db, ServerUrl, Token, server_of
-from pumice.cli.options import Config, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
+from pumice.cli.options import Config, Lenient, Manifests, PluginsDir
 from pumice.cli.tables.whole import WholeTable
-from pumice.cli.terminal import Terminal
+from pumice.cli.terminal import Terminal, speaking
 from pumice.eta.estimate import Estimate, FutureSampling
 from pumice.units import time_span
 
 
-@guarded
+@speaking
 def eta(
     jobs: Annotated[
         list[str] | None, typer.Argument(metavar="[JOB]…", help="Only these (NS/NAME).", show_default=False)
@@ -52,13 +52,11 @@ def eta(
         typer.Option("--denser", min=0.001, metavar="TIMES", help="They come so many times as fast, and run as long."),
     ] = 1.0,
     plugins_dir: PluginsDir = None,
-    output: Output = None,
-    quiet: Quiet = False,
-    log_level: Level = LogLevel.WARNING,
+    *,
+    terminal: Terminal,
     lenient: Lenient = False,
 ) -> int:
     """Live through sampled futures."""
-    terminal = Terminal(output, quiet, log_level)
     sampling = FutureSampling(samples, seconds_of(horizon, "--horizon"), seed)
     source = ForkSource(db, at, server_of(server, token, certificate), manifests, config, plugins_dir, lenient)
     if jobs and moments is not None:

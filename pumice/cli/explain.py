@@ -16,14 +16,14 @@ from rich.console import Console
 
 from actors.controllers.jobs.status import CREATION_REFUSED
 from config.schema import SchedulerConfig
-from pumice.cli.exits import Exit, UsageError, guarded
+from pumice.cli.exits import Exit, UsageError
 from pumice.cli.given.configurations import in_force
 from pumice.cli.given.inputs import moment_said, take_manifests, warn_of_token
 from pumice.cli.given.sources import OwnConfig, server_of
-from pumice.cli.options import Lenient, Level, LogLevel, Manifests, Now, Output, PluginsDir, Quiet
+from pumice.cli.options import Lenient, Manifests, Now, PluginsDir
 from pumice.cli.tables.agreement import said
 from pumice.cli.tables.whole import WholeTable
-from pumice.cli.terminal import Terminal
+from pumice.cli.terminal import Terminal, speaking
 from pumice.explain.account import Account
 from pumice.explain.advice.advise import Advice, advise
 from pumice.explain.again import last_job, submitted_again
@@ -44,7 +44,7 @@ OBSERVED: Final = (
 KINDS: Final = {"pod": "pod", "pods": "pod", "podgroup": "podgroup", "pg": "podgroup", "job": "job", "vcjob": "job"}
 
 
-@guarded
+@speaking
 def explain(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="pod, podgroup or job.")],
     name: Annotated[str, typer.Argument(metavar="NS/NAME", help="Its name; the namespace is default when left out.")],
@@ -74,14 +74,12 @@ def explain(
         float, typer.Option("--budget", min=0.0, metavar="S", help="Seconds for trying what would help.")
     ] = 10.0,
     plugins_dir: PluginsDir = None,
-    output: Output = None,
-    quiet: Quiet = False,
-    log_level: Level = LogLevel.WARNING,
+    *,
+    terminal: Terminal,
     lenient: Lenient = False,
 ) -> int:
     """Decide the cycle again and tell what it did about the object; the exit code is 2 when some of the input could not
     be used."""
-    terminal = Terminal(output, quiet, log_level)
     warn_of_token(token, terminal)
     if now is not None and not manifests:
         raise UsageError("a server and a journal have their own clock; --now goes with -f", path="--now")

@@ -13,10 +13,10 @@ import msgspec
 import typer
 from rich.console import Console
 
-from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.options import Format, Lenient, Level, LogLevel, Output, Quiet
+from pumice.cli.exits import Exit, UsageError
+from pumice.cli.options import Format, Lenient
 from pumice.cli.tables.whole import WholeTable
-from pumice.cli.terminal import Terminal
+from pumice.cli.terminal import Terminal, speaking
 from pumice.explain.ended import end_of
 from pumice.explain.waiting import waiting_kind, why_it_waits
 from pumice.history.entries import StoryEntry, entries
@@ -27,7 +27,7 @@ from storage.sqlite import SqliteJournal, back_up
 FOLLOW_PERIOD_S: Final = 0.3
 
 
-@guarded
+@speaking
 def journal(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The journal that `pumice run` wrote.")],
     check: Annotated[bool, typer.Option("--check", help="Verify the chain of records.")] = False,
@@ -37,16 +37,14 @@ def journal(
     backup: Annotated[
         Path | None, typer.Option("--backup", metavar="TO", help="Copy it as it is now, be it open or not.")
     ] = None,
-    output: Output = None,
-    quiet: Quiet = False,
-    log_level: Level = LogLevel.WARNING,
+    *,
+    terminal: Terminal,
     lenient: Lenient = False,
 ) -> int:
     """Read the journal; with --check and --backup, the exit code is 1 when it is not whole."""
     del lenient
     if sum((check, cycle is not None, about is not None, follow, backup is not None)) > 1:
         raise UsageError("--check, --cycle, --about, --follow and --backup exclude each other")
-    terminal = Terminal(output, quiet, log_level)
     if check:
         return show_check(terminal, anyio.run(_check, file))
     if backup is not None:

@@ -14,10 +14,9 @@ import anyio
 import typer
 from rich.console import Console
 
-from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.options import Level, LogLevel, Output, Quiet
+from pumice.cli.exits import Exit, UsageError
 from pumice.cli.tables.whole import WholeTable
-from pumice.cli.terminal import Terminal
+from pumice.cli.terminal import Terminal, speaking
 from pumice.measures.jobs import JobRow
 from pumice.measures.measures import Measures, measure
 from pumice.measures.rows import PointRow, QueueResourceRow, points, queue_resources
@@ -49,7 +48,7 @@ class TableFile:
         return {TableRows.JOBS: JobRow, TableRows.QUEUES: QueueResourceRow, TableRows.SERIES: PointRow}[self.rows]
 
 
-@guarded
+@speaking
 def measures(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The journal that `pumice run` wrote.")],
     table: Annotated[TableRows, typer.Option("--table", help="Which rows --csv and --parquet write.")] = TableRows.JOBS,
@@ -59,12 +58,10 @@ def measures(
     parquet: Annotated[
         Path | None, typer.Option("--parquet", metavar="FILE", help="Write a table as Parquet (pumice[tables]).")
     ] = None,
-    output: Output = None,
-    quiet: Quiet = False,
-    log_level: Level = LogLevel.WARNING,
+    *,
+    terminal: Terminal,
 ) -> int:
     """Waits, slowdowns, evictions, lost work, use and fairness: by job, by queue, over time, and for the whole run."""
-    terminal = Terminal(output, quiet, log_level)
     if csv is not None and parquet is not None:
         raise UsageError("--csv and --parquet exclude each other: one file a call")
     target = TableFile(table, csv, parquet)

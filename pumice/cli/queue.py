@@ -10,14 +10,14 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from pumice.adviser.census import Census, WaitingJob, census_of
-from pumice.cli.exits import Exit, guarded
+from pumice.cli.exits import Exit
 from pumice.cli.futures.estimated import estimated, range_of
 from pumice.cli.futures.options import ForkSource
 from pumice.cli.given.sources import At, Certificate, Db, OwnConfig, ServerUrl, Token, scene_from, server_of
-from pumice.cli.options import Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
+from pumice.cli.options import Lenient, Manifests, PluginsDir
 from pumice.cli.tables.lately import held_lately
 from pumice.cli.tables.standings import QueueTree
-from pumice.cli.terminal import Terminal
+from pumice.cli.terminal import Terminal, speaking
 from pumice.eta.estimate import Estimate, FutureSampling
 from pumice.explain.scene import job_of
 
@@ -25,7 +25,7 @@ SHOWN: Final = 50
 """Waiting jobs in a table; JSON has all."""
 
 
-@guarded
+@speaking
 def queue(
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="Only this queue and those below it.", show_default=False)
@@ -39,13 +39,11 @@ def queue(
     config: OwnConfig = None,
     eta: Annotated[bool, typer.Option("--eta", help="Say of each job when it will start (pumice eta).")] = False,
     plugins_dir: PluginsDir = None,
-    output: Output = None,
-    quiet: Quiet = False,
-    log_level: Level = LogLevel.WARNING,
+    *,
+    terminal: Terminal,
     lenient: Lenient = False,
 ) -> int:
     """Decide the cycle with a trail of all jobs, and look at who waits after it."""
-    terminal = Terminal(output, quiet, log_level)
     asked = server_of(server, token, certificate)
     scene = scene_from(db, at, asked, manifests, config, plugins_dir, lenient, terminal)
     census = census_of(scene)

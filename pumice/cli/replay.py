@@ -14,12 +14,12 @@ from rich.console import Console
 
 from actors.kube.times import timestamp
 from config.load import read_text
-from pumice.cli.exits import Exit, UsageError, guarded
+from pumice.cli.exits import Exit, UsageError
 from pumice.cli.given.inputs import load_config
-from pumice.cli.options import Config, Lenient, Level, LogLevel, Output, PluginsDir, Quiet, Workers
+from pumice.cli.options import Config, Lenient, PluginsDir, Workers
 from pumice.cli.tables.agreement import show_agreement
 from pumice.cli.tables.whole import WholeTable
-from pumice.cli.terminal import Terminal
+from pumice.cli.terminal import Terminal, speaking
 from pumice.collecting import rarely
 from pumice.oneshot.supposing import unasked
 from pumice.plugins.loader import identities
@@ -31,7 +31,7 @@ from pumice.runtime.journals import keep
 from storage.sqlite import SqliteJournal
 
 
-@guarded
+@speaking
 def replay(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The journal that `pumice run` wrote.")],
     workers: Workers,
@@ -44,13 +44,11 @@ def replay(
         typer.Option("--save", metavar="FILE", help="With --config: keep that run as a journal.", show_default=False),
     ] = None,
     plugins_dir: PluginsDir = None,
-    output: Output = None,
-    quiet: Quiet = False,
-    log_level: Level = LogLevel.WARNING,
+    *,
+    terminal: Terminal,
     lenient: Lenient = False,
 ) -> int:
     """Exit code 1 when a cycle comes out otherwise, or the journal was tampered with."""
-    terminal = Terminal(output, quiet, log_level)
     if save is not None and config is None:
         raise UsageError("it keeps the run under another configuration; name that with --config", path="--save")
     if check and config is not None:

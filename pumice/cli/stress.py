@@ -14,10 +14,10 @@ import msgspec
 import typer
 from rich.console import Console
 
-from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.options import Dask, Lenient, Level, LogLevel, Output, Quiet, Workers
+from pumice.cli.exits import Exit, UsageError
+from pumice.cli.options import Dask, Lenient, Workers
 from pumice.cli.tables.whole import WholeTable
-from pumice.cli.terminal import Terminal
+from pumice.cli.terminal import Terminal, speaking
 from pumice.executors import Executors, executors
 from pumice.storm.report import Finding, check_folder, line_of, report, sums
 from pumice.storm.script.events import Event, read_script
@@ -44,7 +44,7 @@ SHOWN: Final = {True: "tried, and it breaks", False: "tried, and it did NOT brea
 """What is known of the events when they are run again."""
 
 
-@guarded
+@speaking
 def stress(
     context: typer.Context,
     workers: Workers,
@@ -64,14 +64,12 @@ def stress(
         Path | None, typer.Option("--events", help="Run this list of events instead.", show_default=False)
     ] = None,
     folder: Annotated[Path, typer.Option("--into", help="Folder for the event lists of failing storms.")] = Path(),
-    output: Output = None,
-    quiet: Quiet = False,
-    log_level: Level = LogLevel.WARNING,
+    *,
+    terminal: Terminal,
     lenient: Lenient = False,
 ) -> int:
     """Exit code 1 when something did not hold, whatever came after it; else 130 after Ctrl-C, 3 when a worker died."""
     del lenient
-    terminal = Terminal(output, quiet, log_level)
     if events is not None:
         refuse_beside_events(context)
     chosen = profile(profile_name, profiles)

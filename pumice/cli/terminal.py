@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import logging
 import re
 import sys
@@ -16,7 +18,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.segment import Segment
 
 from config.printable import LINE_ENDS, printable
-from pumice.cli.options import Format, LogLevel
+from pumice.cli.exits import guarded
+from pumice.cli.options import Format, Level, LogLevel, Output, Quiet
 
 Advance = Callable[[int], None]
 
@@ -116,3 +119,25 @@ def _configure_log(level: LogLevel, quiet: bool) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(PlainLines())
     logging.basicConfig(handlers=[handler], level=number, format="%(levelname)s %(name)s: %(message)s", force=True)
+
+
+_TAKEN: Final = (("output", Output, None), ("quiet", Quiet, False), ("log_level", Level, LogLevel.WARNING))
+"""What a terminal is made of: option, its annotation, what holds unless it is said."""
+
+
+def speaking(command: Callable[..., int]) -> Callable[..., None]:
+    """A guarded command that has a `terminal`: in its place it takes the options that say what goes there."""
+
+    @functools.wraps(command)
+    def wrapped(**given: Any) -> int:
+        return command(terminal=Terminal(*[given.pop(name) for name, _, _ in _TAKEN]), **given)
+
+    whole = inspect.signature(command, eval_str=True)
+    only = inspect.Parameter.KEYWORD_ONLY
+    options = [inspect.Parameter(name, only, default=usual, annotation=kind) for name, kind, usual in _TAKEN]
+    taken: list[inspect.Parameter] = []
+    for each in whole.parameters.values():
+        taken += options if each.name == "terminal" else [each]
+    wrapped.__signature__ = whole.replace(parameters=taken)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {each.name: each.annotation for each in taken}
+    return guarded(wrapped)

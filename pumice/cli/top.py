@@ -17,13 +17,13 @@ from rich.text import Text
 from actors.gateway.advice import AdviserQuestion
 from config.errors import ConfigError, WorldError
 from pumice.adviser.answers import answer
-from pumice.cli.exits import Exit, guarded
+from pumice.cli.exits import Exit
 from pumice.cli.given.inputs import warn_of_token
 from pumice.cli.given.keys import quitting
 from pumice.cli.given.sources import Certificate, Db, ServerUrl, Token, one_source, server_of
-from pumice.cli.options import Level, LogLevel, Output, PluginsDir, Quiet
+from pumice.cli.options import PluginsDir
 from pumice.cli.tables.frame import Frame
-from pumice.cli.terminal import Terminal
+from pumice.cli.terminal import Terminal, speaking
 from pumice.explain.server import Server, ask, mean_cycle_ms
 from pumice.history.rewind import newest_cycle
 
@@ -32,7 +32,7 @@ Asking = Callable[[str], dict[str, Any]]
 OK: Final = 200
 
 
-@guarded
+@speaking
 def top(
     db: Db = None,
     server: ServerUrl = None,
@@ -41,12 +41,10 @@ def top(
     every: Annotated[float, typer.Option("--every", metavar="SECONDS", min=0.2, help="Between two frames.")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Show one frame and end, as without a terminal.")] = False,
     plugins_dir: PluginsDir = None,
-    output: Output = None,
-    quiet: Quiet = False,
-    log_level: Level = LogLevel.WARNING,
+    *,
+    terminal: Terminal,
 ) -> int:
     """Look again every few seconds until q or Ctrl-C, both of which end with 0."""
-    terminal = Terminal(output, quiet, log_level)
     asked = server_of(server, token, certificate)
     one_source(db, asked, None)
     look = _of_server(asked, terminal) if asked is not None else _of_journal(db or Path("pumice.db"), plugins_dir)

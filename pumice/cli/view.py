@@ -10,28 +10,26 @@ import anyio
 import typer
 
 from config.errors import ConflictError
-from pumice.cli.exits import Exit, guarded
-from pumice.cli.options import Level, LogLevel, Output, PluginsDir, Quiet
-from pumice.cli.terminal import Terminal
+from pumice.cli.exits import Exit
+from pumice.cli.options import PluginsDir
+from pumice.cli.terminal import Terminal, speaking
 from pumice.history.rewind import newest_cycle
 from pumice.view.viewing import view_journal
 
 MOST_PORT: Final = 65_535
 
 
-@guarded
+@speaking
 def view(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The journal that `pumice run` wrote; it is only read.")],
     http: Annotated[
         str, typer.Option("--http", metavar="HOST:PORT", help="An address of this machine only; port 0: any free one.")
     ] = "127.0.0.1:0",
     plugins_dir: PluginsDir = None,
-    output: Output = None,
-    quiet: Quiet = False,
-    log_level: Level = LogLevel.WARNING,
+    *,
+    terminal: Terminal,
 ) -> int:
     """Prints the address, and serves until Ctrl-C. Every cycle of the journal is a stop of the slider."""
-    terminal = Terminal(output, quiet, log_level)
     newest = anyio.run(newest_cycle, file)
 
     def tell(url: str) -> None:

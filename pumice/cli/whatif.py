@@ -9,15 +9,15 @@ from typing import Annotated
 
 import typer
 
-from pumice.cli.exits import Exit, UsageError, guarded
+from pumice.cli.exits import Exit, UsageError
 from pumice.cli.futures import options
 from pumice.cli.futures.options import ForkSource, asked_for, seconds_of, words_of
 from pumice.cli.futures.search import SearchOptions, search
 from pumice.cli.futures.tables import show
 from pumice.cli.futures.together import BUDGET_S, WITHIN, refuse_beside_search, to_be_made
 from pumice.cli.given.sources import Certificate, Db, ServerUrl, Token, server_of
-from pumice.cli.options import Dask, Lenient, Level, LogLevel, Manifests, Output, PluginsDir, Quiet
-from pumice.cli.terminal import Terminal
+from pumice.cli.options import Dask, Lenient, Manifests, PluginsDir
+from pumice.cli.terminal import Terminal, speaking
 from pumice.collecting import rarely
 from pumice.executors import Executors, executors
 from pumice.whatif.ask import what_if
@@ -39,7 +39,7 @@ Save = Annotated[
 ]
 
 
-@guarded
+@speaking
 def whatif(
     db: Db = None,
     at: options.At = None,
@@ -69,13 +69,11 @@ def whatif(
     seed: options.Seed = 0,
     save_as: Save = None,
     plugins_dir: PluginsDir = None,
-    output: Output = None,
-    quiet: Quiet = False,
-    log_level: Level = LogLevel.WARNING,
+    *,
+    terminal: Terminal,
     lenient: Lenient = False,
 ) -> int:
     """Exit code 1 when something differs."""
-    terminal = Terminal(output, quiet, log_level)
     to_be_made(save_as)
     refuse_beside_search(until_starts, (save_as, against), like, within, budget)
     horizon_s = seconds_of(horizon, "--horizon")
