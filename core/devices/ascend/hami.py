@@ -10,7 +10,7 @@ import numpy as np
 
 from core.devices.ascend.choosing import ChipUsage, allowed, chip_against, choose, memory_asked, score
 from core.devices.family import ALL, DeviceError, Family, Notes, Refusal, Rows, is_all, numbers_of
-from core.devices.vgpu.asking import WHOLE, CardRequest, asked_of, asks_any
+from core.devices.vgpu.asking import WHOLE, AskedByTemplate, CardRequest
 from core.devices.vgpu.codec import Assigned, encoded, int32
 from core.devices.vgpu.settings import VgpuSettings
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from core.devices.ascend.settings import ChipModel
     from core.devices.family import Around, BoolArray, FloatArray
     from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
 
 REFUSAL: Final = Refusal("no ascend device available", is_error=True)
 NODE: Final = "hami.io/vgpu-node"
@@ -51,7 +50,7 @@ def held(text: str) -> tuple[Assigned, ...]:
     return tuple(found)
 
 
-class HamiNpu(Family):
+class HamiNpu(AskedByTemplate, Family):
     """See `Family`. `models`: all that there are; a pod that is released loses what it was told of any of them.
 
     `sharers`, `memory` (MiB) and `cores` in use are int64 [N, C]. The policy counts for assignments on nodes that were
@@ -79,20 +78,6 @@ class HamiNpu(Family):
     def present(self) -> BoolArray:
         """See `Family`."""
         return self.chips.present
-
-    def _asks(self, template: PodTemplate) -> tuple[CardRequest, ...] | None:
-        if template.number not in self._asked:
-            asks = asks_any(template, self._settings)
-            self._asked[template.number] = asked_of(template, self._settings) if asks else None
-        return self._asked[template.number]
-
-    def asked_of(self, template: PodTemplate) -> tuple[CardRequest, ...]:
-        """What the containers of a pod ask for, those that ask for nothing left out."""
-        return self._asks(template) or ()
-
-    def concerns(self, task: Task) -> bool:
-        """See `Family`."""
-        return self._asks(task.template) is not None
 
     def kind(self, task: Task) -> Hashable:
         """Nothing beside the template."""
@@ -169,10 +154,6 @@ class HamiNpu(Family):
         memory = memory_asked(asked, self._model, chips[0].memory)
         partial = [] if allowed(asked, self._model, memory) else ["several chips are had whole only"]
         return {chip.uuid: partial + chip_against(chip, used, memory) for chip, used in zip(chips, usage, strict=True)}
-
-    def cards_asked(self, task: Task) -> int:
-        """See `Family`: of one container, for others may share its chips."""
-        return max((each.cards for each in self.asked_of(task.template)), default=1)
 
     def _score(self, task: Task, row: int) -> float:
         given = self._chosen(task, row, self._policy)

@@ -9,6 +9,7 @@ from core.devices.family import containers, limits_of, requests_of, whole
 
 if TYPE_CHECKING:
     from core.devices.vgpu.settings import VgpuSettings
+    from core.objects.pod import Task
     from core.objects.pod_template import PodTemplate
 
 USE: Final = "nvidia.com/use-gputype"
@@ -94,3 +95,28 @@ def group_of(namespace: str, annotations: Mapping[str, str]) -> str:
 def kept_apart(namespace: str, annotations: Mapping[str, str]) -> str:
     """The group of which no two pods may share a card, "" when they may."""
     return group_of(namespace, annotations) if annotations.get(POLICY) == APART else ""
+
+
+class AskedByTemplate:
+    """For families of devices that are asked for in this way: what each template asks for, worked out once."""
+
+    _settings: VgpuSettings
+    _asked: dict[int, tuple[CardRequest, ...] | None]
+
+    def _asks(self, template: PodTemplate) -> tuple[CardRequest, ...] | None:
+        if template.number not in self._asked:
+            asks = asks_any(template, self._settings)
+            self._asked[template.number] = asked_of(template, self._settings) if asks else None
+        return self._asked[template.number]
+
+    def asked_of(self, template: PodTemplate) -> tuple[CardRequest, ...]:
+        """What the containers of a pod ask for, those that ask for nothing left out."""
+        return self._asks(template) or ()
+
+    def concerns(self, task: Task) -> bool:
+        """See `Family`."""
+        return self._asks(task.template) is not None
+
+    def cards_asked(self, task: Task) -> int:
+        """See `Family`: of one container, for others may share its cards."""
+        return max((each.cards for each in self.asked_of(task.template)), default=1)

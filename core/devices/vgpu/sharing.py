@@ -10,14 +10,13 @@ import numpy as np
 
 from core.devices.family import ALL, DeviceError, Family, Notes, Refusal, is_all, numbers_of
 from core.devices.vgpu import slices
-from core.devices.vgpu.asking import GROUPS, MODE, READ, UNSAID, WHOLE, CardRequest, asked_of, asks_any, kept_apart
+from core.devices.vgpu.asking import GROUPS, MODE, READ, UNSAID, WHOLE, AskedByTemplate, CardRequest, kept_apart
 from core.devices.vgpu.choosing import CardRow, Choosing, Wanted, has_room
 from core.devices.vgpu.codec import ASSIGNED, BIND_PHASE, BIND_TIME, IDS, NODE, TIME, TO_ALLOCATE, assigned, encoded
 
 if TYPE_CHECKING:
     from core.devices.family import Around, BoolArray, FloatArray, Rows
     from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
 
 REFUSAL: Final = Refusal("hami-vgpuDeviceSharing error")
 CHOOSY: Final = frozenset(READ) - frozenset(GROUPS)
@@ -26,7 +25,7 @@ FEW: Final = 4
 """Up to so many nodes are looked at one by one."""
 
 
-class Vgpu(Choosing, Family):
+class Vgpu(AskedByTemplate, Choosing, Family):
     """See `Family`."""
 
     name = "hamivgpu"
@@ -35,20 +34,6 @@ class Vgpu(Choosing, Family):
     def present(self) -> BoolArray:
         """See `Family`."""
         return self.cards.present
-
-    def concerns(self, task: Task) -> bool:
-        """See `Family`."""
-        return self._asks(task.template) is not None
-
-    def _asks(self, template: PodTemplate) -> tuple[CardRequest, ...] | None:
-        if template.number not in self._asked:
-            asks = asks_any(template, self._settings)
-            self._asked[template.number] = asked_of(template, self._settings) if asks else None
-        return self._asked[template.number]
-
-    def asked_of(self, template: PodTemplate) -> tuple[CardRequest, ...]:
-        """What the containers of a pod ask for, those that ask for nothing left out."""
-        return self._asks(template) or ()
 
     def kind(self, task: Task) -> Hashable:
         """The annotations that say which cards will do."""
@@ -137,10 +122,6 @@ class Vgpu(Choosing, Family):
         if asked is None:
             return {card.uuid: other for card in cards}
         return {card.uuid: other + self._card_against(asked, wanted, row, at, tried) for at, card in enumerate(cards)}
-
-    def cards_asked(self, task: Task) -> int:
-        """See `Family`: of one container, for others may share its cards."""
-        return max((each.cards for each in self.asked_of(task.template)), default=1)
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
         """See `Family`: how full the chosen cards get, or how many have no other user. Where all are asked about, nodes

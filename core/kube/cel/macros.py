@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from core.kube.cel.reading import ExpressionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from core.kube.cel.reading import CelNode
 
@@ -48,14 +48,14 @@ def expanded(tree: CelNode, names: Mapping[str, Any], evaluate: Evaluate) -> Any
     scopes = _scopes(owner, str(tree.parts[1].value), names)
     match tree.value:
         case "all" | "exists":
-            return _decided(scopes, asked, evaluate, decisive=tree.value == "exists")
+            return decided(((asked, scope) for scope in scopes), evaluate, decisive=tree.value == "exists")
         case "exists_one" | "existsOne":
-            return sum(_truth(evaluate(asked, scope)) for scope in scopes) == 1
+            return sum(truth(evaluate(asked, scope)) for scope in scopes) == 1
         case "filter":
             name = str(tree.parts[1].value)
-            return [scope[name] for scope in scopes if _truth(evaluate(asked, scope))]
+            return [scope[name] for scope in scopes if truth(evaluate(asked, scope))]
         case _:
-            kept = scopes if len(tree.parts) == 3 else (s for s in scopes if _truth(evaluate(tree.parts[2], s)))
+            kept = scopes if len(tree.parts) == 3 else (s for s in scopes if truth(evaluate(tree.parts[2], s)))
             return [evaluate(asked, scope) for scope in kept]
 
 
@@ -67,12 +67,14 @@ def _scopes(owner: Any, name: str, names: Mapping[str, Any]) -> Iterator[dict[st
         yield {**names, name: each}
 
 
-def _decided(scopes: Iterator[dict[str, Any]], asked: CelNode, evaluate: Evaluate, *, decisive: bool) -> bool:
-    """One decisive value decides, whatever is wrong with the others."""
+def decided(asked: Iterable[tuple[CelNode, Mapping[str, Any]]], evaluate: Evaluate, *, decisive: bool) -> bool:
+    """&&, ||, `all` and `exists`, of expressions and the names in each: one decisive value decides, whatever is wrong
+    with the others.
+    """
     errors: list[ExpressionError] = []
-    for scope in scopes:
+    for tree, names in asked:
         try:
-            if _truth(evaluate(asked, scope)) is decisive:
+            if truth(evaluate(tree, names)) is decisive:
                 return decisive
         except ExpressionError as error:
             errors.append(error)
@@ -81,7 +83,8 @@ def _decided(scopes: Iterator[dict[str, Any]], asked: CelNode, evaluate: Evaluat
     return not decisive
 
 
-def _truth(value: object) -> bool:
+def truth(value: object) -> bool:
+    """A value as the answer to a question. Raises ExpressionError."""
     if not isinstance(value, bool):
         raise ExpressionError(f"{value!r} is neither true nor false")
     return value

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import QuantityError
 from core.kube.cel.functions import FUNCTIONS, METHODS, OPERATIONS
-from core.kube.cel.macros import SPEND, StepsLeft, expanded, is_macro
+from core.kube.cel.macros import SPEND, StepsLeft, decided, expanded, is_macro, truth
 from core.kube.cel.reading import ExpressionError, read_expression
 from core.kube.patterns import PatternError
 
@@ -16,28 +16,8 @@ if TYPE_CHECKING:
     from core.kube.cel.reading import CelNode
 
 
-def _truth(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ExpressionError(f"{value!r} is neither true nor false")
-    return value
-
-
 def _same(left: object, right: object) -> bool:
     return isinstance(left, bool) == isinstance(right, bool) and left == right
-
-
-def _decided(tree: CelNode, names: Mapping[str, Any], decisive: bool) -> bool:
-    """&& and ||: one decisive side decides, whatever is wrong with the other."""
-    errors: list[ExpressionError] = []
-    for part in tree.parts:
-        try:
-            if _truth(evaluate(part, names)) is decisive:
-                return decisive
-        except ExpressionError as error:
-            errors.append(error)
-    if errors:
-        raise errors[0]
-    return not decisive
 
 
 def _member(owner: Any, key: Any) -> Any:
@@ -92,11 +72,11 @@ def evaluate(tree: CelNode, names: Mapping[str, Any]) -> Any:
         case "member":
             return _member(evaluate(tree.parts[0], names), tree.value)
         case "not":
-            return not _truth(evaluate(tree.parts[0], names))
+            return not truth(evaluate(tree.parts[0], names))
         case "&&" | "||":
-            return _decided(tree, names, tree.kind == "||")
+            return decided(((part, names) for part in tree.parts), evaluate, decisive=tree.kind == "||")
         case "choice":
-            return evaluate(tree.parts[1 if _truth(evaluate(tree.parts[0], names)) else 2], names)
+            return evaluate(tree.parts[1 if truth(evaluate(tree.parts[0], names)) else 2], names)
         case _:
             try:
                 if tree.kind == "minus":
@@ -110,4 +90,4 @@ def evaluate(tree: CelNode, names: Mapping[str, Any]) -> Any:
 
 def is_true(expression: str, device: Mapping[str, Any]) -> bool:
     """Whether a selector takes a device ({"driver", "attributes", "capacity"}). Raises ExpressionError."""
-    return _truth(evaluate(read_expression(expression), {"device": device, SPEND: StepsLeft()}))
+    return truth(evaluate(read_expression(expression), {"device": device, SPEND: StepsLeft()}))
