@@ -137,12 +137,13 @@ def _node(cells: OpenbRow) -> Object:
         "kind": "Node",
         "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **({MODEL: model} if model else {})}},
         "spec": {},
-        "status": {
-            "allocatable": quantities,
-            "capacity": dict(quantities),
-            "conditions": [{"type": "Ready", "status": "True"}],
-        },
+        "status": ready_with(quantities),
     }
+
+
+def ready_with(amounts: dict[str, str]) -> Object:
+    """The status of a node that is ready and has so much."""
+    return {"allocatable": amounts, "capacity": dict(amounts), "conditions": [{"type": "Ready", "status": "True"}]}
 
 
 def _pod(cells: OpenbRow) -> Object:
@@ -152,26 +153,26 @@ def _pod(cells: OpenbRow) -> Object:
     if gpu:
         requests[GPU] = str(gpu)
     created = cells.number("creation_time") if cells.text("creation_time") else cells.line
-    spec: Object = {
-        "schedulerName": "volcano",
-        "containers": [
-            {"name": "main", "image": "openb", "resources": {"requests": requests, "limits": _limits(requests)}}
-        ],
-        "restartPolicy": "Never",
-    }
+    container = {"name": "main", "image": "openb", "resources": {"requests": requests, "limits": _limits(requests)}}
+    pod = pod_of_trace(name, created, container, {"pumice.dev/duration": "0"})
     models = [model for model in cells.text("gpu_spec").split("|") if model]
     if models:
-        spec["affinity"] = _affinity(models)
+        pod["spec"]["affinity"] = _affinity(models)
+    return pod
+
+
+def pod_of_trace(name: str, created_s: int, container: Object, annotations: dict[str, str]) -> Object:
+    """A pod that came so long after the start of the trace."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
             "name": name,
             "namespace": NAMESPACE,
-            "creationTimestamp": format_moment(START + created),
-            "annotations": {"pumice.dev/duration": "0"},
+            "creationTimestamp": format_moment(START + created_s),
+            "annotations": annotations,
         },
-        "spec": spec,
+        "spec": {"schedulerName": "volcano", "containers": [container], "restartPolicy": "Never"},
         "status": {"phase": "Pending"},
     }
 

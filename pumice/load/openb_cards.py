@@ -15,8 +15,7 @@ from core.devices.milli.typical import CardClass
 from core.devices.vgpu.asking import NVIDIA, USE
 from core.devices.vgpu.codec import HAMI, REGISTER
 from core.devices.vgpu.settings import CORES, MEMORY, NUMBER
-from pumice.load.openb import NAMESPACE, START
-from pumice.oneshot.moment import format_moment
+from pumice.load.openb import pod_of_trace, ready_with
 
 if TYPE_CHECKING:
     from pumice.load.openb import OpenbRow
@@ -49,11 +48,7 @@ def card_node(row: OpenbRow, name: str) -> Object:
             "annotations": {REGISTER: registered} if cards else {},
         },
         "spec": {},
-        "status": {
-            "allocatable": amounts,
-            "capacity": dict(amounts),
-            "conditions": [{"type": "Ready", "status": "True"}],
-        },
+        "status": ready_with(amounts),
     }
 
 
@@ -63,19 +58,9 @@ def card_pod(row: OpenbRow, name: str, arrival: int) -> Object:
     shares = {NUMBER: str(asked.cards), MEMORY: str(asked.milli)} if asked.cards else {}
     requests = {"cpu": f"{asked.cpu}m", "memory": f"{row.number('memory_mib')}Mi", **shares}
     container: Object = {"name": "main", "image": "openb", "resources": {"requests": requests, "limits": shares}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "namespace": NAMESPACE,
-            "uid": f"openb-{name}",
-            "creationTimestamp": format_moment(START + arrival),
-            "annotations": {USE: asked.models.replace("|", ",")} if asked.models else {},
-        },
-        "spec": {"schedulerName": "volcano", "containers": [container], "restartPolicy": "Never"},
-        "status": {"phase": "Pending"},
-    }
+    pod = pod_of_trace(name, arrival, container, {USE: asked.models.replace("|", ",")} if asked.models else {})
+    pod["metadata"]["uid"] = f"openb-{name}"
+    return pod
 
 
 def class_of(row: OpenbRow) -> CardClass:
