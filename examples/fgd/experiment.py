@@ -31,7 +31,7 @@ from pumice.cli.options import LogLevel, Quiet, Workers
 from pumice.cli.terminal import Terminal
 from pumice.errors import InputError
 from pumice.executors import executors
-from pumice.load.openb import NODE_COLUMNS, POD_COLUMNS, START, OpenbRow, rows_of
+from pumice.load.openb import NODE_COLUMNS, POD_COLUMNS, QUEUE, START, OpenbRow, rows_of
 from pumice.load.openb_cards import card_node, card_pod, class_of, typical_pods
 from pumice.load.source import read_text
 from pumice.sweep.one_run import configuration
@@ -46,13 +46,6 @@ TUNE: Final = 1.3
 """Demand that arrives, as a part of all GPUs."""
 CURVE: Final = range(131)
 COLUMNS: Final = ("workload", "sc_policy", "tune", "seed", "total_gpus", *map(str, CURVE))
-QUEUE: Final[dict[str, Any]] = {
-    "apiVersion": "scheduling.volcano.sh/v1beta1",
-    "kind": "Queue",
-    "metadata": {"name": "default"},
-    "spec": {"weight": 1},
-    "status": {"state": "Open"},
-}
 
 Object = dict[str, Any]
 

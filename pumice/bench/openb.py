@@ -8,18 +8,10 @@ from pumice.bench.allocate import run_on_fresh_views
 from pumice.bench.cycle import stock_config
 from pumice.bench.figures import Advance, Parameters, Samples
 from pumice.errors import InputError
-from pumice.load.openb import PREFIX, pod_group_of, read_openb
+from pumice.load.openb import PREFIX, QUEUE, pod_group_of, read_openb
 
 UNNAMED: Final = f"{PREFIX}NODES.csv,PODS.csv"
 DEFAULTS: Final = Parameters(trace=UNNAMED)
-
-QUEUE: Final[dict[str, Any]] = {
-    "apiVersion": "scheduling.volcano.sh/v1beta1",
-    "kind": "Queue",
-    "metadata": {"name": "default"},
-    "spec": {"weight": 1},
-    "status": {"state": "Open"},
-}
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:

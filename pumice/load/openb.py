@@ -34,6 +34,15 @@ START: Final = 1_577_836_800  # 2020-01-01T00:00:00Z: second 0 of the trace
 Object = dict[str, Any]
 Row = dict[str, str]
 
+QUEUE: Final[Object] = {
+    "apiVersion": "scheduling.volcano.sh/v1beta1",
+    "kind": "Queue",
+    "metadata": {"name": "default"},
+    "spec": {"weight": 1},
+    "status": {"state": "Open"},
+}
+"""Of all pods of the trace."""
+
 
 def read_openb(argument: str) -> Iterator[Object]:
     """Nodes, then pods, in the order of the files. InputError names file, line and column of what is wrong."""
