@@ -1,4 +1,4 @@
-"""The same faults on the real clock, under `pumice run --faults`: what must hold is checked after every record that is
+"""A storm's faults on the real clock, under `pumice run --faults`: what must hold is checked after every record that is
 written, and when the run is over."""
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class LiveStorm:
         self.faults: Faults = SeededFaults(self.seed, rates, longest_s=LONGEST_S, crashable=CRASHABLE)
 
     async def watch(self, journal: Journal) -> Journal:
-        """The same journal, everything that is written to it from now on checked."""
+        """A journal, everything that is written to it from now on checked."""
         store = Store()
         recovered = await recover(journal, store.restore, store.load)
         self.monitor.begin(store)

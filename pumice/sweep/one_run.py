@@ -55,7 +55,7 @@ def _named(said: str) -> list[str]:
 
 
 def placed(said: str, folder: Path) -> str:
-    """The same argument with its files where they lie."""
+    """An argument with its files where they lie."""
     names = _named(said)
     form, colon, rest = said.partition(":")
     if names == [said] or not colon:

@@ -18,7 +18,7 @@ NOT_ADMITTED = "Pending: 1 Unschedulable; the job is not admitted: plugin overco
 
 
 def terminating(obj: dict[str, Any]) -> dict[str, Any]:
-    """The same object, being deleted."""
+    """The object, being deleted."""
     return {**obj, "metadata": {**obj["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
 
 

@@ -68,7 +68,7 @@ def crashed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def left(crashed: Path, tmp_path: Path) -> Path:
-    """The same, to do something to."""
+    """One like it, to do something to."""
     for file in crashed.iterdir():
         if not file.name.endswith("-shm"):
             shutil.copy(file, tmp_path)

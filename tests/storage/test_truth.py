@@ -23,7 +23,7 @@ METADATA: dict[str, Any] = {
 
 
 def plainly(blob: bytes) -> tuple[str, tuple[str, ...]]:
-    """The same of the whole object."""
+    """Its uid and who owns it, read off the whole object."""
     metadata: dict[str, Any] = unpack(blob).get("metadata") or {}
     owners = tuple(sorted(str(owner["uid"]) for owner in metadata.get("ownerReferences") or ()))
     return str(metadata.get("uid") or ""), owners

@@ -17,7 +17,7 @@ REMARK: Final = "it has no pods before it is admitted: tried as if they were the
 
 
 def with_pods(scene: Scene, job: str) -> Scene | None:
-    """The same moment with the pods that the owner of the PodGroup "namespace/name" makes once it is admitted; None
+    """That moment with the pods that the owner of the PodGroup "namespace/name" makes once it is admitted; None
     where there are pods, or nobody who would make some.
     """
     handle = scene.view.jobs.by_key[job]

@@ -55,7 +55,7 @@ def kind_of(config: str) -> str:
 
 
 def with_shares(seed: int, events: Iterable[Event], share: float, config: str = "") -> Iterator[Event]:
-    """The same events, where most nodes have cards or cells and a share of the jobs asks for parts of them."""
+    """Events of a storm, where most nodes have cards or cells and a share of the jobs asks for parts of them."""
     random, kind = Random(f"shares {seed}"), kind_of(config)
     if kind == "slices":
         yield Event("geometries")

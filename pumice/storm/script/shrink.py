@@ -81,7 +81,7 @@ class Search:
 
 
 def written_out(script: Script, outcome: StormOutcome) -> Script:
-    """The same storm with every fault that struck as an event of its own, and no rates."""
+    """The storm with every fault that struck as an event of its own, and no rates."""
     inputs = [event for event in script.events if not event.on]
     invariant = outcome.violations[0].invariant if outcome.violations else ""
     return msgspec.structs.replace(script, events=(*inputs, *outcome.struck), rates={}, invariant=invariant)
@@ -180,7 +180,7 @@ def _with(events: list[Event], index: int, event: Event) -> list[Event]:
 
 
 def simpler_events(event: Event) -> Iterator[Event]:
-    """The same event, plainer in one respect, the plainest first."""
+    """The event, plainer in one respect, the plainest first."""
     details = event.details
     if "pods" in details and event.what in OWNERS:
         for pods in (1, 2, int(details["pods"]) // 2):

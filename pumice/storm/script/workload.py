@@ -173,7 +173,7 @@ def _disturbance(random: Random, what: str, at: float, node: str, jobs: list[str
 
 
 def with_claims(seed: int, events: Iterable[Event], share: float) -> Iterator[Event]:
-    """The same events, where half of the nodes offer something and a share of the jobs claims some of it."""
+    """Events of a storm, where half of the nodes offer something and a share of the jobs claims some of it."""
     random = Random(f"claims {seed}")
     yield Event("claims")
     for event in events:

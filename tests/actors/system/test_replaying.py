@@ -128,7 +128,7 @@ async def test_whoever_crashed(seed: int, autojump_clock: object) -> None:
 
 
 async def rewritten(journal: Journal, change: Callable[[Record], Record]) -> MemoryJournal:
-    """The same journal with records changed by somebody who knows how to chain them."""
+    """The journal with records changed by somebody who knows how to chain them."""
     copy = MemoryJournal()
     for stored_record in await journal.read(limit=100_000):
         record = Record(stored_record.kind, stored_record.payload, stored_record.cause, stored_record.at)

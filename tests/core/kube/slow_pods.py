@@ -48,7 +48,7 @@ def means(term: Object, holder: str, pod: Object, namespace_labels: dict[str, st
 
 
 def own_means(cluster: Cluster, term: Object, owner: Object, pod: Object) -> bool:
-    """The same for a term of the pod to be placed.
+    """What it means for a term of the pod to be placed.
 
     Namespaces known to match count, and those that match without any labels.
     """

@@ -40,7 +40,7 @@ def fresh(snapshot: Snapshot) -> DerivedColumns:
 
 
 def twin(snapshot: Snapshot) -> Snapshot:
-    """The same with columns of its own, none of them derived."""
+    """The snapshot with columns of its own, none of them derived."""
     parts = {name: _copied(getattr(snapshot, name)) for name in ("tasks", "nodes", "jobs")}
     return replace(snapshot, **parts, derived=fresh(snapshot))
 

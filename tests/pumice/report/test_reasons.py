@@ -1,4 +1,4 @@
-"""The same reason has the same words, whatever the counts."""
+"""A reason has the same words, whatever the counts."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def test_a_refusal_binds_nobody_else_when_mended() -> None:
 
 
 def test_two_jobs_of_one_template_are_told_apart_by_their_labels() -> None:
-    """The same pod spec in two namespaces: each seeks company of its own."""
+    """One pod spec in two namespaces: each seeks company of its own."""
     objects: list[Object] = [*nodes(2), queue("default")]
     for namespace, where in (("a", "n0"), ("b", "n1")):
         objects.append(pod("r", namespace=namespace, node=where, labels={"app": "web"}))

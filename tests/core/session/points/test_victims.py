@@ -133,7 +133,7 @@ def test_many_nodes_are_told_what_each_by_itself_is_told(said: list[int], one_ti
 
 
 def plain(bits: int) -> Callable[[Task, Sequence[Task]], tuple[list[Task], Vote]]:
-    """The same as a plain rule."""
+    """The mask as a plain rule."""
     return lambda _, candidates: ([task for task in candidates if bits >> task.row & 1], PERMIT)
 
 
