@@ -16,16 +16,13 @@ from actors.api.definitions.naming import is_accepted
 from actors.api.fields import rows
 from actors.api.tables import Key, ObjectTables, owner_uids
 from actors.api.verbs.requests import RequestMoment
-from actors.api.verbs.terminating import with_conditions
+from actors.api.verbs.terminating import NAMESPACE, waits_for_others, with_conditions
 from actors.kube.times import timestamp
 from core.objects.metadata import Object, section
 
 DEFAULT_GRACE_S: Final = 30
 FOREGROUND: Final = "foregroundDeletion"
-NAMESPACE: Final = "Namespace"
 POD: Final = "Pod"
-OWN_FINALIZER: Final = "kubernetes"
-"""Of namespaces: the server's own, which is as good as gone once nothing is left in them."""
 DEFINITION: Final = "CustomResourceDefinition"
 _ENDED: Final = ("Succeeded", "Failed")
 
@@ -51,6 +48,7 @@ class Deletion:
         self._tables = tables
         self._next: deque[Callable[[], None]] = deque()
         self._at_work = False
+        self._emptied: set[str] = set()  # namespaces that are going, of which nothing waits for pods
 
     def delete(
         self, key: Key, obj: Object, asked_grace_s: int | None, moment: RequestMoment, propagation: str = "Background"
@@ -62,7 +60,7 @@ class Deletion:
             self._let_go(uid, moment)
         if propagation == "Foreground" and self._tables.dependents(uid):
             self._foreground(key, obj, grace, moment)
-        elif self._held(key, obj) or _foreign_finalizers(key, obj):
+        elif self._held(key, obj) or waits_for_others(key, obj):
             self._mark(key, obj, 0, moment)
             self._follow(self._empty, key, moment)
         elif grace or obj["metadata"].get("finalizers"):
@@ -243,29 +241,38 @@ class Deletion:
         return []
 
     def _empty(self, holder: Key, moment: RequestMoment) -> None:
-        """Delete what a holder holds; it goes with the last of it. Pods of a namespace go before all else in it."""
+        """Delete what a holder holds; it goes with the last of it. While finalizers keep pods of a namespace, all else
+        in it stays for whoever is to remove them.
+        """
         obj = self._tables.read(holder)
         held = [] if obj is None else self._held(holder, obj)
-        pods = self._pods(held) if holder[0] == NAMESPACE else []
-        for key in pods or held:
-            self._follow(self._delete_held, key, moment)
+        kept = self._kept_pods(held) if holder[0] == NAMESPACE else []
+        for key in held:
+            if not kept or key[0] == POD:
+                self._follow(self._delete_held, key, moment)
         if holder[0] == NAMESPACE:
+            (self._emptied.discard if kept else self._emptied.add)(holder[2])
             self._follow(self._say_what_remains, holder, moment)
 
     def _leave_namespace(self, key: Key, moment: RequestMoment) -> None:
-        """A namespace that is going goes with its last object, and goes on with all others after its last pod."""
+        """A namespace that is going goes with its last object, and goes on with all others after its last kept pod."""
         holder = (NAMESPACE, "", key[1])
         if not self._tables.in_namespace(key[1]):
+            self._emptied.discard(key[1])
             self._follow(self._finish_holder, holder, moment)
-        elif key[0] == POD and self._waits_for_pods(holder):
+        elif key[0] == POD and key[1] not in self._emptied and self._waits_for_pods(holder):
             self._follow(self._empty, holder, moment)
 
     def _waits_for_pods(self, holder: Key) -> bool:
-        """Whether a namespace is going, and had pods in it until now."""
+        """Whether a namespace is going, and may have had pods in it that were kept until now."""
         namespace = self._tables.shared(holder)
         if namespace is None or "deletionTimestamp" not in namespace["metadata"]:
             return False
-        return not self._pods(self._held(holder, namespace))
+        return not self._kept_pods(self._held(holder, namespace))
+
+    def _kept_pods(self, held: list[Key]) -> list[Key]:
+        pods = ((key, self._tables.shared(key)) for key in held if key[0] == POD)
+        return [key for key, pod in pods if pod is not None and pod["metadata"].get("finalizers")]
 
     def _say_what_remains(self, holder: Key, moment: RequestMoment) -> None:
         namespace = self._tables.read(holder)
@@ -273,10 +280,6 @@ class Deletion:
             told = with_conditions(self._tables, namespace, held, timestamp(int(moment.now)))
             if told is not None:
                 self._tables.put_again(holder, told, moment.user)
-
-    @staticmethod
-    def _pods(held: list[Key]) -> list[Key]:
-        return [key for key in held if key[0] == POD]
 
     def _delete_held(self, key: Key, moment: RequestMoment) -> None:
         obj = self._tables.read(key)
@@ -287,10 +290,5 @@ class Deletion:
         obj = self._tables.read(key)
         if obj is None or "deletionTimestamp" not in obj["metadata"] or obj["metadata"].get("finalizers"):
             return
-        if not self._held(key, obj) and not _foreign_finalizers(key, obj):
+        if not self._held(key, obj) and not waits_for_others(key, obj):
             self._remove(key, obj, moment)
-
-
-def _foreign_finalizers(key: Key, obj: Object) -> bool:
-    """Whether somebody else has to let a namespace go (`spec.finalizers`, by its subresource `finalize`)."""
-    return key[0] == NAMESPACE and any(name != OWN_FINALIZER for name in section(obj, "spec").get("finalizers") or ())

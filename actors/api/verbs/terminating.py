@@ -12,6 +12,9 @@ from actors.api.tables import Key, ObjectTables
 from actors.kube.conditions import merge_condition
 from core.objects.metadata import Object
 
+NAMESPACE: Final = "Namespace"
+OWN_FINALIZER: Final = "kubernetes"
+"""The server's own, which is as good as gone once nothing is left in a namespace."""
 _DEFINITION: Final = "CustomResourceDefinition"
 _ALWAYS_WELL: Final = (
     ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
@@ -46,6 +49,11 @@ def with_conditions(tables: ObjectTables, namespace: Object, held: Iterable[Key]
         changed = changed or merged is not None
         conditions = conditions if merged is None else merged
     return {**namespace, "status": {**status, "conditions": conditions}} if changed else None
+
+
+def waits_for_others(key: Key, obj: Object) -> bool:
+    """Whether somebody else has to let a namespace go (`spec.finalizers`, by its subresource `finalize`)."""
+    return key[0] == NAMESPACE and any(name != OWN_FINALIZER for name in section(obj, "spec").get("finalizers") or ())
 
 
 def _condition(type_: str, reason: str, message: str, status: str = "False") -> dict[str, Any]:

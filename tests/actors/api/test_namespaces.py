@@ -74,6 +74,31 @@ def test_one_that_waits_says_for_what_and_lets_its_pods_end_first(cluster: Clust
     assert not cluster.exists("Namespace", "team", "")
 
 
+def test_pods_that_end_by_themselves_keep_nothing_else(cluster: Cluster) -> None:
+    cluster.create(node("n1"))
+    for name in ("a", "b"):
+        cluster.create(pod(name, namespace="team"))
+        cluster.bind(name, "n1", "team")
+    cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "team"}})
+    cluster.delete("Namespace", "team", "")
+    assert not cluster.exists("ConfigMap", "c", "team")
+    cluster.delete("Pod", "a", "team", 0)
+    assert cluster.exists("Namespace", "team", "")
+    cluster.delete("Pod", "b", "team", 0)
+    assert not cluster.exists("Namespace", "team", "")
+
+
+def test_after_a_restart_the_rest_still_goes_with_the_last_kept_pod(cluster: Cluster) -> None:
+    held = pod("p", namespace="team")
+    held["metadata"]["finalizers"] = ["example.com/wait"]
+    cluster.create(held)
+    cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "team"}})
+    cluster.delete("Namespace", "team", "")
+    cluster.restart()
+    cluster.patch("Pod", "p", {"metadata": {"finalizers": []}}, "team")
+    assert not cluster.exists("Namespace", "team", "")
+
+
 def test_a_finalizer_in_the_spec_is_written_apart_and_waited_for(cluster: Cluster) -> None:
     namespace = cluster.get("Namespace", "team", "")
     namespace["spec"]["finalizers"] = ["kubernetes", "example.com/wait"]
