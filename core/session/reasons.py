@@ -31,6 +31,11 @@ class Reason:
     code: Code
     text: str
 
+    @property
+    def words(self) -> str:
+        """For people: there are such as say nothing."""
+        return self.text or f"{self.plugin} gives no reason"
+
 
 class ReasonTable:
     """Interns tuples of reasons; 0 stands for "passes". Numbers are stable within one session."""

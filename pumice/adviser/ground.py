@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 BoolArray = npt.NDArray[np.bool_]
 EVERY_ROW: Final = slice(None)
 POD_COUNT: Final = "node(s) pod number exceeded"
-IN_PIECES: Final = frozenset(("deviceshare", "numa-aware"))
+DEVICES: Final = "deviceshare"
+IN_PIECES: Final = frozenset((DEVICES, "numa-aware"))
 """Plugins whose refusals are about pieces within a node."""
 NAMED: Final = 3
 
@@ -102,9 +103,10 @@ class NodeRoom:
             if not reasons:
                 allowed |= codes == number
                 continue
-            refusals.update({reason.text: nodes for reason in reasons})
-            if all(reason.code == Code.UNSCHEDULABLE for reason in reasons):
-                curable |= codes == number
+            refusals.update({reason.words: nodes for reason in reasons})
+            lasting = [reason for reason in reasons if reason.code != Code.UNSCHEDULABLE]
+            if all(reason.plugin == DEVICES for reason in lasting):
+                curable |= (codes == number) & (self._held_empty(task) if lasting else True)
                 in_pieces = in_pieces and all(reason.plugin in IN_PIECES for reason in reasons)
         return Ground(allowed, curable, dict(refusals), in_pieces)
 
@@ -164,13 +166,18 @@ class NodeRoom:
                 return reason, f"{told}, on {count} node{'s' if count > 1 else ''} that would do"
         return WaitReason.FREE_IN_PIECES, self._pieces(groups, masks, asked, free)
 
+    def _held_empty(self, task: Task) -> BoolArray:
+        """The nodes whose devices would do, were nobody on them [N]."""
+        concerned = [family for family in self._devices if family.concerns(task)]
+        would = np.ones(self._session.nodes.count, dtype=np.bool_)
+        for family in concerned:
+            would &= ~family.present | family.fitting(task)
+        return would
+
     def _is_beyond_devices(self, each: Alike, mask: BoolArray) -> bool:
         """Whether nodes that would do by amounts, empty, all have devices that would not."""
-        concerned = [family for family in self._devices if family.concerns(each.task)]
         would = mask & (_fitting(each, self._session.nodes.allocatable) > 0)
-        if not concerned or not would.any():
-            return False
-        return not np.logical_and.reduce([would, *(~one.present | one.fitting(each.task) for one in concerned)]).any()
+        return bool(would.any()) and not (would & self._held_empty(each.task)).any()
 
     # --- in words
 

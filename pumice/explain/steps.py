@@ -161,7 +161,7 @@ def _closed_to(watched: Watched, pod: str, action: str) -> dict[str, str]:
     look = next((each for each in reversed(watched.trail.looks.get(pod, ())) if each.action == action), None)
     if look is None:
         return {}
-    said = {node: " and ".join(each.text for each in reasons) for node, reasons in look.refused().items()}
+    said = {node: " and ".join(each.words for each in reasons) for node, reasons in look.refused().items()}
     rows: list[int] = look.fitting.tolist()
     taken = {look.names[row] for row in rows}
     return {node: said.get(node, "not looked at") for node in look.names if node not in taken}

@@ -191,7 +191,7 @@ class Look:
 
     def by_reason(self) -> dict[str, int]:
         """Reason -> nodes, and how many fit: the counts add up to all nodes."""
-        counts = Counter(" and ".join(r.text for r in reasons) for reasons in self.refused().values())
+        counts = Counter(" and ".join(r.words for r in reasons) for reasons in self.refused().values())
         fitting = self.nodes - counts.total()
         return {**dict(counts.most_common()), **({FITS: fitting} if fitting else {})}
 
