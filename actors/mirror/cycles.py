@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from actors.mirror.changes import Key, RemoteChange
-from actors.mirror.decisions import PodSeen, decision_of, seen
+from actors.mirror.decisions import PodSeen, before_bind, decision_of, seen
 from core.messages.decisions import Decision
 from core.objects.metadata import section
 
@@ -78,7 +78,7 @@ class CycleCutter:
     def cut(self, changes: list[RemoteChange]) -> list[ObservedCycle]:
         """In order; the last one may have no decision, and there is none without any change."""
         cycles, late = [ObservedCycle()], set[Key]()
-        for change in changes:
+        for change in (*self._missed(changes), *changes):
             decision = self._decision(change)
             if decision is not None and change.key in late:
                 cycles.append(ObservedCycle())
@@ -92,6 +92,16 @@ class CycleCutter:
                 late.add(change.key)
             self._pass(change)
         return [cycle for cycle in cycles if cycle.before or cycle.after]
+
+    def _missed(self, changes: list[RemoteChange]) -> list[RemoteChange]:
+        """Pods that came and were bound while nobody looked, as they came. Of a first look nobody knows when."""
+        found: list[RemoteChange] = []
+        for change in changes if self._known else ():
+            if change.kind == "Pod" and change.obj is not None and not change.gone:
+                before, now = self._pods.get(change.key), seen(change.obj)
+                came = before_bind(change.obj) if before is None or before.uid != now.uid else None
+                found += [] if came is None else [change._replace(obj=came)]
+        return found
 
     def _decision(self, change: RemoteChange) -> Decision | None:
         if change.kind != "Pod" or change.obj is None:

@@ -46,6 +46,16 @@ def decision_of(before: PodSeen | None, pod: Object, *, gone: bool) -> Decision 
     return None if reason is None else Evict(namespace, name, now.uid, before.node, job, reason, action=reason)
 
 
+def before_bind(pod: Object) -> Object | None:
+    """A pod of Volcano's that has a node, as it must have been before; None: it has none, or another scheduler."""
+    spec = section(pod, "spec")
+    if spec.get("schedulerName") != SCHEDULER or not spec.get("nodeName"):
+        return None
+    meta = {key: value for key, value in section(pod, "metadata").items() if not key.startswith("deletion")}
+    waiting = {key: value for key, value in spec.items() if key != "nodeName"}
+    return {**pod, "metadata": meta, "spec": waiting, "status": {"phase": "Pending"}}
+
+
 def evicted_for(pod: Object) -> str | None:
     """The reason of Volcano's for which it goes; None: it goes for another one."""
     conditions: list[Object] = section(pod, "status").get("conditions") or []

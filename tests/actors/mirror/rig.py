@@ -87,10 +87,8 @@ async def same(here: System, there: System, *kinds: str) -> None:
             await anyio.sleep(0.02)
     if scope.cancelled_caught:
         ours, theirs = await shown(here, kinds), await shown(there, kinds)
-        both = sorted(ours.keys() | theirs.keys())
-        raise AssertionError(
-            [(ours.get(name), theirs.get(name)) for name in both if ours.get(name) != theirs.get(name)]
-        )
+        pairs = [(ours.get(name), theirs.get(name)) for name in sorted(ours.keys() | theirs.keys())]
+        raise AssertionError([each for each in pairs if each[0] != each[1]])
     await here.switchboard.mailboxes["mirror"].ask(Poke())
 
 

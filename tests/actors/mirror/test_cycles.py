@@ -59,9 +59,19 @@ def test_a_pod_that_came_with_its_node_was_bound_by_nobody_here() -> None:
     assert cut(named("a", "n1"), named("a", "n1", phase="Running")) == [(["a", "a"], [], [])]
 
 
-def test_another_pod_of_that_name_was_not_bound() -> None:
+def test_pods_that_came_and_were_bound_while_nobody_looked_were_bound_by_one_cycle() -> None:
+    came = named("b", "n1", phase="Running"), named("c", "n2")
+    cutter = CycleCutter()
+    cutter.cut([named("a", "n1")])
+    (cycle,) = cutter.cut([*came])
+    assert [each.name for each in cycle.decided] == ["b", "c"]
+    before = [each.change.obj for each in cycle.before]
+    assert [(obj["spec"].get("nodeName"), obj["status"]) for obj in before if obj] == [(None, {"phase": "Pending"})] * 2
+
+
+def test_another_pod_of_that_name_came_and_was_bound() -> None:
     other = change_of("Pod", pod("a", node="n1", uid="another"))
-    assert cut(other, known=(named("a"),)) == [(["a"], [], [])]
+    assert cut(other, known=(named("a"),)) == [(["a"], ["a"], ["a"])]
 
 
 def test_pods_of_other_schedulers_are_not_volcanos_decisions() -> None:
