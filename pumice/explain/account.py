@@ -158,7 +158,9 @@ def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
     elif reason and reason == account.reason:
         account.message = account.message if account.kind == "pod" else message
     elif reason and account.state == "Pending":
-        account.message = f"{account.message}; {message}" if account.message else message
+        told = [account.message.rstrip("."), message]  # who is not admitted has this first: all else follows from it
+        told = told[::-1] if reason == "NotAdmitted" else told
+        account.message = "; ".join(filter(None, told))
         account.reason = account.reason or reason
 
 

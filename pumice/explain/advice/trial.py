@@ -104,8 +104,7 @@ class Bench:
     def following(self, changes: Sequence[Change]) -> Bench:
         """Another, where these changes to objects have been made."""
         objects = [*{**self.objects, **self.after(changes)}.values()]
-        scene = replace(self.scene, view=fill(objects, self.scene.in_flight), recorded=None, objects=lambda: objects)
-        return self.elsewhere(scene)
+        return self.elsewhere(replace(self.scene, recorded=None, objects=lambda: objects))
 
     def elsewhere(self, scene: Scene) -> Bench:
         """Another for the same job, in that scene."""

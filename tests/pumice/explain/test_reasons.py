@@ -186,6 +186,7 @@ def test_a_job_without_pods_has_a_reason(waiting: Path, name: str) -> None:
 def test_so_has_a_job_that_is_not_admitted(waiting: Path) -> None:
     said = pumice("explain", "--db", waiting, "job", "vc", "-o", "json").json
     assert said["job"]["admission"]["proportion"] == "rejects"
+    assert said["message"].startswith("proportion did not admit it to queue 'small'")
     assert "2 of 2 fit with: queue small: capability cpu 80 instead of 2" in said["unblock"]
     table = pumice("explain", "--db", waiting, "job", "vc", "-o", "table", "--budget", 0).out
     assert "advice: the 0 s for trying were over before anything was tried (--budget)" in table
