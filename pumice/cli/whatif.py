@@ -75,7 +75,7 @@ def whatif(
 ) -> int:
     """Exit code 1 when something differs."""
     to_be_made(save_as)
-    refuse_beside_search(until_starts, (save_as, against), like, within, budget)
+    refuse_beside_search(until_starts, (save_as, against), like, within, budget, (workers, dask))
     horizon_s = seconds_of(horizon, "--horizon")
     source = ForkSource(db, at, server_of(server, token, certificate), manifests, base_config, plugins_dir, lenient)
     fork = source.fork(default_duration, terminal)

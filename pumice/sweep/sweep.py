@@ -6,6 +6,7 @@ import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -99,9 +100,9 @@ def _run(
         for key, future in as_ended(work, dict(left), executor):
             if died(future.exception()) and not last:
                 continue
-            part = results / f"{key}.part"
-            part.write_bytes(msgspec.json.encode(future.result()))
-            part.rename(results / f"{key}.json")  # a result is there as a whole or not at all
+            with NamedTemporaryFile(dir=results, suffix=".part", delete=False) as part:  # others may run it, too
+                part.write(msgspec.json.encode(future.result()))
+            Path(part.name).rename(results / f"{key}.json")  # a result is there as a whole or not at all
             del left[key]
             ended()
 

@@ -16,13 +16,19 @@ ASSIGNING: Final = ("--set", "--scale")
 
 
 def refuse_beside_search(
-    job: str | None, kept: tuple[Path | None, str | None], like: Sequence[str] | None, within: str, budget_s: float
+    job: str | None,
+    kept: tuple[Path | None, str | None],
+    like: Sequence[str] | None,
+    within: str,
+    budget_s: float,
+    works: tuple[int, str | None],
 ) -> None:
-    """`kept`: --save and --against, of which a search for `job` knows nothing; the others are of a search alone. Raises
-    UsageError.
+    """`kept`: --save and --against, of which a search for `job` knows nothing; the others are of a search alone
+    (`works`: --workers and --dask). Raises UsageError.
     """
     unknown = {"--save": kept[0] is not None, "--against": kept[1] is not None}
     alone = {"--like": bool(like), "--within": within != WITHIN, "--budget": budget_s != BUDGET_S}
+    alone |= {"--workers": works[0] != 1, "--dask": works[1] is not None}
     for option in [name for name, said in (alone if job is None else unknown).items() if said]:
         why = "this goes with --until-starts alone" if job is None else "a search tries many futures: leave it out"
         raise UsageError(why, path=option)

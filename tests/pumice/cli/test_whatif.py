@@ -85,6 +85,8 @@ def test_a_journal_at_its_end_and_at_a_cycle(cluster: Path, tmp_path: Path) -> N
         (("--until-starts", "g", "--against", "--cordon n0"), "--against: a search"),
         (("--until-starts", "g", "--within", "10s", "--like", "n7"), "there is no Node n7"),
         (("--cordon", "n0", "--like", "n1"), "--like: this goes with --until-starts alone"),
+        (("--cordon", "n0", "--workers", "2"), "--workers: this goes with --until-starts alone"),
+        (("--cordon", "n0", "--dask", "tcp://h:1"), "--dask: this goes with --until-starts alone"),
         (("--cordon", "n0", "--within", "2m"), "--within: this goes with"),
         (("--cordon", "n0", "--cordon", "n0"), "--cordon: said twice"),
         (("--set", "queue/q1:spec.weight=1", "--set", "queue/q1:spec.weight=2"), "--set: said twice"),

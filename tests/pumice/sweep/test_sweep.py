@@ -152,9 +152,46 @@ def test_dask_gives_the_same_table_though_a_worker_is_killed(folder: Path) -> No
                 os.kill(victims[0], signal.SIGKILL)
 
         there = sweep(spec, folder / "there", lambda: dask(cluster.scheduler_address), strike).rows
-    without_wall = [[{name: row[name] for name in row if name != WALL} for row in rows] for rows in (here, there)]
-    assert without_wall[0] == without_wall[1]
+        address = cluster.scheduler_address
+        again = pumice("sweep", folder / "spec.yaml", "--dask", address, "--results", folder / "by-hand")
+    assert again.code == 0, again.err
     assert len(ended) == 4
+    write(here, folder / "here.csv")
+    write(there, folder / "there.csv")
+    tables = [without_wall(folder / name) for name in ("here.csv", "there.csv", "spec.csv")]
+    assert tables[0] == tables[1] == tables[2]
+    assert len(tables[0].splitlines()) == 5
+
+
+def without_wall(table: Path) -> bytes:
+    """The file but for its last column, the only one in which times of this machine stand."""
+    head, *lines = table.read_bytes().splitlines(keepends=True)
+    assert head.endswith(f",{WALL}\n".encode())
+    return b"".join(line[: line.rindex(b",")] + b"\n" for line in (head, *lines))
+
+
+def test_two_sweeps_of_the_same_are_the_same_file_but_for_the_time_they_took(folder: Path) -> None:
+    tables: list[bytes] = []
+    for name in ("one", "two"):  # each afresh
+        swept = sweep(read_spec(folder / "spec.yaml"), folder / name, threads)
+        assert swept.fresh == 4
+        write(swept.rows, folder / f"{name}.csv")
+        tables.append(without_wall(folder / f"{name}.csv"))
+    assert tables[0] == tables[1]
+    assert len(tables[0].splitlines()) == 5
+
+
+def run_by_another_meanwhile(run: dict[str, Any], folder: str) -> dict[str, Any]:
+    """Another sweep of the same folder of results is just writing down this run."""
+    result = Path(folder) / "results" / f"{key_of(run, Path(folder))}.json"
+    result.with_suffix(".part").mkdir()
+    result.write_text(json.dumps(slept(run, folder)), "utf-8")
+    return slept(run, folder)
+
+
+def test_two_sweeps_may_share_a_folder_of_results(folder: Path) -> None:
+    found = sweep(read_spec(folder / "spec.yaml"), folder / "results", threads, work=run_by_another_meanwhile)
+    assert [row["doubled"] for row in found.rows] == [0, 0, 2, 2]
 
 
 def test_arguments_are_set_in_the_configuration(folder: Path) -> None:
