@@ -165,7 +165,10 @@ class Cluster:
             for _ in self._life.moments(self._life.elapsed + FAR_S):
                 pass
         else:
-            self._life.run(self._life.elapsed + (parse_duration(until) if isinstance(until, str) else until))
+            seconds = parse_duration(until) if isinstance(until, str) else until
+            if not 0 <= seconds < inf:
+                raise InputError(f"expected a time that can go by, was {until!r}")
+            self._life.run(self._life.elapsed + seconds)
         return self.lived()
 
     # --- what one sees

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import csv
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from actors.api.names import subdomain_problem
+from core.errors import QuantityError
+from core.quantity import parse_quantity
 from pumice.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+NOTHING: Final = parse_quantity("0")
+BEYOND: Final = "\0"
+"""The cells of a row that stand behind those of the header."""
 
 
 class TraceRow:
@@ -36,16 +43,48 @@ class TraceRow:
             raise self.error(column, f"expected a number ≥ 0, was {text!r}")
         return value
 
+    def whole(self, column: str, default: int | None = None) -> int:
+        """A whole number ≥ 0. InputError for anything else."""
+        value = self.number(column, default)
+        if value != int(value):
+            raise self.error(column, f"expected a whole number, was {self.text(column)!r}")
+        return int(value)
+
+    def quantity(self, column: str) -> str:
+        """One of Kubernetes' quantities, not negative; "" for nothing. InputError for anything else."""
+        text = self.text(column)
+        try:
+            negative = bool(text) and parse_quantity(text).compare(NOTHING) < 0
+        except QuantityError as problem:
+            raise self.error(column, str(problem)) from problem
+        if negative:
+            raise self.error(column, f"expected a quantity ≥ 0, was {text!r}")
+        return text
+
+    def called(self, column: str) -> str:
+        """A name as objects have them; "" for nothing. InputError for anything else."""
+        text = self.text(column)
+        problem = subdomain_problem(text) if text else None
+        if problem is not None:
+            raise self.error(column, f"{problem}; was {text!r}")
+        return text
+
     def error(self, column: str, problem: str) -> InputError:
         """What is wrong with a cell."""
         return InputError(problem, source=self.source, line=self.line, path=column)
 
 
 def rows_of_csv(text: str, source: str, columns: Sequence[str]) -> Iterator[TraceRow]:
-    """The rows of a CSV with a header that has these columns. InputError when it has not."""
-    reader = csv.DictReader(text.splitlines())
-    expect(columns, reader.fieldnames or (), source)
+    """The rows of a CSV with a header that has these columns, each with as many cells. InputError for any other."""
+    reader: csv.DictReader[Any] = csv.DictReader(text.splitlines(), restkey=BEYOND)
+    header = list(reader.fieldnames or ())
+    expect(columns, header, source)
+    for twice in [name for place, name in enumerate(header) if name and name in header[:place]]:
+        raise InputError(f"the column {twice!r} stands there twice", source=source, line=1)
     for row in reader:
+        cells = len(row) - (BEYOND in row) + len(row.pop(BEYOND, ())) - [*row.values()].count(None)
+        if cells != len(header):
+            raise InputError(f"expected {len(header)} cells, found {cells}", source=source, line=reader.line_num)
         yield TraceRow(row, source, reader.line_num)
 
 

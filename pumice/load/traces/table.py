@@ -8,8 +8,10 @@ pod.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
+from pumice.errors import InputError
 from pumice.extras import demand
 from pumice.load.traces.jobs import GPU, TraceJob
 from pumice.load.traces.rows import TraceRow, expect, rows_of_csv
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NEEDED: Final = ("arrival", "duration")
+COLUMNS: Final = (*NEEDED, "name", "pods", "gang", "cpu", "memory", "gpu", "queue", "user", "priority")
+CLOSE: Final = 0.75
+"""From so much likeness on a name is taken for a slip."""
 
 
 def read_csv(text: str, source: str) -> Iterator[TraceJob]:
@@ -28,9 +33,13 @@ def read_csv(text: str, source: str) -> Iterator[TraceJob]:
 
 def read_rows(rows: Iterable[Mapping[str, Any]], source: str) -> Iterator[TraceJob]:
     """In the order given. InputError names the row, from 1 on."""
-    for number, row in enumerate(rows):
+    return _jobs(_given_rows(rows, source))
+
+
+def _given_rows(rows: Iterable[Mapping[str, Any]], source: str) -> Iterator[TraceRow]:
+    for number, row in enumerate(rows, 1):
         expect(NEEDED, [*row], source)
-        yield _job(TraceRow(row, source, number + 1), number)
+        yield TraceRow(row, source, number)
 
 
 def read_parquet(path: Path) -> Iterator[TraceJob]:
@@ -40,40 +49,63 @@ def read_parquet(path: Path) -> Iterator[TraceJob]:
 
 def _parquet_rows(path: Path) -> Iterator[TraceRow]:
     parquet = demand("pyarrow.parquet", "tables", "Parquet files")
-    table: Any = parquet.read_table(path)
+    try:
+        table: Any = parquet.read_table(path)
+    except FileNotFoundError as error:
+        raise InputError("no such file", source=str(path)) from error
+    except (OSError, ValueError) as error:  # what pyarrow raises is one of these
+        why = str(error).partition("\n")[0].rpartition("': ")[2]
+        raise InputError(f"no Parquet file that can be read: {why}", source=str(path)) from error
     expect(NEEDED, table.column_names, str(path))
     for number, row in enumerate(table.to_pylist(), 1):
         yield TraceRow(row, str(path), number)
 
 
 def _jobs(rows: Iterable[TraceRow]) -> Iterator[TraceJob]:
+    lines: dict[str, int] = {}
     for number, cells in enumerate(rows):
-        yield _job(cells, number)
+        _look_for_slips(cells)
+        job = _job(cells, number)
+        if job.name in lines:
+            raise cells.error("name", f"{job.name!r} stands in line {lines[job.name]} already")
+        lines[job.name] = cells.line
+        yield job
+
+
+def _look_for_slips(cells: TraceRow) -> None:
+    """Columns that nobody reads are no matter, but what is meant for one that is read would be missed."""
+    for name in cells.row:
+        near = None if name in COLUMNS or "/" in name else get_close_matches(name.lower(), COLUMNS, 1, CLOSE)
+        if near:
+            raise InputError(f"unknown column {name!r}, did you mean {near[0]!r}?", source=cells.source, line=1)
 
 
 def _job(cells: TraceRow, number: int) -> TraceJob:
-    pods = int(cells.number("pods", 1))
+    pods = cells.whole("pods", 1)
+    gang = cells.whole("gang") if cells.text("gang") else None
     if pods < 1:
         raise cells.error("pods", "expected at least 1")
+    if gang is not None and gang > pods:
+        raise cells.error("gang", f"expected at most the {pods} pods, was {gang}")
     return TraceJob(
-        name=cells.text("name") or f"job-{number}",
+        name=cells.called("name") or f"job-{number}",
         arrival_s=cells.number("arrival"),
         duration_s=cells.number("duration"),
         pods=((pods, _amounts(cells)),),
-        queue=cells.text("queue") or "default",
+        queue=cells.called("queue") or "default",
         user=cells.text("user"),
-        gang=int(cells.number("gang")) if cells.text("gang") else None,
+        gang=gang,
         priority=_priority(cells),
     )
 
 
 def _amounts(cells: TraceRow) -> dict[str, str]:
-    found = {"cpu": cells.text("cpu") or "1"}
-    if memory := cells.text("memory"):
+    found = {"cpu": cells.quantity("cpu") or "1"}
+    if memory := cells.quantity("memory"):
         found["memory"] = memory
-    if cells.text("gpu") and cells.number("gpu"):
-        found[GPU] = f"{cells.number('gpu'):g}"
-    found |= {name: cells.text(name) for name in cells.row if name and "/" in name and cells.text(name)}
+    if cards := cells.whole("gpu", 0):
+        found[GPU] = str(cards)
+    found |= {name: cells.quantity(name) for name in cells.row if "/" in name and cells.text(name)}
     return found
 
 

@@ -196,3 +196,11 @@ def test_measures_are_arrays_and_arrow() -> None:
     table = run.arrow("jobs")
     assert table.column("job").to_pylist() == ["default/job-0", "default/never"]
     assert table.column("wait_s").null_count == 1
+
+
+@pytest.mark.parametrize("until", [-5, float("nan"), float("inf")])
+def test_time_does_not_go_back(until: float) -> None:
+    cluster = pumice.Cluster(pumice.nodes(1))
+    with pytest.raises(InputError, match="expected a time that can go by"):
+        cluster.run(until)
+    assert cluster.time == 0

@@ -104,6 +104,11 @@ def test_parquet_says_the_same_as_csv(tmp_path: Path) -> None:
     assert [obj["kind"] for obj in read[0]] == ["Queue", "Job", "Job"]
 
 
+def test_columns_that_nobody_reads_are_no_matter() -> None:
+    (job,) = read_csv(",arrival,duration,comment\n0,1,2,slow\n", "t.csv")
+    assert (job.arrival_s, job.duration_s) == (1, 2)
+
+
 def test_a_job_becomes_a_volcano_job_with_its_arrival(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(TABLE, "utf-8")
     queue, priority, job, other = list(read_trace(f"csv:{tmp_path / 't.csv'}")[0])
@@ -123,7 +128,22 @@ def test_a_job_becomes_a_volcano_job_with_its_arrival(tmp_path: Path) -> None:
         ("csv:{}", "arrival\n1\n", "expected the columns duration; found arrival"),
         ("csv:{}", "arrival,duration\n1,2\nx,2\n", ":3: arrival: expected a number ≥ 0, was 'x'"),
         ("csv:{}", "arrival,duration\n1,nan\n", ":2: duration: expected a number ≥ 0, was 'nan'"),
-        ("csv:{}", "arrival,duration,pods\n1,2,0.5\n", ":2: pods: expected at least 1"),
+        ("csv:{}", "arrival,duration,pods\n1,2,0.5\n", ":2: pods: expected a whole number, was '0.5'"),
+        ("csv:{}", "arrival,duration,pods\n1,2,0\n", ":2: pods: expected at least 1"),
+        ("csv:{}", "arrival,duration,pods,gang\n1,2,2,3\n", ":2: gang: expected at most the 2 pods, was 3"),
+        ("csv:{}", "arrival,duration,cpu\n1,2,1\n3,2,x\n", ":3: cpu: quantity 'x': expected a number"),
+        ("csv:{}", "arrival,duration,memory\n1,2,-1Gi\n", ":2: memory: expected a quantity ≥ 0, was '-1Gi'"),
+        ("csv:{}", "arrival,duration,a.b/c\n1,2,x\n", ":2: a.b/c: quantity 'x': expected a number"),
+        ("csv:{}", "arrival,duration,gpu\n1,2,0.5\n", ":2: gpu: expected a whole number, was '0.5'"),
+        ("csv:{}", "arrival,duration,name\n1,2,A b\n", ":2: name: a lowercase RFC 1123 subdomain must consist"),
+        ("csv:{}", "arrival,duration,name\n1,2,a\n3,4,a\n", ":3: name: 'a' stands in line 2 already"),
+        ("csv:{}", "arrival,duration,queue\n1,2,A b\n", ":2: queue: a lowercase RFC 1123 subdomain must consist"),
+        ("csv:{}", "arrival,duration,memroy\n1,2,1Gi\n", ":1: unknown column 'memroy', did you mean 'memory'?"),
+        ("csv:{}", "arrival,duration,CPU\n1,2,1\n", ":1: unknown column 'CPU', did you mean 'cpu'?"),
+        ("csv:{}", "arrival,duration,arrival\n1,2,1\n", ":1: the column 'arrival' stands there twice"),
+        ("csv:{}", "arrival,duration,cpu\n1,2\n", ":2: expected 3 cells, found 2"),
+        ("csv:{}", "arrival,duration,cpu\n1,2,3,4\n", ":2: expected 3 cells, found 4"),
+        ("parquet:{}", "arrival,duration\n1,2\n", "no Parquet file that can be read: Parquet magic bytes not found"),
         ("csv:{}", "arrival,duration,priority\n1,2,high\n", ":2: priority: expected a whole number, was 'high'"),
         ("csv:{},nodes=3x4", "arrival,duration\n", "csv: takes no options"),
         ("swf:{}", "1 2 3\n", ":1: expected 18 numbers, found 3"),
