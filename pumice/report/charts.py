@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pumice.report.recorded import RecordedRun
 
-BELOW: Final[Spec] = {"labelLimit": 400, "orient": "bottom", "columns": 2}
+TWO_COLUMNS: Final[Spec] = {"labelLimit": 400, "columns": 2}
 """A legend of long words."""
 MOST_REASONS: Final = 8
 MOST_POINTS: Final = 5_000
@@ -144,7 +144,7 @@ def _waiting(runs: Sequence[RecordedRun]) -> Spec | None:
         "color": {
             "field": "reason",
             "type": "nominal",
-            "legend": BELOW,
+            "legend": TWO_COLUMNS,
         },
         "tooltip": [{"field": "reason"}, {"field": "pods"}, {"field": "t", "title": axis["title"]}],
     }
@@ -189,8 +189,16 @@ def _by_size(runs: Sequence[RecordedRun], field: str, title: str, scale: str) ->
         for job in run.jobs[: MOST_POINTS // len(runs)]
         if (value := getattr(job, field)) is not None
     ]
+    largest = max((job.pods for run in runs for job in run.jobs), default=0)
+    sizes = [step * 10**power for power in range(7) for step in (1, 2, 5) if step * 10**power <= largest]
     encoding: Spec = {
-        "x": {"field": "pods", "type": "quantitative", "title": "pods of the job", "scale": {"type": "symlog"}},
+        "x": {
+            "field": "pods",
+            "type": "quantitative",
+            "title": "pods of the job",
+            "scale": {"type": "symlog"},
+            "axis": {"values": sizes, "labelOverlap": True},
+        },
         "y": {"field": "value", "type": "quantitative", "title": title, "scale": {"type": scale}},
         "color": {"field": "queue", "type": "nominal"},
         "tooltip": [{"field": "job"}, {"field": "pods"}, {"field": "value", "title": title}, {"field": "queue"}],

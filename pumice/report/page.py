@@ -27,15 +27,17 @@ STYLE: Final = """
   :root { --ink: #e5e8ec; --soft: #9aa3af; --paper: #14181f; --line: #2d343f; --head: #1c222b }
 }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto;
-  max-width: 60rem; padding: 0 1rem }
+  max-width: 68rem; padding: 0 1rem }
 h1 { font-size: 1.6rem; margin: 0 } h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem }
 p.of { color: var(--soft); margin: .2rem 0 1rem }
 .chart { overflow-x: auto; display: block !important; max-width: 100% }
 table { border-collapse: collapse; width: 100%; font-size: .9rem } .wide { overflow-x: auto }
-th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); unicode-bidi: isolate }
+th, td { text-align: left; padding: .3rem .5rem; border-bottom: 1px solid var(--line); unicode-bidi: isolate }
 th { background: var(--head); font-weight: 600 } td.n { text-align: right; font-variant-numeric: tabular-nums }
 th { white-space: nowrap } td.job { overflow-wrap: anywhere; min-width: 6rem }
-td.job:last-child { min-width: 16rem } td:first-child { min-width: 10rem }
+td:first-child { min-width: 10rem }
+tr.story td { color: var(--soft); padding: 0 .6rem .5rem 1.8rem; overflow-wrap: anywhere }
+tr:has(+ tr.story) td { border-bottom: 0 }
 pre { background: var(--head); padding: .8rem; overflow-x: auto; font-size: .85rem }
 """
 SCRIPT_END: Final = "<\\/script"
@@ -149,20 +151,31 @@ def _slowest(run: RecordedRun) -> str:
     jobs = sorted(run.jobs, key=lambda job: (-(horizon - job.submitted if job.wait_s is None else job.wait_s), job.job))
     names = ("submitted", "admitted", "first_bound", "started", "ended")
     head = ["job", "queue", "state", "pods", *(name.replace("_", " ") for name in names), "wait (s)", "evictions"]
-    head.append("its pods waited, most of the time first")
-    return _table(head, (_story(job, names, run.waited_for.get(job.job, {})) for job in jobs[:SLOWEST]))
+    lines = (_story(job, names, run.waited_for.get(job.job, {})) for job in jobs[:SLOWEST])
+    words = "In seconds after the beginning; below each what its pods waited for, most of the time first."
+    return f"<p class=of>{words}</p>" + _framed(head, "".join(lines))
 
 
-def _story(job: JobRow, names: Sequence[str], waited_for: Mapping[str, float]) -> list[Any]:
+def _story(job: JobRow, names: Sequence[str], waited_for: Mapping[str, float]) -> str:
+    """A row of figures, and one of words."""
     times = (getattr(job, name) for name in names)
     most = sorted(waited_for.items(), key=lambda each: (-each[1], each[0]))[:REASONS]
     said = "; ".join(f"{seconds / max(job.pods, 1):,.4g} s: {why}" for why, seconds in most if seconds > 0)
-    return [job.job, job.queue or "-", job.state, job.pods, *times, job.wait_s, job.evictions, said]
+    figures = [job.job, job.queue or "-", job.state, job.pods, *times, job.wait_s, job.evictions]
+    story = f"<tr class=story><td colspan={len(figures)}>{escape(said)}</td></tr>" if said else ""
+    return _row(figures) + story
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    return _framed(head, "".join(map(_row, rows)))
+
+
+def _row(values: Sequence[Any]) -> str:
+    return f"<tr>{''.join(map(_cell, values))}</tr>"
+
+
+def _framed(head: Sequence[str], lines: str) -> str:
     cells = "".join(f"<th>{escape(name)}</th>" for name in head)
-    lines = "".join(f"<tr>{''.join(_cell(value) for value in row)}</tr>" for row in rows)
     return f"<div class=wide><table><thead><tr>{cells}</tr></thead><tbody>{lines}</tbody></table></div>"
 
 

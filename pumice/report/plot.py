@@ -18,7 +18,7 @@ CONFIG: Final[Spec] = {
     "background": None,
     "view": {"stroke": None},
     "axis": {"labelColor": GREY, "titleColor": GREY, "gridColor": "#80879033", "domainColor": GREY, "tickColor": GREY},
-    "legend": {"labelColor": GREY, "titleColor": GREY},
+    "legend": {"labelColor": GREY, "titleColor": GREY, "orient": "bottom"},
     "header": {"labelColor": GREY, "titleColor": GREY},
     "title": {"color": GREY, "anchor": "start"},
     "range": {"category": {"scheme": "tableau10"}},

@@ -13,6 +13,7 @@ NOT_LOOKED_AT: Final = "not looked at yet"
 _COUNTED: Final = re.compile(r"\s*(\d+) ([^,]+?)\.?\s*$")
 _NODES: Final = re.compile(r"^\d+/\d+ nodes are (?:un)?available: (.*)$", re.DOTALL)
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
+_WITHOUT_COUNT: Final = re.compile(r"N \w+$")
 LONGEST: Final = 80
 
 
@@ -31,4 +32,6 @@ def short(message: str) -> str:
         counted = [(int(found[1]), found[2]) for part in nodes[1].split(",") if (found := _COUNTED.match(part))]
         if counted:
             return max(counted, key=lambda one: (one[0], one[1]))[1][:LONGEST]
-    return _NUMBER.sub("N", message.split(";", maxsplit=1)[0]).strip()[:LONGEST]
+    said, *counts = _NUMBER.sub("N", message.split(";", maxsplit=1)[0]).strip().split(", ")
+    # a gang's counts come in the order of the words before they are counted off, or of the counts: no other reason
+    return ", ".join([said, *(sorted(counts) if all(map(_WITHOUT_COUNT.match, counts)) else counts)])[:LONGEST]

@@ -13,6 +13,7 @@ from pumice.report.reasons import LONGEST, NOT_LOOKED_AT, reason_of, short
         ("0/25 nodes are unavailable: 25 Insufficient nvidia.com/gpu.", "Insufficient nvidia.com/gpu"),
         ("0/9 nodes are unavailable: 2 Insufficient cpu, 7 node(s) had taints.", "node(s) had taints"),
         ("pod group is not ready, 1 Pending, 3 minAvailable", "pod group is not ready, N Pending, N minAvailable"),
+        ("pod group is ready, 3 minAvailable, 1 Pending", "pod group is ready, N Pending, N minAvailable"),
         ("x" * 200, "x" * LONGEST),
         ("", ""),
     ],

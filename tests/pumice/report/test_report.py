@@ -107,7 +107,7 @@ def test_pods_wait_for_a_reason_until_they_are_bound(read: Callable[..., Recorde
     assert run.waited_for["default/one"] == pytest.approx({"not looked at yet": 2.0 + 9.0})
     told = page([run], {})
     huge = next(row for row in told.split("<tr>") if row.startswith("<td class=job>default/huge</td>"))
-    assert huge.endswith("<td class=job>39 s: node(s) were unschedulable; 1 s: not looked at yet</td></tr>")
+    assert huge.endswith("<td colspan=11>39 s: node(s) were unschedulable; 1 s: not looked at yet</td></tr>")
 
 
 def test_pods_are_drawn_on_their_nodes(read: Callable[..., RecordedRun]) -> None:
@@ -195,6 +195,21 @@ def test_plots_scroll_on_a_phone_and_the_page_does_not(read: Callable[..., Recor
         shown.goto((tmp_path / "report.html").as_uri())
         expect(shown.locator(".chart svg").last).to_be_attached()
         assert shown.evaluate("document.documentElement.scrollWidth") <= 390
+        assert wrong == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason=ABSENT)
+def test_nothing_is_cut_at_the_side(read: Callable[..., RecordedRun], tmp_path: Path) -> None:
+    """Legends, the table of jobs with its stories, and two runs beside each other."""
+    one, other = read("one"), read("other")
+    (tmp_path / "report.html").write_text(page([one, other], charts([one, other])), "utf-8")
+    with opened() as (shown, wrong):
+        shown.goto((tmp_path / "report.html").as_uri())
+        expect(shown.locator(".chart svg").last).to_be_attached()
+        wider = "all => all.filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.innerText)"
+        assert shown.locator(".chart, .wide").evaluate_all(wider) == []
+        assert shown.locator("tr.story").first.inner_text().startswith("39 s: ")
         assert wrong == []
 
 

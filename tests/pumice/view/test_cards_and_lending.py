@@ -57,6 +57,7 @@ def test_a_card_is_as_full_as_its_pods_make_it(tmp_path: Path) -> None:
         page.goto(f"{url}/#cluster/n0")
         expect(page.locator("aside td", has_text="n0-0")).to_be_visible()
         page.locator('.tile[data-resource="volcano.sh/vgpu-memory"]').click()
+        expect(page.locator('.tile[data-resource="volcano.sh/vgpu-memory"]')).to_contain_text("cards 37.5 % full")
         expect(page.locator(".legend")).to_contain_text("small cells: a node's cards")
         used, free = colours(page)
         assert used / (used + free) == pytest.approx(3 / 8, abs=0.03)

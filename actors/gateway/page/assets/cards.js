@@ -17,6 +17,14 @@ export function fullness(resource, all, used, known) {
   return Array.from({ length: Math.round(all) }, (_, number) => Math.max(0, Math.min(1, used - number)));
 }
 
+/** What part of all cards that pods share is taken, 0 to 1; null where there are none. It may be more than pods ask for: who
+ *  asks for cards and no memory gets whole ones. `nodes`: [what there is of the resource, cards] of each. */
+export function allFull(resource, nodes) {
+  if (!ofCards(resource)) return null;
+  const parts = nodes.flatMap(([all, known]) => (all && known ? known.map((card) => share(resource, all / known.length, card)) : []));
+  return parts.length ? parts.reduce((whole, each) => whole + each, 0) / parts.length : null;
+}
+
 function share(resource, split, [, sharers, used, cores, memory]) {
   const part = /mem/i.test(resource) ? (memory ? used / memory : 0) : /core/i.test(resource) ? cores / 100 : sharers / split;
   return Math.max(0, Math.min(1, part));

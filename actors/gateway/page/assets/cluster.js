@@ -1,6 +1,6 @@
 // Nodes as cells, by rack or HyperNode, coloured by a resource; a node's pods beside them.
 
-import { cardTable, ofCards } from "./cards.js";
+import { allFull, cardTable, ofCards } from "./cards.js";
 import { amount, amounts, clock, counted, h, jobLink, jobOf, link, named, short, table } from "./dom.js";
 import { NodeMap } from "./nodemap.js";
 import { portions } from "./portions.js";
@@ -33,7 +33,7 @@ export function cluster(place, given) {
     tiles.replaceChildren(...board.resources.map((resource, number) => {
       const found = portions(board, number, board.nodes.keys());
       const told = `${amount(resource, found.used)} of ${amount(resource, found.all)}`;
-      const also = onTheWay(resource, found).join(", ");
+      const also = [...onTheWay(resource, found), ...cardsFull(board, number)].join(", ");
       return h("button", { type: "button", class: "tile", "data-resource": resource, "aria-pressed": String(resource === chosen), onclick: () => { chosen = resource; draw(); } },
         h("small", null, named(resource)), h("b", null, told),
         stacked(found), h("small", null, also || `${short(found.all ? (100 * found.used) / found.all : 0)} % used`));
@@ -103,6 +103,11 @@ function line(board, resource, number, row) {
   if (!found.all) return null;
   const told = [`${amount(resource, found.used)} of ${amount(resource, found.all)}`, ...onTheWay(resource, found)].join(", ");
   return h("div", null, h("div", { class: "row tight" }, h("span", null, named(resource)), h("span", { class: "soft" }, told)), stacked(found));
+}
+
+function cardsFull(board, number) {
+  const full = allFull(board.resources[number], board.nodes.map((name, row) => [board.allocatable[number][row], state.cards[name]]));
+  return full === null ? [] : [`cards ${short(100 * full)} % full`];
 }
 
 function onTheWay(resource, found) {
