@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 
 from actors.gateway.forms import encode
 from actors.gateway.front import Front
-from actors.gateway.problems import ApiError, internal, unavailable, wrong_method
+from actors.gateway.problems import ApiError, forbidden, internal, unavailable, wrong_method
 from actors.gateway.request.exchange import ClientGoneError, Exchange, Receive, Scope, Send
 from actors.gateway.security import READS
 from actors.gateway.statuses import failure
@@ -65,6 +65,8 @@ class Endpoint(Generic[F]):
             raise unavailable("the server is shutting down")
         if self._reads_only and exchange.method not in READS:
             raise wrong_method(exchange.method)
+        if self._site.settings.reads_only and exchange.method not in READS and not self._admits:
+            raise forbidden("this is a copy of a cluster, which nobody may change: ask that cluster itself")
         await self._handler(self._site, exchange)
 
 

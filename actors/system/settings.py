@@ -117,6 +117,11 @@ def playing(settings: SystemSettings) -> bool:
     return settings.mirror is None
 
 
+def viewing(settings: SystemSettings) -> bool:
+    """Whether there is a scheduler's view of the cluster: for a scheduler, or for those who look at a mirror."""
+    return settings.scheduler or (mirroring(settings) and serving(settings))
+
+
 def mirroring(settings: SystemSettings) -> bool:
     """Whether it is another cluster's."""
     return settings.mirror is not None

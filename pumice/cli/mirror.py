@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -22,49 +23,72 @@ from pumice.cli.terminal import Terminal
 from pumice.plugins.loader import identities
 from pumice.runtime.journals import looks_like_journal
 from pumice.runtime.mirroring import MirrorPlan, mirror_plan
+from pumice.runtime.serving import gateway_settings
 from pumice.runtime.until import parse_until
 from storage.retention import parse_keep
 
 
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubeconfig",
+        metavar="FILE",
+        help="How to reach the cluster. Default: the one that KUBECONFIG names, else the cluster one is a pod of.",
+        envvar="KUBECONFIG",
+        show_default=False,
+    ),
+]
+Context = Annotated[str, typer.Option("--context", help="Of the kubeconfig. Default: its current one.")]
+Db = Annotated[str | None, typer.Option("--db", metavar="FILE", help="The journal, made or continued. [PUMICE_DB]")]
+OfCluster = Annotated[
+    str | None,
+    typer.Option(
+        "--config",
+        metavar="CONF",
+        help="The configuration of the cluster's Volcano: a file, or configmap:NAMESPACE/NAME, followed."
+        f" Default: {CHARTS.said}.",
+    ),
+]
+UntilWhen = Annotated[str | None, typer.Option("--until", metavar="30s", help="When to stop. Default: on Ctrl-C.")]
+Keep = Annotated[
+    str | None, typer.Option("--keep", metavar="7d", help="How much of the journal to keep at least. Default: all.")
+]
+Http = Annotated[
+    str | None,
+    typer.Option(
+        "--http", metavar="HOST:PORT", help="Serve the copy here, to be read only: the page, kubectl. [PUMICE_HTTP]"
+    ),
+]
+TokenFile = Annotated[
+    str | None, typer.Option("--token-file", metavar="FILE", help="Holds what clients of --http must show.")
+]
+TlsCert = Annotated[str | None, typer.Option("--tls-cert", metavar="PEM", help="Makes it HTTPS.")]
+TlsKey = Annotated[str | None, typer.Option("--tls-key", metavar="PEM", help="The key of that.")]
+Backend = Annotated[str | None, typer.Option("--backend", help="The event loop: asyncio or trio.")]
+LeastLogged = Annotated[str | None, typer.Option("--log-level", help="The least severe messages to log.")]
+
+
 @guarded
 def mirror(
-    kubeconfig: Annotated[
-        Path | None,
-        typer.Option(
-            "--kubeconfig",
-            metavar="FILE",
-            help="How to reach the cluster. Default: the one that KUBECONFIG names, else the cluster one is a pod of.",
-            envvar="KUBECONFIG",
-            show_default=False,
-        ),
-    ] = None,
-    context: Annotated[str, typer.Option("--context", help="Of the kubeconfig. Default: its current one.")] = "",
-    db: Annotated[
-        str | None, typer.Option("--db", metavar="FILE", help="The journal, made or continued. [PUMICE_DB]")
-    ] = None,
-    config: Annotated[
-        str | None,
-        typer.Option(
-            "--config",
-            metavar="CONF",
-            help="The configuration of the cluster's Volcano: a file, or configmap:NAMESPACE/NAME, followed."
-            f" Default: {CHARTS.said}.",
-        ),
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option("--until", metavar="30s", help="When to stop. Default: on Ctrl-C.")
-    ] = None,
-    keep: Annotated[
-        str | None, typer.Option("--keep", metavar="7d", help="How much of the journal to keep at least. Default: all.")
-    ] = None,
-    backend: Annotated[str | None, typer.Option("--backend", help="The event loop: asyncio or trio.")] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+    db: Db = None,
+    config: OfCluster = None,
+    until: UntilWhen = None,
+    keep: Keep = None,
+    http: Http = None,
+    token_file: TokenFile = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
+    backend: Backend = None,
     output: Output = None,
     quiet: Quiet = False,
-    log_level: Annotated[str | None, typer.Option("--log-level", help="The least severe messages to log.")] = None,
+    log_level: LeastLogged = None,
 ) -> int:
     """Reads and never writes there. Exit code 130 after Ctrl-C, with a journal that the next start continues."""
     flags: dict[str, object] = {
-        "db": db, "config": config, "until": until, "keep": keep, "backend": backend, "log_level": log_level
+        "db": db, "config": config, "until": until, "keep": keep, "backend": backend, "log_level": log_level,
+        "http": http, "token_file": token_file, "tls_cert": tls_cert, "tls_key": tls_key,
     }  # fmt: skip
     settings = read_process_settings(flags, os.environ)
     terminal = Terminal(output, quiet, LogLevel(settings.log_level))
@@ -74,6 +98,8 @@ def mirror(
     if looks_like_journal(path):
         terminal.say(f"continuing the journal {path}")
     terminal.say(f"mirroring {access.server}; nothing is written there")
+    if plan.settings.gateway is not None:
+        terminal.say(f"serving the copy on {plan.settings.gateway.url}, to be read only")
     outcome = mirror_plan(plan)
     terminal.emit(outcome.summary, partial(show_summary, outcome.summary))
     return Exit.INTERRUPTED if outcome.interrupted else Exit.DONE
@@ -94,12 +120,12 @@ def _plan(settings: ProcessSettings, access: ClusterAccess, terminal: Terminal) 
     config_map = config_map_of(settings.config)
     path = Path(settings.config) if settings.config and config_map is None else None
     load_config(path, True, terminal)
-    return MirrorPlan(
-        mirrored(
-            MirrorSettings(access, config_map or CHARTS),
-            SystemSettings(config_path=path, retention=parse_keep(settings.keep, None), user_plugins=identities()),
-        ),
-        Path(settings.db),
-        until,
-        settings.backend,
+    gateway = gateway_settings(settings)  # after all that may be refused: it listens from here on
+    copied = SystemSettings(
+        config_path=path,
+        retention=parse_keep(settings.keep, None),
+        user_plugins=identities(),
+        gateway=None if gateway is None else replace(gateway, reads_only=True),
     )
+    mirrored_from = MirrorSettings(access, config_map or CHARTS)
+    return MirrorPlan(mirrored(mirrored_from, copied), Path(settings.db), until, settings.backend)

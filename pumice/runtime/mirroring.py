@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -40,7 +41,9 @@ class MirrorOutcome:
 
 def mirror_plan(plan: MirrorPlan) -> MirrorOutcome:
     """Until it is told to stop. Raises OpenError, ConfigError, or what a vital actor died of."""
-    return anyio.run(_mirror, plan, backend=plan.backend)
+    gateway = plan.settings.gateway
+    with closing(gateway.listener) if gateway is not None else nullcontext():
+        return anyio.run(_mirror, plan, backend=plan.backend)
 
 
 async def _mirror(plan: MirrorPlan) -> MirrorOutcome:

@@ -12,7 +12,7 @@ from actors.scheduling.cycle_memory import RunnerSettings
 from actors.scheduling.session_runner import SessionRunner
 from actors.scheduling.usage_collector import UsageCollector, sources_of
 from actors.system import ports
-from actors.system.settings import numbered, scheduling
+from actors.system.settings import numbered, scheduling, viewing
 from actors.system.wiring import Role
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ CACHE: Final = Role(
     port=ports.CachePort,
     sends={"api": "api-server"},
     build=_cache,
-    wanted=scheduling,
+    wanted=viewing,
     crashes=("cache",),
     box="cache",
 )

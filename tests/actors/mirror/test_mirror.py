@@ -3,16 +3,31 @@
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import pytest
 
+from actors.gateway.server import listen
+from actors.gateway.settings import GatewaySettings
+from core.messages.boards import ReadBoard
 from core.messages.commands import Delete, Patch
 from core.messages.decisions import Bind, Evict
 from core.messages.events import ConfigLoaded
 from storage import codec
 from storage.journal import CONFIG
 from storage.memory import MemoryJournal
-from tests.actors.mirror.rig import CLUSTER, ReadingOnly, cluster, cycles_of, decided, mirror, names, same, way_to
-from tests.actors.rig import idle, three_nodes
+from tests.actors.mirror.rig import (
+    CLUSTER,
+    ReadingOnly,
+    cluster,
+    cycles_of,
+    decided,
+    mirror,
+    mirror_settings,
+    names,
+    same,
+    way_to,
+)
+from tests.actors.rig import idle, started, three_nodes
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.priority_classes import priority_class
 
@@ -133,3 +148,21 @@ async def test_a_server_that_is_replaced_by_another_is_mirrored_on() -> None:
             await same(here, second.system, *ALL)
     await way.close()
     assert way.writes == []
+
+
+async def test_the_copy_can_be_looked_at_and_not_changed() -> None:
+    with listen("127.0.0.1", 0) as listener:
+        copy = GatewaySettings(listener, grace_s=0.1, reads_only=True)
+        async with cluster() as web, way_to(web) as way:
+            settings = replace(mirror_settings(way), gateway=copy)
+            async with started(settings=settings) as here, httpx.AsyncClient(base_url=copy.url, timeout=20.0) as http:
+                await web.system.submit(three_nodes())
+                await same(here, web.system, "Node", "Namespace")
+                found = (await http.get("/api/v1/nodes")).json()["items"]
+                assert [each["metadata"]["name"] for each in found] == ["n0", "n1", "n2"]
+                refused = await http.delete("/api/v1/nodes/n0")
+                assert (refused.status_code, refused.json()["reason"]) == (403, "Forbidden")
+                assert "ask that cluster itself" in refused.json()["message"]
+                board = await here.switchboard.mailboxes["cache"].ask(ReadBoard())
+                assert board.layout.nodes == ["n0", "n1", "n2"]
+                await same(here, web.system, "Node")
