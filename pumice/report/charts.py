@@ -15,6 +15,7 @@ from pumice.report.plot import Row, Spec, plot, time_axis
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pumice.measures.jobs import JobRow
     from pumice.report.recorded import RecordedRun
 
 TWO_COLUMNS: Final[Spec] = {"labelLimit": 400, "columns": 2}
@@ -167,7 +168,13 @@ def _by_queue(runs: Sequence[RecordedRun], field: str, title: str) -> Spec | Non
                 rows.append({"value": value, "part": part, "queue": queue, "run": run.name})
     scale = "symlog" if field == "wait_s" else "log"
     encoding = {
-        "x": {"field": "value", "type": "quantitative", "title": title, "scale": {"type": scale}},
+        "x": {
+            "field": "value",
+            "type": "quantitative",
+            "title": title,
+            "scale": {"type": scale},
+            "axis": {"labelOverlap": True},
+        },
         "y": {"field": "part", "type": "quantitative", "title": "of the jobs, at most that", "axis": {"format": "%"}},
         **_lines(runs, "queue"),
     }
@@ -182,12 +189,25 @@ def _quantiles(values: Sequence[float]) -> Iterator[tuple[float, float]]:
         yield round((index + 1) / len(values), 4), values[index]
 
 
+def most_telling(found: Sequence[tuple[float, JobRow]], most: int) -> list[tuple[float, JobRow]]:
+    """The largest values, and evenly many of all the others, where there are more than are drawn."""
+    if len(found) <= most:
+        return [*found]
+    falling = sorted(found, key=lambda each: -each[0])
+    largest, rest = falling[: most // 2], falling[most // 2 :]
+    step = -(-len(rest) // (most - len(largest)))
+    return largest + rest[::step]
+
+
+def _known(run: RecordedRun, field: str) -> list[tuple[float, JobRow]]:
+    return [(value, job) for job in run.jobs if (value := getattr(job, field)) is not None]
+
+
 def _by_size(runs: Sequence[RecordedRun], field: str, title: str, scale: str) -> Spec | None:
     rows = [
         {"pods": job.pods, "value": value, "queue": job.queue or "-", "run": run.name, "job": job.job}
         for run in runs
-        for job in run.jobs[: MOST_POINTS // len(runs)]
-        if (value := getattr(job, field)) is not None
+        for value, job in most_telling(_known(run, field), MOST_POINTS // len(runs))
     ]
     largest = max((job.pods for run in runs for job in run.jobs), default=0)
     sizes = [step * 10**power for power in range(7) for step in (1, 2, 5) if step * 10**power <= largest]

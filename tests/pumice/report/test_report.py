@@ -16,7 +16,7 @@ from playwright.sync_api import expect
 
 from core.messages.decisions import Evict
 from core.messages.events import Evicted
-from pumice.report.charts import charts
+from pumice.report.charts import charts, most_telling
 from pumice.report.page import page
 from pumice.report.recorded import RecordedRun, recorded
 from storage import codec
@@ -196,6 +196,17 @@ def test_plots_scroll_on_a_phone_and_the_page_does_not(read: Callable[..., Recor
         expect(shown.locator(".chart svg").last).to_be_attached()
         assert shown.evaluate("document.documentElement.scrollWidth") <= 390
         assert wrong == []
+
+
+def test_of_more_jobs_than_are_drawn_the_slowest_are(read: Callable[..., RecordedRun]) -> None:
+    """Who comes late waits as well as who comes early."""
+    (job, *_) = read().jobs
+    waits = [0.1] * 90 + [float(number) for number in range(10)]
+    assert most_telling([(wait, job) for wait in waits], 200) == [(wait, job) for wait in waits]
+    drawn = [wait for wait, _ in most_telling([(wait, job) for wait in waits], 20)]
+    assert drawn[:9] == [9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
+    assert len(drawn) <= 20
+    assert drawn[-1] == 0.1
 
 
 @pytest.mark.slow
