@@ -27,7 +27,6 @@ from pumice.runtime.serving import gateway_settings
 from pumice.runtime.until import parse_until
 from storage.retention import parse_keep
 
-
 Kubeconfig = Annotated[
     Path | None,
     typer.Option(
