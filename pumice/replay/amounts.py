@@ -17,7 +17,7 @@ Amount = Mapping[str, float]
 @dataclass
 class ResourceFigures:
     """Of one resource, amount × seconds: `requested_s` from a pod's creation to its end, `allocated_s` from its binding
-    to its end. `utilisation`: what was allocated, of all that the nodes had in that time.
+    to its end, while its node was there. `utilisation`: what was allocated, of all that the nodes had in that time.
     """
 
     requested_s: float = 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -60,6 +61,7 @@ class Measurer(Listener):
         self._phases: dict[str, str] = {}
         self._sizes: dict[str, int] = {}
         self._capacity = NodeCapacity()
+        self._stays: dict[str, list[tuple[float, float]]] = {}
         self._began = 0.0
         self._horizon = round(horizon, 3)
 
@@ -113,6 +115,12 @@ class Measurer(Listener):
     def node(self, name: str, allocatable: Amount, at: float) -> None:
         """What there is, over time."""
         self._capacity.node(name, allocatable, at)
+        stays = self._stays.setdefault(name, [])
+        if stays and stays[-1][1] == math.inf:
+            if not allocatable:
+                stays[-1] = (stays[-1][0], at)
+        elif allocatable:
+            stays.append((at, math.inf))
 
     def pods(self) -> list[PodLife]:
         """Every pod that ever was; a name may come twice."""
@@ -190,5 +198,9 @@ class Measurer(Listener):
             end = self._horizon if pod.ended is None else pod.ended
             add(requested, pod.request, end - pod.created)
             if pod.bound is not None:
-                add(allocated, pod.request, end - pod.bound)
+                add(allocated, pod.request, self._on_node(pod.node, pod.bound, end))
         return requested, allocated
+
+    def _on_node(self, node: str, bound: float, end: float) -> float:
+        """For how many of these seconds the node was there: of one that is gone a pod holds nothing."""
+        return sum(max(min(end, gone) - max(bound, came), 0.0) for came, gone in self._stays.get(node, ()))

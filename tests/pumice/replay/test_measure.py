@@ -103,6 +103,24 @@ def test_every_resource_is_measured_and_cut_where_the_record_ends() -> None:
     assert cluster["memory"].allocated_s == 2**30
 
 
+def test_a_pod_holds_nothing_of_a_node_that_is_gone() -> None:
+    """And nobody uses more than there is: a pod stays for a while after its node, or was bound to none."""
+    told = Told()
+    there = node("n0", cpu="1")
+    told(there, "ADDED")  # 100
+    told(pod("p", cpu="1"), "ADDED")  # 101
+    told(pod("q", cpu="1"), "ADDED")  # 102
+    told(on(pod("p", cpu="1"), "n0"))  # 103
+    told(on(pod("q", cpu="1"), "n9"))  # 104
+    told(there, "DELETED")  # 105
+    told(there, "ADDED")  # 106
+    told(there, "DELETED")  # 107
+    told(pod("p", cpu="1"), "DELETED")  # 108
+    cpu = told.measurer.cluster()["cpu"]
+    assert (cpu.allocated_s, cpu.capacity_s) == (2 + 1, 5 + 1)
+    assert cpu.utilisation == 0.5
+
+
 def test_a_plain_pod_belongs_to_its_groups_job_and_queue() -> None:
     """A controller tells it its group after a while; the job is who owns the group."""
     told = Told()
