@@ -181,7 +181,7 @@ def _with_metadata(task: Object) -> Object:
 
 
 def without_the_past(fork: Fork) -> Fork:
-    """The fork without Jobs that have come to their end and the pods of theirs that have: they change nothing."""
+    """The fork without Jobs that are over, with PodGroup (it would seem to wait) and ended pods: they do nothing."""
     over = {
         f"{_namespace(obj)}/{_name(obj)}"
         for obj in fork.objects
@@ -191,6 +191,8 @@ def without_the_past(fork: Fork) -> Fork:
     def stays(obj: Object) -> bool:
         if obj["kind"] == "Job":
             return f"{_namespace(obj)}/{_name(obj)}" not in over
+        if obj["kind"] == "PodGroup":
+            return not obj["metadata"].get("ownerReferences") or owner_of(obj) not in over
         if obj["kind"] != PLAIN or section(obj, "status").get("phase") not in ENDED:
             return True
         return job_of(_namespace(obj), obj) not in over

@@ -17,6 +17,7 @@ from pumice.eta.score import Scored, calibration_of, naive_of
 from pumice.whatif.state import Fork
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import nodes
+from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 from tests.kit.queues import queue
 
@@ -155,6 +156,21 @@ def test_jobs_that_are_over_change_nothing_and_are_left_out() -> None:
     kept = {obj["metadata"]["name"] for obj in without_the_past(fork).objects}
     assert kept == {"n0", "n1", "root", "default", "going", "g-x"}
     assert without_the_past(cluster(going)) == cluster(going)
+
+
+def test_a_job_that_has_just_ended_does_not_wait_though_its_group_is_still_there() -> None:
+    done = vcjob("done", job_task(replicas=1))
+    done["status"] = {"state": {"phase": "Completed"}}
+    group = pod_group("done-1", phase="Running")
+    owner = {"kind": "Job", "name": "done", "uid": "u", "controller": True}
+    owned = {**group, "metadata": {**group["metadata"], "ownerReferences": [owner]}}
+    ended_pod = pod(
+        "done-worker-0", group="done-1", annotations={"volcano.sh/job-name": "done"}, node="n0", phase="Succeeded"
+    )
+    fork = cluster(done, owned, ended_pod)
+    assert estimates_of(fork, [], FEW) == {}
+    other = cluster(done, pod_group("done", phase="Pending"))
+    assert [obj for obj in without_the_past(other).objects if obj["kind"] == "PodGroup"]
 
 
 @pytest.mark.parametrize(
