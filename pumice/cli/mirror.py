@@ -105,6 +105,9 @@ def mirror(
 
 
 def _access(kubeconfig: Path | None, context: str) -> ClusterAccess:
+    if kubeconfig is not None and os.pathsep in str(kubeconfig) and not kubeconfig.exists():
+        problem = f"{kubeconfig} are several files: kubectl config view --flatten makes one of them"
+        raise UsageError(problem, path="--kubeconfig")
     if kubeconfig is not None:
         return read_kubeconfig(kubeconfig, context)
     if context:
