@@ -44,6 +44,7 @@ SHARED: Final = tuple(
             ("activity board", "everybody: what is left to do"),
             ("clock", "everybody: the time"),
             ("decoded objects", "the api server and who watches it"),
+            ("door", "controllers, node agents, config watcher"),
             ("longest step", "api server, gateway"),
             ("truth", "api server; a storm's auditors read it"),
             ("listings", "api server, gateway"),

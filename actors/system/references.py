@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from actors.api.store import Store
 from actors.runtime.activity import Activity
 from actors.runtime.clock import Clock
+from actors.runtime.door import Door
 from actors.runtime.handles import HandleTable
 from actors.runtime.level_signal import LevelSignal
 from actors.runtime.longest import Longest
@@ -73,6 +74,16 @@ REFERENCES: Final = (
             "queue-controller", "status-writer", "volume-controller", "workload-controller",
         ),
         gives="what the bytes of a message say, decoded once: nobody may change it",
+    ),
+    Reference(
+        what="door",
+        kind=Door,
+        of=lambda wiring: wiring.context.door,
+        roles=(
+            "config-watcher", "disruption-controller", "job-controller", "node-agents", "pod-events",
+            "pod-group-controller", "queue-controller", "volume-controller", "workload-controller",
+        ),
+        gives="the way through admission webhooks: the gateway says when it begins who is asked, these ask",
     ),
     Reference(
         what="longest step",

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any, Final
 
 from actors.api.definitions.structure import EMBEDDED, PRESERVE
 from actors.api.definitions.work import TooDearError, Work, size_of
 from actors.api.fields import is_list, is_mapping, section
+from storage.codec import repack, unpack
 
 _ANYTHING: Final[dict[str, Any]] = {"nullable": True, PRESERVE: True}
 _ALWAYS: Final = frozenset(("apiVersion", "kind", "metadata"))
+
+
+def _copy(value: Any) -> Any:
+    return unpack(repack(value))
 
 
 def prune(obj: dict[str, Any], schema: dict[str, Any]) -> list[str]:
@@ -31,7 +35,7 @@ def settle(obj: Any, schema: dict[str, Any], work: Work) -> None:
         for name, below in properties.items():
             if name not in mapping and "default" in below:
                 work.spend(size_of(below["default"]))
-                mapping[name] = deepcopy(below["default"])
+                mapping[name] = _copy(below["default"])
         for name, value in mapping.items():
             settle(value, _of(name, properties, schema), work)
     elif is_list(obj):
@@ -55,7 +59,7 @@ def has_defaults(schema: dict[str, Any]) -> bool:
 
 def as_read(schema: dict[str, Any], obj: dict[str, Any]) -> dict[str, Any]:
     """A stored object with the defaults of today's schema; one to which it would do too much is left as it is."""
-    filled = deepcopy(obj)
+    filled: dict[str, Any] = _copy(obj)
     try:
         settle(filled, schema, Work(filled))
     except TooDearError:

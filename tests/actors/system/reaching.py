@@ -29,6 +29,7 @@ PLAIN = (
 OURS = ("actors", "config", "core", "pumice", "storage")
 ONLY_READ: dict[str, tuple[str, ...]] = {
     "actors.api.definitions.naming": ("_STAGES",),
+    "actors.api.definitions.pruning": ("_ANYTHING",),
     "actors.kube.quota_usage": ("COUNTED",),
     "actors.mirror.followed": ("KINDS",),
     "config.durations": ("_UNITS_NS",),
