@@ -64,6 +64,8 @@ def measures(
     """Waits, slowdowns, evictions, lost work, use and fairness: by job, by queue, over time, and for the whole run."""
     if csv is not None and parquet is not None:
         raise UsageError("--csv and --parquet exclude each other: one file a call")
+    if str(parquet) == "-":
+        raise UsageError("expected a file: Parquet is not written to stdout", path="--parquet -")
     target = TableFile(table, csv, parquet)
     if csv is None and parquet is None:
         jobs: list[JobRow] = []

@@ -75,7 +75,7 @@ def sweep(
     for attempt in range(AGAIN):
         _run(left, results, executors, ended, work, last=attempt == AGAIN - 1)
     there = {key: results / f"{key}.json" for key in dict.fromkeys(keys)}
-    found = {key: msgspec.json.decode(path.read_bytes()) for key, path in there.items() if path.exists()}
+    found = {key: _result(path) for key, path in there.items() if path.exists()}
     rows = [
         {**{name: _plain(run.get(name)) for name in spec.varied}, **found[key]}
         for key, run in zip(keys, spec.runs, strict=True)
@@ -105,6 +105,13 @@ def _run(
             Path(part.name).rename(results / f"{key}.json")  # a result is there as a whole or not at all
             del left[key]
             ended()
+
+
+def _result(path: Path) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise InputError("not the result of a run: remove it, and the run is run again", source=str(path)) from error
 
 
 def _plain(value: Any) -> Any:

@@ -73,6 +73,8 @@ def test_parquet_holds_what_csv_holds(file: Path, tmp_path: Path, table: str) ->
 def test_two_files_at_once_are_refused(file: Path, tmp_path: Path) -> None:
     said = pumice("measures", file, "--csv", tmp_path / "a", "--parquet", tmp_path / "b")
     assert (said.code, "exclude" in said.err) == (2, True)
+    said = pumice("measures", file, "--parquet", "-")
+    assert (said.code, "not written to stdout" in said.err) == (2, True)
 
 
 def test_a_journal_that_is_not_there(tmp_path: Path) -> None:
