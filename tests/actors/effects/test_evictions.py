@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from actors.scheduling.core_decider import core_decider
-from actors.scheduling.decider import Decider
+from actors.scheduling.decider import Decider, always
 from core.messages.commands import EvictPod, StoreRequest
 from core.messages.decisions import CycleResult, Decision, Evict
 from core.messages.events import Evicted, EvictRefused, Mutation, Outcome
@@ -31,7 +31,7 @@ def evicting(victims: Callable[[], list[Evict]]) -> Decider:
         result = real.close_session(session)
         return msgspec.structs.replace(result, evicts=(*result.evicts, *victims()))
 
-    return replace(real, close_session=close)
+    return replace(real, close_session=close, may_rest=always)
 
 
 async def test_an_eviction_is_told_in_the_conditions_and_the_pod_goes() -> None:

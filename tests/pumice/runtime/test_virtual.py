@@ -99,7 +99,7 @@ def test_cycles_that_hear_only_themselves_are_the_same_decided_or_not(
     placing = "--config", str(folder / "placing.conf")
     monkeypatch.setattr(session_runner, "rested", counted)
     some = ran(folder, "some.db", *placing)
-    assert len(rests) > 5
+    assert len(rests) > 2
     monkeypatch.setattr(core_decider, "may_rest", never)
     assert ran(folder, "every.db", *placing) == some
     assert len(rests) == len(set(rests)), "the second run decided every cycle"
