@@ -106,7 +106,7 @@ def look_at_one(session: Session, task: Task, row: int) -> Look:
 
 
 def _scores(search: NodeSearch, fitting: npt.NDArray[np.intp]) -> dict[str, FloatArray]:
-    if not len(fitting):
+    if len(fitting) < 2:  # a single one is taken without: to score it would ask and move what no cycle does
         return {}
     found: dict[str, FloatArray] = {}
     for plugin, score in search.scoring.parts(fitting):
