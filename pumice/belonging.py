@@ -1,4 +1,4 @@
-"""Whose a pod is, as it and its PodGroup say: one rule for all that tells or counts."""
+"""Whose a pod is and of how many, as it and its PodGroup say: one rule for all that tells or counts."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ def owner_of(group: Object) -> str:
 def queue_of(group: Object) -> str:
     """The queue of a PodGroup or a Job."""
     return str(section(group, "spec").get("queue") or DEFAULT_QUEUE)
+
+
+def minimum_of(group: Object) -> int:
+    """How many pods of a PodGroup there must be before any starts."""
+    return max(int(section(group, "spec").get("minMember") or 1), 1)
 
 
 def _named(namespace: str, pod: Object, key: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from core.messages.queue_gauges import SCALARS, WHOLE
-from core.resources.names import CSI_VOLUMES
+from core.messages.queue_gauges import SCALARS
+from core.resources.names import is_counted_whole
 
 BYTES: Final = (("Ti", 2.0**40), ("Gi", 2.0**30), ("Mi", 2.0**20), ("Ki", 2.0**10))
 
@@ -25,7 +25,7 @@ def amounts_of(figures: Mapping[str, float], what: str) -> str:
 
 def amount(resource: str, value: float) -> str:
     """So much of a resource as the scheduler counts it: memory in bytes, pods and volumes whole, else thousandths."""
-    whole = resource == WHOLE or resource.startswith(CSI_VOLUMES)
+    whole = is_counted_whole(resource)
     text = byte_count(value) if resource == "memory" else f"{value:g}" if whole else milli(value)
     return f"{text} {resource}"
 

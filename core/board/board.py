@@ -11,7 +11,8 @@ from core.board.layout import LayoutVersion, in_name_order, layout_of, layout_ve
 from core.life.pod_group import PodGroupPhase
 from core.life.task import TaskStatus
 from core.messages.boards import BoardPod, BoardRead, ReadBoard, ResidentsRead
-from core.state.dimensions import MEMORY, PODS
+from core.messages.queue_gauges import told
+from core.state.dimensions import PODS
 
 if TYPE_CHECKING:
     from core.messages.boards import BoardLayout
@@ -65,9 +66,7 @@ def residents_of(view: View, node: str) -> ResidentsRead:
 def _resident(view: View, task: Task) -> BoardPod:
     names = view.dimensions.names
     asks = {
-        names[number]: value if number in (MEMORY, PODS) else value / 1000
-        for number, value in task.template.items
-        if value and number != PODS
+        names[number]: told(names[number], value) for number, value in task.template.items if value and number != PODS
     }
     status = TaskStatus(view.tasks.status_at[task.row]).label
     return BoardPod(task.key, task.job, status, task.priority, asks, task.created)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from core.resources.amounts import MEMORY, PODS
+from core.resources.names import is_counted_whole
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Amounts = dict[str, float]
 SCALARS: Final = "scalar_resources:"
-WHOLE: Final = "pods"
-"""The one scalar that Volcano counts whole; all others are in thousandths."""
+WHOLE: Final = PODS
+"""What every pod takes one of, and nobody borrows."""
 PLAIN: Final = {"milli_cpu": "cpu", "memory_bytes": "memory"}
 UNLIMITED: Final = 2.0**62
 """From here on Volcano means no limit at all."""
@@ -20,12 +23,16 @@ LIMITS: Final = {"guarantee": "guarantee", "deserved": "deserved", "capability":
 
 def told(resource: str, value: float) -> float:
     """An amount as the scheduler counts it in cores, bytes or pieces."""
-    return value if resource in ("memory", WHOLE) else value / 1000
+    return value if _as_it_is(resource) else value / 1000
 
 
 def reckoned(resource: str, value: float) -> float:
     """Back from `told`."""
-    return value if resource in ("memory", WHOLE) else value * 1000
+    return value if _as_it_is(resource) else value * 1000
+
+
+def _as_it_is(resource: str) -> bool:
+    return resource == MEMORY or is_counted_whole(resource)
 
 
 def gauged(gauges: Mapping[str, float], what: str) -> Amounts:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from core.resources.amounts import PODS
 from core.short_texts import remembers
 
 CSI_VOLUMES: Final = "attachable-volumes-csi-"
@@ -17,6 +18,11 @@ _QUOTA_PREFIX = "requests."
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _PREFIX = re.compile(rf"{_LABEL}(\.{_LABEL})*", re.ASCII)
 _NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
+
+
+def is_counted_whole(name: str) -> bool:
+    """Whether Volcano counts it in pieces: pods and volumes; other scalars, and cpu, are in thousandths."""
+    return name == PODS or name.startswith(CSI_VOLUMES)
 
 
 def is_count_quota(name: str) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from actors.agents.pod_runs import DURATION
 from core.messages.events import Mutation
 from core.objects.metadata import parse_time, section, text_map
-from pumice.belonging import group_of, job_of, owner_of
+from pumice.belonging import group_of, job_of, minimum_of, owner_of
 from pumice.eta.durations import Knowledge
 from pumice.eta.runs import ENDED, TASK, EndedRun, GangFacts, RunKeys, gang_of, keys_of
 from pumice.measures.jobs import OVER
@@ -250,7 +250,7 @@ class Starts:
         if mutation.kind == "PodGroup":
             if name not in self._minima:
                 group = codec.unpack(mutation.blob)
-                self._minima[name] = max(int(section(group, "spec").get("minMember") or 1), 1)
+                self._minima[name] = minimum_of(group)
                 owner = self.names[name] = owner_of(group)
                 if self._asked is None or owner in self._asked:
                     self.left.add(name)

@@ -12,7 +12,7 @@ import msgspec
 from actors.controllers.job_keys import GROUP_NAME, JOB_NAME
 from core.messages.events import Mutation
 from core.objects.metadata import section, text_map
-from pumice.belonging import group_of, owner_of
+from pumice.belonging import group_of, minimum_of, owner_of
 from storage import codec
 from storage.journal import API
 from storage.sqlite import SqliteJournal
@@ -61,7 +61,7 @@ def keys_of(namespace: str, meta: Object, spec: Object, gang: GangFacts, job: st
 def gang_of(group: Object) -> GangFacts:
     """Of a PodGroup."""
     spec = section(group, "spec")
-    return GangFacts(str(spec.get("queue") or "default"), max(int(spec.get("minMember") or 1), 1))
+    return GangFacts(str(spec.get("queue") or "default"), minimum_of(group))
 
 
 def template_of(spec: Object) -> str:

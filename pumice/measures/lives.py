@@ -13,7 +13,7 @@ from core.errors import QuantityError
 from core.messages.decisions import Decision, Evict
 from core.messages.events import Evicted, EvictRefused, Mutation, Outcome
 from core.objects.metadata import section
-from pumice.belonging import group_of, job_of, owner_of, queue_of
+from pumice.belonging import group_of, job_of, minimum_of, owner_of, queue_of
 from pumice.replay.amounts import allocatable_of, request_of
 from storage import codec
 from storage.journal import API, DECISION, OUTCOME
@@ -259,7 +259,7 @@ class Lives:
         spec, phase = section(obj, "spec"), section(obj, "status").get("phase")
         group = self.groups.get(name) or GroupLife(mutation.namespace, mutation.name, "", "", at)
         group.job, group.queue = owner_of(obj), queue_of(obj)
-        group.min_member = int(spec.get("minMember") or 1)
+        group.min_member = minimum_of(obj)
         group.priority_class = str(spec.get("priorityClassName") or "")
         if group.admitted is None and phase not in (None, "", "Pending"):
             group.admitted = at

@@ -159,6 +159,11 @@ class Measurer(Listener):
         known = self._groups.get(group)
         return known.job if known else group
 
+    def minimum(self, group: str) -> int:
+        """Of how many pods, as its PodGroup says now, or said last; 1 where there is none."""
+        known = self._groups.get(group)
+        return known.min_member if known else 1
+
     def _queue(self, group: str) -> str:
         known = self._groups.get(group)
         return known.queue if known else ""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from actors.agents.pod_runs import DURATION
 from core.messages.decisions import Evict
@@ -24,19 +24,30 @@ DRAIN, REMOVAL = "drain", "remove-node"
 HAPPENED: Final = {DRAIN: "is drained", REMOVAL: "is gone"}
 
 
+class TakenOff(NamedTuple):
+    """A pod that was taken off its node, and how many pods had been made until then: no time says that, where its
+    successor comes at the same one.
+    """
+
+    at: float
+    evict: Evict
+    votes: tuple[str, ...]
+    made: int
+
+
 class Chronicle:
     """From `began` to `ends`, seconds since the epoch. `first`: times up to then count as 0."""
 
     def __init__(self, began: float, ends: float) -> None:
         self.measured = Measurer(ends)
-        self.evictions: list[tuple[float, Evict, tuple[str, ...]]] = []
-        self.minima: dict[str, int] = {}
+        self.evictions: list[TakenOff] = []
         self.unknown: dict[str, bool] = {}
         self._began = began
         self._nodes_gone: set[str] = set()
         self._queues: dict[str, str] = {}
         self._jobs: set[str] = set()
         self._gone: dict[str, float] = {}
+        self._made: dict[str, int] = {}
 
     def note(self, mutation: Mutation, at: float) -> None:
         """A change of an object."""
@@ -48,13 +59,13 @@ class Chronicle:
         name = f"{mutation.namespace}/{mutation.name}"
         if mutation.kind == "PodGroup":
             group: Object = codec.unpack(mutation.blob)
-            self.minima[name] = max(int(section(group, "spec").get("minMember") or 1), 1)
             self._there(owner_of(group), group)
         elif mutation.kind == "Job":
             self._jobs.add(name)
             self._there(name, codec.unpack(mutation.blob))
         elif mutation.kind == "Pod":
             pod: Object = codec.unpack(mutation.blob)
+            self._made.setdefault(str(pod["metadata"].get("uid") or ""), len(self._made))
             if DURATION not in text_map(pod["metadata"].get("annotations")):
                 self.unknown[name] = bool(section(pod, "spec").get("nodeName"))
 
@@ -91,7 +102,7 @@ class Chronicle:
     def evicted(self, evict: Evict, at: float, votes: tuple[str, ...] = ()) -> None:
         """A decision to take a pod off its node; `votes`: what the plugins said."""
         self.measured.evicted(evict)
-        self.evictions.append((at, evict, votes))
+        self.evictions.append(TakenOff(at, evict, votes, len(self._made)))
 
     # --- at the end
 
@@ -128,7 +139,7 @@ class Chronicle:
 
     def _start(self, pods: Sequence[PodLife]) -> float | None:
         """When the minimum of the job's PodGroup (of the largest, where there are more) was on nodes."""
-        minimum = max((self.minima.get(pod.group, 1) for pod in pods), default=1)
+        minimum = max((self.measured.minimum(pod.group) for pod in pods), default=1)
         return self._reached(pods, minimum)
 
     def _size(self, job: str, pods: Sequence[PodLife]) -> int:
@@ -152,11 +163,11 @@ class Chronicle:
     def told_evictions(self) -> tuple[EvictedPod, ...]:
         """In order, each with the moment at which the pod, or one in its place, was on a node again."""
         job_of = self._jobs_by_pod_and_group()
-        returns = _Returns(self.measured.by_job())
+        returns = _Returns(self.measured.by_job(), self._made)
         found: list[EvictedPod] = []
-        for at, evict, votes in self.evictions:
+        for at, evict, votes, made in self.evictions:
             pod = f"{evict.namespace}/{evict.name}"
-            back = returns.take(job_of.get(pod, evict.job), pod, round(at, 3))
+            back = returns.take(job_of.get(pod, evict.job), pod, made)
             found.append(
                 EvictedPod(
                     self._since(at),
@@ -186,13 +197,14 @@ class Chronicle:
 class _Returns:
     """Who came in whose place: of the same name, else the next of the job that was made after."""
 
-    def __init__(self, by_job: dict[str, list[PodLife]]) -> None:
+    def __init__(self, by_job: Mapping[str, Sequence[PodLife]], made: Mapping[str, int]) -> None:
+        self._made = made
         self._left: defaultdict[str, list[PodLife]] = defaultdict(list)
         for job, pods in by_job.items():
             self._left[job] = sorted(pods, key=lambda pod: (pod.created, pod.full_name))
 
-    def take(self, job: str, pod: str, at: float) -> float | None:
-        later = [each for each in self._left[job] if each.created > at]
+    def take(self, job: str, pod: str, made: int) -> float | None:
+        later = [each for each in self._left[job] if self._made.get(each.uid, 0) >= made]
         chosen = next((each for each in later if each.full_name == pod), next(iter(later), None))
         if chosen is None:
             return None

@@ -85,7 +85,7 @@ class Witness:
 
     def _comes_round(self, evict: Evict) -> bool:
         """Whether a pod of this job has had to go before."""
-        return any(before.job == evict.job for _, before, _ in self.chronicle.evictions)
+        return any(before.evict.job == evict.job for before in self.chronicle.evictions)
 
     def _votes(self, evicts: Sequence[Evict]) -> dict[str, tuple[str, ...]]:
         """By uid, what each plugin said of the pod when it was chosen."""

@@ -89,12 +89,14 @@ def _again(job: str, lost: Sequence[EvictedPod]) -> EvictionLoop:
 def _rounds(lost: Sequence[EvictedPod]) -> list[float]:
     """When it was evicted first, and again after one of its pods had come back in between."""
     moments: list[float] = []
-    back: list[float] = []
+    back: list[tuple[float, float]] = []  # when it was evicted and when it was there again, which may be at once
     for each in lost:
-        if not moments or any(moments[-1] < at <= each.at_s for at in back):
+        last = moments[-1] if moments else -1.0
+        came_back = any(last < came <= each.at_s or went == came == last < each.at_s for went, came in back)
+        if not moments or came_back:
             moments.append(each.at_s)
         if each.returns_s is not None:
-            back.append(each.returns_s)
+            back.append((each.at_s, each.returns_s))
     return moments
 
 

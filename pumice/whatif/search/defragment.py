@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from core.messages.events import Mutation
 from core.objects.metadata import section
+from pumice.belonging import minimum_of
 from pumice.replay.amounts import Amount, allocatable_of, request_of
 from pumice.whatif.belongings import ENDED, asked_by, belongings, running
 from pumice.whatif.changes import ForkChange
@@ -73,7 +74,7 @@ def stock_of(question: StartQuestion) -> Stock:
             free[node][name] = free[node].get(name, 0.0) - value
         if id(obj) not in mine and _movable(obj):
             pods[_name(obj)] = (node, amount)
-    minimum = max((int(section(objects[place], "spec").get("minMember") or 1) for place in own.groups), default=0)
+    minimum = max((minimum_of(objects[place]) for place in own.groups), default=0)
     if own.job >= 0 and not own.groups:
         minimum = int(section(objects[own.job], "spec").get("minAvailable") or 1)
     return Stock(free, pods, asked_by(question.fork, own), max(minimum, 1) - len(running(objects, own)))

@@ -12,7 +12,7 @@ from typing import Any, Final
 from config.errors import nearest_names
 from core.messages.events import Mutation
 from core.objects.metadata import section
-from pumice.belonging import group_of, job_of, owner_of
+from pumice.belonging import group_of, job_of, minimum_of, owner_of
 from pumice.errors import InputError
 from pumice.executors import died
 from pumice.whatif.changes import ForkChange, changed
@@ -53,7 +53,7 @@ class StartWatch:
         name = f"{mutation.namespace}/{mutation.name}"
         owner = owner_of(group)
         self._owners[name] = owner
-        self._minima[name] = max(int(section(group, "spec").get("minMember") or 1), 1)
+        self._minima[name] = minimum_of(group)
         self.seen.add(owner)
         if self.job in (owner, name):
             self.groups.add(name)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.cycle import run_cycle
+from core.resources.names import CSI_VOLUMES
 from pumice.adviser.census import NoSuchQueueError, census_of
 from pumice.adviser.classes import WaitClass, WaitReason
 from pumice.adviser.queues import in_tree_order
@@ -21,6 +22,7 @@ from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 from tests.kit.priority_classes import priority_class
 from tests.kit.queues import queue
+from tests.kit.storage import claim, csi_node, storage_class, using
 from tests.pumice.adviser.test_classes import CAPACITY, STOCK, TREE, job_of, runs, scene
 
 Object = dict[str, Any]
@@ -145,6 +147,19 @@ def test_without_a_plugin_for_queues_what_they_have_is_counted() -> None:
     census = census_of(scene(node("n0"), *runs("r", "n0", 2), *big("g"), config=config))
     assert census.queues["default"].allocated == {"cpu": 2.0, "memory": 2 * GIB, "pods": 2.0}
     assert census.queues["default"].share is None
+
+
+@pytest.mark.parametrize("config", [CAPACITY, STOCK.replace(", {name: proportion}", "")], ids=["limits", "counted"])
+def test_volumes_of_a_driver_are_whole_ones(config: str) -> None:
+    volumes = CSI_VOLUMES + "csi.example.com"
+    driven = storage_class("driven", waits=False)
+    objects = [node("n0"), csi_node("n0", "csi.example.com", most=5), driven, claim("c", cls="driven")]
+    group, runs_there = runs("r", "n0")
+    census = census_of(scene(*objects, group, using(runs_there, "c"), *big("g"), config=config))
+    standing = census.queues["default"]
+    assert standing.allocated[volumes] == 1.0
+    if config == CAPACITY:
+        assert standing.capability[volumes] == 5.0
 
 
 def test_one_queue_and_those_below_it_or_a_clear_refusal() -> None:

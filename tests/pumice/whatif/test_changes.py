@@ -18,6 +18,7 @@ from pumice.whatif.changes import ForkChange, changed
 from pumice.whatif.chronicle import Chronicle
 from pumice.whatif.field_path import assignment_of
 from pumice.whatif.life import Life
+from pumice.whatif.search.starting import starts_s
 from pumice.whatif.state import Fork
 from tests.kit.budgets import budget
 from tests.kit.jobs import gang, job_task, vcjob
@@ -261,3 +262,40 @@ def test_what_was_there_keeps_its_uids_when_more_comes_by_the_same_seed() -> Non
     for obj in before.objects:
         assert uids[obj["kind"], obj["metadata"]["name"]] == obj["metadata"]["uid"]
     assert len(set(uids.values())) == len(uids)
+
+
+@pytest.mark.parametrize(("before", "after", "start_s"), [(2, 1, 0.0), (1, 2, 15.0)], ids=["lowered", "raised"])
+@pytest.mark.parametrize("field", ["job/two:spec.minAvailable", "podgroup/default/two:spec.minMember"])
+def test_a_job_starts_by_the_minimum_that_it_has_now(field: str, before: int, after: int, start_s: float) -> None:
+    """One pod has room at once, the other after 15 s; whoever looks only for the start says the same. A job has a group
+    by then, which its controller changes.
+    """
+    other = gang("other", pods=1, cpu="2", nodes=["n2"], phase="Running", duration="20s")
+    two = gang("two", pods=2, min_member=before, cpu="2")
+    if field.startswith("job"):
+        two = [vcjob("two", job_task(replicas=2, cpu="2"), min_available=before)]
+    life = Life(replace(FORK, objects=(node("n2", cpu="4"), *other, *two)), 0, unheard, unheard)
+    life.run(5.0)
+    fork, change = life.fork(), changes.set_field(f"{field}={after}")
+    found = lived_with(fork, [change], 60.0).jobs["default/two"].start_s
+    assert found == starts_s(changed(fork, [change]), "default/two", 60.0) == pytest.approx(start_s, abs=0.5)
+
+
+def test_who_is_made_again_at_the_moment_of_its_eviction_comes_back() -> None:
+    """And nobody who was there before, be it of that moment too, is taken for who came in the place of another."""
+    life = Life(
+        replace(FORK, objects=(node("n2", cpu="1"), node("n3", cpu="1"), vcjob("two", job_task(replicas=2)))),
+        0,
+        unheard,
+        unheard,
+    )
+    life.run(5.0)
+    fork = life.fork()
+    (gone,) = lived_with(fork, [changes.drain("n2")], 120.0).evictions
+    assert (gone.at_s, gone.returns_s) == (0.0, None)
+    (gone,) = lived_with(fork, [changes.remove_node("n2")], 120.0).evictions
+    assert (gone.at_s, gone.returns_s) == (40.0, None)
+    with_more = replace(fork, objects=(*fork.objects, node("n4", cpu="1")))
+    (gone,) = lived_with(with_more, [changes.remove_node("n2")], 120.0).evictions
+    assert gone.at_s == 40.0
+    assert gone.returns_s == pytest.approx(40.0, abs=0.5)

@@ -85,6 +85,17 @@ def test_a_job_that_comes_back_to_be_evicted_again_by_others_is_named() -> None:
     assert (loop.rounds, loop.by, loop.actions) == (3, (), ("reclaim",))
 
 
+def test_who_is_there_again_at_once_has_come_back() -> None:
+    """But not by that for who was evicted together with it, nor by who came back then from an eviction before."""
+    first, again = coming_back(0, 10, by=["", "b"])
+    third = replace(again, at_s=20.0, returns_s=None)
+    (loop,) = loops_of([replace(first, returns_s=0.0), again, third], {})
+    assert (loop.rounds, loop.by) == (3, ("b",))
+    assert loops_of([replace(first, returns_s=0.0), replace(first, returns_s=None), again], {}) == ()
+    stays_away = replace(again, returns_s=None)
+    assert loops_of([replace(first, returns_s=10.0), stays_away, third], {}) == ()
+
+
 def test_who_only_shrinks_or_was_evicted_twice_does_not_come_round() -> None:
     shrinking = [eviction(at, "a", "b", f"a-{at}") for at in range(6)]
     assert loops_of(shrinking, {}) == loops_of(coming_back(0, 10, by=["b", "c"]), {}) == ()
