@@ -283,12 +283,8 @@ def test_a_job_starts_by_the_minimum_that_it_has_now(field: str, before: int, af
 
 def test_who_is_made_again_at_the_moment_of_its_eviction_comes_back() -> None:
     """And nobody who was there before, be it of that moment too, is taken for who came in the place of another."""
-    life = Life(
-        replace(FORK, objects=(node("n2", cpu="1"), node("n3", cpu="1"), vcjob("two", job_task(replicas=2)))),
-        0,
-        unheard,
-        unheard,
-    )
+    two = node("n2", cpu="1"), node("n3", cpu="1"), vcjob("two", job_task(replicas=2))
+    life = Life(replace(FORK, objects=two), 0, unheard, unheard)
     life.run(5.0)
     fork = life.fork()
     (gone,) = lived_with(fork, [changes.drain("n2")], 120.0).evictions
