@@ -29,7 +29,12 @@ _UNSEEN: Final = re.compile("[\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u20
 
 
 class PlainConsole(Console):
-    """A console on which no text can move the cursor: what is not printable is spelled out."""
+    """A console on which texts stand as they are: what is in brackets or colons is no style and no picture, and what is
+    not printable is spelled out and cannot move the cursor.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, markup=False, emoji=False, highlight=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """See `Console.render`."""
@@ -65,8 +70,8 @@ class Terminal:
     def __init__(self, output: Format | None, quiet: bool, level: LogLevel) -> None:
         self.format = output or (Format.TABLE if sys.stdout.isatty() else Format.JSON)
         self.quiet = quiet
-        self.out = PlainConsole(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty())
-        self.err = PlainConsole(file=sys.stderr, highlight=False, soft_wrap=not sys.stderr.isatty())
+        self.out = PlainConsole(file=sys.stdout, soft_wrap=not sys.stdout.isatty())
+        self.err = PlainConsole(file=sys.stderr, soft_wrap=not sys.stderr.isatty())
         _configure_log(level, quiet)
 
     @property
@@ -104,7 +109,12 @@ class Terminal:
         if self.quiet or not sys.stderr.isatty():
             yield _ignore
             return
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
         with Progress(*columns, console=self.err, transient=True) as bar:
             task = bar.add_task(what, total=total)
             yield lambda step: bar.advance(task, step)

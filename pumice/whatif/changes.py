@@ -28,7 +28,13 @@ OF_A_NODE: Final = ("CSINode", "Numatopology")
 IDENTITY: Final = (("kind",), ("apiVersion",), *(("metadata", key) for key in ("name", "namespace", "uid")))
 """Paths of what an object is known by."""
 TOLD_ONCE: Final = (("spec", "queue"), ("spec", "networkTopology"))
-_NODES: Final = re.compile(r"(\d+):like=(.+)")
+_COUNT: Final = re.compile(r"\d{1,18}")
+_NODES: Final = re.compile(rf"({_COUNT.pattern}):like=(.+)")
+NODES_IN_ALL: Final = 100_000
+"""Of a future. A cluster of Kubernetes holds 5000; many more would fill the memory before anything is answered.
+
+Source: https://kubernetes.io/docs/setup/best-practices/cluster-large/
+"""
 _KEPT: Final = ("name", "labels", "annotations")
 
 
@@ -75,12 +81,14 @@ def add_nodes(text: str) -> ForkChange:
 
 
 def nodes_like(name: str, count: int) -> ForkChange:
-    """So many more."""
+    """So many more, up to `NODES_IN_ALL`."""
 
     def on(fork: Fork) -> Fork:
         model = fork.objects[found(fork.objects, ("Node", "", name))]
         own = [obj for obj in fork.objects if obj["kind"] in OF_A_NODE and obj["metadata"].get("name") == name]
         taken = {obj["metadata"].get("name") for obj in fork.objects if obj["kind"] == "Node"}
+        if len(taken) + count > NODES_IN_ALL:
+            raise InputError(f"there would be {len(taken) + count} nodes: must not be more than {NODES_IN_ALL} in all")
         fresh = (made for number in range(len(taken) + count) if (made := f"{name}-more-{number}") not in taken)
         names = [next(fresh) for _ in range(count)]
         more = [_node_like(each, called) for called in names for each in (model, *own)]
@@ -180,7 +188,7 @@ def cordon(name: str) -> ForkChange:
 def scale(text: str) -> ForkChange:
     """`KIND/[NAMESPACE/]NAME[:TASK]=COUNT`: the replicas of a Deployment or ReplicaSet, or of a task of a Job."""
     target, separator, number = text.rpartition("=")
-    if not separator or not number.isdecimal():
+    if not separator or not _COUNT.fullmatch(number):
         raise InputError(f"expected KIND/NAME[:TASK]=COUNT, such as job/train:worker=4, was {text!r}", path="--scale")
     named, _, task = target.partition(":")
     who = identity_named(named)

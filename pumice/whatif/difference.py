@@ -106,6 +106,7 @@ class FutureDifference:
             },
             "pending": _sides(before.pending, after.pending),
             "moved": self.moved,
+            "denied": dict(after.denied),
             "cycles": {"before": before.cycles, "after": after.cycles},
             "unknown": {
                 "running": after.unknown_running,

@@ -108,6 +108,8 @@ IMPOSSIBLE: list[tuple[list[dict[str, Any]], str]] = [
     ([{"submit": []}], "there are no objects"),
     ([{"submit": [{"kind": "Pod"}]}], "changes[0]"),
     ([{"drain": "nosuch"}], "nosuch"),
+    ([{"addNodes": "99999999:like=n0"}], "must not be more than 100000 in all"),
+    ([{"addNodes": "60000:like=n0"}, {"addNodes": "60000:like=n0"}], "must not be more than 100000 in all"),
     ([{"config": "actions: ["}], "changes[0]"),
     ([{"config": 'actions: "allocate, zz"'}], "'zz'"),
     ([{"config": "actions: allocate\ntiers: [{plugins: [{name: gangg}]}]"}], "'gangg'"),

@@ -5,14 +5,22 @@ from __future__ import annotations
 import io
 import json
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from rich.table import Table
+from rich.text import Text
 
 from pumice.cli.options import Format, LogLevel
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import PlainConsole, PlainLines, Terminal
+from tests.kit.nodes import node
+from tests.kit.pod_groups import pod_group
+from tests.kit.pods import pod
+from tests.kit.queues import queue
+from tests.pumice.cli.terminal import pumice
 
 EVIL = "a\x1b[2Jb\r\nERROR forged: line\x9b31m\u202e"
 
@@ -22,7 +30,7 @@ def on_terminal(*shown: Any) -> str:
     file = io.StringIO()
     console = PlainConsole(file=file, force_terminal=True, color_system=None, width=200)
     for each in shown:
-        console.print(each, markup=False)
+        console.print(each)
     return file.getvalue()
 
 
@@ -45,9 +53,51 @@ def test_tables_and_lines_spell_out_what_is_not_printable() -> None:
         assert "\\x1b[2J" in text
 
 
+@pytest.mark.parametrize("table", [WholeTable, Table])
+def test_brackets_and_colons_stand_as_they_are(table: type[Table]) -> None:
+    said = "policy[group2-1] of [/x]:smile:[red]"
+    made = table(said, title=said)
+    made.add_row(said)
+    assert on_terminal(made).count(said) == 3
+    assert on_terminal(said) == f"{said}\n"
+
+
+@pytest.mark.parametrize("policy", ["/x", "group2-1", "red"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("decide",),
+        ("explain", "pod", "default/p"),
+        ("queue",),
+        ("whatif", "--add-nodes", "1:like=n0", "--horizon", "5s"),
+    ],
+)
+def test_what_a_pod_asks_for_is_told_word_by_word(command: tuple[str, ...], policy: str, tmp_path: Path) -> None:
+    waits = pod("p", group="g", annotations={"volcano.sh/numa-topology-policy": policy})
+    asked = waits["spec"]["containers"][0]["resources"]
+    asked["limits"] = asked["requests"]
+    numa: dict[str, Any] = {
+        "apiVersion": "nodeinfo.volcano.sh/v1alpha1",
+        "kind": "Numatopology",
+        "metadata": {"name": "n0"},
+        "spec": {
+            "policies": {"CPUManagerPolicy": "static", "TopologyManagerPolicy": "best-effort"},
+            "numares": {"cpu": {"allocatable": "0-1", "capacity": 2}},
+            "cpuDetail": {"0": {}, "1": {}},
+        },
+    }
+    cluster, config = tmp_path / "cluster.yaml", tmp_path / "numa.conf"
+    cluster.write_text(yaml.safe_dump_all([node("n0"), numa, queue("default"), pod_group("g"), waits]))
+    config.write_text("actions: allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}, {name: numa-aware}]}]\n")
+    option = "--base-config" if command[0] == "whatif" else "--config"
+    said = pumice(*command, "-f", cluster, option, config, "-o", "table", env={"COLUMNS": "250"})
+    assert f"policy[{policy}]" in said.out
+    assert "policy is different" not in said.out
+
+
 def test_colours_of_our_own_are_left() -> None:
     file = io.StringIO()
-    PlainConsole(file=file, force_terminal=True, color_system="standard").print("[bold]x[/bold]")
+    PlainConsole(file=file, force_terminal=True, color_system="standard").print(Text("x", "bold"))
     assert "\x1b[1mx" in file.getvalue()
 
 

@@ -79,6 +79,7 @@ def test_a_journal_at_its_end_and_at_a_cycle(cluster: Path, tmp_path: Path) -> N
         (("--set", "queue/q7:spec.weight=1"), "there is no Queue q7"),
         (("--cordon", "n0", "--horizon", "soon"), "--horizon"),
         (("--cordon", "n0", "--at", 3), "--at"),
+        (("--add-nodes", "99999999:like=n0"), "must not be more than 100000 in all"),
         (("--submit", "nowhere.yaml"), "nowhere.yaml"),
         (("--set", "queue/q1:spec.wieght=1"), "did you mean 'weight'?"),
         (("--until-starts", "g", "--save", "kept.db"), "--save: a search tries many futures: leave it out"),
@@ -121,7 +122,10 @@ def test_a_budget_keeps_pods_that_manifests_show_as_running(tmp_path: Path) -> N
         each["metadata"].pop("uid", None)
     asked = ("whatif", "-f", path, "--drain", "n0", "--horizon", "1m", "-o", "json")
     path.write_text(yaml.safe_dump_all([*nodes(2), *pods, budget(minAvailable=2)]))
-    assert pumice(*asked).json["evicted"] == []
+    said = pumice(*asked).json
+    assert said["evicted"] == []
+    assert list(said["denied"]) == ["RequestEviction default/p1", "RequestEviction default/p2"]
+    assert "disruption budget" in said["denied"]["RequestEviction default/p1"]
     path.write_text(yaml.safe_dump_all([*nodes(2), *pods, budget(minAvailable=1)]))
     (gone,) = pumice(*asked).json["evicted"]
     assert (gone["pod"], gone["for"], gone["preemptor"]) == ("default/p1", "", "")
