@@ -273,8 +273,8 @@ def _placed(pod: str, node: str, look: Look | None) -> str:
         return f"{pod} was placed on {node}: it was nominated, for room had been made there; no other node was asked"
     totals, fitting = look.totals(), look.by_reason().get(FITS, 0)
     if node not in totals and len(look.fitting) == 1:
-        now = f"{fitting} of {look.nodes} nodes fit, one of them now" if fitting > 1 else f"1 of {look.nodes} nodes fits"
-        return f"{pod} was placed on {node}: {now}, and a single one is not scored"
+        fit = "nodes fit, one of them now" if fitting > 1 else "nodes fits"
+        return f"{pod} was placed on {node}: {fitting} of {look.nodes} {fit}, and a single one is not scored"
     if node not in totals:
         return f"{pod} was placed on {node}, one of {fitting} of {look.nodes} nodes that could take it"
     best = sum(total == totals[node] for total in totals.values())
