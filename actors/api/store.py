@@ -19,6 +19,7 @@ from actors.api.verbs.changes import Changes
 from actors.api.verbs.creation import Creation
 from actors.api.verbs.deletion import Deletion
 from actors.api.verbs.eviction import Eviction
+from actors.api.verbs.object_counts import ObjectCounts
 from actors.api.verbs.placement import Placement
 from actors.api.verbs.reflection import Reflection
 from actors.api.verbs.reporting import Reporting
@@ -65,6 +66,7 @@ class Store:
         self._placement = Placement(self.tables, self._deletion)
         self._eviction = Eviction(self.registry, self._deletion)
         self._reflection = Reflection(self.registry)
+        self._counts = ObjectCounts(self.registry)
 
     @property
     def revision(self) -> int:
@@ -117,6 +119,13 @@ class Store:
 
     def apply(self, request: commands.StoreRequest, now: float) -> ApiReply:
         """Carry out one request at `now` (seconds since the epoch)."""
+        before = len(self.tables.outbox)
+        reply = self._carried_out(request, now)
+        if self.registry.strict and len(self.tables.outbox) > before:
+            self._counts.follow(self.tables.outbox[before:])
+        return reply
+
+    def _carried_out(self, request: commands.StoreRequest, now: float) -> ApiReply:
         try:
             match request:  # each case is tried in turn: the frequent ones stand first
                 case commands.UpdateStatus():

@@ -1,7 +1,8 @@
 """What a ResourceQuota has used (source: Kubernetes' quota controller and its evaluators).
 
-Kinds that are not in the table (custom resources) are not counted: their limits stand in the status without a use. The
-scopes are Kubernetes' own but for affinity across namespaces; the scheduler's plugin knows none.
+Of kinds that are not in the table (custom resources) there is the number of objects, which the API keeps
+(`actors/api/verbs/object_counts.py`). The scopes are Kubernetes' own but for affinity across namespaces; the
+scheduler's plugin knows none.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from core.quantity import quantity_of
 Object = dict[str, Any]
 
 ENDED: Final = ("Succeeded", "Failed")
+OBJECTS: Final = "count/"
+"""And a resource, `plural.group`: how many objects of it there are."""
 COUNT: Final = "count/pods"
 PREFIXES: Final = ("requests.", "limits.", "hugepages-")
 NAMES: Final = ("cpu", "memory", "ephemeral-storage", "pods", COUNT)
@@ -42,14 +45,14 @@ _NAMES: Final = frozenset(
 )
 
 
-def usage_of(kind: str, obj: Object) -> Amounts:
-    """What an object of a kind (by key) counts."""
+def usage_of(kind: str, obj: Object, resource: str = "") -> Amounts:
+    """What an object of a kind (by key) counts; `resource`: as what one counts that is not in the table."""
     if kind == "Pod":
         return usage_of_pod(obj)
+    one = quantity_of("1")
     name = COUNTED.get(kind)
     if name is None:
-        return {}
-    one = quantity_of("1")
+        return {OBJECTS + resource: one} if resource else {}
     usage: Amounts = {f"count/{name}": one} if "." in name else {f"count/{name}": one, name: one}
     spec = section(obj, "spec")
     if kind == "Service":
@@ -130,13 +133,15 @@ def total_of(usages: Iterable[Amounts]) -> Amounts:
 
 
 def used_status(quota: Object, total: Amounts) -> Object:
-    """The status of a quota of which so much is used in all."""
+    """The status of a quota of which so much is used in all; what others count stays as it is."""
     hard: dict[str, str] = section(section(quota, "spec"), "hard")
     zero = quantity_of("0")
     used = {name: total.get(name, zero) for name in hard if is_counted(name)}
-    return {"hard": dict(hard), "used": texts(used)}
+    said = section(section(quota, "status"), "used")
+    others = {name: said[name] for name in hard if name in said and name not in used}
+    return {"hard": dict(hard), "used": {**others, **texts(used)}}
 
 
 def is_counted(name: str) -> bool:
-    """Whether anybody knows how much of it is used."""
+    """Whether it is known from what objects ask how much of it is used."""
     return name in _NAMES or name.startswith(PREFIXES) or _CLASS in name

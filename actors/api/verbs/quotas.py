@@ -12,7 +12,7 @@ from actors.api.admission.rules import Lookup
 from actors.api.kinds import Kind
 from actors.api.tables import ObjectTables
 from actors.kube.min_resources import Amounts, texts
-from actors.kube.quota_usage import COUNTED, counts, total_of, usage_of
+from actors.kube.quota_usage import COUNTED, OBJECTS, counts, total_of, usage_of
 from core.errors import QuantityError
 from core.objects.metadata import Object, section
 from core.quantity import Quantity, quantity_of
@@ -30,17 +30,20 @@ def over_quota(lookup: Lookup, kind: Kind, obj: Object) -> str | None:
 
 
 def take(tables: ObjectTables, lookup: Lookup, kind: Kind, obj: Object, user: str) -> None:
-    """Add what the object counts to the quotas of its namespace; it is not in the tables yet."""
+    """Add what the object counts to the quotas of its namespace; it is not in the tables yet.
+
+    Where it counts as an object only, `actors.api.verbs.object_counts` does.
+    """
     namespace = obj["metadata"].get("namespace") or ""
     for quota in lookup.all(KIND, namespace):
         if kind.key == KIND or not counts(quota, kind.key, obj):
             continue
-        usage = _bounded(quota, usage_of(kind.key, obj))
+        usage = bounded(quota, usage_of(kind.key, obj))
         key = (KIND, namespace, quota["metadata"]["name"])
         record = tables.get(key)
         if record is None or not any(amount.sign() for amount in usage.values()):
             continue
-        used = {name: _used(lookup, quota, name).plus(amount) for name, amount in usage.items()}
+        used = {name: _used(lookup, quota, name, kind).plus(amount) for name, amount in usage.items()}
         status = section(quota, "status")
         after = {**status, "used": {**section(status, "used"), **texts(used)}}
         changed = {**quota, "metadata": dict(quota["metadata"]), "status": after}
@@ -51,10 +54,10 @@ def _problem(lookup: Lookup, quota: Object, kind: Kind, obj: Object) -> str | No
     name, hard = quota["metadata"]["name"], section(section(quota, "spec"), "hard")
     if kind.key == "Pod" and (missing := _unsaid(hard, obj)):
         return f"failed quota: {name}: must specify {missing}"
-    asked = _bounded(quota, usage_of(kind.key, obj))
+    asked = bounded(quota, usage_of(kind.key, obj, kind.resource))
     over: list[tuple[str, str, str, str]] = []
     for each, amount in sorted(asked.items()):
-        used = _used(lookup, quota, each)
+        used = _used(lookup, quota, each, kind)
         if amount.sign() > 0 and used.plus(amount).compare(quantity_of(hard[each])) > 0:
             over.append((each, amount.canonical(), used.canonical(), quantity_of(hard[each]).canonical()))
     if not over:
@@ -79,7 +82,7 @@ def _unsaid(hard: Object, pod: Object) -> str:
     return "; ".join(found)
 
 
-def _bounded(quota: Object, usage: Amounts) -> Amounts:
+def bounded(quota: Object, usage: Amounts) -> Amounts:
     """Of what is used only what the quota bounds, as far as it is a number."""
     hard = section(section(quota, "spec"), "hard")
     return {name: amount for name, amount in usage.items() if name in hard and _is_amount(hard[name])}
@@ -93,12 +96,14 @@ def _is_amount(text: object) -> bool:
     return True
 
 
-def _used(lookup: Lookup, quota: Object, name: str) -> Quantity:
+def _used(lookup: Lookup, quota: Object, name: str, kind: Kind) -> Quantity:
     """As the status says; counted where it does not say yet."""
     said = section(section(quota, "status"), "used").get(name)
     if said is not None:
         return quantity_of(said)
     namespace = quota["metadata"].get("namespace") or ""
-    found = ((kind, obj) for kind in ("Pod", *COUNTED) for obj in lookup.all(kind, namespace))
-    total = total_of(usage_of(kind, obj) for kind, obj in found if counts(quota, kind, obj))
+    if name == OBJECTS + kind.resource and kind.key not in COUNTED:
+        return quantity_of(str(len(lookup.all(kind.key, namespace))))
+    found = ((key, obj) for key in ("Pod", *COUNTED) for obj in lookup.all(key, namespace))
+    total = total_of(usage_of(key, obj) for key, obj in found if counts(quota, key, obj))
     return total.get(name, quantity_of("0"))

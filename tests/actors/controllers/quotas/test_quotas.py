@@ -12,6 +12,7 @@ from core.messages.commands import Create
 from core.messages.replies import Accepted
 from storage.codec import pack
 from tests.actors.cluster import Cluster
+from tests.kit.definitions import definition
 from tests.kit.pods import pod
 
 Object = dict[str, Any]
@@ -143,3 +144,39 @@ def test_what_a_run_begins_with_is_let_in() -> None:
     cluster = strict()
     cluster.create(quota({"pods": "0"}))
     assert isinstance(cluster.ask(Create(pack(pod("a")), user="submit")), Accepted)
+
+
+def widget(name: str) -> Object:
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata}
+
+
+def test_objects_of_any_kind_are_counted_and_bounded() -> None:
+    cluster = strict()
+    cluster.create(definition())
+    cluster.create(widget("before"))
+    hard = {"count/widgets.example.com": "2", "count/jobs.batch.volcano.sh": "1", "count/none.example.com": "1"}
+    cluster.create(quota({**hard, "pods": "5"}))
+    cluster.settle()
+    none = {"pods": "0", "count/jobs.batch.volcano.sh": "0"}
+    status = {"hard": {**hard, "pods": "5"}, "used": {"count/widgets.example.com": "1", **none}}
+    assert cluster.get("ResourceQuota", "q")["status"] == status
+    cluster.create(widget("a"))
+    refused = cluster.refused(widget("b"))
+    said = "count/widgets.example.com=1, used: count/widgets.example.com=2, limited: count/widgets.example.com=2"
+    assert refused.message == f'widgets.example.com "b" is forbidden: exceeded quota: q, requested: {said}'
+    cluster.create(pod("a", cpu="1"))
+    cluster.delete("Widget.example.com", "a")
+    cluster.settle()
+    used = {"count/widgets.example.com": "1", **none, "pods": "1"}
+    assert cluster.get("ResourceQuota", "q")["status"]["used"] == used
+    cluster.patch("ResourceQuota", "q", {"spec": {"hard": {"count/widgets.example.com": "1"}}})
+    assert "limited: count/widgets.example.com=1" in cluster.refused(widget("b")).message
+    cluster.create(job("first"))
+    assert "exceeded quota: q, requested: count/jobs.batch.volcano.sh=1" in cluster.refused(job("second")).message
+
+
+def job(name: str) -> Object:
+    task = {"name": "t", "replicas": 1, "template": {"spec": pod("p", cpu="1")["spec"]}}
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata, "spec": {"tasks": [task]}}
