@@ -134,11 +134,12 @@ def run_cycle(
     report: bool = False,
     ask: Ask = nobody,
     scheduler: str = "",
+    trail: Silence = SILENCE,
 ) -> CycleResult:
     """Open, the configured actions in order, close. `scheduler`: Kubernetes' own decides instead of Volcano's."""
     if scheduler == DEFAULT_SCHEDULER:
         return kubernetes.decide(snapshot, config, clock, carry)
-    session = open_session(snapshot, config, clock, carry, options, report=report, ask=ask)
+    session = open_session(snapshot, config, clock, carry, options, report=report, trail=trail, ask=ask)
     for name in config.actions:
         run_action(session, name)
     return close_session(session)

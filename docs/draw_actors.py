@@ -135,6 +135,7 @@ ARROWS: Final = (
     Arrow(((195, 380), (310, 380), (310, 242)), "loads", (203, 373), ("usage collector",), ("api server",)),
     Arrow(((195, 465), (330, 465), (330, 242)), "reflect", (203, 458), ("mirror",), ("api server",)),
     Arrow(((195, 490), (290, 490), (290, 548)), "cycles", (203, 503), ("mirror",), ("recorder",)),
+    Arrow(((25, 475), (14, 475), (14, 12), (820, 12), (820, 33)), "agreement", (720, 26), ("mirror",), ("metrics",)),
     Arrow(((425, 215), (475, 215)), "watch", (434, 208), ("cache",), ("api server",), both=True),
     Arrow(((645, 215), (735, 215)), "snapshot", (677, 208), ("session runner",), ("cache",), both=True),
     Arrow(((820, 188), (820, 87)), "durations", (826, 142), ("session runner",), ("metrics",)),

@@ -30,7 +30,9 @@ ACTOR: Final = "actor"
 CONFIG: Final = "config"
 CHECKPOINT: Final = "checkpoint"
 """A checkpoint was taken: what is in it stands in no record, so its hash does."""
-KINDS: Final = (API, CYCLE, DECISION, OUTCOME, ACTOR, CONFIG, CHECKPOINT)
+SHADOW: Final = "shadow"
+"""How far another cluster's scheduler and Pumice decided alike."""
+KINDS: Final = (API, CYCLE, DECISION, OUTCOME, ACTOR, CONFIG, CHECKPOINT, SHADOW)
 """Kinds of records; a reader skips kinds it does not know. What is in them: `core.messages.events`."""
 
 GENESIS: Final = bytes(16)

@@ -14,6 +14,7 @@ from actors.metrics.histogram_family import HistogramFamily
 from actors.metrics.job_families import JobFamilies
 from actors.metrics.pending_families import PendingFamilies
 from actors.metrics.queue_families import QueueFamilies
+from actors.metrics.shadow_families import ShadowFamilies
 from actors.metrics.share_families import ShareFamilies
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from core.messages.events import CycleMeasured, TasksBound
     from core.messages.job_shares import JobShares
     from core.messages.queue_tables import QueueTables
+    from core.messages.shadow import ShadowCompared
     from core.messages.supervision import MailboxStatistics
 
 
@@ -40,8 +42,8 @@ class Families:
         self._latencies()
         self._counts()
         self._queues, self._jobs, self._pending = QueueFamilies(), JobFamilies(), PendingFamilies()
-        self._cards, self._shares = CardFamilies(), ShareFamilies()
-        for families in (self._queues, self._jobs, self._pending, self._cards, self._shares):
+        self._cards, self._shares, self._shadow = CardFamilies(), ShareFamilies(), ShadowFamilies()
+        for families in (self._queues, self._jobs, self._pending, self._cards, self._shares, self._shadow):
             self.registry.register(families)
         self._own()
 
@@ -127,6 +129,10 @@ class Families:
     def shares(self, shares: JobShares) -> None:
         """Show who has how much of the cluster."""
         self._shares.show(shares)
+
+    def shadow(self, compared: ShadowCompared) -> None:
+        """Note how far another cluster's scheduler and Pumice decided alike."""
+        self._shadow.note(compared)
 
     def mailboxes(self, statistics: Sequence[MailboxStatistics]) -> None:
         """Note how full the mailboxes are."""

@@ -1,8 +1,8 @@
 """The metrics actor: Volcano's metric names in a Prometheus registry of our own.
 
 Owns: the registry.
-Accepts: `CycleMeasured`, `TasksBound`, `PodsCreated`, `QueuesMeasured`; `Expose`, which it answers with the text
-format; `ReadRecent`.
+Accepts: `CycleMeasured`, `TasksBound`, `PodsCreated`, `QueuesMeasured`, `ShadowCompared`; `Expose`, which it
+answers with the text format; `ReadRecent`.
 Sends: asks the supervisor how full the mailboxes are.
 When full: the session runner waits.
 Stops: after what is queued. After a crash counters start from zero, as Prometheus expects of a restart.
@@ -23,6 +23,7 @@ from core.messages.commands import Expose
 from core.messages.events import CycleMeasured, PodsCreated, TasksBound
 from core.messages.queue_tables import QueuesMeasured
 from core.messages.replies import Exposition
+from core.messages.shadow import ShadowCompared
 from core.messages.supervision import MeasureProcess
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ class Metrics(Actor[MetricsMessage, MetricsReply]):
                 self._families.bound(message)
             case PodsCreated():
                 self._families.pods_created(message.seconds)
+            case ShadowCompared():
+                self._families.shadow(message)
             case QueuesMeasured():
                 self._queues = message
                 self._families.queues(message.tables)

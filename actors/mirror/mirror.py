@@ -3,7 +3,7 @@
 Owns: the connections to the cluster, what was heard and is not yet taken in, and the number of the newest cycle.
 Accepts: `Poke`: take in now what was heard.
 Sends: asks the api to reflect objects; asks the recorder for the cycles of the cluster's own scheduler, as far as they
-are to be seen.
+are to be seen. Where a shadow is wanted, the metrics hear how alike it decides.
 When full: whoever pokes waits. What is heard is kept until the api has taken it.
 Stops: after what was heard is taken in. What is not heard any more is heard after the next start, as the difference to
 what is here.
@@ -25,6 +25,7 @@ from actors.mirror.followed import CONFIG_MAP, ORDER, resources
 from actors.mirror.intake import Intake
 from actors.mirror.observed import Observed, ObservedCycles
 from actors.mirror.readable import Readability
+from actors.mirror.shadow import Shadow
 from actors.remote.api import RemoteApi
 from actors.remote.backoff import Backoff
 from actors.remote.reflector import Reflector
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from actors.mirror.settings import MirrorSettings
     from actors.runtime.context import Context
     from actors.scheduling.config_source import ConfigSource
-    from actors.system.ports import ApiPort, PokePort, RecorderPort
+    from actors.system.ports import ApiPort, MetricsPort, PokePort, RecorderPort
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ class Mirror(Actor[Poke, Done]):
         *,
         api: ApiPort,
         recorder: RecorderPort,
+        metrics: MetricsPort,
         settings: MirrorSettings,
         source: ConfigSource,
         memory: ObservedCycles,
@@ -67,6 +69,8 @@ class Mirror(Actor[Poke, Done]):
         self._intake = Intake(self._resources)
         self._cutter = CycleCutter()
         self._observed = Observed(recorder, context.clock, source, memory)
+        shadow = settings.shadow
+        self._shadow = Shadow(shadow, source, context.clock, recorder, metrics, memory.shadow) if shadow else None
         self._readability = Readability()
         self._turn = anyio.Lock()
         self._revision = self._told = 0
@@ -83,6 +87,8 @@ class Mirror(Actor[Poke, Done]):
                 obj = codec.unpack(blob)
                 meta = obj["metadata"]
                 self._cutter.know((kind, meta.get("namespace") or "", meta["name"]), obj)
+                if self._shadow is not None:
+                    self._shadow.know(kind, obj)
 
     async def on_stop(self) -> None:
         """The last cycle sees what there is."""
@@ -106,9 +112,12 @@ class Mirror(Actor[Poke, Done]):
     async def _work(self) -> None:
         """What comes in a period is one look, as the cluster's scheduler has it."""
         while True:
-            await self._intake.wait(self._settings.period_s if self._revision > self._told else None)
+            waits = self._revision > self._told or (self._shadow is not None and self._shadow.unsettled)
+            await self._intake.wait(self._settings.period_s if waits else None)
             await anyio.sleep(self._settings.period_s)
             await self._take()
+            if self._shadow is not None and self._intake.whole:
+                await self._shadow.look(self._observed.newest, self.clock.now())
 
     async def _take(self) -> None:
         """Write down what was heard; a last cycle without decisions lets see what came after those before it."""
@@ -130,6 +139,8 @@ class Mirror(Actor[Poke, Done]):
         await self._reflect(cycle.before, 0)
         if cycle.decided:
             first = await self._cycle(cycle)
+            if self._shadow is not None:
+                await self._shadow.beside(self._observed.newest, cycle.decided)
             await self._reflect(cycle.after, first)
             await self._observed.outcomes(cycle, first)
 
@@ -143,6 +154,8 @@ class Mirror(Actor[Poke, Done]):
         for each, reply in zip(changes, replies, strict=True):
             if isinstance(reply, Accepted):
                 self._revision = max(self._revision, reply.revision)
+                if self._shadow is not None:
+                    self._shadow.see(each.change)
             else:
                 log.error("%s %s/%s could not be kept: %s", *each.change.key, reply)
         for change in (each.change for each in changes if each.change.kind == CONFIG_MAP):

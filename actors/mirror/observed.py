@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from actors.mirror.shadow_totals import ShadowTotals
 from config import rules
 from config.errors import ConfigError
 from config.unwrap import conf_keys
@@ -29,9 +30,12 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class ObservedCycles:
-    """`newest`: the number of the newest cycle in the journal. It outlives a crash of the mirror: numbers go on."""
+    """`newest`: the number of the newest cycle in the journal; `shadow`: what comparisons came to. They outlive a crash
+    of the mirror: numbers go on.
+    """
 
     newest: int = 0
+    shadow: ShadowTotals = field(default_factory=ShadowTotals)
 
 
 class Observed:
@@ -42,6 +46,11 @@ class Observed:
         self._clock = clock
         self._source = source
         self._memory = memory
+
+    @property
+    def newest(self) -> int:
+        """The number of the newest cycle."""
+        return self._memory.newest
 
     async def record(self, cycle: ObservedCycle, revision: int) -> int:
         """A cycle that saw everything up to `revision` of the api here; the journal number of its first decision."""

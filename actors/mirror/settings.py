@@ -8,17 +8,32 @@ import httpx
 
 from actors.remote.backoff import INITIAL_S
 from config.kubeconfig import ClusterAccess
+from config.schema import SchedulerConfig
 from config.settings import CHARTS, ConfigMapName
 
 PERIOD_S = 1.0
 """As long as Volcano's scheduler waits between two cycles."""
 
 
+LOOK_S = 3.0
+"""Seconds between two looks at what stands: three of Volcano's schedule periods."""
+
+
+@dataclass(frozen=True)
+class ShadowSettings:
+    """`other`: decide by this instead of the cluster's own configuration; `source` and `digest` say what it is."""
+
+    other: SchedulerConfig | None = None
+    source: str = ""
+    digest: str = ""
+    look_s: float = LOOK_S
+
+
 @dataclass(frozen=True)
 class MirrorSettings:
     """`period_s`: seconds in which changes are gathered; `config_map`: where the cluster's scheduler has its
     configuration; `poll_s`: when kinds that are not served are looked at again; `retry_s`: the first delay after a
-    failure; `transport` stands for the network in tests.
+    failure; `transport` stands for the network in tests. `shadow`: each cycle is decided here as well, and compared.
     """
 
     access: ClusterAccess
@@ -27,3 +42,4 @@ class MirrorSettings:
     poll_s: float = 60.0
     retry_s: float = INITIAL_S
     transport: httpx.AsyncBaseTransport | None = None
+    shadow: ShadowSettings | None = None

@@ -105,8 +105,12 @@ class ConfigSource:
         config = self._parse(text, self.name)
         named = {option.name for tier in config.tiers for option in tier.plugins}
         plugins = {name: identity for name, identity in sorted(self._user_plugins.items()) if name in named}
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        return LoadedConfig(config, text, digest, self.name, plugins, self._default_duration_s)
+        return LoadedConfig(config, text, digest_of(text), self.name, plugins, self._default_duration_s)
+
+
+def digest_of(text: str) -> str:
+    """What tells one configuration from another."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @lru_cache(maxsize=PARSED)

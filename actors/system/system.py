@@ -135,8 +135,12 @@ class System(Wiring):
         return expected(reply, CyclesRun).cycle
 
     async def summary(self) -> dict[str, Any]:
-        """What `pumice run` reports at its end, without `db`; seconds since the start, on the event loop's clock."""
-        return await self._summary.report(await self.cycles(), anyio.current_time() - self._began)
+        """What `pumice run` reports at its end, without `db`; seconds since the start, on the event loop's clock. Where
+        a shadow was wanted, `shadow` says how alike it decided.
+        """
+        found = await self._summary.report(await self.cycles(), anyio.current_time() - self._began)
+        mirror = self.settings.mirror
+        return found if mirror is None or mirror.shadow is None else {**found, "shadow": self.observed.shadow.to_dict()}
 
     async def listed(self, kind: str) -> list[dict[str, Any]]:
         """All objects of a kind; none when the api has never heard of it."""

@@ -11,6 +11,7 @@ from core.messages.failed_answers import FailedAnswers
 from core.messages.message import Message
 from core.messages.operations import ViewOperation
 from core.messages.questions import OutsideAnswers
+from core.messages.shadow import ShadowCompared
 
 # --- outcomes: every decision ends as one of these ----------------------------------------------------------------
 
@@ -144,7 +145,7 @@ class PodsCreated(Message, frozen=True):
     seconds: tuple[float, ...]
 
 
-MetricsEvent = CycleMeasured | PodsCreated | TasksBound
+MetricsEvent = CycleMeasured | PodsCreated | ShadowCompared | TasksBound
 
 # --- journal records ----------------------------------------------------------------------------------------------
 

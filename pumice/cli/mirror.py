@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from actors.mirror.settings import MirrorSettings
+from actors.mirror.settings import MirrorSettings, ShadowSettings
 from actors.remote.access import in_cluster
+from actors.scheduling.config_source import digest_of
 from actors.system.settings import SystemSettings, mirrored
 from config.kubeconfig import ClusterAccess, read_kubeconfig
+from config.load import read_text
+from config.schema import SchedulerConfig
 from config.settings import CHARTS, ProcessSettings, config_map_of, read_process_settings
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.given.inputs import load_config
 from pumice.cli.options import LogLevel, Output, Quiet
-from pumice.cli.tables.summary import show_summary
+from pumice.cli.tables.shadow import show_mirrored
 from pumice.cli.terminal import Terminal
 from pumice.plugins.loader import identities
 from pumice.runtime.journals import looks_like_journal
@@ -26,6 +30,8 @@ from pumice.runtime.mirroring import MirrorPlan, mirror_plan
 from pumice.runtime.serving import gateway_settings
 from pumice.runtime.until import parse_until
 from storage.retention import parse_keep
+
+SHADOW_LOG: Final = "actors.mirror.shadow"
 
 Kubeconfig = Annotated[
     Path | None,
@@ -45,10 +51,17 @@ OfCluster = Annotated[
         "--config",
         metavar="CONF",
         help="The configuration of the cluster's Volcano: a file, or configmap:NAMESPACE/NAME, followed."
-        f" Default: {CHARTS.said}.",
+        f" Default: {CHARTS.said}. With --shadow a file is another configuration to decide by.",
     ),
 ]
 UntilWhen = Annotated[str | None, typer.Option("--until", metavar="30s", help="When to stop. Default: on Ctrl-C.")]
+WithShadow = Annotated[
+    bool,
+    typer.Option(
+        "--shadow",
+        help="Decide every cycle here too, from the same state, and say where the cluster's scheduler did otherwise.",
+    ),
+]
 Keep = Annotated[
     str | None, typer.Option("--keep", metavar="7d", help="How much of the journal to keep at least. Default: all.")
 ]
@@ -73,6 +86,7 @@ def mirror(
     context: Context = "",
     db: Db = None,
     config: OfCluster = None,
+    shadow: WithShadow = False,
     until: UntilWhen = None,
     keep: Keep = None,
     http: Http = None,
@@ -92,15 +106,17 @@ def mirror(
     settings = read_process_settings(flags, os.environ)
     terminal = Terminal(output, quiet, LogLevel(settings.log_level))
     access = _access(kubeconfig, context)
-    plan = _plan(settings, access, terminal)
+    plan = _plan(settings, access, terminal, shadow=shadow)
     path = Path(settings.db)
     if looks_like_journal(path):
         terminal.say(f"continuing the journal {path}")
     terminal.say(f"mirroring {access.server}; nothing is written there")
     if plan.settings.gateway is not None:
         terminal.say(f"serving the copy on {plan.settings.gateway.url}, to be read only")
+    if shadow and not quiet:
+        logging.getLogger(SHADOW_LOG).setLevel(logging.INFO)  # that is what was asked for
     outcome = mirror_plan(plan)
-    terminal.emit(outcome.summary, partial(show_summary, outcome.summary))
+    terminal.emit(outcome.summary, partial(show_mirrored, outcome.summary))
     return Exit.INTERRUPTED if outcome.interrupted else Exit.DONE
 
 
@@ -115,19 +131,25 @@ def _access(kubeconfig: Path | None, context: str) -> ClusterAccess:
     return in_cluster()
 
 
-def _plan(settings: ProcessSettings, access: ClusterAccess, terminal: Terminal) -> MirrorPlan:
+def _plan(settings: ProcessSettings, access: ClusterAccess, terminal: Terminal, *, shadow: bool) -> MirrorPlan:
     until = parse_until(settings.until)
     if until.kind in ("idle", "cycles"):
         raise UsageError("when a real cluster is at rest, nobody here knows: name a time, such as 30s", path="--until")
     config_map = config_map_of(settings.config)
     path = Path(settings.config) if settings.config and config_map is None else None
-    load_config(path, True, terminal)
+    config = load_config(path, True, terminal)
+    other = _other(path, config) if shadow and path is not None else ShadowSettings()
     gateway = gateway_settings(settings)  # after all that may be refused: it listens from here on
     copied = SystemSettings(
-        config_path=path,
+        config_path=None if shadow else path,
         retention=parse_keep(settings.keep, None),
         user_plugins=identities(),
         gateway=None if gateway is None else replace(gateway, reads_only=True),
     )
-    mirrored_from = MirrorSettings(access, config_map or CHARTS)
+    mirrored_from = MirrorSettings(access, config_map or CHARTS, shadow=other if shadow else None)
     return MirrorPlan(mirrored(mirrored_from, copied), Path(settings.db), until, settings.backend)
+
+
+def _other(path: Path, config: SchedulerConfig) -> ShadowSettings:
+    """To decide by that file instead of the cluster's own configuration."""
+    return ShadowSettings(config, str(path), digest_of(read_text(path)))

@@ -25,9 +25,10 @@ from core.messages.events import (
     Mutation,
     Outcome,
 )
+from core.messages.shadow import ShadowCompared
 from pumice.history.objects import belongs_to, cause_of, state_of
 from storage import codec
-from storage.journal import ACTOR, API, CHECKPOINT, CONFIG, CYCLE, DECISION, OUTCOME, Journal, Stored
+from storage.journal import ACTOR, API, CHECKPOINT, CONFIG, CYCLE, DECISION, OUTCOME, SHADOW, Journal, Stored
 
 BATCH = 5_000
 
@@ -77,6 +78,8 @@ def entry_of(stored: Stored) -> StoryEntry:
             taken = codec.decode(stored.payload, CheckpointTaken)
             entry.text = f"a checkpoint stands for all records up to {taken.sequence}"
             entry.data = {"sequence": taken.sequence}
+        case k if k == SHADOW:
+            _shadow(entry, codec.decode(stored.payload, ShadowCompared))
         case _:
             pass
     return entry
@@ -84,6 +87,16 @@ def entry_of(stored: Stored) -> StoryEntry:
 
 def _key(namespace: str, name: str) -> str:
     return f"{namespace}/{name}" if namespace else name
+
+
+def _shadow(entry: StoryEntry, found: ShadowCompared) -> None:
+    whose = f"by {found.source} " if found.other else ""
+    entry.text = f"beside cycle {found.cycle} {whose}{found.same} of {found.decisions} decisions are the same here"
+    for each in found.differences:
+        entry.text += f"; {each.what} of {each.name}: there {each.there or 'nothing'}, here {each.here or 'nothing'}"
+    entry.about = frozenset(each.name for each in found.differences)
+    entry.data = {"cycle": found.cycle, "decisions": found.decisions, "same": found.same}
+    entry.data["differences"] = msgspec.to_builtins(found.differences)
 
 
 def _mutation(entry: StoryEntry, mutation: Mutation) -> None:

@@ -11,29 +11,30 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from core.messages.decisions import Bind
+from core.shadow.deeds import Deed, DeedDifference, deed_of, differing, ties
 from pumice.replay.compare import CycleDifference
 
 if TYPE_CHECKING:
     from core.messages.decisions import CycleResult, Decision
+    from core.shadow.guide import Guide
     from storage.history import RecordedCycle
 
 Plain = dict[str, Any]
-Deed = tuple[bool, str]
-"""Whether it is a bind, and of which pod, by uid."""
 NAMED: Final = 100
 """So many differences are named at most."""
 
 
 @dataclass
 class Agreement:
-    """Of `decisions` seen in `cycles`, how many were the `same` here, put the pod on an `other_node`, or were not made
-    here (`only_there`). `early`: what was decided here in a cycle that did not, by deed; `made`: all deeds seen.
+    """Of `decisions` seen in `cycles`, how many were the `same` here (`ties` of them one of several nodes that are as
+    good), put the pod on an `other_node`, or were not made here (`only_there`). `early`: what was
+    decided here in a cycle that did not, by deed; `made`: all deeds seen.
     """
 
     cycles: int = 0
     decisions: int = 0
     same: int = 0
+    ties: int = 0
     other_node: int = 0
     only_there: int = 0
     differences: list[CycleDifference] = field(default_factory=list[CycleDifference])
@@ -50,14 +51,15 @@ class Agreement:
         """What the other never decided; what it decided in another cycle is a matter of when one looks."""
         return [each for deed, each in self.early.items() if deed not in self.made]
 
-    def note(self, cycle: RecordedCycle, result: CycleResult) -> None:
-        """A cycle, and what came out here."""
+    def note(self, cycle: RecordedCycle, result: CycleResult, guide: Guide | None = None) -> None:
+        """A cycle, and what came out here, beside the decisions that were seen where there was a `guide`."""
         self.cycles += 1
         self.decisions += len(cycle.decisions)
-        found = differences(cycle, result)
-        self.made |= {_deed(each) for each in cycle.decisions}
+        found = differences(cycle, result, guide)
+        self.made |= {deed_of(each) for each in cycle.decisions}
         seen = [each for each in found if each.recorded is not None]
         self.same += len(cycle.decisions) - len(seen)
+        self.ties += 0 if guide is None else ties(cycle.decisions, result, guide)
         self.other_node += sum(each.decided is not None for each in seen)
         self.only_there += sum(each.decided is None for each in seen)
         self.differences += seen[: NAMED - len(self.differences)]
@@ -67,7 +69,7 @@ class Agreement:
 
     def add(self, other: Agreement) -> None:
         """What came out of later cycles."""
-        for name in ("cycles", "decisions", "same", "other_node", "only_there"):
+        for name in ("cycles", "decisions", "same", "ties", "other_node", "only_there"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.differences += other.differences[: NAMED - len(self.differences)]
         self.early = {**other.early, **self.early}
@@ -80,6 +82,7 @@ class Agreement:
             "cycles": self.cycles,
             "decisions": self.decisions,
             "same": self.same,
+            "ties": self.ties,
             "other_node": self.other_node,
             "only_there": self.only_there,
             "only_here": len(only_here),
@@ -88,23 +91,16 @@ class Agreement:
         }
 
 
-def differences(cycle: RecordedCycle, result: CycleResult) -> list[CycleDifference]:
+def differences(cycle: RecordedCycle, result: CycleResult, guide: Guide | None = None) -> list[CycleDifference]:
     """Every pod that one of the two binds or evicts and the other does not, or puts on another node."""
-    here: tuple[Decision, ...] = (*result.binds, *result.evicts)
-    theirs, ours = ({_deed(each): each for each in decisions} for decisions in (cycle.decisions, here))
-    found: list[CycleDifference] = []
-    for deed in dict.fromkeys((*theirs, *ours)):
-        recorded, decided = theirs.get(deed), ours.get(deed)
-        if recorded is None or decided is None or recorded.node != decided.node:
-            pod = recorded or decided
-            assert pod is not None
-            name = f"{pod.namespace}/{pod.name}"
-            found.append(CycleDifference(cycle.record.cycle, name, _plain(recorded), _plain(decided)))
-    return found
+    return [_named(cycle.record.cycle, each) for each in differing(cycle.decisions, result, guide)]
 
 
-def _deed(decision: Decision) -> Deed:
-    return isinstance(decision, Bind), decision.uid
+def _named(cycle: int, found: DeedDifference) -> CycleDifference:
+    decided = _plain(found.here)
+    if decided is not None and found.choice is not None:  # a guide went along with the other one's
+        decided |= {"node": found.choice.node, "why": found.choice.words()}
+    return CycleDifference(cycle, f"{found.pod.namespace}/{found.pod.name}", _plain(found.there), decided)
 
 
 def _plain(decision: Decision | None) -> Plain | None:

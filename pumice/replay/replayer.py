@@ -16,6 +16,7 @@ from core.fold.past import Past
 from core.outside import Ask, Recorded
 from core.plugins import PLUGINS
 from core.session.carry import Carry, CycleClock, SessionOptions
+from core.session.trail.trail import SILENCE, Silence
 from core.state.volumes import volume_rules
 from storage import codec
 from storage import journal as kinds
@@ -89,6 +90,7 @@ class Replayer:
         options: SessionOptions | None = None,
         report: bool = False,
         ask: Ask | None = None,
+        trail: Silence = SILENCE,
     ) -> CycleResult:
         """Decide the cycle again on the view as it is now. `ask`: whom else but the record."""
         if self.past.view is None:
@@ -100,7 +102,10 @@ class Replayer:
         snapshot = self.past.view.snapshot(volume_rules(config))
         asked = ask or Recorded(record.answers, in_order=True)
         options = replace(options or SessionOptions(), failed=record.failed)
-        return run_cycle(snapshot, config, clock, carry, options, report=report, ask=asked, scheduler=record.scheduler)
+        whose = record.scheduler
+        return run_cycle(
+            snapshot, config, clock, carry, options, report=report, ask=asked, scheduler=whose, trail=trail
+        )
 
 
 async def start(journal: Journal, first: int = 1) -> tuple[Replayer, int]:

@@ -6,6 +6,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from core.shadow.deeds import wishes_of
+from core.shadow.guide import Guide
 from pumice.replay.agreement import Agreement
 from pumice.replay.compare import CycleDifference, compare
 from pumice.replay.replayer import start
@@ -99,9 +101,9 @@ async def verify(
 
 
 def _decide_again(report: ReplayReport, replayer: Replayer, cycle: RecordedCycle) -> None:
-    result = replayer.decide(cycle.record)
     if cycle.record.observed:
+        guide = Guide(wishes_of(cycle.decisions))
         report.agreement = report.agreement or Agreement()
-        report.agreement.note(cycle, result)
+        report.agreement.note(cycle, replayer.decide(cycle.record, trail=guide), guide)
     else:
-        report.first_difference = compare(cycle, result)
+        report.first_difference = compare(cycle, replayer.decide(cycle.record))

@@ -18,8 +18,9 @@ def show_agreement(console: Console, agreement: Agreement) -> None:
     share = "" if agreement.share is None else f" ({agreement.share:.1%})"
     console.print(
         f"{agreement.cycles} cycles were the cluster's own scheduler's: of its {agreement.decisions} decisions"
-        f" {agreement.same} are the same here{share}; {agreement.other_node} with another node, {agreement.only_there}"
-        f" not made here, and {len(agreement.only_here)} made here alone.",
+        f" {agreement.same} are the same here{share}, {agreement.ties} of them one of equally good nodes;"
+        f" {agreement.other_node} with another node, {agreement.only_there} not made here, and"
+        f" {len(agreement.only_here)} made here alone.",
         soft_wrap=True,
     )
     for each in (*agreement.differences, *agreement.only_here)[:SHOWN]:
@@ -31,4 +32,5 @@ def said(decision: dict[str, Any] | None) -> str:
     """A decision in words; None: there was none."""
     if decision is None:
         return "left alone"
-    return f"bound to {decision['node']}" if decision["_"] == "Bind" else f"evicted from {decision['node']}"
+    why = f" ({decision['why']})" if decision.get("why") else ""
+    return f"bound to {decision['node']}{why}" if decision["_"] == "Bind" else f"evicted from {decision['node']}"

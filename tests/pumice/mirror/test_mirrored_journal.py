@@ -6,9 +6,12 @@ from pathlib import Path
 import anyio
 import pytest
 
+from actors.mirror.settings import ShadowSettings
+from core.messages.shadow import ShadowCompared
+from storage.journal import SHADOW
 from storage.sqlite import SqliteJournal
 from tests.actors.mirror.rig import cluster, mirror, same, way_to
-from tests.actors.rig import idle, three_nodes
+from tests.actors.rig import idle, journaled, three_nodes
 from tests.kit.jobs import job_task, vcjob
 from tests.pumice.cli.terminal import pumice
 
@@ -25,7 +28,8 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 async def _mirrored(path: Path) -> None:
     opened = await SqliteJournal.open(path)
-    async with opened as journal, cluster() as web, way_to(web) as way, mirror(way, journal) as here:
+    shadow = ShadowSettings()
+    async with opened as journal, cluster() as web, way_to(web) as way, mirror(way, journal, shadow=shadow) as here:
         await web.system.submit(three_nodes())
         await same(here, web.system, *ALL)
         for job in (
@@ -50,6 +54,16 @@ def test_verifying_tells_how_far_the_schedulers_agree_and_no_corruption(file: Pa
     assert (said.json["identical"], said.json["first_bad"]) == (True, None)
     said = pumice("replay", file, "--verify", "-o", "table")
     assert "of its 6 decisions 6 are the same here (100.0%)" in " ".join(said.out.split())
+
+
+def test_a_shadow_came_to_the_same(file: Path) -> None:
+    told = anyio.run(_compared, file)
+    assert sum(each.decisions for each in told) == sum(each.same for each in told) == 6
+
+
+async def _compared(file: Path) -> list[ShadowCompared]:
+    async with await SqliteJournal.open(file, read_only=True) as journal:
+        return await journaled(journal, SHADOW, ShadowCompared)
 
 
 def test_by_another_configuration_the_difference_is_shown(file: Path, tmp_path: Path) -> None:

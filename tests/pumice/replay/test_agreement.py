@@ -2,6 +2,7 @@
 
 from core.messages.decisions import Bind, CycleResult, Decision, Evict
 from core.messages.events import CycleRecord
+from core.shadow.guide import Guide, OtherChoice
 from pumice.replay.agreement import Agreement, differences
 from storage.history import RecordedCycle
 
@@ -61,3 +62,17 @@ def test_shares_of_a_journal_add_up() -> None:
 
 def test_without_decisions_there_is_no_share() -> None:
     assert Agreement().to_dict()["share"] is None
+
+
+def test_equally_good_nodes_are_the_same_and_what_a_guide_went_along_with_is_not() -> None:
+    seen = cycle(1, bind("a", "n2"), bind("b", "n2"), bind("c", "n2"))
+    guide = Guide({})
+    guide.choices["u-a"] = OtherChoice("n1", "n2", (3.0, 3.0), tie=True)
+    guide.choices["u-b"] = OtherChoice("n1", "n2", (3.0, 2.0))
+    found = Agreement()
+    found.note(seen, here(1, *seen.decisions), guide)
+    assert (*told(found), found.ties) == (3, 2, 1, 0, 0, 1)
+    (other,) = found.differences
+    assert (other.task, other.decided and other.decided["node"]) == ("ns/b", "n1")
+    assert other.decided is not None
+    assert other.decided["why"] == "n1 scores 3, n2 2"

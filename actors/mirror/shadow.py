@@ -1,0 +1,193 @@
+"""The shadow: what Pumice decides where the cluster's own scheduler decided, from the same state, and how alike.
+
+It has a view of its own, of what the api here was told. A cycle beside decisions that were seen takes, of equally good
+nodes, those that were taken there; what is decided or written otherwise while nothing moves counts once it is found at
+two looks in a row. Nothing of it is carried out.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from core.cycle import run_cycle
+from core.fold.shown import Shown
+from core.messages.decisions import Bind
+from core.messages.recording import Append, Entry
+from core.messages.shadow import ShadowCompared, ShadowDifference
+from core.outside import Supposing
+from core.session.carry import Carry, CycleClock
+from core.session.trail.trail import SILENCE, Silence
+from core.shadow.deeds import DeedDifference, differing, ties, wishes_of
+from core.shadow.guide import Guide
+from core.shadow.standing import Persistence, WrittenThere, counted, differences, of_group, said, standing_of
+from core.state.view import View
+from core.state.volumes import volume_rules
+from core.state.watched import WATCHED
+from storage import codec
+
+if TYPE_CHECKING:
+    from actors.mirror.changes import RemoteChange
+    from actors.mirror.settings import ShadowSettings
+    from actors.mirror.shadow_totals import ShadowTotals
+    from actors.runtime.clock import Clock
+    from actors.scheduling.config_source import ConfigSource
+    from actors.system.ports import MetricsPort, RecorderPort
+    from core.messages.decisions import CycleResult, Decision
+
+Object = dict[str, Any]
+
+KINDS: Final = frozenset(WATCHED)
+SAID: Final = 20
+"""So many differences of one comparison are said; the journal has them all."""
+
+log = logging.getLogger(__name__)
+
+
+class Shadow:
+    """Writes through the recorder, and tells the metrics."""
+
+    def __init__(
+        self,
+        settings: ShadowSettings,
+        source: ConfigSource,
+        clock: Clock,
+        recorder: RecorderPort,
+        metrics: MetricsPort,
+        totals: ShadowTotals,
+    ) -> None:
+        self._settings, self._source, self._clock = settings, source, clock
+        self._recorder, self._metrics, self.totals = recorder, metrics, totals
+        self._shown = Shown(View)
+        self._persistence = Persistence()
+        self._looked_at = 0.0
+        self._seen = -1
+        self._unsettled = True
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether a look at what stands is still to come."""
+        return self._unsettled or self._shown.view.version != self._seen
+
+    # --- what there is
+
+    def see(self, change: RemoteChange) -> None:
+        """As the api here has it from now on."""
+        if change.kind in KINDS:
+            self._shown.see("DELETED" if change.gone or change.obj is None else "MODIFIED", _object(change))
+
+    def know(self, kind: str, obj: Object) -> None:
+        """It was there before."""
+        if kind in KINDS:
+            self._shown.see("ADDED", obj)
+
+    # --- comparing
+
+    async def beside(self, cycle: int, decisions: list[Decision]) -> None:
+        """These were decided on what was seen so far."""
+        guide = Guide(wishes_of(decisions), follows=self._settings.other is None)
+        there, result = self._decide(cycle, guide)
+        found = [each for each in differing(decisions, result, guide) if each.there is not None]
+        told = [_told(each, there, guide, result) for each in found]
+        moved = sum(each.here is not None for each in found)
+        compared = replace_counts(
+            self._compared(cycle),
+            decisions=len(decisions),
+            same=len(decisions) - len(found),
+            ties=ties(decisions, result, guide),
+            other_node=moved,
+            only_there=len(found) - moved,
+        )
+        self._unsettled = True
+        await self._tell(compared, told)
+
+    async def look(self, cycle: int, now: float) -> None:
+        """At what stands, now and then: as long as something changes, and once more."""
+        version = self._shown.view.version
+        if now - self._looked_at < self._settings.look_s or not self.unsettled:
+            return
+        self._looked_at = now
+        there, result = self._decide(cycle, SILENCE)
+        confirmed = self._persistence.confirmed(differences(there, result))
+        self._unsettled, self._seen = version != self._seen, self._shown.view.version
+        new = self._persistence.new(confirmed)
+        names, fresh = counted(confirmed), counted(new)
+        compared = replace_counts(
+            self._compared(cycle),
+            only_here=fresh.get("bind", 0) + fresh.get("evict", 0),
+            groups=len(there.phases),
+            other_phases=names.get("phase", 0),
+            other_conditions=names.get("condition", 0),
+            waiting=len(there.waiting),
+            other_reasons=names.get("reason", 0),
+        )
+        await self._tell(compared, new)
+
+    def _decide(self, cycle: int, trail: Silence) -> tuple[WrittenThere, CycleResult]:
+        config = self._settings.other or self._source.loaded.config
+        snapshot = self._shown.view.snapshot(volume_rules(config))
+        there = standing_of(snapshot)
+        clock = CycleClock(cycle, self._clock.now())
+        return there, run_cycle(snapshot, config, clock, Carry(), ask=Supposing(), trail=trail)
+
+    def _compared(self, cycle: int) -> ShadowCompared:
+        settings, loaded = self._settings, self._source.loaded
+        other = settings.other is not None
+        source, digest = (settings.source, settings.digest) if other else (loaded.source, loaded.digest)
+        return ShadowCompared(cycle, self._clock.now(), digest, source, other)
+
+    # --- telling
+
+    async def _tell(self, compared: ShadowCompared, told: list[ShadowDifference]) -> None:
+        compared = msgspec.structs.replace(compared, differences=tuple(told))
+        self.totals.note(compared)
+        await self._recorder.ask(Append((Entry("shadow", codec.encode(compared)),)), through=True)
+        await self._metrics.tell(compared)
+        whose = compared.source if compared.other else "Pumice"
+        for each in told[:SAID]:
+            log.warning("cycle %d: %s", compared.cycle, sentence(each, whose))
+        if len(told) > SAID:
+            log.warning("cycle %d: %d more differences, all in the journal", compared.cycle, len(told) - SAID)
+        if compared.decisions:
+            share = self.totals.share
+            log.info(
+                "cycle %d: %d decisions of the cluster's, %d the same here (%d of equally good nodes); so far %s",
+                compared.cycle, compared.decisions, compared.same, compared.ties,
+                "nothing" if share is None else f"{share:.1%}",
+            )  # fmt: skip
+
+
+def replace_counts(compared: ShadowCompared, **counts: int) -> ShadowCompared:
+    """With these numbers."""
+    return msgspec.structs.replace(compared, **counts)
+
+
+def sentence(each: ShadowDifference, whose: str) -> str:
+    """A difference in words."""
+    there = f"{each.there or 'nothing'}{_because(each.why_there)}"
+    here = f"{each.here or 'nothing'}{_because(each.why_here)}"
+    return f"{each.what} of {each.name}: there {there}; {whose}: {here}"
+
+
+def _because(why: str) -> str:
+    return f" ({why})" if why else ""
+
+
+def _told(each: DeedDifference, there: WrittenThere, guide: Guide, result: CycleResult) -> ShadowDifference:
+    pod, what = each.pod, "bind" if isinstance(each.pod, Bind) else "evict"
+    name = f"{pod.namespace}/{pod.name}"
+    wrote = said(there.waiting.get(name, ("", ""))) or of_group(there, pod.job)
+    if each.here is not None:
+        here = each.choice.node if each.choice is not None else each.here.node
+        return ShadowDifference(what, name, pod.node, here, wrote, "" if each.choice is None else each.choice.words())
+    found = [said((one.reason, one.message)) for one in result.pod_conditions if one.uid == pod.uid]
+    why = [guide.endings.get(name) or guide.endings.get(pod.job, ""), *found]
+    return ShadowDifference(what, name, pod.node, "", wrote, "; ".join(filter(None, why)))
+
+
+def _object(change: RemoteChange) -> Object:
+    if change.obj is not None:
+        return change.obj
+    return {"kind": change.kind, "metadata": {"namespace": change.namespace, "name": change.name}}

@@ -1,0 +1,126 @@
+"""A session beside another scheduler's decisions: of equally good nodes it takes the one that was taken there.
+
+Volcano takes any of the best nodes by chance, Pumice the first by name: which one it was is nobody's mistake, and what
+is compared after it must begin from the same. Where a node was taken that would do here too, but scores less, the
+difference is noted, and (`follows`) gone along with: so one difference is one, not all that come of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from core.session.search.node_search import NodeSearch
+from core.session.trail.trail import Silence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from core.objects.pod import Task
+    from core.session.points.batches import BoolArray
+    from core.session.reasons import IntArray
+    from core.session.session import Session
+    from core.session.trail.records import Ending
+    from core.state.jobs import Job
+
+
+class OtherChoice(NamedTuple):
+    """A node was taken here where another one was wished for. `scores`: of both, where both could be had; `tie`: they
+    are equal, and the wish was granted. `against`: why the other one would not do here, "" where it would.
+    """
+
+    node: str
+    wished: str
+    scores: tuple[float, float] | None = None
+    tie: bool = False
+    against: str = ""
+
+    def words(self) -> str:
+        """Why it was this one."""
+        if self.against:
+            return f"{self.wished} would not do: {self.against}"
+        if self.scores is None:
+            return f"{self.wished} was not among the candidates"
+        return f"{self.node} scores {self.scores[0]:g}, {self.wished} {self.scores[1]:g}"
+
+
+class GuidedSearch(NodeSearch):
+    """A NodeSearch that asks the session's guide which of the best is to be taken."""
+
+    _group: BoolArray | None = None  # the candidates among whom the last choice was made, where it was by `best_of`
+
+    def choose(self) -> tuple[int, IntArray]:
+        """See NodeSearch."""
+        self._group = None
+        node, codes = super().choose()
+        return node if self._group is not None else self._instead(node, self.idle), codes
+
+    def best_of(self, group: BoolArray) -> int:
+        """See NodeSearch."""
+        self._group = group
+        return self._instead(super().best_of(group), group)
+
+    def _instead(self, node: int, group: BoolArray) -> int:
+        guide = self.session.trail
+        assert isinstance(guide, Guide)
+        wished = guide.row(self.task)
+        if node < 0 or wished < 0:
+            return node
+        if wished == node:
+            guide.choices.pop(self.task.uid, None)
+            return node
+        choice = self._compared(node, wished, group)
+        guide.choices[self.task.uid] = choice
+        granted = choice.tie or (guide.follows and choice.scores is not None)
+        return wished if granted else node
+
+    def _compared(self, node: int, wished: int, group: BoolArray) -> OtherChoice:
+        names = self.session.nodes.names
+        if not group[wished]:
+            reasons = self.session.reasons.reasons(int(self.codes[wished]))
+            against = " and ".join(each.words for each in reasons)
+            return OtherChoice(names[node], names[wished], against=against)
+        candidates = group.nonzero()[0]
+        totals = dict(zip(candidates.tolist(), self.scoring.totals(candidates).tolist(), strict=True))
+        scores = totals[node], totals[wished]
+        return OtherChoice(names[node], names[wished], scores, tie=scores[0] == scores[1])
+
+
+class Guide(Silence):
+    """`wishes`: by uid of a pod, the node that was taken there. `choices`: by uid, where it would have been another one
+    here; `endings`: where the last action that said so ended, by "namespace/name" of a pod or its job.
+    """
+
+    search = GuidedSearch
+
+    def __init__(self, wishes: Mapping[str, str], *, follows: bool = True) -> None:
+        self.wishes, self.follows = wishes, follows
+        self.choices: dict[str, OtherChoice] = {}
+        self.endings: dict[str, str] = {}
+        self._session: Session | None = None
+
+    def begin(self, session: Session) -> None:
+        """See Silence."""
+        self._session = session
+
+    def end(self) -> None:
+        """See Silence."""
+        self._session = None
+
+    def row(self, task: Task) -> int:
+        """The row of the node that is wished for the task; -1: there is none."""
+        assert self._session is not None
+        return self._session.nodes.row.get(self.wishes.get(task.uid, ""), -1)
+
+    def job_ended(self, job: Job, ending: Ending, detail: str = "", domain: str = "") -> None:
+        """See Silence."""
+        del domain
+        self._ended(job.key, ending, detail)
+
+    def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:
+        """See Silence."""
+        if node < 0 and task.uid in self.wishes:
+            self._ended(task.key, ending, detail)
+
+    def _ended(self, who: str, ending: Ending, detail: str) -> None:
+        assert self._session is not None
+        self.endings[who] = f"{self._session.action}: {ending}" + (f" ({detail})" if detail else "")

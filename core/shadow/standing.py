@@ -1,0 +1,143 @@
+"""What stands between two schedulers while nothing is decided: phases and reasons that one would write otherwise, and
+decisions that one would make and the other does not.
+
+A scheduler needs time to write what it found. So only what is there look after look, unchanged, is a difference.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from core.life.pod_group import LABELS as PHASES
+from core.life.task import TaskStatus
+from core.messages.decisions import Bind, Decision, PodGroupCondition
+from core.messages.shadow import ShadowDifference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from core.messages.decisions import CycleResult
+    from core.objects.pod import Task
+    from core.state.jobs import Job
+    from core.state.snapshot import Snapshot
+
+
+class WrittenThere(NamedTuple):
+    """What the other cluster has of everybody when a session begins, by "namespace/name": the phase and conditions of
+    PodGroups, the words about pods that wait.
+    """
+
+    phases: dict[str, str]
+    conditions: dict[str, tuple[PodGroupCondition, ...]]
+    waiting: dict[str, tuple[str, str]]
+
+
+def standing_of(snapshot: Snapshot) -> WrittenThere:
+    """To be asked before a session takes the snapshot over."""
+    jobs = _jobs(snapshot)
+    waits = [task for task in snapshot.tasks.handles if task is not None and _waits(snapshot, task)]
+    return WrittenThere(
+        {job.key: PHASES[snapshot.jobs.phase[job.row]] for job in jobs},
+        {job.key: job.pod_group.conditions for job in jobs},
+        {task.key: task.condition or ("", "") for task in waits},
+    )
+
+
+def _jobs(snapshot: Snapshot) -> list[Job]:
+    return snapshot.jobs.named(snapshot.jobs.order)
+
+
+def _waits(snapshot: Snapshot, task: Task) -> bool:
+    status: int = snapshot.tasks.status[task.row]
+    return status == TaskStatus.PENDING and bool(task.job) and not task.gated
+
+
+def differences(there: WrittenThere, result: CycleResult) -> list[ShadowDifference]:
+    """All that the cycle would decide or write, and that is not so there."""
+    decisions: tuple[Decision, ...] = (*result.binds, *result.evicts)
+    decided = {f"{each.namespace}/{each.name}" for each in decisions}
+    return [*_decided(there, decisions), *_groups(there, result), *_pods(there, result, decided)]
+
+
+def _decided(there: WrittenThere, decisions: Sequence[Decision]) -> Iterator[ShadowDifference]:
+    for each in decisions:
+        name, what = f"{each.namespace}/{each.name}", "bind" if isinstance(each, Bind) else "evict"
+        told = there.waiting.get(name, ("", "")) if isinstance(each, Bind) else ("", "")
+        why = "" if isinstance(each, Bind) else each.reason
+        yield ShadowDifference(what, name, "", each.node, said(told) or of_group(there, each.job), why)
+
+
+def _groups(there: WrittenThere, result: CycleResult) -> Iterator[ShadowDifference]:
+    for each in result.pod_groups:
+        name = f"{each.namespace}/{each.name}"
+        phase = there.phases.get(name, "")
+        if phase != each.phase:
+            yield ShadowDifference("phase", name, phase, each.phase, of_group(there, name), latest(each.conditions))
+            continue
+        theirs = {(one.type, one.status): (one.reason, one.message) for one in there.conditions.get(name, ())}
+        for one in each.conditions:
+            found = theirs.get((one.type, one.status), ("", ""))
+            if found != (one.reason, one.message):
+                yield ShadowDifference("condition", name, said(found), said((one.reason, one.message)))
+
+
+def _pods(there: WrittenThere, result: CycleResult, decided: set[str]) -> Iterator[ShadowDifference]:
+    for each in result.pod_conditions:
+        name = f"{each.namespace}/{each.name}"
+        told = there.waiting.get(name)
+        if told is not None and each.message and name not in decided:
+            yield ShadowDifference("reason", name, said(told), said((each.reason, each.message)))
+
+
+def of_group(there: WrittenThere, job: str) -> str:
+    """What was written on a PodGroup last."""
+    return latest(there.conditions.get(job, ()))
+
+
+def latest(conditions: Iterable[PodGroupCondition]) -> str:
+    """The words of the last one."""
+    found = [said((each.reason, each.message)) for each in conditions]
+    return found[-1] if found else ""
+
+
+def said(told: tuple[str, str]) -> str:
+    """Reason and message as one."""
+    return ": ".join(filter(None, told))
+
+
+class Persistence:
+    """Differences of look after look."""
+
+    def __init__(self) -> None:
+        self._before: dict[tuple[str, str], tuple[str, str]] = {}
+        self._told: dict[tuple[str, str], tuple[str, str]] = {}
+
+    def confirmed(self, found: Sequence[ShadowDifference]) -> list[ShadowDifference]:
+        """Those that were there at the look before already."""
+        now = _keyed(found)
+        stays = [each for each in found if self._before.get(_key(each)) == now[_key(each)]]
+        self._before = now
+        return stays
+
+    def new(self, confirmed: Sequence[ShadowDifference]) -> list[ShadowDifference]:
+        """Of those that are confirmed, the ones that were not told yet."""
+        now = _keyed(confirmed)
+        found = [each for each in confirmed if self._told.get(_key(each)) != now[_key(each)]]
+        self._told = now
+        return found
+
+
+def _key(each: ShadowDifference) -> tuple[str, str]:
+    return each.what, each.name
+
+
+def _keyed(found: Iterable[ShadowDifference]) -> dict[tuple[str, str], tuple[str, str]]:
+    return {_key(each): (each.there, each.here) for each in found}
+
+
+def counted(differences: Iterable[ShadowDifference]) -> Mapping[str, int]:
+    """How many there are of each sort; several of one name count once."""
+    names: dict[str, set[str]] = {}
+    for each in differences:
+        names.setdefault(each.what, set()).add(each.name)
+    return {what: len(some) for what, some in names.items()}

@@ -1,0 +1,115 @@
+"""A shadow beside the cluster's own scheduler: the same configuration agrees, another one is said to differ."""
+
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+
+from actors.mirror.settings import ShadowSettings
+from actors.system.system import System
+from config.load import parse_scheduler_config
+from core.messages.shadow import ShadowCompared
+from storage.journal import SHADOW
+from storage.memory import MemoryJournal
+from tests.actors.mirror.rig import CLUSTER, PATIENCE_S, cluster, mirror, same, way_to
+from tests.actors.rig import idle, journaled
+from tests.kit.jobs import job_task, vcjob
+from tests.kit.nodes import node
+
+pytestmark = pytest.mark.anyio
+ALL = ("Node", "Queue", "PodGroup", "Pod", "Job")
+SHADOW_OF_ITS_OWN = ShadowSettings(look_s=0.2)
+TIERS = """actions: "enqueue, allocate"
+tiers:
+- plugins:
+  - name: gang
+- plugins:
+  - name: predicates
+"""
+BINPACK = TIERS + "  - name: binpack\n"
+SPREAD = TIERS + "  - name: nodeorder\n"
+
+
+def other(text: str) -> ShadowSettings:
+    config = parse_scheduler_config(text, source="other.conf")
+    return replace(SHADOW_OF_ITS_OWN, other=config, source="other.conf", digest="d")
+
+
+async def settled(here: System) -> dict[str, Any]:
+    """What is known once a look has found nothing new."""
+    with anyio.fail_after(PATIENCE_S):
+        for _ in range(3):  # two looks see what stands, and another that nothing came
+            newest = here.observed.shadow.newest
+            await anyio.sleep(0.25)
+            while newest is None:
+                await anyio.sleep(0.05)
+                newest = here.observed.shadow.newest
+    return here.observed.shadow.to_dict()
+
+
+async def test_by_its_own_configuration_it_agrees_and_that_is_told_everywhere() -> None:
+    journal = MemoryJournal()
+    async with cluster() as web, way_to(web) as way, mirror(way, journal, shadow=SHADOW_OF_ITS_OWN) as here:
+        await web.system.submit([node("n0"), node("n1", cpu="6"), node("n2", cpu="5")])
+        await same(here, web.system, *ALL)
+        big = vcjob("big", job_task(replicas=3, cpu="8"), min_available=1)
+        for job in (vcjob("fits", job_task(replicas=3, duration="0")), big):
+            await web.system.submit([job])
+            await idle(web.system)
+            await same(here, web.system, *ALL)
+        found = await settled(here)
+        text = (await here.metrics_text()).decode()
+    assert (found["decisions"], found["same"], found["share"]) == (3, 3, 1.0)
+    assert (found["groups"], found["other_phases"], found["other_conditions"]) == (2, 0, 0)
+    assert (found["waiting"], found["other_reasons"], found["differences"]) == (3, 0, [])
+    assert 'pumice_shadow_decisions_total{result="same"} 3.0' in text
+    assert "pumice_shadow_agreement 1.0" in text
+    assert 'pumice_shadow_reasons{result="same"} 3.0' in text
+    told: list[ShadowCompared] = await journaled(journal, SHADOW, ShadowCompared)
+    assert sum(each.same for each in told) == 3
+    assert {each.source for each in told} == {"default.conf"}
+
+
+async def test_another_configuration_is_said_to_decide_otherwise(caplog: pytest.LogCaptureFixture) -> None:
+    """The cluster packs, the other one spreads."""
+    journal = MemoryJournal()
+    async with (
+        cluster(replace(CLUSTER, config_text=BINPACK)) as web,
+        way_to(web) as way,
+        mirror(way, journal, shadow=other(SPREAD)) as here,
+    ):
+        await web.system.submit([node("n0"), node("n1")])
+        await web.system.submit([vcjob("one", job_task(duration="0"))])
+        await idle(web.system)
+        await same(here, web.system, *ALL)
+        await web.system.submit([vcjob("two", job_task(duration="0"))])
+        await idle(web.system)
+        await same(here, web.system, *ALL)
+        found = await settled(here)
+    told: list[ShadowCompared] = await journaled(journal, SHADOW, ShadowCompared)
+    assert {(each.source, each.config, each.other) for each in told} == {("other.conf", "d", True)}
+    (difference,) = [each for each in found["differences"] if each["name"] == "default/two-worker-0"]
+    assert (difference["what"], difference["there"], difference["here"]) == ("bind", "n0", "n1")
+    assert "n1 scores" in difference["why_here"]
+    assert "bind of default/two-worker-0: there n0" in caplog.text
+    assert "; other.conf: n1 (n1 scores" in caplog.text
+
+
+async def test_what_it_would_bind_and_the_cluster_does_not_is_said_once_it_stays() -> None:
+    """There is nobody there who schedules."""
+    async with (
+        cluster(replace(CLUSTER, scheduler=False)) as web,
+        way_to(web) as way,
+        mirror(way, shadow=SHADOW_OF_ITS_OWN) as here,
+    ):
+        await web.system.submit([node("n0"), vcjob("one", job_task(duration="0"))])
+        await same(here, web.system, *ALL)
+        with anyio.fail_after(PATIENCE_S):
+            while not here.observed.shadow.differences:  # noqa: ASYNC110
+                await anyio.sleep(0.05)
+        found = await settled(here)
+    assert found["decisions"] == 0
+    assert {(each["what"], each["name"].rpartition("-")[0] or each["name"]) for each in found["differences"]}
+    phases = [each for each in found["differences"] if each["what"] == "phase"]
+    assert [(each["there"], each["here"]) for each in phases] == [("Pending", "Inqueue")]
