@@ -103,6 +103,11 @@ class Site(Front):
         found: Object = codec.unpack(answer.blob)
         return found
 
+    async def find(self, kind: str, namespace: str, name: str) -> Object | None:
+        """The object, if it is there."""
+        reply = await self.api.ask(commands.Get(kind, namespace, name))
+        return codec.unpack(reply.blob) if isinstance(reply, replies.Accepted) else None
+
     async def listing(self, kind: str, namespace: str | None) -> tuple[int, tuple[bytes, ...]]:
         """The revision of a listing and its objects. Raises ApiError."""
         reply = await guarded(self.api.ask(commands.OpenListing(kind, namespace)))
@@ -123,7 +128,7 @@ class Site(Front):
             self.watches -= 1
 
     def definition(self, change: str, kind: str, definition: Object) -> None:
-        """A CustomResourceDefinition, or a configuration of webhooks, has come, changed or gone."""
+        """A CustomResourceDefinition, or a configuration of webhooks or policies, has come, changed or gone."""
         if kind in CONFIGURATIONS:
             self.hooks.heard(change, kind, definition)
         elif change == "DELETED":

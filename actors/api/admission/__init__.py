@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from actors.api.admission import (
+    admission_policies,
     definitions,
     disruption_budgets,
     hyper_nodes,
@@ -132,6 +133,16 @@ ADMISSION: Final[dict[str, Admission]] = {
     ),
     "ReplicaSet": Admission(
         default=workloads.default, validate=workloads.validate, validate_update=workloads.validate_update
+    ),
+    "ValidatingAdmissionPolicy": Admission(
+        default=admission_policies.default,
+        validate=admission_policies.validate,
+        validate_update=admission_policies.validate_update,
+    ),
+    "ValidatingAdmissionPolicyBinding": Admission(
+        default=admission_policies.default_binding,
+        validate=admission_policies.validate_binding,
+        validate_update=admission_policies.validate_binding_update,
     ),
     **STATED,
     "PersistentVolumeClaim": replace(STATED["PersistentVolumeClaim"], forbid=limit_ranges.claim_problem),

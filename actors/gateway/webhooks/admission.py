@@ -1,4 +1,5 @@
-"""A request on its way through the webhooks: those that change the object one after another, then all that judge it.
+"""A request on its way through the webhooks: those that change the object one after another, then the policies and all
+webhooks that judge it.
 
 What comes over HTTP is shown to them, and what controllers of this process ask (`controllers`); what the scheduler
 decides is not.
@@ -7,7 +8,6 @@ decides is not.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import anyio
 
@@ -17,12 +17,11 @@ from actors.gateway.problems import ApiError, bad_request
 from actors.gateway.site import Site
 from actors.gateway.webhooks import calls, hooks
 from actors.gateway.webhooks.hooks import AdmissionRequest
+from actors.gateway.webhooks.policies import obeyed
 from actors.gateway.webhooks.reviews import BadAnswerError, HookVerdict, review, uid_of_review, verdict
 from core.kube.cel.reading import ExpressionError
-from core.messages import commands, replies
 from core.messages.replies import Refused
 from core.objects.metadata import Object
-from storage import codec
 
 
 async def mutated(site: Site, request: AdmissionRequest) -> tuple[Object | None, list[str]]:
@@ -41,7 +40,7 @@ async def mutated(site: Site, request: AdmissionRequest) -> tuple[Object | None,
 
 async def judged(site: Site, request: AdmissionRequest) -> list[str]:
     """The warnings of those that judge. Raises ApiError when one refuses."""
-    warnings: list[str] = []
+    warnings = await obeyed(site, request)
     refused: list[ApiError] = []
 
     async def ask(hook: Object, number: int) -> None:
@@ -92,15 +91,10 @@ async def _service(site: Site, hook: Object) -> tuple[Object | None, Object | No
     if not asked:
         return None, None
     place = str(asked.get("namespace") or ""), str(asked.get("name") or "")
-    return await _there(site, "Service", *place), await _there(site, "Endpoints", *place)
-
-
-async def _there(site: Site, kind: str, namespace: str, name: str) -> Object | None:
-    reply: Any = await site.api.ask(commands.Get(kind, namespace, name))
-    return codec.unpack(reply.blob) if isinstance(reply, replies.Accepted) else None
+    return await site.find("Service", *place), await site.find("Endpoints", *place)
 
 
 async def labels_of_namespace(site: Site, namespace: str) -> dict[str, str] | None:
     """None where there is no namespace."""
-    found = await _there(site, "Namespace", "", namespace) if namespace else None
+    found = await site.find("Namespace", "", namespace) if namespace else None
     return section(section(found, "metadata"), "labels") if found is not None else {} if namespace else None

@@ -1,4 +1,7 @@
-"""Which webhooks are to be asked about a request (source: Kubernetes' `admission/plugin/webhook/predicates`)."""
+"""Which webhooks and policies are to be asked about a request.
+
+Source: Kubernetes' `admission/plugin/webhook/predicates`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ from core.objects.metadata import Object, text_map
 
 MUTATING: Final = "MutatingWebhookConfiguration"
 VALIDATING: Final = "ValidatingWebhookConfiguration"
-CONFIGURATIONS: Final = (MUTATING, VALIDATING)
+POLICY: Final = "ValidatingAdmissionPolicy"
+BINDING: Final = "ValidatingAdmissionPolicyBinding"
+CONFIGURATIONS: Final = (MUTATING, VALIDATING, POLICY, BINDING)
 _GROUP: Final = "admissionregistration.k8s.io"
 
 
@@ -39,7 +44,7 @@ class AdmissionRequest:
 
 
 class HookTable:
-    """The webhooks there are, in the order in which they are asked: by the names of their configurations."""
+    """The webhooks and policies there are, in the order in which they are asked: by name."""
 
     def __init__(self) -> None:
         self._held: dict[str, dict[str, Object]] = {kind: {} for kind in CONFIGURATIONS}
@@ -60,26 +65,52 @@ class HookTable:
         held = self._held[kind]
         return [hook for name in sorted(held) for hook in rows(held[name], "webhooks")]
 
+    def policies(self) -> list[Object]:
+        """All policies."""
+        held = self._held[POLICY]
+        return [held[name] for name in sorted(held)]
+
+    def bindings(self, policy: str) -> list[Object]:
+        """The bindings of a policy."""
+        held = self._held[BINDING]
+        return [held[name] for name in sorted(held) if section(held[name], "spec").get("policyName") == policy]
+
     def about(self, operation: str, row: Kind, version: str, subresource: str) -> bool:
         """Whether any of them may want to know."""
         if row.group == _GROUP:  # nobody may lock everybody out of changing this
             return False
-        every = (hook for kind in CONFIGURATIONS for hook in self.of(kind))
-        return any(_ruled(hook, operation, row, version, subresource) for hook in every)
+        every = [rows(hook, "rules") for kind in (MUTATING, VALIDATING) for hook in self.of(kind)]
+        if self._held[BINDING]:
+            constraints = (section(section(policy, "spec"), "matchConstraints") for policy in self.policies())
+            every += [rows(each, "resourceRules") for each in constraints]
+        return any(_ruled(rules, operation, row, version, subresource) for rules in every)
 
 
 def wanted(hook: Object, request: AdmissionRequest) -> bool:
     """Whether a webhook is to be asked. Raises ExpressionError for a condition that cannot be worked out."""
-    if not _ruled(hook, request.operation, request.row, request.version, request.subresource):
+    if not _is_ruled(rows(hook, "rules"), request) or not _is_selected(hook, request):
         return False
+    names = {"object": request.new, "oldObject": request.old, "request": told(request), SPEND: StepsLeft()}
+    return all_hold(rows(hook, "matchConditions"), names)
+
+
+def is_matched(matched: Any, request: AdmissionRequest, *, anything: bool = False) -> bool:
+    """Whether the resources that a policy or a binding is about hold what is asked for. `anything`: without rules it is
+    about all.
+    """
+    if not matched or _is_ruled(rows(matched, "excludeResourceRules"), request):
+        return False
+    rules = rows(matched, "resourceRules")
+    return (_is_ruled(rules, request) or (anything and not rules)) and _is_selected(matched, request)
+
+
+def _is_selected(selecting: Object, request: AdmissionRequest) -> bool:
     spaces = text_map(section(_object(request), "metadata").get("labels")) if _is_namespace(request) else request.spaces
-    if spaces is not None and not _selects(hook.get("namespaceSelector"), spaces):
+    if spaces is not None and not _selects(selecting.get("namespaceSelector"), spaces):
         return False
     objects = [each for each in (request.new, request.old) if each is not None]
     labels = [text_map(section(each, "metadata").get("labels")) for each in objects]
-    if not any(_selects(hook.get("objectSelector"), each) for each in labels):
-        return False
-    return _conditions_hold(rows(hook, "matchConditions"), request)
+    return any(_selects(selecting.get("objectSelector"), each) for each in labels)
 
 
 def _is_namespace(request: AdmissionRequest) -> bool:
@@ -90,9 +121,17 @@ def _object(request: AdmissionRequest) -> Object:
     return request.new if request.new is not None else request.old or {}
 
 
-def _ruled(hook: Object, operation: str, row: Kind, version: str, subresource: str) -> bool:
+def _is_ruled(rules: list[Object], request: AdmissionRequest) -> bool:
+    return any(
+        _ruled([rule], request.operation, request.row, request.version, request.subresource)
+        and (not rule.get("resourceNames") or request.name in rule["resourceNames"])
+        for rule in rules
+    )
+
+
+def _ruled(rules: list[Object], operation: str, row: Kind, version: str, subresource: str) -> bool:
     resource = f"{row.plural}/{subresource}" if subresource else row.plural
-    return any(_rule_holds(rule, operation, row, version, resource) for rule in rows(hook, "rules"))
+    return any(_rule_holds(rule, operation, row, version, resource) for rule in rules)
 
 
 def _rule_holds(rule: Object, operation: str, row: Kind, version: str, resource: str) -> bool:
@@ -128,9 +167,8 @@ def _selects(selector: Any, labels: dict[str, str]) -> bool:
         return False
 
 
-def _conditions_hold(conditions: list[Object], request: AdmissionRequest) -> bool:
-    """All of them; one that does not hold outweighs one that cannot be worked out."""
-    names = {"object": request.new, "oldObject": request.old, "request": told(request), SPEND: StepsLeft()}
+def all_hold(conditions: list[Object], names: dict[str, Any]) -> bool:
+    """Whether all conditions do; one that does not outweighs one that cannot be worked out. Raises ExpressionError."""
     errors: list[ExpressionError] = []
     for each in conditions:
         try:

@@ -24,6 +24,7 @@ from actors.kube.commands.programs import (
     exit_code_of,
     has_flag,
     is_work,
+    reckoned,
     span_s,
 )
 from actors.kube.commands.scripts import DEEPEST, AndOr, For, If, Lines, Node, Not, Simple, While, parsed
@@ -116,6 +117,8 @@ class _Run:
                 return self._shell(arguments)
             case "seq":
                 return self._seq(arguments)
+            case "expr":
+                return self._expr(arguments)
             case _ if is_work(name):
                 self.works += 1
                 return 0
@@ -143,6 +146,13 @@ class _Run:
         first, last = (numbers[0] or 0, numbers[1] or 0) if len(numbers) > 1 else (1, numbers[0] or 0)
         self._print("".join([f"{each}\n" for each in range(first, min(last, first + MOST_STEPS) + 1)]))
         return 0
+
+    def _expr(self, arguments: Sequence[str]) -> int:
+        value = reckoned(arguments)
+        if value is None:
+            raise NotUnderstoodError
+        self._print(f"{value}\n")
+        return int(not value)
 
     def _echo(self, arguments: Sequence[str]) -> int:
         self._print(echoed(arguments))

@@ -37,6 +37,8 @@ SCRIPTS = [
     ('set -e; if [ -z "$NONE" ]; then echo none; fi; ! true || echo no; [ ! -n "" ]; [ a != a ]', 0.0, 1, "none\nno\n"),
     ("for i in 1 2 3; do if [ $i -eq 2 ]; then exit 4; fi; sleep 1; done", 1.0, 4, ""),
     ("[ a", 0.0, 2, ""),
+    ("if [ $(expr 7 % 2) -ne 0 ]; then exit 3; fi", 0.0, 3, ""),
+    ("expr 9 / 2; expr 2 - 5; expr 3 \\* 4; expr 1 - 1", 0.0, 1, "4\n-3\n12\n0\n"),
     ("mkdir -p /run/sshd; /usr/sbin/sshd -D", FOR_EVER, 0, ""),
 ]
 
@@ -49,7 +51,18 @@ def test_a_script(script: str, lasts_s: float, code: int, printed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "script", ["cat x | grep y", "(echo a)", 'echo "a', "echo a &", "if true; then echo a", "[ -f /x ]", "[ a -lt 3 ]"]
+    "script",
+    [
+        "cat x | grep y",
+        "(echo a)",
+        'echo "a',
+        "echo a &",
+        "if true; then echo a",
+        "[ -f /x ]",
+        "[ a -lt 3 ]",
+        "expr 1 / 0",
+        "expr a : b",
+    ],
 )
 def test_more_shell_than_is_read_is_nobodys_guess(script: str) -> None:
     assert planned(("sh", "-c", script)) is None
