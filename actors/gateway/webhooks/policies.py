@@ -8,9 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from msgspec.structs import replace
-
-from actors.api import refusals
 from actors.api.fields import rows, section
 from actors.gateway.problems import ApiError
 from actors.gateway.site import Site
@@ -62,10 +59,10 @@ async def obeyed(site: Site, request: AdmissionRequest) -> list[str]:
 
 
 def _refused(request: AdmissionRequest, about: str, message: str, reason: str) -> Refused:
+    row = request.row
     why = f"ValidatingAdmissionPolicy {about} denied request: {message}"
-    made = refusals.forbidden(request.row, request.name, why)
-    details = {**made.details, "causes": [{"message": message}]}
-    return replace(made, reason=reason, code=_CODES.get(reason, 422), details=details)
+    details = {"name": request.name, "group": row.group, "kind": row.plural, "causes": [{"message": message}]}
+    return Refused(_CODES.get(reason, 422), reason, f'{row.resource} "{request.name}" is forbidden: {why}', details)
 
 
 async def _said(site: Site, policy: Object, binding: Object, request: AdmissionRequest) -> list[Said]:
