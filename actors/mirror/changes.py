@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from core.objects.metadata import section
+from storage import codec
 
 Object = dict[str, Any]
 Key = tuple[str, str, str]
@@ -19,13 +21,20 @@ CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
 
 
 class RemoteChange(NamedTuple):
-    """`obj`: as it is now, or when `gone` as it last was; None: it is gone, and how it last was nobody saw."""
+    """`blob` (MessagePack, a tenth of a dictionary): as it is now, or when `gone` as it last was; None: it is
+    gone, and how it last was nobody saw.
+    """
 
     kind: str
     namespace: str
     name: str
-    obj: Object | None
+    blob: bytes | None
     gone: bool = False
+
+    @property
+    def obj(self) -> Object | None:
+        """What is in the blob, not to be changed."""
+        return None if self.blob is None else _unpacked(self.blob)
 
     @property
     def key(self) -> Key:
@@ -36,7 +45,14 @@ class RemoteChange(NamedTuple):
 def change_of(kind: str, obj: Object, *, gone: bool = False) -> RemoteChange:
     """Of an object as a server shows it."""
     meta = section(obj, "metadata")
-    return RemoteChange(kind, str(meta.get("namespace") or ""), str(meta["name"]), trimmed(kind, obj), gone)
+    return RemoteChange(kind, str(meta.get("namespace") or ""), str(meta["name"]), codec.pack(trimmed(kind, obj)), gone)
+
+
+@lru_cache(maxsize=8)
+def _unpacked(blob: bytes) -> Object:
+    """Several look at one after the other."""
+    found: Object = codec.unpack(blob)
+    return found
 
 
 def trimmed(kind: str, obj: Object) -> Object:

@@ -13,6 +13,7 @@ from actors.mirror.changes import Key, RemoteChange
 from actors.mirror.decisions import PodSeen, before_bind, decision_of, seen
 from core.messages.decisions import Decision
 from core.objects.metadata import section
+from storage import codec
 
 Object = dict[str, Any]
 
@@ -100,7 +101,7 @@ class CycleCutter:
             if change.kind == "Pod" and change.obj is not None and not change.gone:
                 before, now = self._pods.get(change.key), seen(change.obj)
                 came = before_bind(change.obj) if before is None or before.uid != now.uid else None
-                found += [] if came is None else [change._replace(obj=came)]
+                found += [] if came is None else [change._replace(blob=codec.pack(came))]
         return found
 
     def _decision(self, change: RemoteChange) -> Decision | None:

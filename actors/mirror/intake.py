@@ -45,9 +45,8 @@ class Intake:
         self._said: dict[str, str] = {}
 
     async def listed(self, resource: RemoteResource, listing: RemoteListing) -> None:
-        """See `Sink`."""
-        objects = [change_of(resource.key, obj) for obj in listing.objects]
-        self._heard.append(ListedResource(resource, objects))
+        """See `Sink`; what was kept of each object is the change that it is."""
+        self._heard.append(ListedResource(resource, listing.objects))
         if not self._missing:
             self._news.set()
         self._settle(resource)

@@ -16,10 +16,12 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from actors.mirror.changes import change_of
 from actors.mirror.cycles import CycleCutter, MarkedChange, ObservedCycle
 from actors.mirror.followed import CONFIG_MAP, ORDER, resources
 from actors.mirror.intake import Intake
@@ -42,6 +44,9 @@ if TYPE_CHECKING:
     from actors.runtime.context import Context
     from actors.scheduling.config_source import ConfigSource
     from actors.system.ports import ApiPort, MetricsPort, PokePort, RecorderPort
+
+BATCH = 500
+"""So many changes are on their way to the api at once: all of a large cluster would be there twice."""
 
 log = logging.getLogger(__name__)
 
@@ -106,7 +111,10 @@ class Mirror(Actor[Poke, Done]):
         async with remote, anyio.create_task_group() as tasks:
             for resource in self._resources:
                 backoff = Backoff(random.random, settings.retry_s)
-                reflector = Reflector(remote, resource, self._intake, poll_s=settings.poll_s, backoff=backoff)
+                keep = partial(change_of, resource.key)
+                reflector = Reflector(
+                    remote, resource, self._intake, poll_s=settings.poll_s, backoff=backoff, keep=keep
+                )
                 tasks.start_soon(reflector.run)
 
     async def _work(self) -> None:
@@ -150,6 +158,13 @@ class Mirror(Actor[Poke, Done]):
 
     async def _reflect(self, changes: Sequence[MarkedChange], first: int) -> None:
         """Store them; `first`: the journal number of the first decision. A new configuration is taken over."""
+        for start in range(0, len(changes), BATCH):
+            await self._store(changes[start : start + BATCH], first)
+        for change in (each.change for each in changes if each.change.kind == CONFIG_MAP):
+            if change.obj is not None and not change.gone:
+                await self._observed.configure(change.obj, self._settings.config_map)
+
+    async def _store(self, changes: Sequence[MarkedChange], first: int) -> None:
         replies = await self._api.ask_many([_request(each, first) for each in changes])
         for each, reply in zip(changes, replies, strict=True):
             if isinstance(reply, Accepted):
@@ -158,12 +173,9 @@ class Mirror(Actor[Poke, Done]):
                     self._shadow.see(each.change)
             else:
                 log.error("%s %s/%s could not be kept: %s", *each.change.key, reply)
-        for change in (each.change for each in changes if each.change.kind == CONFIG_MAP):
-            if change.obj is not None and not change.gone:
-                await self._observed.configure(change.obj, self._settings.config_map)
 
 
 def _request(marked: MarkedChange, first: int) -> Reflect:
     change, user, decision = marked
-    blob = b"" if change.gone or change.obj is None else codec.pack(change.obj)
+    blob = b"" if change.gone or change.blob is None else change.blob
     return Reflect(*change.key, blob, user, 0 if decision is None else first + decision)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, cast
 
 from msgspec import Struct
@@ -32,31 +33,40 @@ class RemoteResource(Struct, frozen=True):
 
 
 class RemoteListing(Struct, frozen=True):
-    """Objects with their `apiVersion` and `kind`, as of a resourceVersion."""
+    """Objects with their `apiVersion` and `kind`, or what was kept of each, as of a resourceVersion."""
 
-    objects: list[Object]
+    objects: list[Any]
     revision: str
 
 
-async def list_all(api: RemoteApi, resource: RemoteResource, page: int = PAGE) -> RemoteListing:
-    """As of one moment; where its pages expire before they are read, all of it at once. Raises RemoteError."""
+def whole(obj: Object) -> Object:
+    """All of it is kept."""
+    return obj
+
+
+async def list_all(
+    api: RemoteApi, resource: RemoteResource, page: int = PAGE, keep: Callable[[Object], Any] = whole
+) -> RemoteListing:
+    """As of one moment; where its pages expire before they are read, all of it at once. `keep` sees each object as its
+    page comes, and what it makes of it is all that stays. Raises RemoteError.
+    """
     try:
-        return await _paged(api, resource, page)
+        return await _paged(api, resource, page, keep)
     except RemoteError as error:
         if not error.expired:
             raise
-        return await _paged(api, resource, 0)
+        return await _paged(api, resource, 0, keep)
 
 
-async def _paged(api: RemoteApi, resource: RemoteResource, page: int) -> RemoteListing:
-    objects, token = list[Object](), ""
+async def _paged(api: RemoteApi, resource: RemoteResource, page: int, keep: Callable[[Object], Any]) -> RemoteListing:
+    objects, token = list[Any](), ""
     while True:
         query = {**resource.query, **({"limit": str(page)} if page else {}), **({"continue": token} if token else {})}
         found = await api.get(resource.path, query)
         items = found.get("items")
         if items is not None and not isinstance(items, list):
             raise RemoteError(f"GET {resource.path}: expected a list of objects, was {type(items).__name__}")
-        objects += [named(resource, each) for each in cast("list[Object]", items or ())]
+        objects += [keep(named(resource, each)) for each in cast("list[Object]", items or ())]
         metadata = section(found, "metadata")
         token = str(metadata.get("continue") or "")
         if not token:

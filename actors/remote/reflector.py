@@ -16,7 +16,7 @@ import anyio
 from actors.errors import CredentialsError, RemoteError
 from actors.remote.api import RemoteApi, decoded
 from actors.remote.backoff import Backoff
-from actors.remote.listing import RemoteListing, RemoteResource, list_all, named
+from actors.remote.listing import RemoteListing, RemoteResource, list_all, named, whole
 from core.objects.metadata import section
 
 Object = dict[str, Any]
@@ -53,7 +53,7 @@ class Sink(Protocol):
 
 
 class Reflector:
-    """`chance` gives numbers from 0 to 1; `poll_s`: see POLL_S."""
+    """`chance` gives numbers from 0 to 1; `poll_s`: see POLL_S; `keep`: what listings hold of each object."""
 
     def __init__(
         self,
@@ -64,7 +64,9 @@ class Reflector:
         chance: Callable[[], float] = random.random,
         poll_s: float = POLL_S,
         backoff: Backoff | None = None,
+        keep: Callable[[Object], Any] = whole,
     ) -> None:
+        self._keep = keep
         self._api = api
         self._resource = resource
         self._sink = sink
@@ -92,7 +94,7 @@ class Reflector:
         await anyio.sleep(self._backoff.delay_s(anyio.current_time()))
 
     async def _list(self) -> None:
-        listing = await list_all(self._api, self._resource)
+        listing = await list_all(self._api, self._resource, keep=self._keep)
         await self._sink.listed(self._resource, listing)
         self.revision = listing.revision
 

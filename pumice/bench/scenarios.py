@@ -24,6 +24,7 @@ from pumice.bench import (
 from pumice.bench.figures import Advance, Parameters, Samples
 from pumice.bench.futures import whatif
 from pumice.bench.hostile import fuzz
+from pumice.bench.mirrored import mirror
 from pumice.bench.questions import asking
 
 
@@ -52,6 +53,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
     "openb": Scenario("the openb trace in one cycle", openb.DEFAULTS, openb.measure),
     "whatif": Scenario("two futures of a full cluster, an hour ahead", whatif.DEFAULTS, whatif.measure),
     "api": Scenario("the HTTP gateway: creates, gets, watches, a long list", api.DEFAULTS, api.measure),
+    "mirror": Scenario("a cluster that changes all the time, followed", mirror.DEFAULTS, mirror.measure),
     "fuzz": Scenario("how long one hostile request holds the event loop", fuzz.DEFAULTS, fuzz.measure),
     "storm": Scenario("simulated bind storms a second", storm.DEFAULTS, storm.measure),
 }

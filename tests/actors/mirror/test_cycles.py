@@ -120,9 +120,9 @@ def test_what_follows_is_told_from_what_comes_from_outside() -> None:
 
 def test_what_volcanos_controllers_make_is_made_again_by_ours() -> None:
     job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "j", "controller": True}
-    owned = named("a")
-    assert owned.obj is not None
-    owned.obj["metadata"]["ownerReferences"] = [job]
+    obj = pod("a", uid="u-a")
+    obj["metadata"]["ownerReferences"] = [job]
+    owned = change_of("Pod", obj)
     of_pod = {**job, "apiVersion": "v1", "kind": "Pod"}
     cutter = CycleCutter()
     assert users(cutter, owned, group(1, ownerReferences=[of_pod])) == [INSIDE, INSIDE]

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from actors.errors import CredentialsError, RemoteError
-from actors.mirror.changes import Key
+from actors.mirror.changes import Key, change_of
 from actors.mirror.intake import Intake
 from actors.remote.listing import RemoteListing, RemoteResource
 
@@ -19,8 +19,8 @@ def obj(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name}}
 
 
-def listing(*names: str) -> RemoteListing:
-    return RemoteListing([obj(name) for name in names], "1")
+def listing(*names: str, kind: str = "Pod") -> RemoteListing:
+    return RemoteListing([change_of(kind, obj(name)) for name in names], "1")
 
 
 def taken(intake: Intake, *known: Key) -> list[tuple[str, str]]:
@@ -35,7 +35,7 @@ async def test_nothing_is_handed_out_before_everything_was_listed_once() -> None
     with anyio.move_on_after(0.01) as early:
         await intake.wait()
     assert early.cancelled_caught
-    await intake.listed(NODES, listing("n"))
+    await intake.listed(NODES, listing("n", kind="Node"))
     await intake.wait()
     assert taken(intake) == [("+", "Node n"), ("+", "Pod p")]
     assert taken(intake) == []
