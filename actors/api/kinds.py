@@ -19,6 +19,7 @@ class Kind(Struct, frozen=True, gc=False):
     dropped, unless `keeps_status` (nobody else here would fill it in). `also` are older group/versions whose objects
     are stored under `version` (their fields are the same); `versions` are those of them, of the same group, that are
     served beside it. `scale`: it has a scale subresource. `defined`: by a user.
+    `selectable`: fields of a defined kind by which its objects can be selected.
     `elsewhere`: group/versions of other groups in which it is served, where the fields may have other names
     (`actors/gateway/request/versions.py`).
     """
@@ -40,6 +41,7 @@ class Kind(Struct, frozen=True, gc=False):
     list_kind: str = ""
     defined: bool = False
     elsewhere: tuple[str, ...] = ()
+    selectable: tuple[str, ...] = ()
 
     @property
     def api_version(self) -> str:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from actors.kube.events import event
+from actors.kube.events import Sayings
 from actors.runtime.actor import Actor
-from core.messages.commands import ApiRequest, Create, Get, LookLater, ReportStatus
+from core.messages.commands import ApiRequest, Get, LookLater, ReportStatus
 from core.messages.events import StatusRefused
 from core.messages.orders import WriteStatus
 from core.messages.recording import Append, Entry
@@ -76,6 +76,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
         self._recorder = recorder
         self._objects = context.objects
         self._said: dict[tuple[str, str], str] = {}
+        self._sayings = Sayings("")
         self._written: dict[Where, tuple[Status, int]] = {}
         self._given_up = 0
 
@@ -117,8 +118,8 @@ class StatusWriter(Actor[WriteStatus, Done]):
         for said, reply in zip(news.values(), found, strict=True):
             if isinstance(reply, Accepted):
                 about = self._objects.unpack(reply.blob)
-                obj = event(about, said.reason, said.message, self.clock.now(), source=SOURCE)
-                requests.append(Create(codec.pack(obj)))
+                now = self.clock.now()
+                requests.append(self._sayings.say(about, said.reason, said.message, now, source=SOURCE))
         await self._api.ask_each(requests, FIRST_WAIT_S)
         self._said.update({where: said.message for where, said in news.items()})
         while len(self._said) > REMEMBERED:

@@ -12,6 +12,7 @@ from typing import Final, cast
 import anyio
 from anyio import lowlevel
 
+from actors.api.definitions.naming import kind_row
 from actors.gateway.request.selection import Traits, traits_of
 from actors.gateway.ring import Ring, RingEntry
 from actors.gateway.settings import MIB
@@ -40,7 +41,8 @@ after a pause goes out at once.
 
 Key = tuple[str, str]
 OnDefinition = Callable[[str, str, Object], None]
-TOLD: Final = ("CustomResourceDefinition", *CONFIGURATIONS)
+DEFINITION: Final = "CustomResourceDefinition"
+TOLD: Final = (DEFINITION, *CONFIGURATIONS)
 """Kinds by which the gateway itself goes."""
 
 
@@ -69,6 +71,7 @@ class Hub:
         self._start = 0
         self._rings: dict[str, Ring] = {}
         self._traits: dict[str, dict[Key, Traits]] = {}
+        self._selectable: dict[str, tuple[str, ...]] = {}
         self._ring_events = ring_events
         self._ring_bytes = ring_bytes
 
@@ -103,11 +106,11 @@ class Hub:
 
     async def run(self, name: str, kinds: Callable[[], list[str]], definition: OnDefinition) -> None:
         """Read for ever; `kinds` are the keys of what there may be objects of."""
-        await self._begin(name, kinds(), definition)
+        await self._begin(name, kinds, definition)
         while True:
             found = await ask_again(self._api, Pull(name, self.revision.value, (), PULL))
             if not isinstance(found, Pulled) or found.gone:
-                await self._begin(name, kinds(), definition)
+                await self._begin(name, kinds, definition)
                 continue
             self._take(found, definition)
             self._activity.seen(name, found.revision)
@@ -127,7 +130,7 @@ class Hub:
     def _add(self, event: Mutation, definition: OnDefinition) -> None:
         obj = cast("Object", self._objects.unpack(event.blob))
         if event.kind in TOLD:
-            definition(event.type, event.kind, obj)
+            self._tell(event.type, event.kind, obj, definition)
         known = self._traits.setdefault(event.kind, {})
         key = (event.namespace, event.name)
         before = known.get(key)
@@ -135,8 +138,14 @@ class Hub:
         if event.type == "DELETED":
             known.pop(key, None)
         else:
-            after = known[key] = traits_of(event.kind, obj)
+            after = known[key] = traits_of(event.kind, obj, self._selectable.get(event.kind, ()))
         self.ring(event.kind).append(RingEntry(event.revision, event.type, event.blob, before, after))
+
+    def _tell(self, change: str, kind: str, obj: Object, definition: OnDefinition) -> None:
+        definition(change, kind, obj)
+        if kind == DEFINITION:
+            row = kind_row(obj["spec"])
+            self._selectable[row.key] = row.selectable
 
     def _bound(self) -> None:
         """Halve the largest ring while all of them hold too much."""
@@ -148,13 +157,16 @@ class Hub:
 
     # --- beginning, and beginning again after something was missed
 
-    async def _begin(self, name: str, kinds: list[str], definition: OnDefinition) -> None:
+    async def _begin(self, name: str, kinds: Callable[[], list[str]], definition: OnDefinition) -> None:
         revision = await self.newest()
         self._activity.seen(name, revision)
         self._start = revision
         with self._activity.busy():
-            for kind in kinds:
-                self._traits[kind] = await self._learn(kind, definition)
+            learnt = set[str]()
+            while new := [kind for kind in kinds() if kind not in learnt]:  # among them those that definitions define
+                for kind in new:
+                    self._traits[kind] = await self._learn(kind, definition)
+                learnt.update(new)
         for ring in self._rings.values():
             ring.reset(revision)
         self.revision.raise_to(revision)
@@ -168,8 +180,8 @@ class Hub:
             for blob in blobs[first : first + SLICE]:
                 obj = cast("Object", codec.unpack(blob))
                 if kind in TOLD:
-                    definition("MODIFIED", kind, obj)
-                traits = traits_of(kind, obj)
+                    self._tell("MODIFIED", kind, obj, definition)
+                traits = traits_of(kind, obj, self._selectable.get(kind, ()))
                 learnt[traits.namespace, traits.name] = traits
             await lowlevel.checkpoint()
         return learnt

@@ -19,7 +19,7 @@ from actors.gateway.kept import KeptListings
 from actors.gateway.page.broadcast import Broadcast
 from actors.gateway.problems import RETRY_S, ApiError, internal, no_such_path, too_many, unavailable
 from actors.gateway.request.paths import Target
-from actors.gateway.request.selection import Selection, traits_of
+from actors.gateway.request.selection import Selection
 from actors.gateway.waiting_gauges import WaitingGauges
 from actors.gateway.webhooks.hooks import CONFIGURATIONS, HookTable
 from actors.runtime.clock import Clock
@@ -92,7 +92,7 @@ class Site(Front):
         """The selected ones of a listing, with a breath now and then."""
         for number, blob in enumerate(blobs):
             obj: Object = codec.unpack(blob)
-            if selected.everything or selected.has(traits_of(selected.kind, obj)):
+            if selected.takes(obj):
                 yield obj
             if number % SLICE == SLICE - 1:
                 await lowlevel.checkpoint()

@@ -40,6 +40,7 @@ def kind_row(spec: dict[str, Any]) -> Kind:
         singular_name=names.get("singular") or names["kind"].lower(),
         defined=True,
         list_kind=names.get("listKind") or f"{names['kind']}List",
+        selectable=selectable_fields(spec),
     )
 
 
@@ -47,6 +48,12 @@ def served_versions(spec: dict[str, Any]) -> list[str]:
     """Names of the served versions, the best first: v2, v1, v1beta1, v1alpha1, then others by name."""
     names = [each["name"] for each in rows(spec, "versions") if each.get("served")]
     return sorted(sorted(names), key=_rank, reverse=True)
+
+
+def selectable_fields(spec: dict[str, Any]) -> tuple[str, ...]:
+    """Paths of the fields by which objects can be selected, in any version."""
+    listed = (each for version in rows(spec, "versions") for each in rows(version, "selectableFields"))
+    return tuple(dict.fromkeys(str(each.get("jsonPath") or "").lstrip(".") for each in listed))
 
 
 def names_of(spec: dict[str, Any]) -> tuple[set[str], set[str]]:

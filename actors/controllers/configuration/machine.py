@@ -7,13 +7,13 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from actors.kube.events import event
+from actors.kube.events import Sayings
 from config.errors import ConfigError
 from config.unwrap import USUAL_KEY, conf_keys
-from core.messages.commands import ApiRequest, Create
+from core.messages.commands import ApiRequest
 from core.messages.replies import Accepted, ApiReply
 from core.objects.metadata import section
-from storage.codec import pack, unpack
+from storage.codec import unpack
 
 if TYPE_CHECKING:
     from actors.scheduling.config_source import ConfigSource
@@ -24,7 +24,11 @@ Offer = Callable[[str, str], str]
 """Hands over a configuration's text and where it came from; what is wrong with it ("" when nothing is)."""
 
 USER: Final = "config-watcher"
+LOADED: Final = "ConfigurationLoaded"
+KEPT: Final = "InvalidConfiguration"
 
+_WORKS: Final = "the scheduler works by this configuration"
+_KEEPS: Final = "the scheduler keeps the configuration it had"
 _NO_TEXT: Final = f"data has no text under {USUAL_KEY}, and none under just one other key that ends in .conf"
 
 log = logging.getLogger(__name__)
@@ -59,6 +63,7 @@ class ConfigMachine:
     def __init__(self, followed: ConfigMapName, offer: Offer) -> None:
         self._followed = followed
         self._offer = offer
+        self._sayings = Sayings(USER)
         self._said = ""
         self._waiting: Object | None = None
 
@@ -80,7 +85,8 @@ class ConfigMachine:
             return ()
         self._said = said
         problem = _NO_TEXT if text is None else self._offer(text, self._followed.said)
-        return [Create(pack(_event(found, problem, now)), user=USER)]
+        reason, message = (KEPT, f"{_KEEPS}: {problem}") if problem else (LOADED, _WORKS)
+        return [self._sayings.say(found, reason, message, now, source="volcano", warning=bool(problem))]
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
         """See `Machine`: what could not be said is in the log all the same."""
@@ -92,10 +98,3 @@ class ConfigMachine:
     def running_timers(self) -> int:
         """See `Machine`."""
         return 0
-
-
-def _event(config_map: Object, problem: str, now: float) -> Object:
-    if problem:
-        message = f"the scheduler keeps the configuration it had: {problem}"
-        return event(config_map, "InvalidConfiguration", message, now, source="volcano", warning=True)
-    return event(config_map, "ConfigurationLoaded", "the scheduler works by this configuration", now, source="volcano")

@@ -10,9 +10,8 @@ from typing import Any, Final
 from actors.controllers.jobs.life import Action
 from actors.controllers.jobs.policies import Resolved
 from actors.controllers.jobs.status import go_duration
-from actors.kube.events import event
-from core.messages.commands import Create
-from storage.codec import pack
+from actors.kube.events import Sayings
+from core.messages.commands import Create, Patch
 
 Object = dict[str, Any]
 
@@ -30,11 +29,11 @@ class Announcements:
     """Events about Jobs, until they are taken. `aloud`: whether anybody listens."""
 
     def __init__(self, user: str, *, aloud: bool) -> None:
-        self._user = user
+        self._sayings = Sayings(user)
         self._aloud = aloud
-        self._requests: list[Create] = []
+        self._requests: list[Create | Patch] = []
 
-    def take(self) -> list[Create]:
+    def take(self) -> list[Create | Patch]:
         """What is to be asked of the api for them."""
         requests, self._requests = self._requests, []
         return requests
@@ -62,8 +61,7 @@ class Announcements:
 
     def _say(self, job: Object, reason: str, message: str, now: float, *, warning: bool = False) -> None:
         if self._aloud:
-            said = event(job, reason, message, now, source=SOURCE, warning=warning)
-            self._requests.append(Create(pack(said), user=self._user))
+            self._requests.append(self._sayings.say(job, reason, message, now, source=SOURCE, warning=warning))
 
 
 def _span(seconds: float) -> str:

@@ -19,7 +19,7 @@ from actors.gateway.request.exchange import Exchange
 from actors.gateway.request.negotiation import negotiate
 from actors.gateway.request.paths import Target
 from actors.gateway.request.query import ListOptions, list_options
-from actors.gateway.request.selection import Selection, selection, traits_of
+from actors.gateway.request.selection import Selection, selection
 from actors.gateway.site import Site
 from core.objects.metadata import Object
 from storage import codec
@@ -99,7 +99,7 @@ class Pages:
 
     def _some(self, start: int, most: int) -> tuple[list[Object], int]:
         """Look through a slice; the objects selected, at most `most`, and the position after the last one seen."""
-        needles, everything = self._selected.needles(), self._selected.everything
+        needles = self._selected.needles()
         stop = min(start + SLICE * (5 if needles else 1), len(self._blobs))
         found: list[Object] = []
         for position in range(start, stop):
@@ -107,7 +107,7 @@ class Pages:
             if needles and not all(needle in blob for needle in needles):
                 continue
             obj = cast("Object", codec.unpack(blob))
-            if everything or self._selected.has(traits_of(self._selected.kind, obj)):
+            if self._selected.takes(obj):
                 found.append(obj)
                 if len(found) in (most, SLICE):
                     return found, position + 1

@@ -22,7 +22,7 @@ from actors.gateway.request.exchange import Exchange
 from actors.gateway.request.negotiation import negotiate
 from actors.gateway.request.paths import Target
 from actors.gateway.request.query import ListOptions, list_options
-from actors.gateway.request.selection import Condition, Selection, selection, traits_of
+from actors.gateway.request.selection import Condition, Selection, selection
 from actors.gateway.ring import Ring, RingEntry, event_line
 from actors.gateway.site import Site
 from actors.gateway.statuses import failure
@@ -123,11 +123,10 @@ class Stream:
             await self._exchange.chunk(event_line("BOOKMARK", self._write.bookmark(metadata)))
 
     def _added(self, blobs: tuple[bytes, ...]) -> list[bytes]:
-        everything, kind = self._selected.everything, self._selected.kind
         lines: list[bytes] = []
         for blob in blobs:
             obj = cast("Object", codec.unpack(blob))
-            if everything or self._selected.has(traits_of(kind, obj)):
+            if self._selected.takes(obj):
                 lines.append(self._line("ADDED", obj))
         return lines
 

@@ -54,20 +54,21 @@ _SPECIAL: Final[dict[tuple[str, str], Callable[[Object], Any]]] = {
 
 
 class Traits(Struct, frozen=True, gc=False):
-    """What selectors see of one object. `fields` in the order of `FIELDS`."""
+    """What selectors see of one object: `fields` are the values of `paths`, which all of its kind share."""
 
     namespace: str
     name: str
     labels: Mapping[str, str]
     fields: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
 
-    def field(self, kind: str, path: str) -> str:
-        """The value of a field that can be selected by."""
+    def field(self, path: str) -> str:
+        """The value of a field that can be selected by; "" when it was not so when these were taken."""
         if path == "metadata.name":
             return self.name
         if path == "metadata.namespace":
             return self.namespace
-        return self.fields[FIELDS[kind].index(path)]
+        return self.fields[self.paths.index(path)] if path in self.paths else ""
 
 
 class Condition(Struct, frozen=True, gc=False):
@@ -79,12 +80,13 @@ class Condition(Struct, frozen=True, gc=False):
 
 
 class Selection(Struct, frozen=True, gc=False):
-    """Objects of a kind; `namespace` "" means everywhere."""
+    """Objects of a kind; `namespace` "" means everywhere. `selectable`: see `Kind`."""
 
     kind: str
     namespace: str = ""
     labels: tuple[Requirement, ...] = ()
     fields: tuple[Condition, ...] = ()
+    selectable: tuple[str, ...] = ()
 
     @property
     def everything(self) -> bool:
@@ -97,7 +99,11 @@ class Selection(Struct, frozen=True, gc=False):
             return False
         if self.labels and not matches(self.labels, traits.labels):
             return False
-        return all((traits.field(self.kind, term.path) == term.value) is term.equal for term in self.fields)
+        return all((traits.field(term.path) == term.value) is term.equal for term in self.fields)
+
+    def takes(self, obj: Object) -> bool:
+        """Whether the object is selected."""
+        return self.everything or self.has(traits_of(self.kind, obj, self.selectable))
 
     def needles(self) -> list[bytes]:
         """Texts that stand in the bytes of every selected object: a quick way to pass over most others."""
@@ -115,12 +121,13 @@ _LITERAL: Final = frozenset(
 )
 
 
-def traits_of(kind: str, obj: Object) -> Traits:
-    """The traits of an object."""
+def traits_of(kind: str, obj: Object, selectable: tuple[str, ...] = ()) -> Traits:
+    """The traits of an object; `selectable`: see `Kind`."""
     meta = section(obj, "metadata")
     labels = meta.get("labels")
-    fields = tuple(_text(_value(kind, obj, path)) for path in FIELDS.get(kind, ()))
-    return Traits(meta.get("namespace") or "", meta.get("name") or "", labels or _EMPTY, fields)
+    paths = FIELDS.get(kind, selectable)
+    fields = tuple(_text(_value(kind, obj, path)) for path in paths)
+    return Traits(meta.get("namespace") or "", meta.get("name") or "", labels or _EMPTY, fields, paths)
 
 
 def selection(row: Kind, namespace: str, labels: str, fields: str) -> Selection:
@@ -130,11 +137,11 @@ def selection(row: Kind, namespace: str, labels: str, fields: str) -> Selection:
     except SelectorTextError as error:
         raise bad_request(f"unable to parse labelSelector: {error}") from error
     terms = tuple(_terms(row, fields))
-    return Selection(row.key, namespace if row.namespaced else "", requirements, terms)
+    return Selection(row.key, namespace if row.namespaced else "", requirements, terms, row.selectable)
 
 
 def _terms(row: Kind, text: str) -> list[Condition]:
-    known = (*_NAMES, *FIELDS.get(row.key, ()))
+    known = (*_NAMES, *FIELDS.get(row.key, row.selectable))
     terms: list[Condition] = []
     for part in _split(text):
         term = _term(part)

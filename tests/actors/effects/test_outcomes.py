@@ -207,6 +207,8 @@ async def test_what_was_said_is_remembered_of_the_latest_pod_groups_only(monkeyp
     def api(request: StoreRequest, apply: Apply, now: float) -> ApiReply:
         if isinstance(request, Create) and codec.unpack(request.blob)["kind"] == "Event":
             told.append(codec.unpack(request.blob)["involvedObject"]["name"])
+        elif isinstance(request, Patch) and request.kind == "Event":
+            told.append(f"{request.name.partition('.')[0]} x {codec.unpack(request.blob)['count']}")
         return apply(request, now)
 
     async with started(api=api) as system:
@@ -214,4 +216,4 @@ async def test_what_was_said_is_remembered_of_the_latest_pod_groups_only(monkeyp
         status = system.switchboard.mailboxes["status-writer"]
         for name in ("g0", "g1", "g1", "g2", "g0", "g2"):
             await status.ask(WriteStatus(1, events=(PodGroupEvent("default", name, "Unschedulable", "no room"),)))
-    assert told == ["g0", "g1", "g2", "g0"]
+    assert told == ["g0", "g1", "g2", "g0 x 2"]

@@ -70,7 +70,8 @@ def test_what_it_says_is_offered_once(cluster: Cluster, offered: list[str]) -> N
     cluster.patch("ConfigMap", NAME, {"data": {KEY: OTHER}}, NAMESPACE)
     cluster.settle()
     assert offered == [GOOD, OTHER]
-    assert events(cluster) == [("Normal", "ConfigurationLoaded")] * 2
+    (said,) = cluster.all("Event")
+    assert (said["type"], said["reason"], said["count"]) == ("Normal", "ConfigurationLoaded", 2)
 
 
 def test_other_config_maps_are_none_of_its_business(cluster: Cluster, offered: list[str]) -> None:
@@ -188,4 +189,4 @@ def test_the_one_that_was_named_is_followed_whatever_its_key(settings: SystemSet
     cluster.patch("ConfigMap", "mine", {"data": {"second.conf": GOOD}}, "kube-system")
     cluster.settle()
     assert len(offered) == 1, "which of two is not to be guessed"
-    assert events(cluster)[-1] == ("Warning", "InvalidConfiguration")
+    assert ("Warning", "InvalidConfiguration") in events(cluster)

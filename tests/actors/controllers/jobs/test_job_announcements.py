@@ -7,7 +7,7 @@ import pytest
 from actors.agents.machine import NodeAgentsMachine
 from actors.controllers.jobs.machine import JobMachine
 from tests.actors.cluster import Cluster
-from tests.actors.controllers.jobs.job_cluster import fail, job_cluster, phase, policy, run, status
+from tests.actors.controllers.jobs.job_cluster import fail, job_cluster, phase, policy, run, schedule, status
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import node
 
@@ -33,6 +33,15 @@ def test_an_action_is_said(cluster: Cluster) -> None:
     assert said(cluster) == [("Normal", "ExecuteAction", "Start to execute action RestartJob ")]
     about = cluster.all("Event")[0]
     assert (about["involvedObject"]["kind"], about["source"]["component"]) == ("Job", "vc-controller-manager")
+
+
+def test_what_is_said_again_is_counted(cluster: Cluster) -> None:
+    run(cluster, vcjob("j", job_task("a", duration="0"), policies=[policy("PodFailed", "RestartJob")]))
+    for _ in range(2):
+        fail(cluster, "j-a-0")
+        schedule(cluster)
+    (event,) = cluster.all("Event")
+    assert (event["message"], event["count"]) == ("Start to execute action RestartJob ", 2)
 
 
 def test_one_that_is_put_off_is_said_twice(cluster: Cluster) -> None:
