@@ -4,7 +4,8 @@ WorldError
 ├── RecorderFailedError       the journal cannot be written: the process stops rather than run unlogged
 ├── ListenError               the gateway's address is taken, or none of this machine's
 ├── RemoteError               a real API server is gone, refuses, or answers what none does
-└── CredentialsError          what to show it cannot be had: a plugin fails, a token's file is gone
+├── CredentialsError          what to show it cannot be had: a plugin fails, a token's file is gone
+└── LeaseLostError            another scheduler may be at work: this one stops
 InternalError
 ├── UnknownMessageError       a message that its receiver does not know
 ├── UnexpectedReplyError      an answer of another type than the one asked for
@@ -52,6 +53,10 @@ class RemoteError(WorldError):
 
 class CredentialsError(WorldError):
     """There is nothing to show to a real API server."""
+
+
+class LeaseLostError(WorldError):
+    """The Lease could not be renewed in time, or somebody else has it."""
 
 
 class UnknownMessageError(InternalError):

@@ -41,6 +41,7 @@ Duration = Annotated[
 ]
 Keep = Annotated[str, Meta(pattern=r"^([0-9]+d|[0-9]+)$", title="a number of days such as 7d, or a number of cycles")]
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1, title="an integer of at least 1")]
+Amount = Annotated[float, Meta(ge=0, title="a number of at least 0")]
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1, title="an integer of at least 0")]
 Switch = Annotated[bool, Meta(title="true or false")]
 Backend = Annotated[Literal["asyncio", "trio"], Meta(title="asyncio or trio")]
@@ -116,6 +117,30 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
         Text | None, Meta(description="A folder with plugins of one's own; without it, only installed ones.")
     ] = None
     lenient: Annotated[Switch, Meta(description="Unknown configuration keys warn instead of failing.")] = False
+    kubeconfig: Annotated[
+        Text | None,
+        Meta(
+            description="Schedule the real cluster of this kubeconfig, writing to it; `in-cluster`: the one that this"
+            " process is a pod of. Without it nothing is."
+        ),
+    ] = None
+    context: Annotated[Text | None, Meta(description="Of the kubeconfig; without it, its current one.")] = None
+    kube_api_qps: Annotated[Amount, Meta(description="Requests a second to the real cluster, 0: no limit.")] = 2000.0
+    kube_api_burst: Annotated[Count, Meta(description="So many of them at once.")] = 2000
+    leader_elect: Annotated[
+        Switch, Meta(description="Schedule the real cluster only while holding a Lease there, as Volcano's does.")
+    ] = True
+    leader_elect_lease_duration: Annotated[
+        Duration, Meta(description="Others take a Lease that was not renewed for so long.")
+    ] = "15s"
+    leader_elect_renew_deadline: Annotated[
+        Duration, Meta(description="A Lease that cannot be renewed for so long is lost, and the process ends.")
+    ] = "10s"
+    leader_elect_retry_period: Annotated[Duration, Meta(description="Between two tries to get or renew it.")] = "2s"
+    leader_elect_resource_name: Annotated[Text, Meta(description="The Lease; the default is Volcano's own.")] = (
+        "volcano"
+    )
+    leader_elect_resource_namespace: Annotated[Text, Meta(description="Where it is.")] = "volcano-system"
     log_level: Annotated[LogLevel, Meta(description="The least severe messages to log.")] = "warning"
 
 

@@ -1,4 +1,4 @@
-"""Reading from a real API server: one request, or a stream of lines. There is no way to write here.
+"""Reading from a real API server: one request, or a stream of lines. Nobody who has a RemoteApi can write.
 
 Throttling (429, or 5xx with Retry-After) is waited out as the server asks, an expired credential renewed (source:
 client-go's `rest.Request`); what remains is a RemoteError.
@@ -10,7 +10,7 @@ import socket
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import anyio
 import httpx
@@ -25,6 +25,7 @@ Object = dict[str, Any]
 Query = Mapping[str, str]
 
 OK: Final = 200
+REDIRECTED: Final = 300
 UNAUTHORIZED: Final = 401
 TOO_MANY: Final = 429
 INTERNAL: Final = 500
@@ -41,6 +42,17 @@ KEEPALIVE: Final = (
     ),
 )
 """A server that is gone without a word is noticed by the kernel (source: Go's `net.Dialer`)."""
+
+
+class RemoteCall(NamedTuple):
+    """What is asked, but for where. `content`: a body of `content_type`, b"" for none."""
+
+    method: str
+    content: bytes = b""
+    content_type: str = ""
+
+
+READ: Final = RemoteCall("GET")
 
 
 class RemoteApi:
@@ -70,16 +82,7 @@ class RemoteApi:
 
     async def get(self, path: str, query: Query | None = None) -> Object:
         """The object at a path. Raises RemoteError, CredentialsError."""
-        for attempt in range(TRIES):
-            async with self._asked(path, query, ANSWER_S) as answer:
-                await _read(path, answer)
-                error = _error(path, answer)
-                if error is None:
-                    return _decoded(path, answer.content)
-            if error.retry_after_s is None or attempt == TRIES - 1:
-                raise error
-            await anyio.sleep(error.retry_after_s)
-        raise AssertionError("the last try has raised")
+        return await self._answer(path, query, READ, ANSWER_S)
 
     @asynccontextmanager
     async def lines(self, path: str, query: Query, silence_s: float) -> AsyncGenerator[AsyncIterator[bytes]]:
@@ -94,15 +97,35 @@ class RemoteApi:
             finally:
                 await _run_out(found)
 
+    async def _answer(self, path: str, query: Query | None, call: RemoteCall, silence_s: float) -> Object:
+        """The object that is answered; asked again as long as the server names a time for it."""
+        for attempt in range(TRIES):
+            async with self._asked(path, query, silence_s, call) as answer:
+                await _read(path, answer, call)
+                error = _error(path, answer, call)
+                if error is None:
+                    return _decoded(path, answer.content)
+            if error.retry_after_s is None or attempt == TRIES - 1:
+                raise error
+            await anyio.sleep(error.retry_after_s)
+        raise AssertionError("the last try has raised")
+
     @asynccontextmanager
-    async def _asked(self, path: str, query: Query | None, silence_s: float) -> AsyncGenerator[httpx.Response]:
+    async def _asked(
+        self, path: str, query: Query | None, silence_s: float, call: RemoteCall = READ
+    ) -> AsyncGenerator[httpx.Response]:
         """The head of an answer; asked once more with another credential when that was the matter."""
         for again in (True, False):
             shown = await self._credentials.current()
             client = await self._client(shown)
-            headers = {"Authorization": shown.header} if shown.header else {}
-            timeout = httpx.Timeout(silence_s, connect=CONNECT_S)
-            request = client.build_request("GET", path, params=query, headers=headers, timeout=timeout)
+            request = client.build_request(
+                call.method,
+                path,
+                params=query,
+                headers=_headers(shown, call),
+                content=call.content or None,
+                timeout=httpx.Timeout(silence_s, connect=CONNECT_S),
+            )
             try:
                 answer = await client.send(request, stream=True)
             except (httpx.HTTPError, OSError) as error:
@@ -138,11 +161,16 @@ class RemoteApi:
         return httpx.AsyncClient(base_url=self.server, headers=headers, transport=transport, trust_env=False)
 
 
-async def _read(path: str, answer: httpx.Response) -> None:
+def _headers(shown: Credential, call: RemoteCall) -> dict[str, str]:
+    headers = {"Authorization": shown.header} if shown.header else {}
+    return {**headers, "Content-Type": call.content_type} if call.content_type else headers
+
+
+async def _read(path: str, answer: httpx.Response, call: RemoteCall = READ) -> None:
     try:
         await answer.aread()
     except httpx.HTTPError as error:
-        raise RemoteError(f"GET {path}: the answer broke off: {_words(error)}") from error
+        raise RemoteError(f"{call.method} {path}: the answer broke off: {_words(error)}") from error
 
 
 async def _lines(path: str, answer: httpx.Response) -> AsyncGenerator[bytes]:
@@ -184,13 +212,15 @@ def decoded(content: bytes) -> Object | None:
     return cast("Object", found) if isinstance(found, dict) else None
 
 
-def _error(path: str, answer: httpx.Response) -> RemoteError | None:
+def _error(path: str, answer: httpx.Response, call: RemoteCall = READ) -> RemoteError | None:
     code = answer.status_code
-    if code == OK:
+    if OK <= code < REDIRECTED:
         return None
     status = decoded(answer.content) or {}
     why = str(status.get("message") or answer.text[:EXCERPT] or answer.reason_phrase)
-    return RemoteError(f"GET {path}: {code}: {why}", code, str(status.get("reason") or ""), _retry_after_s(answer))
+    return RemoteError(
+        f"{call.method} {path}: {code}: {why}", code, str(status.get("reason") or ""), _retry_after_s(answer)
+    )
 
 
 def _retry_after_s(answer: httpx.Response) -> float | None:

@@ -3,7 +3,7 @@
 Owns: the view (`core.state.view.View`), the queue of pods to look at again.
 Accepts: `TakeSnapshot`, `Assume`, `CheckView`, `LookLater`, `ReadBoard`, `ReadResidents`, and the
 outcomes of binds and evictions.
-Sends: asks the api (watch, get). News of the view is a level signal, not a message.
+Sends: asks the api (watch, get), or a cluster elsewhere (get). News of the view is a level signal, not a message.
 When full: the session runner and the bind and evict workers wait; nothing they wait for waits for them.
 Stops: after the outcomes that are queued; a pod still to be looked at again is looked at after the next start anyway,
 because the new view is built from the api alone. So is it after a crash, and what is in flight (`Awaited` outlives the
@@ -73,7 +73,10 @@ log = logging.getLogger(__name__)
 
 
 class Cache(Actor[CacheMessage, CacheReply]):
-    """`changed` is raised to a version with every change of the view; it rises across restarts of this actor too."""
+    """`changed` is raised to a version with every change of the view; it rises across restarts of this actor too.
+
+    `truth`: who is asked about a pod of which nobody knows what became, where that is not the api.
+    """
 
     def __init__(
         self,
@@ -82,6 +85,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         context: Context,
         *,
         api: ApiPort,
+        truth: ApiPort | None = None,
         view: SchedulerView,
         snapshots: HandleTable[Snapshot],
         changed: LevelSignal,
@@ -92,7 +96,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         self._boards = TimedBoards()
         self._fold = Shown(lambda: view, self._leave_out)
         self.unreadable: dict[str, str] = {}
-        self._api = api
+        self._truth = truth or api
         self._objects = context.objects
         self._snapshots = snapshots
         self._changed = changed
@@ -270,7 +274,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
     async def _look_again(self, due: Sequence[Due]) -> None:
         """Read the pods, wait until the watch has come as far, then hold nothing against what the api says."""
         try:
-            replies = await self._api.ask_many([Get("Pod", item.namespace, item.name) for item in due])
+            replies = await self._truth.ask_many([Get("Pod", item.namespace, item.name) for item in due])
         except ActorFailedError:
             for item in due:
                 self._failed(item.namespace, item.name, item.uid, evicting=item.evicting)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from actors.runtime.level_signal import LevelSignal
 from actors.scheduling.config_source import ConfigSource
@@ -53,10 +53,13 @@ class CycleMemory:
     said: CycleSaid = field(default_factory=CycleSaid)
 
 
+PERMITTED: Final = 2
+
+
 @dataclass(frozen=True)
 class RunnerSettings:
     """`fixed_period_s`: instead of the configuration's. `serves_others`: the pods of Kubernetes' own scheduler, too.
-    `stopwatch` (seconds) feeds the metrics and nothing else.
+    `stopwatch` (seconds) feeds the metrics and nothing else. No cycle begins before `permission` is at PERMITTED.
     """
 
     source: ConfigSource
@@ -65,9 +68,14 @@ class RunnerSettings:
     seed: int = 0
     serves_others: bool = True
     stopwatch: Callable[[], float] = time.perf_counter
+    permission: LevelSignal | None = None
 
     @property
     def period_s(self) -> float:
         """From the end of a cycle to the start of the next, at least."""
         configured = self.source.loaded.config.pumice.schedule_period_s
         return configured if self.fixed_period_s is None else self.fixed_period_s
+
+    async def permitted(self) -> bool:
+        """Wait until one may schedule; False: not any more."""
+        return self.permission is None or await self.permission.wait_beyond(PERMITTED - 1) == PERMITTED

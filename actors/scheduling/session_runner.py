@@ -147,7 +147,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         await self._lock.acquire()
 
     async def _cycles(self) -> None:
-        while True:
+        while await self._settings.permitted():
             await self._wait_for_reason()
             await self._alarm.sleep_until(self._earliest + YIELD_S)
             await self.run_cycle()
@@ -165,7 +165,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
             return
         while True:
             await anyio.sleep(self._settings.reload_s)
-            if await self._look_at_config():
+            if await self._settings.permitted() and await self._look_at_config():
                 await self.run_cycle()
 
     # --- one cycle

@@ -124,6 +124,13 @@ REFERENCES: Final = (
         gives="a number that only rises, raised by the cache",
     ),
     Reference(
+        what="permission to schedule",
+        kind=LevelSignal,
+        of=lambda wiring: wiring.permission,
+        roles=("cluster-api", "session-runner"),
+        gives="a number that only rises, raised by who holds the Lease of a real cluster, and by the system",
+    ),
+    Reference(
         what="sessions",
         kind=HandleTable,
         of=lambda wiring: wiring.sessions,

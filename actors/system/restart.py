@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from core.messages.decisions import Bind, Decision, Evict
-from core.messages.events import BindTimedOut, Bound, Evicted, EvictTimedOut, Outcome
+from core.messages.events import BindTimedOut, Bound, Evicted, EvictTimedOut
 from core.messages.replies import Accepted
 from core.objects.metadata import section
 from storage import codec
@@ -23,26 +23,32 @@ if TYPE_CHECKING:
 
 __all__ = ["Recovered", "recover", "resolve"]
 
+DecisionOutcome = Bound | BindTimedOut | Evicted | EvictTimedOut
 LOST = "the process ended before an answer came"
+
+
+def resolved(recovered: Recovered, get_pod: Callable[[str, str], ApiReply]) -> list[DecisionOutcome]:
+    """The outcome of every unresolved decision, as the api's truth has it; there are none after that."""
+    found = [
+        _outcome(cycle, sequence, decision, get_pod(decision.namespace, decision.name))
+        for sequence, (cycle, decision) in sorted(recovered.unresolved.items())
+    ]
+    recovered.unresolved.clear()
+    return found
 
 
 async def resolve(
     journal: Journal, recovered: Recovered, get_pod: Callable[[str, str], ApiReply], now: float
-) -> list[Outcome]:
-    """Give every unresolved decision its outcome, as the api's truth has it, and write it down."""
-    outcomes: list[Outcome] = []
-    records: list[Record] = []
-    for sequence, (cycle, decision) in sorted(recovered.unresolved.items()):
-        outcome = _outcome(cycle, sequence, decision, get_pod(decision.namespace, decision.name))
-        outcomes.append(outcome)
-        records.append(Record(OUTCOME, codec.encode(outcome), sequence, now))
-    if records:
+) -> list[DecisionOutcome]:
+    """Give every unresolved decision its outcome, and write it down."""
+    outcomes = resolved(recovered, get_pod)
+    if outcomes:
+        records = [Record(OUTCOME, codec.encode(outcome), outcome.sequence, now) for outcome in outcomes]
         recovered.sequence = await journal.append(records)
-    recovered.unresolved.clear()
     return outcomes
 
 
-def _outcome(cycle: int, sequence: int, decision: Decision, reply: ApiReply) -> Outcome:
+def _outcome(cycle: int, sequence: int, decision: Decision, reply: ApiReply) -> DecisionOutcome:
     pod: dict[str, Any] = codec.unpack(reply.blob) if isinstance(reply, Accepted) else {}
     metadata = section(pod, "metadata")
     same = metadata.get("uid") == decision.uid

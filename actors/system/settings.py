@@ -9,6 +9,7 @@ from pathlib import Path
 
 from actors.agents.pod_runs import DEFAULT_DURATION_S
 from actors.api.faults.strikes import Faults
+from actors.cluster.settings import ClusterSettings
 from actors.gateway.settings import GatewaySettings
 from actors.mirror.settings import MirrorSettings
 from actors.outside.over_http import Post, over_http
@@ -43,7 +44,8 @@ class SystemSettings:
     Without `scheduler` nothing is scheduled here, without `default_scheduler` no pod of Kubernetes' own scheduler,
     without `controllers` jobs, pod groups and queues are left to others; the node agents stay.
     `arrivals`: objects may be announced that come later. `mirror`: what is here is another cluster's, whose nodes
-    and volumes nobody plays here; to be without a scheduler and controllers, too (`mirrored`).
+    and volumes nobody plays here; to be without a scheduler and controllers, too (`mirrored`). `cluster`: likewise, and
+    it is scheduled from here (`scheduling_there`).
     """
 
     config_text: str = ""
@@ -81,6 +83,7 @@ class SystemSettings:
     controllers: bool = True
     arrivals: bool = False
     mirror: MirrorSettings | None = None
+    cluster: ClusterSettings | None = None
 
     @property
     def followed(self) -> ConfigMapName | None:
@@ -89,6 +92,8 @@ class SystemSettings:
         """
         if self.mirror is not None:
             return None if self.config_path or self.config_text else self.mirror.config_map
+        if self.cluster is not None:
+            return None if self.config_path or self.config_text else self.cluster.config_map
         if not self.scheduler or self.config_map is not None:
             return self.config_map if self.scheduler else None
         return CHARTS if self.gateway and not self.config_path and not self.config_text else None
@@ -107,6 +112,13 @@ def mirrored(mirror: MirrorSettings, settings: SystemSettings) -> SystemSettings
     )
 
 
+def scheduling_there(cluster: ClusterSettings, settings: SystemSettings) -> SystemSettings:
+    """The settings of a system that is the scheduler of another cluster, and of nothing else there."""
+    return replace(
+        settings, cluster=cluster, default_scheduler=False, controllers=False, budgets=False, default_queues=False
+    )
+
+
 def scheduling(settings: SystemSettings) -> bool:
     """Whether there is a scheduler."""
     return settings.scheduler
@@ -114,7 +126,12 @@ def scheduling(settings: SystemSettings) -> bool:
 
 def playing(settings: SystemSettings) -> bool:
     """Whether the cluster is played here: its nodes, its volumes, the workloads of Kubernetes."""
-    return settings.mirror is None
+    return settings.mirror is None and settings.cluster is None
+
+
+def elsewhere(settings: SystemSettings) -> bool:
+    """Whether what is decided is carried out on another cluster."""
+    return settings.cluster is not None
 
 
 def viewing(settings: SystemSettings) -> bool:
@@ -157,5 +174,5 @@ def config_source(settings: SystemSettings, decider: Decider) -> ConfigSource:
         built_actions=decider.actions,
         built_plugins=decider.plugins,
         user_plugins=settings.user_plugins,
-        default_duration_s=settings.default_duration_s if settings.mirror is None else None,
+        default_duration_s=settings.default_duration_s if playing(settings) else None,
     )

@@ -15,28 +15,32 @@ from typing import Any, cast
 import anyio
 
 from actors.api.bootstrap import ask_first, first_requests
+from actors.cluster.cluster_api import SYNCED
 from actors.controllers.configuration.machine import take_over
-from actors.errors import ActorStoppedError, chief
+from actors.errors import ActorStoppedError, LeaseLostError, chief
 from actors.gateway.settings import REVISIONS_PER_S
 from actors.metrics.summary import Summary
 from actors.runtime.activity import SCHEDULER
 from actors.runtime.asking import ask_again
 from actors.runtime.clock import Clock
 from actors.runtime.mailbox import expected
-from actors.scheduling.cycle_memory import CycleMemory
+from actors.scheduling.cycle_memory import PERMITTED, CycleMemory
 from actors.scheduling.decider import Decider
-from actors.system.ports import ApiPort, ArrivalsPort, MetricsPort, RunnerPort
-from actors.system.restart import recover, resolve
+from actors.system.ports import ApiPort, ArrivalsPort, CachePort, MetricsPort, RunnerPort
+from actors.system.restart import recover, resolve, resolved
 from actors.system.roles import ROLES
-from actors.system.settings import SystemSettings, playing
+from actors.system.settings import SystemSettings, elsewhere, playing
 from actors.system.wiring import Wiring
 from core.messages import commands, recording, replies
 from core.messages.cycles import AwaitCycle, CyclesRun, RunCycle, TellQueues
 from core.messages.events import ConfigLoaded
 from core.messages.message import Message
+from core.state.watched import WATCHED
 from storage import codec
 from storage.journal import CONFIG, Journal, Record
 from storage.shared_objects import SharedObjects
+
+LOOK_AGAIN_S = 0.1
 
 
 class System(Wiring):
@@ -75,7 +79,11 @@ class System(Wiring):
                 if playing(self.settings):
                     first = first_requests(self.settings.default_queues, gateway.address if gateway else None)
                     await ask_first(self.api, first)
-                yield self
+                async with anyio.create_task_group() as beside:
+                    if elsewhere(self.settings):
+                        beside.start_soon(self._schedule_there)
+                    yield self
+                    beside.cancel_scope.cancel()
                 self.supervisor.stop()
         except BaseExceptionGroup as group:
             raise chief(group) from None
@@ -153,12 +161,11 @@ class System(Wiring):
         """The api's truth, the cycle number and the carry; unfinished decisions; the configuration in force."""
         self.recovered = await recover(self.journal, self.store.restore, self.store.load)
         now = self.context.clock.now()
-        await resolve(self.journal, self.recovered, partial(self.store.get, "Pod"), now)
-        if self.settings.followed is not None:
-            take_over(self.source, self.settings.followed, self.store.get)
-        told, known = self.source.loaded.told(), self.recovered.config
-        if known is None or _differ(told, known):
-            self.recovered.sequence = await self.journal.append([Record(CONFIG, codec.encode(told), 0, now)])
+        if not elsewhere(self.settings):  # there it is not yet known what became of them
+            await resolve(self.journal, self.recovered, partial(self.store.get, "Pod"), now)
+        config = self._config_in_force()
+        if config:
+            self.recovered.sequence = await self.journal.append([Record(CONFIG, config, 0, now)])
         cycle = self.recovered.cycle
         self.observed.newest = cycle
         self.memory = CycleMemory(self.changed, cycle, cycle, self.recovered.carry, self.changed.value)
@@ -166,6 +173,39 @@ class System(Wiring):
             self.store.begin_after(int(now * REVISIONS_PER_S))
         self.context.activity.published(self.store.log.published)
         self.context.activity.settled(SCHEDULER, not self.settings.scheduler)
+
+    def _config_in_force(self) -> bytes:
+        """What the cluster holds is taken over. To be written down, unless it is what the journal knows: b""."""
+        if self.settings.followed is not None:
+            take_over(self.source, self.settings.followed, self.store.get)
+        told, known = self.source.loaded.told(), self.recovered.config
+        return codec.encode(told) if known is None or _differ(told, known) else b""
+
+    async def _schedule_there(self) -> None:
+        """Begin once the cluster is here, as the scheduler sees it: what an earlier process decided is resolved by what
+        became of it there. Raises LeaseLostError when another scheduler may be at work.
+        """
+        await self.permission.wait_beyond(SYNCED - 1)
+        entries = [
+            recording.Entry("outcome", codec.encode(outcome), outcome.sequence)
+            for outcome in resolved(self.recovered, partial(self.store.get, "Pod"))
+        ]
+        config = self._config_in_force()
+        if config:
+            entries.append(recording.Entry("config", config))
+        if entries:
+            await self.switchboard.mailboxes["recorder"].ask(recording.Append(tuple(entries)))
+        await self._until_seen()
+        self.permission.raise_to(PERMITTED)
+        await self.permission.wait_beyond(PERMITTED)
+        raise LeaseLostError("the Lease is lost: another scheduler may be at work")
+
+    async def _until_seen(self) -> None:
+        """Until the scheduler's view has come as far as its kinds have."""
+        cache = cast("CachePort", self.switchboard.mailboxes["cache"])
+        newest = max((self.store.log.head((kind,)) for kind in WATCHED), default=0)
+        while expected(await cache.ask(commands.CheckView()), replies.ViewChecked).revision < newest:  # noqa: ASYNC110
+            await anyio.sleep(LOOK_AGAIN_S)
 
     async def _note(self, events: Sequence[Message]) -> None:
         """Events in the lives of actors; its own end finds the recorder gone."""

@@ -118,6 +118,7 @@ class Wiring:
             written=self.context.objects,
         )
         self.changed = LevelSignal()
+        self.permission = LevelSignal()
         self.memory = CycleMemory(self.changed)
         self.observed = ObservedCycles()
         self.recovered = Recovered()
@@ -143,6 +144,12 @@ class Wiring:
             argument: self.switchboard.one(role) if self.roles[role].instances is None else self.switchboard.all(role)
             for argument, role in sends.items()
         }
+
+    def ports_there(self, name: str) -> dict[str, Any]:
+        """The same; a cluster elsewhere, where there is one, stands where the api stands."""
+        found = self.ports(name)
+        cluster = found.pop("cluster")
+        return found if cluster is None else {**found, "api": cluster}
 
     def _switchboard(self) -> Switchboard:
         config, actions, roles = self.source.loaded.config, self.decider.actions, self.roles.values()

@@ -24,6 +24,7 @@ from core.objects.metadata import parse_time
 from pumice.cli.exits import Exit, UsageError, guarded, interrupts
 from pumice.cli.given.inputs import load_config, load_manifests, newest_of, warn_of_token
 from pumice.cli.options import LogLevel, Manifests, Output, Quiet
+from pumice.cli.scheduling import schedule_there
 from pumice.cli.tables.summary import show_storm, show_summary, summary_table
 from pumice.cli.terminal import Terminal
 from pumice.load.manifests import Loaded
@@ -100,18 +101,24 @@ def run(
     quiet: Quiet = False,
     log_level: Annotated[str | None, _option("log_level")] = None,
     lenient: Annotated[bool | None, _switch("lenient")] = None,
+    kubeconfig: Annotated[str | None, _option("kubeconfig")] = None,
+    context: Annotated[str | None, _option("context")] = None,
+    kube_api_qps: Annotated[str | None, _option("kube_api_qps")] = None,
+    kube_api_burst: Annotated[str | None, _option("kube_api_burst")] = None,
+    leader_elect: Annotated[str | None, _option("leader_elect")] = None,
+    leader_elect_lease_duration: Annotated[str | None, _option("leader_elect_lease_duration")] = None,
+    leader_elect_renew_deadline: Annotated[str | None, _option("leader_elect_renew_deadline")] = None,
+    leader_elect_retry_period: Annotated[str | None, _option("leader_elect_retry_period")] = None,
+    leader_elect_resource_name: Annotated[str | None, _option("leader_elect_resource_name")] = None,
+    leader_elect_resource_namespace: Annotated[str | None, _option("leader_elect_resource_namespace")] = None,
 ) -> int:
     """Run until told to stop; 1 when a storm broke something, else 130 after Ctrl-C, 2 when input was refused."""
-    flags: dict[str, object] = {
-        "config": config, "db": db, "backend": backend, "time": time, "start": start, "until": until, "seed": seed,
-        "faults": faults, "profiles": profiles, "keep": keep, "keep_events": keep_events, "plugins_dir": plugins_dir,
-        "default_duration": default_duration, "speedup": speedup, "log_level": log_level, "lenient": lenient,
-        "http": http, "token": token, "token_file": token_file, "tls_cert": tls_cert, "tls_key": tls_key,
-        "no_scheduler": no_scheduler, "no_default_scheduler": no_default_scheduler, "no_controllers": no_controllers,
-    }  # fmt: skip
+    flags: dict[str, object] = {name: given for name, given in locals().items() if name in _SETTINGS}
     settings = read_process_settings(flags, os.environ)
     terminal = Terminal(output, quiet, LogLevel(settings.log_level))
     say_first(settings, token, terminal)
+    if settings.kubeconfig is not None:
+        return schedule_there(settings, {**flags, "manifests": manifests}, terminal)
     controllers = not settings.no_controllers
     loaded = load_manifests(manifests, terminal, controllers=controllers) if manifests else Loaded()
     if manifests and loaded.problems and not loaded.objects:

@@ -12,7 +12,7 @@ from actors.api import refusals
 from actors.api.registry import Registry
 from actors.api.verbs.changes import Changes
 from actors.api.verbs.requests import RequestMoment
-from actors.api.verbs.statuses import reported
+from actors.kube.statuses import reported
 from core.messages.commands import ReportStatus
 from core.messages.replies import Accepted, Refused
 

@@ -12,9 +12,17 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, Final
 
-from msgspec import Struct
-
 from actors.kube.events import event
+from actors.kube.scheduler_words import (
+    EVICTED,
+    Said,
+    conditions_of,
+    of_evicted,
+    of_group,
+    of_group_evicted,
+    of_placed,
+    of_waiting,
+)
 from actors.runtime.timers import Timers
 from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from core.messages.commands import ApiRequest, Create, Delete, Patch
@@ -26,22 +34,11 @@ Object = dict[str, Any]
 Name = tuple[str, str]
 
 USER: Final = "pod-events"
-SCHEDULER: Final = "volcano"
 KUBELET: Final = "kubelet"
 CONTROLLER: Final = "vc-controller-manager"
 GROUP_NAME: Final = "scheduling.k8s.io/group-name"
-EVICTED: Final = "Pod is evicted, because of "
 KEPT_S: Final = 3600.0
 """An event is kept for so long (kube-apiserver's --event-ttl)."""
-
-
-class Said(Struct, frozen=True, gc=False):
-    """One thing to be said of a pod."""
-
-    reason: str
-    message: str
-    source: str
-    warning: bool = False
 
 
 class PodEventsMachine:
@@ -75,7 +72,7 @@ class PodEventsMachine:
             self._pod(name, obj)
         elif self._scheduler:
             self._groups[name] = obj
-            self._about(kind, name, obj, _of_group(obj))
+            self._about(kind, name, obj, of_group(obj))
             for job in _jobs_of(obj):
                 self._about("Job", name, job, _of_pending(job, obj))
 
@@ -90,7 +87,7 @@ class PodEventsMachine:
         if self._about("Pod", name, pod, self._of_pod(pod)) and (why := _evicted_for(pod)):
             group = text_map(pod["metadata"].get("annotations")).get(GROUP_NAME, "")
             if (known := self._groups.get((name[0], group))) is not None:
-                self._news.append((known, Said("Evict", why, SCHEDULER), False))
+                self._news.append((known, of_group_evicted(why), False))
 
     def _about(self, kind: str, name: Name, obj: Object, sayings: Iterator[Said]) -> bool:
         """Whether there is anything new. `name`: of what it was seen in."""
@@ -144,29 +141,21 @@ class PodEventsMachine:
 
 def _of_scheduling(pod: Object) -> Iterator[Said]:
     meta, spec = pod["metadata"], section(pod, "spec")
-    node, conditions = spec.get("nodeName"), _conditions(pod)
-    source = DEFAULT_SCHEDULER if spec.get("schedulerName") == DEFAULT_SCHEDULER else SCHEDULER
+    node, conditions = spec.get("nodeName"), conditions_of(pod)
+    said_by = (DEFAULT_SCHEDULER,) if spec.get("schedulerName") == DEFAULT_SCHEDULER else ()
     if node:
-        yield Said("Scheduled", f"Successfully assigned {meta['namespace']}/{meta['name']} to {node}", source)
+        yield of_placed(meta["namespace"], meta["name"], node, *said_by)
     elif (condition := conditions.get("PodScheduled", {})).get("status") == "False" and condition.get("message"):
-        yield Said("FailedScheduling", condition["message"], source, warning=True)
+        yield of_waiting(condition["message"], *said_by)
     if str(conditions.get("DisruptionTarget", {}).get("message")).startswith(f"{DEFAULT_SCHEDULER}: "):
         yield Said("Preempted", f"Preempted by a pod of higher priority on node {node}", DEFAULT_SCHEDULER)
     if (condition := conditions.get("Ready", {})).get("reason") == "Evict":
-        yield Said("Evict", condition.get("message", ""), SCHEDULER, warning=True)
+        yield of_evicted(condition.get("message", ""))
 
 
 def _evicted_for(pod: Object) -> str:
-    condition = _conditions(pod).get("Ready", {})
+    condition = conditions_of(pod).get("Ready", {})
     return str(condition.get("message") or "").removeprefix(EVICTED) if condition.get("reason") == "Evict" else ""
-
-
-def _of_group(group: Object) -> Iterator[Said]:
-    conditions = _conditions(group)
-    if (condition := conditions.get("Unschedulable", {})).get("status") == "True" and condition.get("message"):
-        yield Said("Unschedulable", condition["message"], SCHEDULER, warning=True)
-    if conditions.get("Scheduled", {}).get("status") == "True" and section(group, "status").get("phase") == "Running":
-        yield Said("Scheduled", "pod group is ready", SCHEDULER)
 
 
 def _jobs_of(group: Object) -> Iterator[Object]:
@@ -200,10 +189,6 @@ def _of_running(pod: Object) -> Iterator[Said]:
             yield Said("BackOff", message, KUBELET, warning=True)
     if pod["metadata"].get("deletionTimestamp") and status.get("phase") == "Running":
         yield from (Said("Killing", f"Stopping container {name}", KUBELET) for name in names)
-
-
-def _conditions(obj: Object) -> dict[str, Object]:
-    return {each["type"]: each for each in section(obj, "status").get("conditions") or () if "type" in each}
 
 
 def _event(about: Object, said: Said, now: float) -> Object:

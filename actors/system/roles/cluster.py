@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 from actors.agents.arrivals import Arrivals
 from actors.agents.node_agents import NodeAgents
 from actors.api.faults.faulty_server import api_server
+from actors.cluster.cluster_api import ClusterApi
 from actors.gateway.gateway import Gateway
 from actors.mirror.mirror import Mirror
 from actors.system import ports
-from actors.system.settings import has_arrivals, mirroring, playing, serving
+from actors.system.settings import elsewhere, has_arrivals, mirroring, playing, serving
 from actors.system.wiring import Role
 
 if TYPE_CHECKING:
@@ -47,6 +48,12 @@ def _mirror(wiring: Wiring, name: str) -> Mirror:
     assert settings is not None, "there is a mirror where something is mirrored"
     whose, ports = wiring.own(name), wiring.ports(name)
     return Mirror(*whose, **ports, settings=settings, source=wiring.source, memory=wiring.observed)
+
+
+def _cluster_api(wiring: Wiring, name: str) -> ClusterApi:
+    settings = wiring.settings.cluster
+    assert settings is not None, "there is one where decisions are carried out elsewhere"
+    return ClusterApi(*wiring.own(name), **wiring.ports(name), settings=settings, permission=wiring.permission)
 
 
 API_SERVER: Final = Role(
@@ -93,4 +100,13 @@ MIRROR: Final = Role(
     build=_mirror,
     wanted=mirroring,
     box="mirror",
+)
+
+CLUSTER_API: Final = Role(
+    name="cluster-api",
+    port=ports.ApiPort,
+    sends={"api": "api-server"},
+    build=_cluster_api,
+    wanted=elsewhere,
+    box="real cluster",
 )

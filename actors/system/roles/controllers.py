@@ -161,7 +161,7 @@ CONFIG_WATCHER: Final = Role(
     port=ports.PokePort,
     sends={"api": "api-server", "runner": "session-runner"},
     build=_config_watcher,
-    wanted=lambda settings: settings.followed is not None and playing(settings),
+    wanted=lambda settings: settings.followed is not None and settings.mirror is None,
     box="config watcher",
 )
 

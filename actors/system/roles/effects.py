@@ -10,29 +10,41 @@ from actors.effects.pre_bind_worker import PreBindWorker
 from actors.effects.status_writer import StatusWriter
 from actors.system import ports
 from actors.system.settings import numbered, scheduling
-from actors.system.wiring import Role, plainly
+from actors.system.wiring import Role
 
 if TYPE_CHECKING:
     from actors.system.wiring import Wiring
 
 
 def _bind_worker(wiring: Wiring, name: str) -> BindWorker:
-    return BindWorker(*wiring.own(name), **wiring.ports(name), timeout_s=wiring.settings.answer_timeout_s)
+    return BindWorker(*wiring.own(name), **wiring.ports_there(name), timeout_s=wiring.settings.answer_timeout_s)
 
 
 def _pre_bind_worker(wiring: Wiring, name: str) -> PreBindWorker:
     timeout_s = wiring.settings.answer_timeout_s
-    return PreBindWorker(*wiring.own(name), **wiring.ports(name), waiting=wiring.waiting_binds, timeout_s=timeout_s)
+    return PreBindWorker(
+        *wiring.own(name), **wiring.ports_there(name), waiting=wiring.waiting_binds, timeout_s=timeout_s
+    )
 
 
 def _evict_worker(wiring: Wiring, name: str) -> EvictWorker:
-    return EvictWorker(*wiring.own(name), **wiring.ports(name), timeout_s=wiring.settings.answer_timeout_s)
+    return EvictWorker(*wiring.own(name), **wiring.ports_there(name), timeout_s=wiring.settings.answer_timeout_s)
+
+
+def _status_writer(wiring: Wiring, name: str) -> StatusWriter:
+    return StatusWriter(*wiring.own(name), **wiring.ports_there(name))
 
 
 BIND_WORKER: Final = Role(
     name="bind-worker",
     port=ports.BindPort,
-    sends={"api": "api-server", "cache": "cache", "metrics": "metrics", "recorder": "recorder"},
+    sends={
+        "api": "api-server",
+        "cluster": "cluster-api",
+        "cache": "cache",
+        "metrics": "metrics",
+        "recorder": "recorder",
+    },
     build=_bind_worker,
     wanted=scheduling,
     instances=lambda settings, config, actions: numbered(settings.bind_workers, config.pumice.bind_workers),
@@ -43,7 +55,7 @@ BIND_WORKER: Final = Role(
 EVICT_WORKER: Final = Role(
     name="evict-worker",
     port=ports.EvictPort,
-    sends={"api": "api-server", "cache": "cache", "recorder": "recorder"},
+    sends={"api": "api-server", "cluster": "cluster-api", "cache": "cache", "recorder": "recorder"},
     build=_evict_worker,
     wanted=scheduling,
     instances=lambda settings, config, actions: numbered(settings.evict_workers, config.pumice.evict_workers),
@@ -54,8 +66,8 @@ EVICT_WORKER: Final = Role(
 STATUS_WRITER: Final = Role(
     name="status-writer",
     port=ports.StatusPort,
-    sends={"api": "api-server", "cache": "cache", "recorder": "recorder"},
-    build=plainly(StatusWriter),
+    sends={"api": "api-server", "cluster": "cluster-api", "cache": "cache", "recorder": "recorder"},
+    build=_status_writer,
     wanted=scheduling,
     crashes=("status-writer",),
     box="status writer",
@@ -66,6 +78,7 @@ PRE_BIND_WORKER: Final = Role(
     port=ports.BindPort,
     sends={
         "api": "api-server",
+        "cluster": "cluster-api",
         "cache": "cache",
         "metrics": "metrics",
         "recorder": "recorder",

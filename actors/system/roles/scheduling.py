@@ -12,7 +12,7 @@ from actors.scheduling.cycle_memory import RunnerSettings
 from actors.scheduling.session_runner import SessionRunner
 from actors.scheduling.usage_collector import UsageCollector, sources_of
 from actors.system import ports
-from actors.system.settings import numbered, scheduling, viewing
+from actors.system.settings import elsewhere, numbered, scheduling, viewing
 from actors.system.wiring import Role
 
 if TYPE_CHECKING:
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
 
 def _cache(wiring: Wiring, name: str) -> Cache:
+    mailboxes = wiring.ports(name)
     return Cache(
         *wiring.own(name),
-        **wiring.ports(name),
+        api=mailboxes["api"],
+        truth=mailboxes["cluster"] or mailboxes["api"],
         view=wiring.decider.new_view(),
         snapshots=wiring.snapshots,
         changed=wiring.changed,
@@ -52,6 +54,7 @@ def _session_runner(wiring: Wiring, name: str) -> SessionRunner:
             seed=settings.seed,
             serves_others=settings.default_scheduler,
             stopwatch=settings.stopwatch,
+            permission=wiring.permission if elsewhere(settings) else None,
         ),
     )
 
@@ -83,7 +86,7 @@ def _extender_client(wiring: Wiring, name: str) -> ExtenderClient:
 CACHE: Final = Role(
     name="cache",
     port=ports.CachePort,
-    sends={"api": "api-server"},
+    sends={"api": "api-server", "cluster": "cluster-api"},
     build=_cache,
     wanted=viewing,
     crashes=("cache",),

@@ -30,6 +30,7 @@ OURS = ("actors", "config", "core", "pumice", "storage")
 ONLY_READ: dict[str, tuple[str, ...]] = {
     "actors.api.definitions.naming": ("_STAGES",),
     "actors.api.definitions.pruning": ("_ANYTHING",),
+    "actors.cluster.places": ("KINDS",),
     "actors.kube.quota_usage": ("COUNTED",),
     "actors.mirror.followed": ("KINDS",),
     "config.durations": ("_UNITS_NS",),

@@ -7,19 +7,21 @@ from typing import Any
 
 import pytest
 
+from actors.cluster.settings import ClusterSettings
 from actors.errors import WiringError
 from actors.gateway.settings import GatewaySettings
 from actors.mirror.settings import MirrorSettings
 from actors.runtime.clock import RealClock
 from actors.runtime.switchboard import ranks
 from actors.system.roles import LINKS, ROLES
-from actors.system.settings import SystemSettings, mirrored
+from actors.system.settings import SystemSettings, mirrored, scheduling_there
 from actors.system.system import System
 from config.kubeconfig import ClusterAccess
 from storage.memory import MemoryJournal
 
 GATEWAY = GatewaySettings(socket.socket.__new__(socket.socket))
 """Of a gateway that never listens."""
+SCHEDULING_THERE = scheduling_there(ClusterSettings(ClusterAccess("http://cluster")), SystemSettings())
 MIRRORED = mirrored(MirrorSettings(ClusterAccess("http://cluster")), SystemSettings())
 
 
@@ -61,7 +63,7 @@ def test_an_actor_is_handed_the_mailboxes_of_its_row_and_no_others() -> None:
         of_role = {role.name: system.switchboard.all(role.name) for role in ROLES}
         for name, role in system.switchboard.role.items():
             ports = system.ports(name)
-            boxes = [box for port in ports.values() for box in one_or_many(port)]
+            boxes = [box for port in ports.values() for box in one_or_many(port) if box is not None]
             assert {box.name for box in boxes} == {box.name for receiver in LINKS[role] for box in of_role[receiver]}
         assert [box.name for box in system.ports("session-runner")["binders"]] == ["bind-worker:0", "bind-worker:1"]
         assert system.ports("bind-worker:1")["cache"].name == "cache"
@@ -74,11 +76,14 @@ def test_an_actor_is_handed_the_mailboxes_of_its_row_and_no_others() -> None:
 @pytest.mark.parametrize(
     ("settings", "missing"),
     [
-        (SystemSettings(), {"arrivals", "gateway", "pod-events", "config-watcher", "usage-collector", "mirror"}),
+        (
+            SystemSettings(),
+            {"arrivals", "cluster-api", "config-watcher", "gateway", "mirror", "pod-events", "usage-collector"},
+        ),
         (
             SystemSettings(scheduler=False, controllers=False, budgets=False, gateway=GATEWAY),
             {
-                "action-worker", "arrivals", "bind-worker", "cache", "config-watcher",
+                "action-worker", "arrivals", "bind-worker", "cache", "cluster-api", "config-watcher",
                 "disruption-controller",
                 "dry-run-worker", "evict-worker", "extender-client", "job-controller", "mirror", "pod-group-controller",
                 "pre-bind-worker", "queue-controller",
@@ -86,8 +91,16 @@ def test_an_actor_is_handed_the_mailboxes_of_its_row_and_no_others() -> None:
             },
         ),
         (MIRRORED, LINKS.keys() - {"api-server", "mirror", "recorder", "checkpointer", "metrics", "supervisor"}),
+        (
+            SCHEDULING_THERE,
+            {
+                "arrivals", "disruption-controller", "gateway", "job-controller", "mirror", "node-agents", "pod-events",
+                "pod-group-controller", "queue-controller", "usage-collector", "volume-controller",
+                "workload-controller",
+            },
+        ),
     ],
-    ids=["plain", "only the api", "mirror"],
+    ids=["plain", "only the api", "mirror", "of a cluster elsewhere"],
 )  # fmt: skip
 def test_who_there_is_follows_from_the_settings(settings: SystemSettings, missing: set[str]) -> None:
     board = System(settings, MemoryJournal(), RealClock()).switchboard

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from actors.api.faults.strikes import SeededFaults
+from actors.cluster.settings import ClusterSettings, ElectionSettings
 from actors.gateway.settings import GatewaySettings
 from actors.mirror.settings import MirrorSettings
 from actors.runtime.clock import RealClock
@@ -19,7 +20,7 @@ from actors.runtime.handles import HandleTable
 from actors.runtime.mailbox import Mailbox
 from actors.system.references import EVERYBODY, REFERENCES
 from actors.system.roles import CRASHABLE
-from actors.system.settings import SystemSettings, mirrored
+from actors.system.settings import SystemSettings, mirrored, scheduling_there
 from actors.system.system import System
 from config.kubeconfig import ClusterAccess
 from core.state.view import View
@@ -40,6 +41,9 @@ SETTINGS = {
         arrivals=True, faults=SeededFaults(1, {"bind-lost": 0.1}, crashable=CRASHABLE), config_text=COLLECTING
     ),
     "mirror": mirrored(MirrorSettings(ClusterAccess("http://cluster")), SystemSettings()),
+    "cluster": scheduling_there(
+        ClusterSettings(ClusterAccess("http://cluster"), election=ElectionSettings()), SystemSettings()
+    ),
 }
 
 
@@ -75,7 +79,7 @@ def boxes_beyond(system: System) -> list[str]:
         boxes: list[Mailbox[Any, Any]] = []
         for port in system.ports(name).values():
             boxes += port if isinstance(port, list) else [port]
-        own[name] = {name, *(box.name for box in boxes)}
+        own[name] = {name, *(box.name for box in filter(None, boxes))}
     held: list[tuple[Mailbox[Any, Any], set[str]]] = [
         (thing, names) for thing, names in holders(system).values() if isinstance(thing, Mailbox)
     ]

@@ -1,0 +1,1 @@
+"""A real cluster that is scheduled from here: followed, and written to."""

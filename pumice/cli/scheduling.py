@@ -1,0 +1,113 @@
+"""`pumice run --kubeconfig`: this process as the scheduler of a real cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from actors.cluster.settings import ClusterSettings, ElectionSettings
+from actors.remote.access import in_cluster
+from actors.system.settings import SystemSettings, scheduling_there
+from config.durations import duration_s
+from config.errors import ConflictError
+from config.kubeconfig import ClusterAccess, read_kubeconfig
+from config.settings import CHARTS, ProcessSettings, config_map_of
+from pumice.cli.exits import Exit, UsageError
+from pumice.cli.given.inputs import load_config
+from pumice.cli.tables.summary import show_summary
+from pumice.cli.terminal import Terminal
+from pumice.plugins.loader import identities
+from pumice.runtime.mirroring import MirrorPlan, mirror_plan
+from pumice.runtime.serving import gateway_settings
+from pumice.runtime.until import parse_until
+from storage.retention import parse_keep
+
+IN_CLUSTER: Final = "in-cluster"
+PLAYED: Final = (
+    "manifests", "time", "start", "default_duration", "speedup", "faults", "profiles", "no_scheduler",
+    "no_default_scheduler", "no_controllers",
+)  # fmt: skip
+"""Options about a cluster that is played here."""
+WARNING: Final = (
+    "Pumice is the scheduler of a real cluster now: it binds and evicts pods there, and writes the statuses of"
+    " PodGroups and queues. No other scheduler may serve schedulerName volcano beside it."
+)
+
+
+def schedule_there(settings: ProcessSettings, given: Mapping[str, object], terminal: Terminal) -> Exit:
+    """Until it is told to stop. Raises ConfigError, UsageError, or what a vital actor died of."""
+    for name in PLAYED:
+        if given.get(name) is not None:
+            flag = "--" + name.replace("_", "-")
+            raise UsageError("there is nothing to be played beside a real cluster (--kubeconfig)", path=flag)
+    access = _access(settings)
+    plan = _plan(settings, access, terminal)
+    terminal.warn(f"{access.server}: {WARNING}")
+    if plan.settings.gateway is not None:
+        terminal.say(f"serving what is seen of it on {plan.settings.gateway.url}, to be read only")
+    outcome = mirror_plan(plan)
+    terminal.emit(outcome.summary, partial(show_summary, outcome.summary))
+    return Exit.INTERRUPTED if outcome.interrupted else Exit.DONE
+
+
+def _access(settings: ProcessSettings) -> ClusterAccess:
+    named, context = settings.kubeconfig or "", settings.context or ""
+    if named != IN_CLUSTER:
+        return read_kubeconfig(Path(named), context)
+    if context:
+        raise UsageError("a context is one of a kubeconfig: name that with --kubeconfig", path="--context")
+    return in_cluster()
+
+
+def _plan(settings: ProcessSettings, access: ClusterAccess, terminal: Terminal) -> MirrorPlan:
+    until = parse_until(settings.until)
+    if until.kind == "idle":
+        raise UsageError("when a real cluster is at rest, nobody here knows: name a time, such as 30s", path="--until")
+    config_map = config_map_of(settings.config)
+    path = Path(settings.config) if settings.config and config_map is None else None
+    plugins = Path(settings.plugins_dir) if settings.plugins_dir else None
+    load_config(path, settings.lenient, terminal, plugins=plugins)
+    election = election_of(settings)
+    gateway = gateway_settings(settings)  # after all that may be refused: it listens from here on
+    decided = SystemSettings(
+        config_path=path,
+        lenient=settings.lenient,
+        seed=settings.seed,
+        retention=parse_keep(settings.keep, settings.keep_events),
+        user_plugins=identities(),
+        gateway=None if gateway is None else replace(gateway, reads_only=True),
+    )
+    cluster = ClusterSettings(
+        access,
+        config_map=config_map or CHARTS,
+        qps=settings.kube_api_qps,
+        burst=settings.kube_api_burst,
+        election=election,
+    )
+    return MirrorPlan(scheduling_there(cluster, decided), Path(settings.db), until, settings.backend)
+
+
+def election_of(settings: ProcessSettings) -> ElectionSettings | None:
+    """None: there is none. ConflictError for periods that client-go would not have either."""
+    if not settings.leader_elect:
+        return None
+    found = ElectionSettings(
+        namespace=settings.leader_elect_resource_namespace,
+        name=settings.leader_elect_resource_name,
+        lease_duration_s=duration_s(settings.leader_elect_lease_duration) or 0.0,
+        renew_deadline_s=duration_s(settings.leader_elect_renew_deadline) or 0.0,
+        retry_period_s=duration_s(settings.leader_elect_retry_period) or 0.0,
+    )
+    if found.lease_duration_s <= found.renew_deadline_s:
+        raise ConflictError("expected it to be longer than the renew deadline", path="--leader-elect-lease-duration")
+    if found.renew_deadline_s <= JITTERED * found.retry_period_s or found.retry_period_s <= 0:
+        problem = f"expected a period above 0, and the renew deadline to be longer than {JITTERED} times as much"
+        raise ConflictError(problem, path="--leader-elect-retry-period")
+    return found
+
+
+JITTERED: Final = 1.2
+"""Source: client-go's `leaderelection.NewLeaderElector`."""

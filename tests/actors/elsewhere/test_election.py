@@ -1,0 +1,76 @@
+"""Who schedules where there are several: whoever holds the Lease, and never two."""
+
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+
+from actors.errors import LeaseLostError
+from storage.memory import MemoryJournal
+from tests.actors.elsewhere.rig import QUICK, KilledError, ends_with, is_bound, scheduler, unscheduled, until, way_to
+from tests.actors.gateway.rig import Web
+from tests.actors.mirror.rig import decided
+from tests.kit.pods import pod
+
+pytestmark = pytest.mark.anyio
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/volcano"
+
+
+async def holder(web: Web) -> str:
+    spec: dict[str, Any] = (await web.get(LEASE))["spec"]
+    return str(spec["holderIdentity"])
+
+
+async def test_one_of_two_binds_and_the_other_takes_over_when_it_is_gone() -> None:
+    first, second = MemoryJournal(), MemoryJournal()
+    one, two = (replace(QUICK, identity=name) for name in ("one", "two"))
+    async with unscheduled() as web, way_to(web) as way, way_to(web) as other:
+        with ends_with(KilledError):
+            async with scheduler(way, first, election=one):
+                await web.system.submit([pod("a")])
+                await until(web, "Pod", "a", is_bound)
+                async with scheduler(other, second, election=two):
+                    await web.system.submit([pod("b")])
+                    await until(web, "Pod", "b", is_bound)
+                    await anyio.sleep(0.3)
+                    assert await holder(web) == "one"
+                    assert await decided(second) == []
+                raise KilledError
+        async with scheduler(other, second, election=two):
+            await web.system.submit([pod("c")])
+            await until(web, "Pod", "c", is_bound)
+            assert await holder(web) == "two"
+            assert (await web.get(LEASE))["spec"]["leaseTransitions"] == 1
+    assert [each.name for each in await decided(first)] == ["a", "b"]
+    assert [each.name for each in await decided(second)] == ["c"]
+
+
+async def test_who_cannot_renew_it_ends() -> None:
+    async with unscheduled() as web, way_to(web) as way:
+        with ends_with(LeaseLostError):
+            async with scheduler(way, election=QUICK):
+                await web.system.submit([pod("a")])
+                await until(web, "Pod", "a", is_bound)
+                way.cut = True
+                await anyio.sleep(5.0)
+
+
+async def test_who_finds_another_one_holding_it_ends_at_once_and_binds_nothing_more() -> None:
+    async with unscheduled() as web, way_to(web) as way:
+        with ends_with(LeaseLostError):
+            async with scheduler(way, election=QUICK):
+                await web.system.submit([pod("a")])
+                await until(web, "Pod", "a", is_bound)
+                lease = await web.get(LEASE)
+                await web.send("PUT", LEASE, {**lease, "spec": {**lease["spec"], "holderIdentity": "thief"}})
+                await anyio.sleep(5.0)
+        assert await holder(web) == "thief"
+
+
+async def test_who_stops_in_order_gives_it_back() -> None:
+    async with unscheduled() as web, way_to(web) as way:
+        async with scheduler(way, election=QUICK):
+            await web.system.submit([pod("a")])
+            await until(web, "Pod", "a", is_bound)
+        assert await holder(web) == ""
