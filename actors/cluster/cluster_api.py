@@ -30,6 +30,7 @@ from actors.cluster.line import Line, Urgency
 from actors.cluster.places import QUEUE, collection
 from actors.errors import ActorFailedError, CredentialsError, RemoteError
 from actors.kube.events import Sayings
+from actors.mirror.changes import change_of
 from actors.remote.backoff import Backoff
 from actors.remote.reflector import Reflector
 from actors.runtime.actor import Actor
@@ -123,9 +124,16 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
         settings = self._settings
         async with self._client, self._lease_client, anyio.create_task_group() as tasks:
             for resource in self._hearing.resources.values():
-                backoff = Backoff(random.random, settings.retry_s)
-                sink = self._hearing.intake
-                tasks.start_soon(Reflector(self._client, resource, sink, poll_s=settings.poll_s, backoff=backoff).run)
+                tasks.start_soon(
+                    Reflector(
+                        self._client,
+                        resource,
+                        self._hearing.intake,
+                        poll_s=settings.poll_s,
+                        backoff=Backoff(random.random, settings.retry_s),
+                        keep=partial(change_of, resource.key),
+                    ).run
+                )
             for _ in range(settings.writers):
                 tasks.start_soon(self._write)
             tasks.start_soon(self._hearing.run)

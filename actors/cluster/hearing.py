@@ -19,11 +19,16 @@ from core.messages.replies import Accepted, Listing
 from storage import codec
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from actors.cluster.settings import ClusterSettings
     from actors.mirror.changes import RemoteChange
     from actors.system.ports import ApiPort
 
 Object = dict[str, Any]
+
+BATCH = 500
+"""So many changes are on their way to the api at once: all of a large cluster would be there twice."""
 
 log = logging.getLogger(__name__)
 
@@ -70,21 +75,24 @@ class ClusterHearing:
         async with self._turn:
             whole = self.intake.whole
             changes = self.versions.news(self.intake.take(self.versions.names))
-            replies = await self._api.ask_many([self._reflected(change) for change in changes])
-            for change, reply in zip(changes, replies, strict=True):
-                if not isinstance(reply, Accepted):
-                    log.error("%s %s/%s could not be kept: %s", *change.key, reply)
-                elif change.kind != JOB:
-                    self.revision = max(self.revision, reply.revision)
+            for start in range(0, len(changes), BATCH):
+                await self._store(changes[start : start + BATCH])
             if whole:
                 self.synced.set()
 
+    async def _store(self, changes: Sequence[RemoteChange]) -> None:
+        replies = await self._api.ask_many([self._reflected(change) for change in changes])
+        for change, reply in zip(changes, replies, strict=True):
+            if not isinstance(reply, Accepted):
+                log.error("%s %s/%s could not be kept: %s", *change.key, reply)
+            elif change.kind != JOB:
+                self.revision = max(self.revision, reply.revision)
+
     def _reflected(self, change: RemoteChange) -> Reflect:
         """A bind that comes true names its decision."""
-        if change.gone or change.obj is None:
+        if change.gone or change.blob is None:
             return Reflect(*change.key, b"")
-        obj = change.obj
         decided = 0
-        if change.kind == POD and obj["spec"].get("nodeName"):
+        if change.kind == POD and self.decided and (obj := change.obj) and obj["spec"].get("nodeName"):
             decided = self.decided.pop(obj["metadata"]["uid"], 0)
-        return Reflect(*change.key, codec.pack(obj), self._name if decided else "", decided)
+        return Reflect(*change.key, change.blob, self._name if decided else "", decided)

@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 
 from actors.cluster.versions import RemoteVersions
 from actors.mirror.changes import RemoteChange
+from storage import codec
 
 KEY = ("Pod", "default", "p")
 
 
 def change(version: int, uid: str = "u", *, gone: bool = False) -> RemoteChange:
     meta: dict[str, Any] = {"name": "p", "namespace": "default", "uid": uid, "resourceVersion": str(version)}
-    return RemoteChange(*KEY, {"metadata": meta}, gone)
+    return RemoteChange(*KEY, codec.pack({"metadata": meta}), gone)
 
 
 @given(st.lists(st.integers(1, 20)))
