@@ -12,7 +12,7 @@ from typing import Final, cast
 import anyio
 from anyio import lowlevel
 
-from actors.api.definitions.naming import kind_row
+from actors.api.kinds import Kind
 from actors.gateway.request.selection import Traits, traits_of
 from actors.gateway.ring import Ring, RingEntry
 from actors.gateway.settings import MIB
@@ -40,15 +40,14 @@ after a pause goes out at once.
 """
 
 Key = tuple[str, str]
-OnDefinition = Callable[[str, str, Object], None]
-DEFINITION: Final = "CustomResourceDefinition"
-TOLD: Final = (DEFINITION, *CONFIGURATIONS)
+OnDefinition = Callable[[str, str, Object], Kind | None]
+TOLD: Final = ("CustomResourceDefinition", *CONFIGURATIONS)
 """Kinds by which the gateway itself goes."""
 
 
 class Hub:
     """`revision`: what it has seen. `definition` is told of every change of a CustomResourceDefinition and of
-    the configurations of webhooks.
+    the configurations of webhooks, and says which kind is defined by it.
 
     `start` is the revision that it begins at; watches from before it are gone.
     """
@@ -142,9 +141,8 @@ class Hub:
         self.ring(event.kind).append(RingEntry(event.revision, event.type, event.blob, before, after))
 
     def _tell(self, change: str, kind: str, obj: Object, definition: OnDefinition) -> None:
-        definition(change, kind, obj)
-        if kind == DEFINITION:
-            row = kind_row(obj["spec"])
+        row = definition(change, kind, obj)
+        if row is not None:
             self._selectable[row.key] = row.selectable
 
     def _bound(self) -> None:

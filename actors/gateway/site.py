@@ -127,14 +127,16 @@ class Site(Front):
         finally:
             self.watches -= 1
 
-    def definition(self, change: str, kind: str, definition: Object) -> None:
-        """A CustomResourceDefinition, or a configuration of webhooks or policies, has come, changed or gone."""
+    def definition(self, change: str, kind: str, definition: Object) -> Kind | None:
+        """A CustomResourceDefinition, or a configuration of webhooks or policies, has come, changed or gone; the kind
+        that it defines.
+        """
         if kind in CONFIGURATIONS:
             self.hooks.heard(change, kind, definition)
-        elif change == "DELETED":
-            self.kinds.remove_definition(definition["metadata"]["name"])
-        else:
-            self.kinds.add_definition(definition)
+            return None
+        if change == "DELETED":
+            return self.kinds.remove_definition(definition["metadata"]["name"])
+        return self.kinds.add_definition(definition)
 
 
 async def guarded(asking: Awaitable[A]) -> A:
