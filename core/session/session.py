@@ -81,7 +81,7 @@ class Session:
         self.jobs = SessionJobs(snapshot)
         self.queues: dict[str, Queue] = {queue.name: queue for queue in snapshot.queues}
         self.total = total
-        self.points = Points(config, self._batch, snapshot.derived)
+        self.points = Points(config, self._batch)
         self.fit = JobFit(self)
         self.plugins: dict[str, Plugin] = {}
         self.tellers = Tellers()

@@ -42,9 +42,11 @@ class Holder(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Source(Generic[T]):
-    """What a builder is given, and the parts of the view that it is read from."""
+    """What a builder is given, and the parts of the view that it is read from; read once a session, if at all, for all
+    builders, none of whom changes it.
+    """
 
     parts: frozenset[str]
     read: Callable[[DerivedColumns], T]
@@ -124,11 +126,12 @@ class Loan:
 class DerivedColumns:
     """The columns while one session has them. `tables`: column -> arguments -> value."""
 
-    __slots__ = ("_building", "_loan", "_material", "tables")
+    __slots__ = ("_building", "_loan", "_material", "_read", "tables")
 
     def __init__(self, loan: Loan, tables: Tables, material: Material) -> None:
         self._loan, self.tables = loan, tables
         self._material: Material | None = material
+        self._read: dict[Source[Any], Any] = {}
         self._building: list[frozenset[str]] = []
 
     @property
@@ -147,17 +150,20 @@ class DerivedColumns:
         """Build and keep. Raises DerivedError for a column asked for by the builder of one that is derived from less:
         it would outlive what it is made of.
         """
-        parts = column.source.parts
-        if self._building and not parts <= self._building[-1]:
-            more = ", ".join(sorted(parts - self._building[-1]))
+        source, building = column.source, self._building
+        if building and not source.parts <= building[-1]:
+            more = ", ".join(sorted(source.parts - building[-1]))
             raise DerivedError(
                 f"{column.__name__} is derived from {more}, of which the column made of it knows nothing"
             )
-        self._building.append(parts)
+        building.append(source.parts)
         try:
-            value = column.build(column.source.read(self), *args)  # type: ignore[call-arg]
+            given: Given = self._read.get(source, MISSING)
+            if given is MISSING:
+                given = self._read[source] = source.read(self)
+            value = column.build(given, *args)  # type: ignore[call-arg]
         finally:
-            self._building.pop()
+            building.pop()
         table = self.tables.setdefault(column, {})
         if len(table) >= column.bound:
             table.clear()
@@ -173,6 +179,7 @@ class DerivedColumns:
         """The session is over."""
         if self._material is not None:
             self._loan.returned, self.tables, self._material = self.tables, {}, None
+            self._read.clear()
 
 
 class Keeper:

@@ -123,7 +123,7 @@ def _allocatable(columns: DerivedColumns) -> Allocatable:
 
 def _queue_limits(columns: DerivedColumns) -> QueueLimits:
     material = columns.material
-    return QueueLimits(material.queues, total(columns).clone(), material.dimensions, columns)
+    return QueueLimits(material.queues, total(columns), material.dimensions, columns)
 
 
 NOTHING: Final[Source[None]] = Source(frozenset(), lambda _: None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from core.session.points.binding import BindingPoints
-from core.session.points.listed import Listed, listed_plugins
+from core.session.points.listed import listed_plugins
 from core.session.points.node_points import NodePoints
 from core.session.points.orders import OrderPoints
 from core.session.points.point import Point
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from config.schema import SchedulerConfig
     from core.session.points.victims import AsBatch
     from core.session.trail.trail import Trail
-    from core.state.derived import DerivedColumns
 
 
 class Points(OrderPoints, VotePoints, VictimPoints, TrialPoints, NodePoints, BindingPoints):
@@ -27,8 +26,8 @@ class Points(OrderPoints, VotePoints, VictimPoints, TrialPoints, NodePoints, Bin
     `unforeseeable`: whether a rule stands somewhere that may tell any two tasks apart.
     """
 
-    def __init__(self, config: SchedulerConfig, as_batch: AsBatch, columns: DerivedColumns | None = None) -> None:
-        listed = Listed(config) if columns is None else listed_plugins(columns, itself(config))
+    def __init__(self, config: SchedulerConfig, as_batch: AsBatch) -> None:
+        listed = listed_plugins(itself(config))
         OrderPoints.__init__(self, listed)
         VotePoints.__init__(self, listed)
         VictimPoints.__init__(self, listed, frozenset(config.pumice.fix), as_batch)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
-
-from core.state.derived import derived
-from core.state.sources import NOTHING
 
 if TYPE_CHECKING:
     from config.schema import PluginOption, SchedulerConfig
@@ -69,8 +67,7 @@ class Listed(dict[str, Tiers]):
             self[point] = tuple(tuple(o.name for o in t.plugins if _is_consulted(point, o)) for t in config.tiers)
 
 
-@derived(NOTHING, bound=1)
-def listed_plugins(nothing: None, config: Like[SchedulerConfig]) -> Listed:
-    """Each session's plugins register alike while the configuration is the same."""
-    del nothing
+@lru_cache(maxsize=16)
+def listed_plugins(config: Like[SchedulerConfig]) -> Listed:
+    """Made once a configuration: all sessions that have it register alike."""
     return Listed(config.subject)

@@ -133,7 +133,7 @@ def test_what_is_kept_is_much_of_what_there_is() -> None:
     kept = {column.__name__ for column, _, _ in before.derived.values()}
     assert {"label_column", "capacity", "capacity_of", "taint_sets", "total", "limits_of", "kept_limits"} <= kept
     assert {"_refused", "_refused_by_content", "_count", "_preference", "_scores", "groups_of"} <= kept
-    assert {"_tree_of_objects", "_pour", "_opening", "_pod_classes", "_told", "_read", "listed_plugins"} <= kept
+    assert {"_tree_of_objects", "_pour", "_opening", "_pod_classes", "_told", "_read"} <= kept
 
 
 @pytest.mark.parametrize("config", CONFIGS)
@@ -254,6 +254,14 @@ def test_arguments_count_by_content_or_by_identity() -> None:
     assert [len(table) for table in columns.tables.values()] == [2]
     assert labelled(columns, itself(other)) == 0
     assert [len(table) for table in columns.tables.values()] == [1], "it starts afresh when there are too many"
+
+
+def test_a_source_is_read_once_for_all_columns_of_a_session_and_anew_in_the_next() -> None:
+    view = view_of(BEGINNING)
+    given: Any = derived(NODES)(lambda nodes, key: (nodes, key))
+    one, other = (view.snapshot().derived for _ in range(2))
+    assert given(one, 1)[0] is given(one, 2)[0]
+    assert given(other, 3)[0] is not given(one, 1)[0]
 
 
 def test_a_column_cannot_be_made_of_one_that_changes_more_often() -> None:
