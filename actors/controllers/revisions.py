@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final
 
+from msgspec import to_builtins
+
 from actors.controllers.pods_of import reference
 from core.messages.commands import ApiRequest, Delete, Patch
 from core.objects.metadata import section, text_map
@@ -19,7 +21,7 @@ Object = dict[str, Any]
 KIND: Final = "ControllerRevision"
 HASH: Final = "controller.kubernetes.io/hash"
 POD_HASH: Final = "controller-revision-hash"
-"""The label of a pod that says which template it is of."""
+"""The label of a pod that says which template it is of; a DaemonSet's revisions have it, too."""
 DEFAULT_LIMIT: Final = 10
 
 
@@ -52,8 +54,9 @@ def revisions_of(owner: Object, known: Sequence[Object], user: str) -> TemplateR
 
 
 def data_of(template: Object) -> Object:
-    """As a strategic patch that puts the template back."""
-    return {"spec": {"template": {**template, "$patch": "replace"}}}
+    """As a strategic patch that puts the template back; names in order, as clients in Go compare its text."""
+    ordered: Object = to_builtins({"spec": {"template": {**template, "$patch": "replace"}}}, order="sorted")
+    return ordered
 
 
 def template_of(revision: Object) -> Object:
@@ -64,7 +67,8 @@ def template_of(revision: Object) -> Object:
 
 def hash_of(revision: Object) -> str:
     """What tells it from the owner's other revisions."""
-    return text_map(revision["metadata"].get("labels")).get(HASH, "")
+    labels = text_map(revision["metadata"].get("labels"))
+    return labels.get(HASH) or labels.get(POD_HASH, "")
 
 
 def outdated(owner: Object, known: Sequence[Object], used: Container[str], user: str) -> list[Delete]:
@@ -87,7 +91,8 @@ def _revision(owner: Object, data: Object, number: int) -> Object:
     meta = owner["metadata"]
     mark = blake2b(pack([owner["kind"], data]), digest_size=5).hexdigest()
     template = section(owner["spec"], "template")
-    labels = {**text_map(section(template, "metadata").get("labels")), HASH: mark}
+    label = POD_HASH if owner["kind"] == "DaemonSet" else HASH
+    labels = {**text_map(section(template, "metadata").get("labels")), label: mark}
     return {
         "apiVersion": "apps/v1",
         "kind": KIND,

@@ -75,13 +75,16 @@ def first_gone(job: Object, pods: Sequence[Object]) -> GonePods:
 
 
 def note_gone(gone: GonePods, job: Object, pod: Object) -> None:
-    """A pod was removed. One that had not ended has failed, as it never will succeed, unless it was spared."""
+    """A pod was removed. One that had not ended has failed, as it never will succeed, unless it was spared.
+
+    A kubelet says so before the pod goes, and then rules about its conditions are asked.
+    """
     uid = pod["metadata"]["uid"]
     if uid in gone.spared:
         gone.spared.discard(uid)
     elif phase(pod) == "Succeeded":
         gone.succeeded += 1
-    elif is_counted(job, pod):
+    elif is_counted(job, {**pod, "status": {**section(pod, "status"), "phase": "Failed"}}):
         gone.failed += 1
 
 

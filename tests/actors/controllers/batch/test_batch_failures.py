@@ -115,3 +115,22 @@ def test_a_failure_may_count_for_nothing() -> None:
     cluster.advance(10)
     end(cluster, pods(cluster, "Pending")[0], 2)
     assert conditions(cluster) == failed_for("BackoffLimitExceeded")
+
+
+def test_a_pod_that_is_evicted_while_it_runs_may_count_for_nothing() -> None:
+    ignored = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
+    cluster = started(batch_job(backoffLimit=0, **rules(ignored)), agents=True)
+    [pod] = pods(cluster)
+    cluster.bind(pod["metadata"]["name"], "n1")
+    cluster.settle()
+    assert pods(cluster, "Running")
+    cluster.evict(pod["metadata"]["name"])
+    cluster.advance(40)
+    assert (conditions(cluster), status(cluster, "failed")) == ([], (None,))
+    [another] = pods(cluster)
+    assert another["metadata"]["uid"] != pod["metadata"]["uid"]
+    cluster.bind(another["metadata"]["name"], "n1")
+    cluster.settle()
+    cluster.delete("Pod", another["metadata"]["name"])
+    cluster.advance(40)
+    assert conditions(cluster) == failed_for("BackoffLimitExceeded")

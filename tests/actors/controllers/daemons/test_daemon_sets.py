@@ -97,7 +97,8 @@ def test_a_pod_for_every_node() -> None:
     assert status(cluster, *COUNTS) == (3, 3, 3, 3, None)
     assert status(cluster, "updatedNumberScheduled", "numberMisscheduled") == (3, 0)
     [revision] = cluster.all("ControllerRevision")
-    mark = revision["metadata"]["labels"]["controller.kubernetes.io/hash"]
+    mark = revision["metadata"]["labels"]["controller-revision-hash"]
+    assert [*revision["data"]["spec"]["template"]] == ["$patch", "metadata", "spec"]  # the text is compared by clients
     pod = cluster.all("Pod")[0]
     assert pod["metadata"]["labels"]["controller-revision-hash"] == mark
     keys = {each["key"].removeprefix("node.kubernetes.io/"): each["effect"] for each in pod["spec"]["tolerations"]}
