@@ -1,4 +1,4 @@
-"""What no object may hold, whatever its kind: too many levels, numbers that JSON and the journal have no room for."""
+"""What no object may hold, whatever its kind: too many levels, numbers and texts that the journal has no room for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 MOST_DEPTH: Final = 128
 """Levels of an object at most; the schemas of definitions are the deepest that anybody writes."""
 
-_TEXTS: Final = frozenset((str, bool, type(None)))
+_PLAIN: Final = frozenset((bool, type(None)))
 
 
 def unsound(obj: dict[str, Any]) -> str:
@@ -23,12 +23,15 @@ def unsound(obj: dict[str, Any]) -> str:
             named = each.__class__ is dict
             for key, value in cast("Iterable[tuple[Any, Any]]", each.items() if named else enumerate(each)):
                 kind = value.__class__
-                if kind in _TEXTS:
-                    continue
+                problem = _text_problem(key) if named and not key.isascii() else ""
                 if kind is dict or kind is list:
                     inside.append((f"{path}.{key}" if named else f"{path}[{key}]", value))
-                elif problem := _number_problem(value):
-                    return f"{f'{path}.{key}' if named else f'{path}[{key}]'}: {problem}".removeprefix(".")
+                elif kind is str:
+                    problem = problem or ("" if value.isascii() else _text_problem(value))
+                elif kind not in _PLAIN:
+                    problem = problem or _number_problem(value)
+                if problem:
+                    return f"{path}{f'.{_printed(key)}' if named else f'[{key}]'}: {problem}".removeprefix(".")
         level = inside
         if not level:
             return ""
@@ -39,3 +42,13 @@ def _number_problem(value: float) -> str:
     if isinstance(value, int):
         return "" if -(2**63) <= value < 2**64 else "expected a number of 64 bits, was a longer one"
     return "" if isfinite(value) else f"expected a number, was {value}"
+
+
+def _text_problem(text: str) -> str:
+    """JSON can write half of a pair that stands for one character; there is no UTF-8 for it."""
+    half = next((character for character in text if "\ud800" <= character <= "\udfff"), "")
+    return f"expected a text, was half of a character, {_printed(half)}" if half else ""
+
+
+def _printed(text: str) -> str:
+    return text if text.isprintable() else ascii(text)[1:-1]

@@ -17,6 +17,7 @@ from typing import Any, Final
 import yaml
 
 from config.yaml_events import bounded_events
+from pumice.load.places import JsonLines
 from pumice.shapes import is_list, is_mapping
 
 _INT: Final = re.compile(r"[-+]?(0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)\Z")
@@ -34,8 +35,6 @@ _WORDS: Final[dict[str, Any]] = {
 _TAG: Final = "tag:yaml.org,2002:"
 _PLAIN_TAGS: Final = (None, "!", *(_TAG + name for name in ("null", "bool", "int", "float", "map", "seq")))
 _Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
 DEEPEST: Final = 1_000
 """Levels of a document: more than an object may have, so that one of a long list can be named for it."""
 MOST_ALIASED: Final = 1_000_000
@@ -55,12 +54,13 @@ class DocumentError(Exception):
 
 @dataclass(slots=True)
 class ManifestDocument:
-    """One YAML document; `line` is where its content starts, `item_lines` where its top-level `items` do."""
+    """One document; `line` is where its content starts, `item_lines` where its `items` do; of JSON `lines` say it."""
 
     number: int
     line: int
     value: Any
     item_lines: list[int] = field(default_factory=list[int])
+    lines: JsonLines | None = None
 
 
 def read_documents(text: str) -> Iterator[ManifestDocument | DocumentError]:

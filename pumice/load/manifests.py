@@ -19,6 +19,7 @@ from core.objects.soundness import unsound
 from pumice.errors import InputError
 from pumice.load.documents import DocumentError, ManifestDocument, read_documents
 from pumice.load.openb import PREFIX, read_openb
+from pumice.load.places import JsonLines, ManifestPlace
 from pumice.load.source import read_texts
 from pumice.load.traces.read import is_trace, read_trace
 from pumice.shapes import is_list, is_mapping
@@ -33,24 +34,13 @@ class Loaded:
     objects: list[Object] = field(default_factory=list[Object])
     problems: list[InputError] = field(default_factory=list[InputError])
     skipped: list[str] = field(default_factory=list[str])
-    places: dict[tuple[str, str, str], str] = field(default_factory=dict[tuple[str, str, str], str])
+    places: dict[tuple[str, str, str], ManifestPlace] = field(default_factory=dict[tuple[str, str, str], ManifestPlace])
 
     def place_of(self, obj: Object) -> str:
         """Where an object was given, for an error about it; empty when unknown."""
         kind = kind_of(obj.get("apiVersion"), obj.get("kind"))
-        return self.places.get(_identity(kind, obj), "") if kind else ""
-
-
-@dataclass(frozen=True, slots=True)
-class ManifestPlace:
-    """Where one object stands."""
-
-    source: str
-    document: int
-    line: int
-
-    def error(self, problem: str, path: str = "") -> InputError:
-        return InputError(problem, source=self.source, document=self.document, line=self.line, path=path)
+        place = self.places.get(_identity(kind, obj)) if kind else None
+        return "" if place is None else str(place)
 
 
 def load(paths: Iterable[str], stdin: TextIO) -> Loaded:
@@ -98,7 +88,7 @@ def _documents(text: str, source: str) -> Iterator[ManifestDocument | DocumentEr
     begins = text.lstrip()[:1] in ("{", "[")
     if begins:
         try:
-            return iter([ManifestDocument(1, 0, msgspec.json.decode(text))])
+            return iter([ManifestDocument(1, 0, msgspec.json.decode(text), lines=JsonLines(text, 0))])
         except RecursionError:
             pass  # the reader of YAML says where
         except msgspec.DecodeError:
@@ -123,6 +113,7 @@ def _json_stream(text: str) -> Iterator[ManifestDocument | DocumentError]:
             position += 1
         number += 1
         line = text.count("\n", 0, position) + 1
+        lines = JsonLines(text, position)
         try:
             value, position = decoder.raw_decode(text, position)
         except json.JSONDecodeError as error:
@@ -134,7 +125,7 @@ def _json_stream(text: str) -> Iterator[ManifestDocument | DocumentError]:
         except ValueError:  # of a number; Python bounds how many digits it reads
             yield DocumentError("malformed JSON: a number of more digits than anything has", line, 1, number)
             return
-        yield ManifestDocument(number, line, value)
+        yield ManifestDocument(number, line, value, lines=lines)
 
 
 def _flatten(document: ManifestDocument, source: str) -> Iterator[tuple[Any, ManifestPlace]]:
@@ -142,7 +133,7 @@ def _flatten(document: ManifestDocument, source: str) -> Iterator[tuple[Any, Man
     value = document.value
     if value is None:
         return
-    place = ManifestPlace(source, document.number, document.line)
+    place = ManifestPlace(source, document.number, document.line, document.lines)
     items = value.get("items") if is_mapping(value) and str(value.get("kind")).endswith("List") else None
     if not is_list(items):
         yield value, place
@@ -150,7 +141,7 @@ def _flatten(document: ManifestDocument, source: str) -> Iterator[tuple[Any, Man
     lines: Sequence[int] = document.item_lines
     for index, item in enumerate(items):
         line = lines[index] if index < len(lines) else 0
-        yield _typed_item(item, value), ManifestPlace(source, document.number, line)
+        yield _typed_item(item, value), ManifestPlace(source, document.number, line, document.lines, index)
 
 
 def _typed_item(item: Any, listing: Object) -> Any:
@@ -177,7 +168,7 @@ def _take(loaded: Loaded, value: Any, place: ManifestPlace) -> None:
         name = "/".join(part for part in key[1:] if part)
         loaded.problems.append(place.error(f"{kind.kind} {name} was already given at {loaded.places[key]}"))
         return
-    loaded.places[key] = InputError("", source=place.source, document=place.document, line=place.line).place
+    loaded.places[key] = place
     loaded.objects.append(named)
 
 

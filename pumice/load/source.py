@@ -6,7 +6,7 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, TextIO
+from typing import BinaryIO, Final, TextIO
 
 from pumice.errors import InputError
 
@@ -19,11 +19,14 @@ MOST_BYTES: Final = 2**31
 def find_files(path: str) -> list[Path]:
     """The file itself, or every manifest under a folder, sorted. InputError when there is none."""
     root = Path(path)
-    if root.is_file():
-        return [root]
     if not root.exists():
         raise InputError("no such file or folder", source=path)
-    files = sorted(file for file in root.rglob("*") if file.is_file() and file.name.endswith(SUFFIXES))
+    if not root.is_dir():
+        return [root]
+    try:
+        files = sorted(file for file in root.rglob("*") if file.name.endswith(SUFFIXES) and file.is_file())
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", source=str(error.filename or path)) from error
     if not files:
         raise InputError(f"no manifest in this folder (looked for {', '.join(SUFFIXES[:3])})", source=path)
     return files
@@ -32,13 +35,32 @@ def find_files(path: str) -> list[Path]:
 def read_texts(path: str, stdin: TextIO) -> Iterator[tuple[str, str | InputError]]:
     """(name, text) of every file behind `path`, in order; an InputError in place of a text that cannot be read."""
     if path == STDIN:
-        yield "stdin", stdin.read()
+        yield "stdin", _read_stdin(stdin)
         return
     for file in find_files(path):
         try:
             yield str(file), read_text(file)
         except InputError as error:
             yield str(file), error
+
+
+def _read_stdin(stdin: TextIO) -> str | InputError:
+    """By its bytes, where it has them: in some locales Python reads any bytes as a text that nobody can write again."""
+    buffer: BinaryIO | None = getattr(stdin, "buffer", None)
+    if buffer is None:
+        return stdin.read()
+    try:
+        return _decoded(buffer.read(), "stdin")
+    except InputError as error:
+        return error
+
+
+def _decoded(data: bytes, source: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"not UTF-8 text (byte {error.start})", source=source, line=line) from error
 
 
 def read_text(file: Path) -> str:
@@ -48,9 +70,7 @@ def read_text(file: Path) -> str:
             data = stream.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise InputError(f"longer than {MOST_BYTES} bytes", source=str(file))
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"not UTF-8 text (byte {error.start})", source=str(file)) from error
+        return _decoded(data, str(file))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"not a whole gzip file: {error}", source=str(file)) from error
     except OSError as error:

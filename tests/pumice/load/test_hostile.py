@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from core.objects.soundness import MOST_DEPTH, unsound
 from pumice.load.manifests import Loaded, load_text
+from storage.codec import pack
+from storage.errors import CodecError
 
 GOOD = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\n"
 LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
@@ -89,12 +91,33 @@ def test_an_item_of_a_list_is_named_for_its_depth_and_the_others_are_taken() -> 
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
         for name, spec in (("a", {}), ("b", deep), ("c", {"x": 10**30}), ("d", {}))
     ]
-    found = loaded(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}), "f.json")
+    text = json.dumps({"note": [{}], "apiVersion": "v1", "kind": "List", "items": pods})
+    found = loaded(text.replace('{"apiVersion": "v1", "kind": "Pod"', '\n{"apiVersion": "v1", "kind": "Pod"'), "f.json")
     assert names(found) == ["a", "d"]
     assert [str(problem) for problem in found.problems] == [
-        "f.json: Pod b: nested deeper than 128 levels",
-        "f.json: Pod c: spec.x: expected a number of 64 bits, was a longer one",
+        "f.json:3: Pod b: nested deeper than 128 levels",
+        "f.json:4: Pod c: spec.x: expected a number of 64 bits, was a longer one",
     ]
+    assert [found.place_of(obj) for obj in found.objects] == ["f.json:2", "f.json:5"]
+
+
+@pytest.mark.parametrize(
+    ("where", "named"),
+    [
+        ({"metadata": {"name": "b", "labels": {"x": "\udc00"}}}, "metadata.labels.x"),
+        ({"metadata": {"name": "b"}, "spec": {"command": ["a", "x\ud800y"]}}, "spec.command[1]"),
+        ({"metadata": {"name": "b", "annotations": {"\udfff": "x"}}}, "metadata.annotations.\\udfff"),
+    ],
+)
+def test_half_a_character_is_a_problem_of_its_object(where: dict[str, Any], named: str) -> None:
+    pods = [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}} for name in "ac"]
+    pods.insert(1, {**pods[0], **where})
+    found = loaded(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}, indent=0), "f.json")
+    assert names(found) == ["a", "c"]
+    assert str(found.problems[0]).startswith(
+        "f.json:12: Pod b: " + named + ": expected a text, was half of a character"
+    )
+    assert str(found.problems[0]).isprintable()
 
 
 PLAIN = st.none() | st.booleans() | st.text(max_size=3) | st.integers(-(2**63), 2**64 - 1) | st.floats(-1e300, 1e300)
@@ -116,6 +139,19 @@ def test_what_does_not_fit_is_found_wherever_it_stands(beside: Any, number: floa
     for _ in range(levels):
         value = [beside, value]
     assert unsound({"a": beside, "b": value}).startswith("b" + "[1]" * levels + ": expected a number")
+
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=3)
+
+
+@given(st.recursive(ANY_TEXT, lambda inner: st.lists(inner) | st.dictionaries(ANY_TEXT, inner), max_leaves=5))
+def test_what_is_sound_can_be_packed(value: Any) -> None:
+    try:
+        pack({"a": value})
+    except CodecError:
+        assert "half of a character" in unsound({"a": value})
+    else:
+        assert unsound({"a": value}) == ""
 
 
 @given(st.text(st.sampled_from("[]{},:&*ab<!|>-'\"\\#?%@ \n\t0189.e+~_"), max_size=60))

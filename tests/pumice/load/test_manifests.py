@@ -122,14 +122,24 @@ def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_text_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "a.yaml").write_bytes(b"# one\n# two: \xff\xfe\x00")
     (tmp_path / "b.yaml").write_text(yaml.safe_dump(pod("b")))
     (tmp_path / "c.yaml.gz").write_bytes(b"not gzip")
     found = load([str(tmp_path)], io.StringIO())
     assert names(found) == ["b"]
     first, second = found.problems
-    assert "a.yaml: not UTF-8 text" in str(first)
+    assert "a.yaml:2: not UTF-8 text" in str(first)
     assert "c.yaml.gz: not a whole gzip file" in str(second)
+
+
+def test_nor_is_stdin_read_as_anything_but_utf_8() -> None:
+    bytes_ = io.BytesIO("a: 1\nb: é".encode("latin-1"))
+    found = load(["-"], io.TextIOWrapper(bytes_, "utf-8", errors="surrogateescape"))
+    assert [str(problem) for problem in found.problems] == ["stdin:2: not UTF-8 text (byte 8)"]
+
+
+def test_what_is_neither_file_nor_folder_is_read() -> None:
+    assert load(["/dev/null"], io.StringIO()).objects == []
 
 
 def test_ten_thousand_objects_in_one_file_load_quickly() -> None:
