@@ -32,6 +32,8 @@ LONGEST_S: Final = 5.0
 class ClusterClient(RemoteApi):
     """To be used as `async with`."""
 
+    kept_open = 256
+
     def __init__(self, settings: ClusterSettings, *, throttled: bool = True) -> None:
         super().__init__(settings.access, transport=settings.transport)
         self._bucket = TokenBucket(settings.qps if throttled else 0.0, settings.burst)

@@ -58,6 +58,9 @@ READ: Final = RemoteCall("GET")
 class RemoteApi:
     """To be used as `async with`. `now`: seconds since the epoch; `transport` stands for the network in tests."""
 
+    kept_open = 8
+    """Connections, those of watches included, beyond which one that is not needed just now is closed."""
+
     def __init__(
         self,
         access: ClusterAccess,
@@ -150,7 +153,7 @@ class RemoteApi:
         return client
 
     def _made(self, shown: Credential) -> httpx.AsyncClient:
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=8)
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=self.kept_open)
         transport = self._transport or httpx.AsyncHTTPTransport(
             verify=trust_of(self._access, shown),
             proxy=proxy_of(self._access),
