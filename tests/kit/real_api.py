@@ -108,13 +108,13 @@ class RealApi:
             process.kill()
             process.wait()
 
-    def kubeconfig(self) -> Path:
-        """A kubeconfig for it, of one who may do everything."""
-        path = self.folder / "kubeconfig"
+    def kubeconfig(self, token: str = TOKEN, name: str = "kubeconfig") -> Path:
+        """A kubeconfig for it: of one who may do everything, unless it is somebody else's token."""
+        path = self.folder / name
         path.write_text(
             "apiVersion: v1\nkind: Config\ncurrent-context: real\n"
             f"clusters: [{{name: real, cluster: {{server: '{self.url}', insecure-skip-tls-verify: true}}}}]\n"
-            f"users: [{{name: real, user: {{token: {TOKEN}}}}}]\n"
+            f"users: [{{name: real, user: {{token: {token}}}}}]\n"
             "contexts: [{name: real, context: {cluster: real, user: real}}]\n",
             "utf-8",
         )
