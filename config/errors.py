@@ -74,7 +74,8 @@ class UnknownNameError(ConfigError):
         known = tuple(known)
         self.name = name
         self.nearest = nearest_name(name, known)
-        hint = f", did you mean {self.nearest!r}?" if self.nearest else f"; known: {', '.join(sorted(known))}"
+        listed = f"; known: {', '.join(sorted(known))}" if known else "; there is none to be named here"
+        hint = f", did you mean {self.nearest!r}?" if self.nearest else listed
         super().__init__(f"unknown {what} {name!r}{hint}", source=source, line=line, path=path)
 
 
@@ -142,6 +143,18 @@ def nearest_names(name: str, known: Iterable[str], most: int = 3) -> list[str]:
     """The known names closest to ``name``, the closest first."""
     by_folded = {candidate.casefold(): candidate for candidate in sorted(known)}
     return [by_folded[match] for match in get_close_matches(name.casefold(), list(by_folded), n=most, cutoff=0.6)]
+
+
+def nearest_keys(key: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """Of names with their namespaces ("namespace/name"): those of that very name in other namespaces, then the closest
+    to the whole, then to the name alone.
+    """
+    bare, elsewhere = key.rpartition("/")[2], dict[str, list[str]]()
+    known = sorted(known)
+    for each in known:
+        elsewhere.setdefault(each.rpartition("/")[2], []).append(each)
+    alike = [each for name in nearest_names(bare, elsewhere, most) for each in elsewhere[name]]
+    return list(dict.fromkeys([*elsewhere.get(bare, ()), *nearest_names(key, known, most), *alike]))[:most]
 
 
 def describe(value: object) -> str:

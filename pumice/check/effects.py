@@ -120,10 +120,36 @@ def _placing(config: SchedulerConfig, places: Places) -> Iterator[str]:
         yield "taints, selectors, affinity, ports and volumes are not looked at: there is no plugin predicates"
     if "gang" not in names:
         yield "minAvailable is not kept to: there is no plugin gang"
+    elif not any(option.name == "gang" and option.is_enabled("JobReady") for _, option in places):
+        yield "minAvailable is not kept to: enableJobReady of plugin gang is off"
+    elif not any(option.name == "gang" and option.is_enabled("JobPipelined") for _, option in places):
+        yield (
+            "a job without room for its minAvailable keeps what it found from others for the rest of every cycle: "
+            "enableJobPipelined of plugin gang is off"
+        )
     if names.isdisjoint(QUOTAS):
         yield "queues have neither shares nor limits: there is no plugin proportion or capacity"
     if names.issuperset(QUOTAS):
         yield "proportion and capacity both divide the cluster: a queue has what both of them allow; use one"
+
+
+EARLY: Final = {
+    "preempt": "what it finds room for without evictions is promised that room in every cycle, and never bound",
+    "gangpreempt": "it evicts for jobs that there would have been room for",
+}
+"""What comes of an action that is to come after allocate."""
+
+
+def _order(config: SchedulerConfig, places: Places) -> Iterator[str]:
+    del places
+    actions = config.actions
+    if "allocate" not in actions:
+        return
+    for name, outcome in EARLY.items():
+        if name in actions and actions.index(name) < actions.index("allocate"):
+            yield f"action {name} comes before allocate: {outcome}"
+    if "enqueue" in actions and actions.index("enqueue") > len(actions) - 1 - actions[::-1].index("allocate"):
+        yield "action enqueue comes after allocate: what it lets in waits for the next cycle"
 
 
 SECTIONS: Final = frozenset((PUMICE, *PLUGIN_CONFIGURATIONS))
@@ -173,6 +199,7 @@ def _any(places: Places, point: str) -> bool:
 
 RULES: Final[tuple[Callable[[SchedulerConfig, Places], Iterator[str]], ...]] = (
     _placing,
+    _order,
     _twice,
     _tiers,
     _flags,

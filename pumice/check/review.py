@@ -62,7 +62,7 @@ def review(config: SchedulerConfig) -> Review:
         ActionTold(name, words.ACTIONS.get(name, USERS), config.action_arguments(name)) for name in config.actions
     )
     plugins = tuple(
-        PluginTold(number, option.name, words.PLUGINS.get(option.name, USERS), _flags(option), option.arguments)
+        PluginTold(number, option.name, words.does(option) or USERS, _flags(option), option.arguments)
         for number, tier in enumerate(config.tiers)
         for option in tier.plugins
     )

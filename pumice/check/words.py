@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from config.known import FLAGS as KNOWN_FLAGS
 from config.schema import PluginOption
 
 ACTIONS: Final = {
     "enqueue": "lets PodGroups in, queue by queue, as far as admission allows",
-    "allocate": "places the pods of jobs that were let in, whole gangs only, the queue with the smallest share first",
+    "allocate": "places the pods of jobs that were let in, the queue with the smallest share first",
     "backfill": "places pods that ask for no resources wherever the filters let them",
     "preempt": "makes room for starving jobs by evicting less important tasks of the same queue",
     "reclaim": "makes room for starving jobs of queues below their share by evicting tasks of other queues",
@@ -138,3 +139,16 @@ def listens(option: PluginOption, point: str) -> bool:
     if option.name == "extender":
         return bool(point in VERBS and option.arguments.get(f"extender.{VERBS[point]}Verb"))
     return point in LISTENS.get(option.name, (point,))
+
+
+def does(option: PluginOption) -> str:
+    """What a plugin does, of Volcano's own; with what of it is switched off, for then not all of it is so. "" for
+    others.
+    """
+    off = [
+        flag.key
+        for flag in KNOWN_FLAGS
+        if flag.on_by_default and flag.point in LISTENS.get(option.name, ()) and not option.is_enabled(flag.point)
+    ]
+    text = PLUGINS.get(option.name, "")
+    return f"{text}; as far as it may, for {' and '.join(off)} {'is' if len(off) == 1 else 'are'} off" if off else text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from config.errors import RequestError, nearest_names
+from config.errors import RequestError, nearest_keys
 from config.schema import SchedulerConfig
 from core.messages.decisions import Bind, Evict
 from core.objects.pod import stranger_of
@@ -108,7 +108,7 @@ def near(view: View, kind: str, name: str) -> str:
     known = set(view.tasks.by_key if kind == "pod" else view.jobs.by_key)
     if kind == "job":
         known |= {job_of(group) for group in known}
-    names = nearest_names(name, known)
+    names = nearest_keys(name, known)
     return f"; near: {', '.join(names)}" if names else ""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from actors.api.kinds import KINDS, Kind
-from config.errors import nearest_names
+from config.errors import nearest_keys, nearest_names
 from pumice.errors import InputError
 from pumice.oneshot.prepare import Identity, identity
 
@@ -53,7 +53,7 @@ def missing(objects: Iterable[Object], who: Identity) -> str:
     """There is none of that name; near ones."""
     shown = "/".join(part for part in who[1:] if part)
     known = ["/".join(part for part in _settled(obj)[1:] if part) for obj in objects if _settled(obj)[0] == who[0]]
-    near = nearest_names(shown, known)
+    near = nearest_keys(shown, known)
     hint = f"; near: {', '.join(near)}" if near else ""
     return f"there is no {who[0]} {shown}{hint}"
 

@@ -11,6 +11,7 @@ from config.errors import (
     WorldError,
     WrongTypeError,
     describe,
+    nearest_keys,
     nearest_name,
 )
 from core.errors import QuantityError, ResourceAssertionError
@@ -41,6 +42,15 @@ def test_nearest_name() -> None:
     assert nearest_name("ENABLEJOBORDER", ["enableJobOrder", "enableJobReady"]) == "enableJobOrder"
     assert nearest_name("zzz", ["enableJobOrder"]) is None
     assert UnknownNameError("key", "x", iter(["b", "a"])).problem == "unknown key 'x'; known: a, b"
+
+    assert UnknownNameError("key", "x", ()).problem == "unknown key 'x'; there is none to be named here"
+
+
+def test_nearest_keys_are_sought_in_every_namespace() -> None:
+    known = ["research/huge", "default/hugo", "q/r"]
+    assert nearest_keys("default/huge", known) == ["research/huge", "default/hugo"]
+    assert nearest_keys("default/hug", ["a-long-namespace/huge", *known[2:]]) == ["a-long-namespace/huge"]
+    assert nearest_keys("zzz", known) == []
 
 
 def test_found_values_are_short() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 
-from config.errors import nearest_names
+from config.errors import nearest_keys
 from pumice.cli.exits import UsageError
 from pumice.cli.futures.options import ForkSource
 from pumice.cli.terminal import Terminal
@@ -44,7 +44,7 @@ def refuse_strangers(fork: Fork, asked: Iterable[str] | None) -> None:
     """Raises InputError for a job that is not there, with those that are near."""
     known = belongings(fork.objects)
     for job in sorted(set(asked or ()) - known.keys()):
-        near = nearest_names(job, known)
+        near = nearest_keys(job, known)
         raise InputError(f"there is no job {job}" + (f"; near: {', '.join(near)}" if near else ""))
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from config.errors import nearest_names
+from config.errors import nearest_keys
 from core.messages.events import Mutation
 from core.objects.metadata import section
 from pumice.belonging import group_of, job_of, minimum_of, owner_of
@@ -146,6 +146,6 @@ def known_job(fork: Fork, name: str) -> str:
     Life(fork, 0, watch.note, lambda result, now: None).run(fork.config.pumice.schedule_period_s * 3)
     if watch.groups:
         return whole
-    near = nearest_names(whole, watch.seen)
+    near = nearest_keys(whole, watch.seen)
     hint = f"; near: {', '.join(near)}" if near else ""
     raise InputError(f"there is no job {whole}{hint}", path="--until-starts")

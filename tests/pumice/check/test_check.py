@@ -86,6 +86,11 @@ tiers:
         ("{name: proportion}", "{name: proportion}, {name: capacity}", "proportion and capacity both divide"),
         ("{name: proportion}, ", "", "queues have neither shares nor limits"),
         ("{name: gang}, ", "", "minAvailable is not kept to"),
+        ("{name: gang}", "{name: gang, enableJobReady: false}", "minAvailable is not kept to: enableJobReady"),
+        ("{name: gang}", "{name: gang, enableJobPipelined: false}", "keeps what it found from others"),
+        ("allocate, preempt", "preempt, allocate", "action preempt comes before allocate"),
+        ("allocate, preempt", "gangpreempt, allocate", "action gangpreempt comes before allocate: it evicts"),
+        ("enqueue, allocate, ", "allocate, enqueue, ", "action enqueue comes after allocate"),
         ("{name: predicates}, ", "", "taints, selectors, affinity"),
         ("allocate, ", "", "nothing is placed"),
         ("enqueue, ", "", "plugin overcommit is without effect: it needs the action enqueue"),
@@ -106,6 +111,13 @@ def test_what_has_no_effect_is_said(old: str, new: str, sentence: str) -> None:
     assert old in FULL
     assert not any(sentence in each for each in warnings(FULL))
     assert any(sentence in each for each in warnings(FULL.replace(old, new, 1)))
+
+
+def test_a_plugin_is_not_said_to_do_what_is_switched_off() -> None:
+    off = FULL.replace("{name: gang}", "{name: gang, enableJobReady: false, enableJobPipelined: false}")
+    told = {plugin.name: plugin.does for plugin in review(parse_scheduler_config(off, source="c")).plugins}
+    assert told["gang"].endswith("; as far as it may, for enableJobReady and enableJobPipelined are off")
+    assert all("as far as it may" not in does for name, does in told.items() if name != "gang")
 
 
 def test_predicates_switched_off_with_the_fix_only_looks_at_nothing() -> None:

@@ -221,6 +221,7 @@ def test_an_empty_file_is_no_journal(command: tuple[str, ...], tmp_path: Path) -
 def test_what_was_probably_meant(file: Path) -> None:
     assert "near: default/huge-" in pumice("explain", "--db", file, "pod", "default/hug-0").err
     assert "near: default/g0" in pumice("explain", "--db", file, "job", "default/g0x").err
+    assert "near: default/g0" in pumice("explain", "--db", file, "job", "another-namespace/g0").err
 
 
 def test_what_cannot_be_explained(file: Path) -> None:
