@@ -24,6 +24,19 @@ from actors.gateway.site import Site
 Handler = Callable[[Site, Exchange], Awaitable[None]]
 
 
+def _knowing(handler: Handler) -> Handler:
+    """Answers once it is known which kinds are defined and who is asked about requests: right after a restart a kind
+    that is not found would be taken for one that has gone.
+    """
+
+    async def known(site: Site, exchange: Exchange) -> None:
+        if not site.hub.told.is_set():
+            await site.hub.told.wait()
+        await handler(site, exchange)
+
+    return known
+
+
 async def _json(exchange: Exchange, found: Any, content_type: str = "application/json") -> None:
     if found is None:
         raise no_such_path()
@@ -41,6 +54,7 @@ async def _version(site: Site, exchange: Exchange) -> None:
     await _json(exchange, version())
 
 
+@_knowing
 async def _roots(site: Site, exchange: Exchange) -> None:
     """/api and /apis."""
     core = exchange.path.strip("/") == "api"
@@ -55,16 +69,19 @@ async def _roots(site: Site, exchange: Exchange) -> None:
         await _json(exchange, groups.group_list(site.kinds))
 
 
+@_knowing
 async def _group(site: Site, exchange: Exchange) -> None:
     await _json(exchange, groups.api_group(site.kinds, exchange.path.strip("/").split("/")[1]))
 
 
+@_knowing
 async def _group_version(site: Site, exchange: Exchange) -> None:
     parts = exchange.path.strip("/").split("/")
     group, number = ("", parts[1]) if parts[0] == "api" else (parts[1], parts[2])
     await _json(exchange, groups.resource_list(site.kinds, group, number))
 
 
+@_knowing
 async def _openapi(site: Site, exchange: Exchange) -> None:
     match exchange.path.strip("/").split("/")[2:]:
         case []:
@@ -77,6 +94,7 @@ async def _openapi(site: Site, exchange: Exchange) -> None:
             raise no_such_path()
 
 
+@_knowing
 async def _openapi_v2(site: Site, exchange: Exchange) -> None:
     if openapi_v2.ASKED in exchange.header("accept"):
         await exchange.answer(200, openapi_v2.as_protobuf(), openapi_v2.PROTOBUF)
@@ -86,6 +104,7 @@ async def _openapi_v2(site: Site, exchange: Exchange) -> None:
     await exchange.answer(304 if known else 200, b"" if known else text, headers={"etag": tag})
 
 
+@_knowing
 async def _resource(site: Site, exchange: Exchange) -> None:
     target = parse_path(exchange.path)
     if target is None:

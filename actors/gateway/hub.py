@@ -46,8 +46,9 @@ TOLD: Final = ("CustomResourceDefinition", *CONFIGURATIONS)
 
 
 class Hub:
-    """`revision`: what it has seen. `definition` is told of every change of a CustomResourceDefinition and of
-    the configurations of webhooks, and says which kind is defined by it.
+    """`revision`: what it has seen. `told`: it has told of what there was when it began; `ready`: it knows all objects.
+    `definition` is told of every change of a CustomResourceDefinition and of the configurations of webhooks and
+    policies, and says which kind is defined by it.
 
     `start` is the revision that it begins at; watches from before it are gone.
     """
@@ -62,6 +63,7 @@ class Hub:
         ring_bytes: int = 64 * MIB,
     ) -> None:
         self.revision = LevelSignal()
+        self.told = anyio.Event()
         self.ready = anyio.Event()
         self._api = api
         self._listings = listings
@@ -160,7 +162,10 @@ class Hub:
         self._activity.seen(name, revision)
         self._start = revision
         with self._activity.busy():
-            learnt = set[str]()
+            for kind in TOLD:
+                self._traits[kind] = await self._learn(kind, definition)
+            self.told.set()
+            learnt = set(TOLD)
             while new := [kind for kind in kinds() if kind not in learnt]:  # among them those that definitions define
                 for kind in new:
                     self._traits[kind] = await self._learn(kind, definition)

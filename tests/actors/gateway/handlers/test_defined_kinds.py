@@ -1,10 +1,13 @@
-"""Objects of defined kinds are selected by the fields that their definition names."""
+"""Objects of defined kinds are selected by the fields that their definition names, and known after a restart."""
 
 from __future__ import annotations
 
 import anyio
 import pytest
 
+from actors.gateway.hub import TOLD, Hub, Key, OnDefinition
+from actors.gateway.request.selection import Traits
+from storage.memory import MemoryJournal
 from tests.actors.gateway.rig import PATIENCE_S, serving, shown, take
 from tests.kit.definitions import definition
 
@@ -42,3 +45,20 @@ async def test_lists_and_watches() -> None:
             assert shown(await take(events, 2)) == [("DELETED", "a"), ("ADDED", "b")]
         refused = await web.send("GET", f"{WIDGETS}?fieldSelector=spec.other%3D1", code=400)
         assert "field label not supported: spec.other" in refused["message"]
+
+
+async def test_a_kind_is_there_from_the_first_request_after_a_restart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator that finds its kind gone ends."""
+    journal = MemoryJournal()
+    async with serving(journal) as web:
+        await web.send("POST", DEFINITIONS, definition(), 201)
+    learn = Hub._learn  # pyright: ignore[reportPrivateUsage]
+
+    async def slowly(hub: Hub, kind: str, told: OnDefinition) -> dict[Key, Traits]:
+        await anyio.sleep(0.1 if kind in TOLD else 0)
+        return await learn(hub, kind, told)
+
+    monkeypatch.setattr(Hub, "_learn", slowly)
+    async with serving(journal) as web:
+        assert (await web.get("/apis/example.com/v1"))["resources"][0]["kind"] == "Widget"
+        assert (await web.get(WIDGETS))["items"] == []
