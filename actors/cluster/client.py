@@ -7,6 +7,7 @@ event of its own name), so what got no answer is tried again, with delays that g
 from __future__ import annotations
 
 import random
+import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -17,9 +18,12 @@ import msgspec
 
 from actors.cluster.settings import ClusterSettings
 from actors.cluster.throttle import TokenBucket
+from actors.cluster.wire import BROKEN, Wire, WireAnswer, request_of
 from actors.errors import RemoteError
-from actors.remote.api import ANSWER_S, INTERNAL, READ, TOO_MANY, Query, RemoteApi, RemoteCall
+from actors.remote.access import proxy_of, trust_of
+from actors.remote.api import ANSWER_S, INTERNAL, READ, TOO_MANY, UNAUTHORIZED, Query, RemoteApi, RemoteCall
 from actors.remote.backoff import Backoff
+from actors.remote.credentials import Credential
 
 Object = dict[str, Any]
 
@@ -37,14 +41,62 @@ class ClusterClient(RemoteApi):
     def __init__(self, settings: ClusterSettings, *, throttled: bool = True) -> None:
         super().__init__(settings.access, transport=settings.transport)
         self._bucket = TokenBucket(settings.qps if throttled else 0.0, settings.burst)
+        self._reached = settings.access
+        self._wires: dict[tuple[bytes, bytes], Wire] = {}
+        self._direct = settings.transport is None and proxy_of(settings.access) is None
+
+    async def __aexit__(self, *raised: object) -> None:
+        with anyio.CancelScope(shield=True):
+            for wire in self._wires.values():
+                await wire.aclose()
+        await super().__aexit__(*raised)
 
     @asynccontextmanager
     async def _asked(
         self, path: str, query: Query | None, silence_s: float, call: RemoteCall = READ
     ) -> AsyncGenerator[httpx.Response]:
         await self._bucket.take()
+        if self._direct and call is not READ:
+            yield await self._sent(path, call, silence_s)
+            return
         async with super()._asked(path, query, silence_s, call) as answer:
             yield answer
+
+    async def _sent(self, path: str, call: RemoteCall, silence_s: float) -> httpx.Response:
+        """The answer to a write, as a whole; asked once more with another credential when that was the matter."""
+        shown = await self._credentials.current()
+        answer = await self._over_wire(shown, path, call, silence_s)
+        if answer.code == UNAUTHORIZED:
+            self._credentials.refused()
+            answer = await self._over_wire(await self._credentials.current(), path, call, silence_s)
+            if answer.code == UNAUTHORIZED:
+                self._credentials.refused()
+        kept = {name: answer.headers[name] for name in ("retry-after",) if name in answer.headers}
+        return httpx.Response(answer.code, headers=kept, content=answer.content)
+
+    async def _over_wire(self, shown: Credential, path: str, call: RemoteCall, silence_s: float) -> WireAnswer:
+        url = httpx.URL(self.server)
+        headers = {"Accept": JSON, "User-Agent": "pumice", "Content-Type": call.content_type}
+        if shown.header:
+            headers["Authorization"] = shown.header
+        host = url.netloc.decode("ascii")
+        request = request_of(call.method, url.path.rstrip("/") + path, host, headers, call.content)
+        try:
+            with anyio.fail_after(silence_s):
+                return await self._wire(shown, url).send(request)
+        except (TimeoutError, *BROKEN) as error:
+            raise RemoteError(f"{self.server}: no answer: {str(error) or type(error).__name__}") from error
+
+    def _wire(self, shown: Credential, url: httpx.URL) -> Wire:
+        """One for each certificate that is shown."""
+        key = (shown.certificate, shown.key)
+        found = self._wires.get(key)
+        if found is None:
+            trust = trust_of(self._reached, shown)
+            context = trust if isinstance(trust, ssl.SSLContext) else None
+            port = url.port or (443 if context else 80)
+            found = self._wires[key] = Wire(url.host, port, context, self._reached.server_name)
+        return found
 
     async def create(self, path: str, obj: Object, until: float) -> Object:
         """POST. `until`: event-loop time, seconds. Raises RemoteError, CredentialsError."""

@@ -10,7 +10,7 @@ import socket
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, Self, cast
 
 import anyio
 import httpx
@@ -76,7 +76,7 @@ class RemoteApi:
         self._clients: dict[tuple[bytes, bytes], httpx.AsyncClient] = {}
         self._open = AsyncExitStack()
 
-    async def __aenter__(self) -> RemoteApi:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *raised: object) -> None:
