@@ -10,10 +10,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-import anyio
-from anyio import BrokenWorkerProcess, CapacityLimiter, to_process
-
 from actors.gateway.problems import ApiError, internal, too_many, unavailable
+from actors.gateway.workers import AnswererDiedError, Workers
 from core.messages.replies import Refused
 
 GROUP: Final = "pumice.dev"
@@ -75,8 +73,8 @@ KINDS: Final = {
 
 
 class AdviceDesk:
-    """`limit` questions at a time, none longer than `patience_s`. A question whose asker is cancelled ends its process
-    at once.
+    """`limit` questions at a time, none longer than `patience_s`. A question whose asker is cancelled counts until its
+    process has ended with it, or has answered after all.
     """
 
     def __init__(self, adviser: Adviser | None, limit: int, patience_s: float) -> None:
@@ -84,9 +82,13 @@ class AdviceDesk:
         self._asked = 0
 
     @functools.cached_property
-    def _limiter(self) -> CapacityLimiter:
+    def workers(self) -> Workers:
         """Within an event loop only: one more than are taken, for what the desk asks by itself."""
-        return CapacityLimiter(self._limit + 1)
+        return Workers(self._limit + 1, self._patience_s)
+
+    async def keep(self) -> None:
+        """Keep the processes that answer, until cancelled."""
+        await self.workers.keep()
 
     async def ask(self, question: AdviserQuestion) -> AdviserAnswer:
         """The adviser's answer. Raises ApiError: 429 when as many are being answered as may be, 503 when there is no
@@ -99,12 +101,12 @@ class AdviceDesk:
         """`ask` without the limit: for the one question that the desk itself has."""
         if self._adviser is None:
             raise unavailable("nobody here answers such questions")
-        with anyio.move_on_after(self._patience_s):
-            try:
-                return await to_process.run_sync(self._adviser, question, cancellable=True, limiter=self._limiter)
-            except BrokenWorkerProcess as error:
-                raise internal(f"the process that was to answer has died: {error.__cause__ or error}") from error
-        raise unavailable(f"no answer within {self._patience_s:g} s")
+        try:
+            return await self.workers.run(self._adviser, question)
+        except TimeoutError:
+            raise unavailable(f"no answer within {self._patience_s:g} s") from None
+        except AnswererDiedError as error:
+            raise internal("the process that was to answer has died") from error
 
     @contextmanager
     def _one_more(self) -> Generator[None]:

@@ -71,8 +71,10 @@ class Gateway(Actor[Poke, Done]):
         return Done()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """The server, the hub that reads for the watches, the count of jobs that wait, and what pages are told."""
-        return (self._pull, self._serve_http, self.site.waiting.keep, self.site.pages.keep)
+        """The server, the hub that reads for the watches, who answers questions, the count of jobs that wait, and what
+        pages are told.
+        """
+        return (self._pull, self._serve_http, self.site.desk.keep, self.site.waiting.keep, self.site.pages.keep)
 
     async def on_stop(self) -> None:
         """Close the streams first: a server that waits for a watch waits for ever."""

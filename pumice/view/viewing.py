@@ -38,8 +38,11 @@ def view_journal(db: Path, plugins_dir: str | None, host: str, port: int, tell: 
 async def _serve(front: Front, name: str) -> None:
     stop = anyio.Event()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(serve, build_viewer(front, name), front.settings, stop)
-        await _until_signal(front, stop)
+        tasks.start_soon(front.desk.keep)
+        async with anyio.create_task_group() as serving:
+            serving.start_soon(serve, build_viewer(front, name), front.settings, stop)
+            await _until_signal(front, stop)
+        tasks.cancel_scope.cancel()
 
 
 async def _until_signal(front: Front, stop: anyio.Event) -> None:

@@ -93,6 +93,36 @@ async def test_a_question_ends_when_its_asker_goes_and_the_place_is_free_again(t
             assert await pid_in(tmp_path) != pid
 
 
+def children() -> set[int]:
+    """Processes that this one has started and that are still there."""
+    listed = (path.read_text() for path in Path("/proc/self/task").glob("*/children"))
+    return {int(pid) for each in listed for pid in each.split()}
+
+
+async def test_whoever_leaves_while_a_process_starts_leaves_no_process_behind(tmp_path: Path) -> None:
+    before = children()
+    async with serving(adviser=partial(sleeps, str(tmp_path)), question_limit=3) as web:
+        for _ in range(8):
+            async with await anyio.connect_tcp(*web.settings.address) as stream:
+                await stream.send(f"GET {BASE}/standings HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
+                await anyio.sleep(0.1)
+            assert len(children() - before) <= 4
+        with anyio.fail_after(PATIENCE_S):
+            while children() - before:  # noqa: ASYNC110 - processes
+                await anyio.sleep(0.05)
+
+
+async def test_a_question_that_ends_soon_after_its_asker_has_left_keeps_its_process() -> None:
+    before = children()
+    async with serving(adviser=echoes) as web:
+        pid = (await web.get(f"{BASE}/standings"))["pid"]
+        async with await anyio.connect_tcp(*web.settings.address) as stream:
+            await stream.send(f"GET {BASE}/standings HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
+        await anyio.sleep(0.1)
+        assert (await web.get(f"{BASE}/standings"))["pid"] == pid
+    assert children() == before
+
+
 async def test_a_server_that_stops_does_not_wait_for_answers(tmp_path: Path) -> None:
     with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
