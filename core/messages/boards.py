@@ -78,14 +78,16 @@ class BoardRead(Message, frozen=True):
 
 
 class BoardPod(Struct, frozen=True, gc=False):
-    """A pod on a node. `asks`: cpu in cores, memory in bytes, all else in pieces; `since`: when it was created."""
+    """A pod on a node. `asks`: cpu in cores, memory in bytes, all else in pieces; `created`: when
+    it was (seconds since the epoch).
+    """
 
     pod: str
     job: str
     status: str
     priority: int
     asks: dict[str, float]
-    since: float = 0.0
+    created: float = 0.0
 
 
 class ResidentsRead(Message, frozen=True):

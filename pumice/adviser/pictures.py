@@ -56,8 +56,8 @@ def _cards(scene: Scene) -> CardTable:
 
 
 async def course_of(db: Path) -> Plain:
-    """Every cycle (number, moment, decisions), how decisions ended, which actors crashed how often, and what befell
-    actors and configurations.
+    """Every cycle (number, moment, decisions), how decisions ended, which actors crashed how often, what befell actors
+    and configurations, and when the journal `ended` (seconds since the epoch).
     """
     cycles, outcomes, crashes = list[list[float]](), Counter[str](), Counter[str]()
     events = deque[StoryEntry](maxlen=MOST_EVENTS)
@@ -75,12 +75,14 @@ async def course_of(db: Path) -> Plain:
                     crashes.update(_crashed(stored))
             after = batch[-1].sequence
         head = await journal.head()
+        last = await journal.read(head.sequence - 1)
     return {
         "cycles": cycles,
         "outcomes": dict(sorted(outcomes.items())),
         "crashes": dict(sorted(crashes.items())),
         "events": [{"at": each.at, "kind": each.kind, "text": each.text} for each in events],
         "records": head.sequence,
+        "ended": last[-1].at if last else 0.0,
     }
 
 

@@ -34,7 +34,8 @@ class GangLives(Listener):
 
     job_name: str
     attempts: dict[str, PodLife] = field(default_factory=dict[str, Any])
-    groups: dict[str, GroupLife] = field(default_factory=dict[str, Any])
+    group_now: GroupLife | None = None
+    admitted: float | None = None
 
     def pod_created(self, pod: PodLife) -> None:
         """Of the job, as far as it is known by now."""
@@ -48,7 +49,7 @@ class GangLives(Listener):
     def group(self, group: GroupLife) -> None:
         """The job's, if it is."""
         if self.job_name in (group.job, f"{group.namespace}/{group.name}"):
-            self.groups[group.name] = group
+            self.group_now, self.admitted = group, group.first_admitted(self.admitted)
 
 
 @dataclass
@@ -95,13 +96,13 @@ async def story_as_data(db: Path, name: str) -> Plain:
         raise NotFoundError(f"the journal tells nothing of {name!r}")
     events: list[Plain] = [{"at": each.at, "cycle": reading.moments[each.sequence], **_plain(each)} for each in told]
     pods = [asdict(pod) for pod in list(gang.attempts.values())[:MOST_PODS]]
-    group = next(iter(gang.groups.values()), None)
+    group = gang.group_now
     return {
         "job": name,
         "queue": group.queue if group else "",
         "min_member": group.min_member if group else 1,
         "submitted": events[0]["at"],
-        "admitted": group.admitted if group else None,
+        "admitted": gang.admitted,
         "pods": pods,
         "pods_left_out": max(0, len(gang.attempts) - MOST_PODS),
         "tries": [each for each in events if each["object"].startswith("PodGroup") and each["said"]],

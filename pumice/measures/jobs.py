@@ -108,8 +108,7 @@ class Jobs(Listener):
         row.queue, row.priority_class = group.queue, group.priority_class or row.priority_class
         if life.phase == "":
             row.min_available = group.min_member
-        if group.admitted is not None:
-            row.admitted = group.admitted if row.admitted is None else min(row.admitted, group.admitted)
+        row.admitted = group.first_admitted(row.admitted)
 
     def group_gone(self, group: GroupLife) -> None:
         """A PodGroup of it is deleted."""

@@ -80,6 +80,10 @@ class GroupLife:
     priority_class: str = ""
     admitted: float | None = None
 
+    def first_admitted(self, before: float | None) -> float | None:
+        """When its job was let in, of which this group or one before it was admitted; a restart makes a new one."""
+        return min((at for at in (before, self.admitted) if at is not None), default=None)
+
 
 class Listener:
     """Hears of everything in the order of the journal, of a pod right after its fields have changed.

@@ -177,6 +177,7 @@ def test_the_course_of_a_run(db: str) -> None:
     numbers, moments, decisions = zip(*course["cycles"], strict=True)
     assert list(numbers) == list(range(1, len(numbers) + 1))
     assert list(moments) == sorted(moments)
+    assert course["ended"] >= moments[-1]
     assert (sum(decisions), course["outcomes"], course["crashes"]) == (2, {"Bound": 2}, {})
     assert course["bytes"] == Path(db).stat().st_size
     assert any(event["text"] == "actor cache started" for event in course["events"])

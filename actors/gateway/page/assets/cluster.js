@@ -6,6 +6,7 @@ import { NodeMap } from "./nodemap.js";
 import { portions } from "./portions.js";
 import { onChange, residents, state } from "./source.js";
 
+const LOOK_MS = 2000;
 let chosen = "";
 
 export function cluster(place, given) {
@@ -64,10 +65,14 @@ export function cluster(place, given) {
 
   let asked = new AbortController();
   async function showNode(name) {
-    const row = state.board ? state.board.row.get(name) : undefined;
-    if (row === undefined) return;
+    if (!state.board) return;
+    const row = state.board.row.get(name) ?? -1;
     map.select(row);
     asked.abort();
+    if (row < 0) {
+      detail.replaceChildren(h("h2", null, named(name)), h("p", { class: "soft" }, "There is no such node here."));
+      return;
+    }
     asked = new AbortController();
     try {
       const pods = await residents(name, asked.signal);
@@ -80,16 +85,19 @@ export function cluster(place, given) {
   }
 
   let looked = -Infinity;
+  let timer = 0;
+  /** While something runs so seldom that it costs little, and once more for what has changed meanwhile. */
+  function lookAgain() {
+    clearTimeout(timer);
+    timer = setTimeout(() => { looked = performance.now(); showNode(given); }, state.mode.live ? looked + LOOK_MS - performance.now() : 0);
+  }
   const stop = onChange((what) => {
     if (what.has("board") || what.has("cycles")) draw();
-    if (given && what.has("board") && performance.now() - looked > 2000) {
-      looked = performance.now();
-      showNode(given);
-    }
+    if (given && what.has("board")) lookAgain();
   });
   draw();
-  if (given) showNode(given);
-  return () => { stop(); asked.abort(); map.close(); };
+  if (given) lookAgain();
+  return () => { stop(); clearTimeout(timer); asked.abort(); map.close(); };
 }
 
 function where(board, row) {
@@ -121,5 +129,5 @@ function stacked({ all, stack }) {
 function podTable(pods) {
   return table(["pod", "state", "asks"], pods.map((pod) => [
     h("td", { class: "name" }, link(`#cycle/newest/${encodeURIComponent(pod.pod)}`, pod.pod), pod.job ? h("div", { class: "soft" }, "of ", jobLink(jobOf(pod.job))) : null),
-    h("td", null, pod.status, h("div", { class: "soft" }, `since ${clock(pod.since)}`)), h("td", { class: "wrap" }, amounts(pod.asks))]));
+    h("td", null, pod.status, h("div", { class: "soft" }, `created ${clock(pod.created)}`)), h("td", { class: "wrap" }, amounts(pod.asks))]));
 }

@@ -1,6 +1,6 @@
 // The story of a gang: what it went through, drawn; why it waits, what would help, and when it starts.
 
-import { advise, state } from "./source.js";
+import { advise, onChange, state } from "./source.js";
 import { amounts, clock, counted, h, jobLink, jobOf, link, moment, named, s, seconds, table } from "./dom.js";
 
 const WIDTH = 720;
@@ -22,8 +22,14 @@ export function job(place, given) {
   }
 
   if (given) tellStory(body, given, asked.signal);
-  else offer(body, asked.signal);
+  else offerAgain(body, asked.signal);
   return () => asked.abort();
+}
+
+/** The jobs that wait; again for another cycle. */
+function offerAgain(body, signal) {
+  offer(body, signal);
+  signal.addEventListener("abort", onChange((what) => !state.mode.live && what.has("board") && offer(body, signal)));
 }
 
 async function offer(body, signal) {
@@ -42,22 +48,44 @@ async function tellStory(body, name, signal) {
   const [namespace, ...rest] = name.split("/");
   const path = `namespaces/${encodeURIComponent(namespace)}`;
   const own = encodeURIComponent(rest.join("/"));
-  const picture = h("section", { class: "box stack" }, h("p", { class: "soft" }, "Reading the journal…"));
-  const why = h("section", { class: "box stack" }, h("h2", null, "Why"), h("p", { class: "soft" }, "Deciding that cycle again…"));
-  const help = h("section", { class: "box stack" }, h("h2", null, "What would help"), h("button", { type: "button", onclick: () => more(help, () => helped(path, own, signal)) }, "Try changes (5 s)"));
-  const when = h("section", { class: "box stack" }, h("h2", null, "When"), h("button", { type: "button", onclick: () => more(when, () => estimated(path, own, name, signal)) }, "Sample futures"));
+  const box = (...inside) => h("section", { class: "box stack" }, inside);
+  const picture = box(h("p", { class: "soft" }, "Reading the journal…"));
+  const [why, help, when] = [box(h("h2", null, "Why"), h("p", { class: "soft" }, "Deciding that cycle again…")), box(), box()];
   body.replaceChildren(h("div", { class: "beside" }, h("div", { class: "stack" }, picture), h("div", { class: "stack" }, why, help, when)));
-  const fill = async (box, title, work) => {
-    try {
-      box.replaceChildren(h("h2", null, title), ...(await work()));
-    } catch (error) {
-      if (error.name !== "AbortError") box.replaceChildren(h("h2", null, title), h("p", { class: "problem" }, error.message));
-    }
-  };
-  await Promise.all([
-    fill(picture, "The story", async () => drawn(await advise(`${path}/stories/${own}`, {}, signal))),
-    fill(why, "Why", async () => explained(await explanation(path, own, {}, signal))),
-  ]);
+  let asked = new AbortController();
+  let story = null;
+
+  /** Of the cycle that is looked at. */
+  function explain() {
+    asked.abort();
+    asked = new AbortController();
+    const mine = asked.signal;
+    const offered = (within, title, text, work) => within.replaceChildren(h("h2", null, title), h("button", { type: "button", onclick: () => more(within, work) }, text));
+    offered(help, "What would help", "Try changes (5 s)", () => helped(path, own, mine));
+    offered(when, "When", "Sample futures", () => estimated(path, own, name, mine));
+    if (story && story.submitted > lookedAt()) return fill(why, "Why", async () => [h("p", { class: "soft" }, "There was no such job yet.")]);
+    return fill(why, "Why", async () => explained(await explanation(path, own, {}, mine)));
+  }
+
+  const draw = () => story && picture.replaceChildren(h("h2", null, "The story"), ...drawn(story));
+  const stop = onChange((what) => {
+    if (state.mode.live || !what.has("board")) return;
+    draw();
+    explain();
+  });
+  signal.addEventListener("abort", () => { stop(); asked.abort(); });
+  await Promise.all([explain(), fill(picture, "The story", async () => {
+    story = await advise(`${path}/stories/${own}`, {}, signal);
+    return drawn(story);
+  })]);
+}
+
+async function fill(box, title, work) {
+  try {
+    box.replaceChildren(h("h2", null, title), ...(await work()));
+  } catch (error) {
+    if (error.name !== "AbortError") box.replaceChildren(h("h2", null, title), h("p", { class: "problem" }, error.message));
+  }
 }
 
 /** Whatever it is that the name stands for. */
@@ -110,9 +138,26 @@ async function estimated(path, own, name, signal) {
 
 // --- the picture
 
-function drawn(story) {
-  const last = Math.max(...story.events.map((each) => each.at), ...story.pods.map((pod) => pod.ended || pod.started || pod.bound || pod.created));
-  const end = state.mode.live && story.pods.some((pod) => pod.bound && !pod.ended) ? Math.max(last, Date.now() / 1000) : last;
+/** The story up to a moment: what comes later is not known yet. */
+function upTo(story, until) {
+  const known = (at) => (at && at <= until ? at : null);
+  const pods = story.pods.filter((pod) => pod.created <= until).map((pod) => {
+    const [bound, started, ended] = [known(pod.bound), known(pod.started), known(pod.ended)];
+    const still = { phase: started ? "Running" : "Pending", node: bound ? pod.node : "", evicted_for: null };
+    return { ...pod, ...(pod.ended && !ended ? still : {}), bound, started, ended };
+  });
+  const events = story.events.filter((each) => each.at <= until);
+  return { ...story, admitted: known(story.admitted), pods, events, tries: story.tries.filter((each) => each.at <= until) };
+}
+
+const lookedAt = () => (state.mode.live ? Date.now() / 1000 : state.until);
+
+function drawn(whole) {
+  const now = lookedAt();
+  if (whole.submitted > now) return [h("p", null, named(whole.job), ` is submitted later: ${moment(whole.submitted)} UTC.`)];
+  const story = upTo(whole, now);
+  const last = Math.max(story.submitted, ...story.events.map((each) => each.at), ...story.pods.map((pod) => pod.ended || pod.started || pod.bound || pod.created));
+  const end = story.pods.every((pod) => pod.ended) ? last : Math.max(last, now);
   const began = story.submitted;
   const x = (at) => LEFT + ((at - began) / (end - began || 1)) * (WIDTH - LEFT - 12);
   const pods = story.pods.slice(0, MOST_ROWS);

@@ -65,6 +65,7 @@ async function begin() {
   themes();
   document.getElementById("nav").append(...Object.entries(VIEWS).map(([name, [title]], number) =>
     h("a", { href: `#${name}`, "data-view": name, title: `key ${number + 1}` }, title)));
+  document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); place.focus(); });
   addEventListener("hashchange", show);
   addEventListener("keydown", keys);
   onChange(showState);

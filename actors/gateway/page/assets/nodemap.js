@@ -222,7 +222,8 @@ export class NodeMap {
   key(event) {
     if (!this.board) return;
     const last = this.board.nodes.length - 1;
-    if (event.key === "Enter" && this.selected >= 0) this.choose(this.selected);
+    if (last < 0) return;
+    if (event.key === "Enter" && this.laid.cells[this.selected]) this.choose(this.selected);
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     const far = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!step && !far) return;

@@ -17,7 +17,7 @@ export async function slider(place) {
   const told = h("output");
   const play = h("button", { type: "button", onclick: start, "aria-pressed": "false" }, "▶");
   place.append(h("button", { type: "button", title: "one cycle back", onclick: () => move(-1) }, "◀"), range, h("button", { type: "button", title: "one cycle on", onclick: () => move(1) }, "▶|"), play, told, h("span", { class: "soft wide" }, state.mode.file || ""));
-  let asked = new AbortController();
+  let busy = null;
   let playing = 0;
 
   function label() {
@@ -26,15 +26,18 @@ export async function slider(place) {
     range.setAttribute("aria-valuetext", told.textContent);
   }
 
-  async function look() {
-    asked.abort();
-    asked = new AbortController();
-    label();
-    try {
-      await lookAt(cycles[Number(range.value)][0], asked.signal);
-    } catch (error) {
-      if (error.name !== "AbortError") told.textContent = error.message;
+  /** One stop after another until it is the one that is wanted: who is asked goes on from what is at hand. */
+  async function catchUp() {
+    for (let shown = null; shown !== range.value;) {
+      shown = range.value;
+      await lookAt(cycles[Number(shown)][0], Number(shown) === cycles.length - 1 ? course.ended : null);
     }
+  }
+
+  function look() {
+    label();
+    busy ??= catchUp().catch((error) => { told.textContent = error.message; }).finally(() => { busy = null; });
+    return busy;
   }
 
   function move(by) {

@@ -2,9 +2,9 @@
 
 import { PARTS } from "./portions.js";
 
-/** What every view reads. `cycle`: the one that is looked at; null: the newest. */
+/** What every view reads. `cycle`: the one that is looked at, and `until` its moment; null: the newest. */
 export const state = {
-  mode: { live: true }, connected: false, board: null, cycles: [], queues: {}, cards: {}, cycle: null, history: [],
+  mode: { live: true }, connected: false, board: null, cycles: [], queues: {}, cards: {}, cycle: null, until: null, history: [],
 };
 
 const listeners = new Set();
@@ -123,10 +123,11 @@ export function follow() {
   };
 }
 
-/** A journal that nobody runs, at one of its cycles. */
-export async function lookAt(cycle, signal) {
-  const board = await ask(`/apis/pumice.dev/v1/boards/${cycle}`, signal);
+/** A journal that nobody runs, at one of its cycles; `end`: when the journal ends, if it is the last one. */
+export async function lookAt(cycle, end) {
+  const board = await advise(`boards/${cycle}`);
   state.cycle = cycle;
+  state.until = end === null ? board.now : Math.max(end, board.now);
   state.cards = board.cards;
   takeBoard(board);
   tell("board");
@@ -135,7 +136,6 @@ export async function lookAt(cycle, signal) {
 
 /** The pods on a node. */
 export async function residents(node, signal) {
-  const name = encodeURIComponent(node);
-  if (state.mode.live) return (await ask(`/page/nodes/${name}`, signal)).pods;
-  return (await ask(`/apis/pumice.dev/v1/boards/${state.cycle}?node=${name}`, signal)).residents;
+  if (state.mode.live) return (await ask(`/page/nodes/${encodeURIComponent(node)}`, signal)).pods;
+  return (await advise(`boards/${state.cycle}`, { node }, signal)).residents;
 }

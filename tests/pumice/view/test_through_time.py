@@ -1,0 +1,117 @@
+"""A journal that nobody runs, looked at in one cycle after another: every part of the page follows the slider."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.kit.browser import ABSENT, CHROMIUM
+from tests.kit.browser_pages import opened
+from tests.kit.jobs import gang
+from tests.kit.nodes import nodes
+from tests.pumice.view.viewed import viewed_run
+
+pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason=ABSENT), pytest.mark.slow]
+COURSES = "/apis/pumice.dev/v1/courses"
+
+
+def objects() -> list[dict[str, Any]]:
+    """A gang that runs to the end, and one that comes later and ends."""
+    stays, comes = gang("stays", pods=1, cpu="2", duration="0"), gang("comes", pods=1, cpu="2", duration="4s")
+    for each in comes:
+        each["metadata"].setdefault("annotations", {})["pumice.dev/arrival"] = "6s"
+    return [*nodes(1, cpu="8"), *stays, *comes]
+
+
+@pytest.fixture(scope="module")
+def viewed(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
+    with viewed_run(tmp_path_factory.mktemp("run"), objects()) as url:
+        yield url
+
+
+def put(page: Page, place: int) -> None:
+    """The slider to a stop; -1: the last."""
+    last = int(page.locator("input[type=range]").get_attribute("max") or 0)
+    page.locator("input[type=range]").fill(str(place if place >= 0 else last))
+
+
+def both(page: Page) -> int:
+    """A stop at which both gangs run."""
+    cycles = page.request.get(f"{page.url.partition('#')[0]}{COURSES[1:]}").json()["cycles"]
+    return next(place for place, (_, now, _) in enumerate(cycles) if 6.15 < now - cycles[0][1] < 9)
+
+
+def test_a_nodes_pods_are_those_of_the_cycle(viewed: str) -> None:
+    """Also of cycles that are looked at one right after the other."""
+    with opened() as (page, wrong):
+        page.goto(f"{viewed}/#cluster/n0")
+        panel = page.locator("aside h3")
+        expect(panel).to_have_text("1 pod")
+        for place, told in ((1, "0 pods"), (both(page), "2 pods"), (1, "0 pods"), (-1, "1 pod")):
+            put(page, place)
+            expect(panel).to_have_text(told)
+        expect(page.locator("aside td").nth(1)).to_contain_text("created ")
+        put(page, 0)
+        expect(page.locator("aside")).to_contain_text("no such node")
+        page.locator("canvas").press("ArrowRight")
+        page.locator("canvas").press("Enter")
+        assert page.url.endswith("#cluster/n0")
+        assert wrong == []
+
+
+def test_a_pod_that_runs_is_drawn_up_to_the_moment_that_is_looked_at(viewed: str) -> None:
+    with opened() as (page, wrong):
+        page.goto(f"{viewed}/#job/default%2Fstays")
+        runs = page.locator("svg rect[fill='var(--used)']")
+        expect(runs).to_have_count(1)
+        x, wide = (float(runs.get_attribute(name) or 0) for name in ("x", "width"))
+        assert x + wide == pytest.approx(708, abs=1)
+        expect(page.locator("svg text", has_text="+").last).to_have_text("+20 s")
+        page.goto(f"{viewed}/#job/default%2Fcomes")
+        ended = page.locator("svg circle[fill='var(--soft)']")
+        expect(ended).to_have_count(1)
+        put(page, both(page))
+        expect(ended).to_have_count(0)
+        expect(runs).to_have_count(1)
+        put(page, 0)
+        expect(page.get_by_text("is submitted later")).to_be_visible()
+        assert wrong == []
+
+
+def test_a_question_that_is_turned_away_is_asked_again(viewed: str) -> None:
+    turned = set[str]()
+
+    def busy(route: Route) -> None:
+        if route.request.url in turned:
+            route.continue_()
+        else:
+            turned.add(route.request.url)
+            route.fulfill(status=429, json={"message": "too many questions: 3 are being answered"})
+
+    with opened() as (page, _):
+        page.route("**/boards/**", busy)
+        page.goto(f"{viewed}/#cluster/n0")
+        expect(page.locator("aside h3")).to_have_text("1 pod")
+        page.locator("input[type=range]").focus()
+        page.keyboard.press("Home")
+        for _ in range(6):
+            page.keyboard.press("ArrowRight")
+        expect(page.locator("aside h3")).to_have_text("2 pods")
+        expect(page.locator("#slider output")).to_contain_text("cycle 7 ")
+        assert len(turned) < 10, "not every stop on the way was asked for"
+
+
+def test_the_skip_link_leads_to_the_picture_and_not_to_another_view(viewed: str) -> None:
+    with opened() as (page, wrong):
+        page.goto(f"{viewed}/#queues")
+        expect(page.locator("h2").first).to_have_text("Queues")
+        page.keyboard.press("Tab")
+        expect(page.locator(".skip")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator("main")).to_be_focused()
+        assert page.url.endswith("#queues")
+        expect(page.locator("h2").first).to_have_text("Queues")
+        assert wrong == []
