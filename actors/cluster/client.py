@@ -18,7 +18,7 @@ import msgspec
 
 from actors.cluster.settings import ClusterSettings
 from actors.cluster.throttle import TokenBucket
-from actors.cluster.wire import BROKEN, Lanes, WireAnswer, request_of
+from actors.cluster.wire import BROKEN, WireAnswer, WriteLanes, request_of
 from actors.errors import RemoteError
 from actors.remote.access import proxy_of, trust_of
 from actors.remote.api import ANSWER_S, INTERNAL, READ, TOO_MANY, UNAUTHORIZED, Query, RemoteApi, RemoteCall
@@ -42,7 +42,7 @@ class ClusterClient(RemoteApi):
         super().__init__(settings.access, transport=settings.transport)
         self._bucket = TokenBucket(settings.qps if throttled else 0.0, settings.burst)
         self._reached = settings.access
-        self._wires: dict[tuple[bytes, bytes], Lanes] = {}
+        self._wires: dict[tuple[bytes, bytes], WriteLanes] = {}
         self._direct = settings.transport is None and proxy_of(settings.access) is None
 
     async def __aexit__(self, *raised: object) -> None:
@@ -87,7 +87,7 @@ class ClusterClient(RemoteApi):
         except (TimeoutError, *BROKEN) as error:
             raise RemoteError(f"{self.server}: no answer: {str(error) or type(error).__name__}") from error
 
-    def _wire(self, shown: Credential, url: httpx.URL) -> Lanes:
+    def _wire(self, shown: Credential, url: httpx.URL) -> WriteLanes:
         """One for each certificate that is shown."""
         key = (shown.certificate, shown.key)
         found = self._wires.get(key)
@@ -95,7 +95,7 @@ class ClusterClient(RemoteApi):
             trust = trust_of(self._reached, shown)
             context = trust if isinstance(trust, ssl.SSLContext) else None
             port = url.port or (443 if context else 80)
-            found = self._wires[key] = Lanes(url.host, port, context, self._reached.server_name)
+            found = self._wires[key] = WriteLanes(url.host, port, context, self._reached.server_name)
         return found
 
     async def create(self, path: str, obj: Object, until: float) -> Object:

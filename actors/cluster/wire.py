@@ -46,7 +46,7 @@ class _Lane(NamedTuple):
     received: BufferedByteReceiveStream
 
 
-class Lanes:
+class WriteLanes:
     """Connections to `host`:`port`. `trust`: of TLS, None without; `name`: in its certificate where that is another."""
 
     def __init__(self, host: str, port: int, trust: ssl.SSLContext | None, name: str = "") -> None:

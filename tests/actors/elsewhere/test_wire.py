@@ -9,7 +9,7 @@ from anyio.abc import SocketAttribute, SocketStream
 
 from actors.cluster.client import ClusterClient
 from actors.cluster.settings import ClusterSettings
-from actors.cluster.wire import Lanes, request_of
+from actors.cluster.wire import WriteLanes, request_of
 from actors.errors import RemoteError
 from config.kubeconfig import ClusterAccess
 
@@ -55,8 +55,8 @@ async def scripted(*answers: bytes | None) -> AsyncGenerator[Scripted]:
 
 
 @asynccontextmanager
-async def wire_to(server: Scripted) -> AsyncGenerator[Lanes]:
-    wire = Lanes("127.0.0.1", server.port, None)
+async def wire_to(server: Scripted) -> AsyncGenerator[WriteLanes]:
+    wire = WriteLanes("127.0.0.1", server.port, None)
     yield wire
     await wire.aclose()
 
