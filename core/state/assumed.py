@@ -15,37 +15,30 @@ class Promised(NamedTuple):
     pre_bind: BindContext
 
 
-class AssumedPods:
-    """By "namespace/name" of the pod."""
+class AssumedPods(dict[str, str]):
+    """By "namespace/name" of the pod: its node. A dict itself, for of every pod that changes it is asked whether it is
+    here.
+    """
 
     def __init__(self) -> None:
+        super().__init__()
         self._promised: dict[str, Promised] = {}
         self._shared = False
-        self._nodes: dict[str, str] = {}
-
-    def __contains__(self, pod: str) -> bool:
-        return pod in self._nodes
-
-    def __len__(self) -> int:
-        return len(self._nodes)
-
-    def __getitem__(self, pod: str) -> str:
-        return self._nodes[pod]
 
     def hold(self, pod: str, node: str, pre_bind: BindContext | None) -> None:
         """The bind is on its way."""
-        self._nodes[pod] = node
+        self[pod] = node
         if pre_bind is not None:
             self._own()[pod] = Promised(node, pre_bind)
 
     def drop(self, pod: str) -> None:
         """It has arrived, or never will."""
-        if self._nodes.pop(pod, None) is not None and pod in self._promised:
+        if self.pop(pod, None) is not None and pod in self._promised:
             del self._own()[pod]
 
     def check(self) -> list[str]:
         """Promises to pods that are not in flight, each as a sentence."""
-        return [f"{pod} is promised something, and not in flight" for pod in self._promised if pod not in self._nodes]
+        return [f"{pod} is promised something, and not in flight" for pod in self._promised if pod not in self]
 
     def share(self) -> dict[str, Promised]:
         """What the pods in flight were promised, as it is now: it never changes."""

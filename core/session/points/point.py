@@ -41,7 +41,8 @@ class Point(Generic[R]):
     @once
     def rules(self) -> tuple[R, ...]:
         """Their rules."""
-        return tuple([rule for _, rule in self.named])
+        rules = self._registered
+        return tuple([rules[name] for tier in self._listed for name in tier if name in rules])
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -70,8 +70,10 @@ def virtual_too_full(node: Object, pods: Iterable[Object], *, slices: bool) -> I
 def without_cards(pods: Iterable[Object]) -> Iterator[str]:
     """Pods that run and were never handed the cards that they were assigned."""
     for pod in pods:
+        if not _said(pod, codec.IDS) or section(pod, "status").get("phase") != "Running":
+            continue
         phase = _said(pod, codec.BIND_PHASE)
-        if _said(pod, codec.IDS) and section(pod, "status").get("phase") == "Running" and phase != HANDED_OUT:
+        if phase != HANDED_OUT:
             yield f"pod {pod['metadata']['name']} runs without the cards that it was assigned: {phase or 'no phase'}"
 
 

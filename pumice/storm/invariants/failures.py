@@ -9,6 +9,8 @@ from core.messages.events import BindRefused, BindTimedOut, Bound
 from core.messages.operations import BeganAnew, ForgotBind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from core.messages.events import Outcome
     from core.messages.operations import ViewOperation
     from pumice.storm.invariants.truth import StormTruth
@@ -39,8 +41,10 @@ class Failures:
         self._open: dict[str, Failure] = {}
         self._counts: dict[str, int] = {}
 
-    def outcome(self, outcome: Outcome, now: float, revision: int) -> None:
-        """A bind ended, when the journal had come to `revision`."""
+    def outcome(self, outcome: Outcome, clock: Callable[[], float], revision: int) -> None:
+        """A bind ended, when the journal had come to `revision`. `clock` (event-loop time, seconds) is asked only of
+        what failed.
+        """
         if isinstance(outcome, Bound):
             self._open.pop(outcome.uid, None)
             self._counts.pop(outcome.uid, None)
@@ -48,7 +52,7 @@ class Failures:
             uid = outcome.uid
             count = self._counts[uid] = self._counts.get(uid, 0) + 1
             delay = min(FIRST_S * 2.0 ** min(count - 1 + DOUBLINGS, 60), LONGEST_S)
-            self._open[uid] = Failure(f"{outcome.namespace}/{outcome.name}", uid, now + delay + SLACK_S, revision)
+            self._open[uid] = Failure(f"{outcome.namespace}/{outcome.name}", uid, clock() + delay + SLACK_S, revision)
 
     def operation(self, operation: ViewOperation, truth: StormTruth) -> str:
         """The cache has looked; or it has crashed, and lists everything. What is wrong with that, in words."""

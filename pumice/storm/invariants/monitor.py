@@ -221,8 +221,9 @@ class Monitor:
             self.violated("quiesces", f"{CALM_CYCLES} cycles after the faults stopped and no end")
         if record.revision > self.truth.revision:
             self.violated("nothing-lost", f"cycle {record.cycle} saw revision {record.revision}, not in the journal")
-        self._cycle = _Cycle(record, anyio.current_time(), record.decisions)
-        for words in self.failures.overdue(self.truth, anyio.current_time()):
+        now = anyio.current_time()
+        self._cycle = _Cycle(record, now, record.decisions)
+        for words in self.failures.overdue(self.truth, now):
             self.violated("looks-again", words)
         for operation in record.operations:
             if words := self.failures.operation(operation, self.truth):
@@ -270,7 +271,7 @@ class Monitor:
     def _outcome(self, outcome: Outcome) -> None:
         if not isinstance(outcome, Bound | BindRefused | BindTimedOut):
             return
-        self.failures.outcome(outcome, anyio.current_time(), self.truth.revision)
+        self.failures.outcome(outcome, anyio.current_time, self.truth.revision)
         decided = self.decided.get(outcome.uid)
         if decided is not None:
             decided.open = False
