@@ -20,6 +20,7 @@ def exchange(mutant: Mutant) -> bool:
     old = dict(_codes(compile(source, path, "exec")))
     new = dict(_codes(compile(mutant.applied(source), path, "exec")))
     wanted = {name: new[name] for name in old.keys() & new.keys() if name[0] == mutant.function}
+    gc.unfreeze()  # who is frozen before a fork is in no list
     functions = [
         function
         for function in gc.get_objects()

@@ -22,6 +22,8 @@ from tests.mutation.watch import End, Watched
 
 FRESH_TESTS: Final = 120
 """Tests for a mutant of what runs at import, whose process has to collect them anew: the nearest ones."""
+NOWHERE: Final = 3
+"""How a fork ends that has no function to be changed."""
 
 
 class Trial(msgspec.Struct):
@@ -55,9 +57,11 @@ class Judge:
         row = Row(mutant.key, folder, f"{name_of(mutant)} @{mutant.line}", "unreached")
         names = self._tests(items, mutant.path, lines)
         if mutant.function and names:
-            row = _row(folder, mutant, self._forked(session, [items[name] for name in names], mutant), len(names))
-        if row.verdict == "killed" or (mutant.function and not self.reach.at_import(mutant.path, lines)):
-            return row
+            end = self._forked(session, [items[name] for name in names], mutant)
+            if end.code != NOWHERE:
+                row = _row(folder, mutant, end, len(names))
+                if row.verdict == "killed" or not self.reach.at_import(mutant.path, lines):
+                    return row
         everywhere = range(1, Path(mutant.path).read_text("utf-8").count("\n") + 2)
         near = self._tests(items, mutant.path, everywhere)[:FRESH_TESTS]
         return _row(folder, mutant, self._fresh(near, mutant), len(near)) if near else row
@@ -112,7 +116,8 @@ def _try_in_child(session: pytest.Session, items: Sequence[pytest.Item], mutant:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(nowhere, descriptor)
-        exchange(mutant)
+        if not exchange(mutant):
+            os._exit(NOWHERE)
         session.config.pluginmanager.register(Naming(pipe))
         for item, following in zip(items, [*items[1:], None], strict=True):
             item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
