@@ -165,7 +165,7 @@ class Hub:
             for kind in TOLD:
                 self._traits[kind] = await self._learn(kind, definition)
             self.told.set()
-            learnt = set(TOLD)
+            learnt = set[str](TOLD)
             while new := [kind for kind in kinds() if kind not in learnt]:  # among them those that definitions define
                 for kind in new:
                     self._traits[kind] = await self._learn(kind, definition)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -20,14 +21,16 @@ from pumice.cli.terminal import Terminal, speaking
 
 @speaking
 def check(
-    config: Annotated[Path, typer.Argument(metavar="CONF", help="A scheduler.conf, plain or in its ConfigMap.")],
+    config: Annotated[
+        Path, typer.Argument(metavar="CONF", help="A scheduler.conf, plain or in its ConfigMap (- for stdin).")
+    ],
     plugins_dir: PluginsDir = None,
     *,
     terminal: Terminal,
     lenient: Lenient = False,
 ) -> int:
     """Exit code 2 for a configuration that is refused; warnings change nothing."""
-    told = review(load_config(config, lenient, terminal, plugins=plugins_dir))
+    told = review(load_config(config, lenient, terminal, plugins=plugins_dir, stdin=sys.stdin))
     terminal.emit(told.to_dict(), lambda console: show(console, told))
     return Exit.DONE
 

@@ -6,18 +6,20 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TextIO, cast
 
-from config.load import load_scheduler_config
+from config.load import load_scheduler_config, parse_scheduler_config
 from config.schema import SchedulerConfig
 from core.actions import ACTIONS
 from core.objects.metadata import parse_time
 from core.plugins import PLUGINS
 from pumice.cli.exits import UsageError
 from pumice.cli.terminal import Terminal
+from pumice.errors import InputError
 from pumice.eta.rehearsal import BEGAN
 from pumice.load.manifests import Loaded, load
 from pumice.load.remarks import remarks, strangers
+from pumice.load.source import STDIN, read_texts
 from pumice.oneshot.bring import brought
 from pumice.oneshot.moment import parse_moment
 from pumice.plugins.loader import install_plugins
@@ -52,14 +54,27 @@ def warn_of_token(token: str | None, terminal: Terminal) -> None:
 
 
 def load_config(
-    path: Path | None, lenient: bool, terminal: Terminal, *, plugins: Path | None = None
+    path: Path | None,
+    lenient: bool,
+    terminal: Terminal,
+    *,
+    plugins: Path | None = None,
+    stdin: TextIO | None = None,
 ) -> SchedulerConfig:
     """The scheduler configuration, Volcano's stock one when no file is named. ConfigError names what is wrong.
 
-    Installed plugins, and those in the folder `plugins`, may be named in it.
+    Installed plugins, and those in the folder `plugins`, may be named in it. `stdin` is read in place of a file `-`.
     """
     install_plugins(plugins)
-    config = load_scheduler_config(path, lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS)
+    if stdin is not None and str(path) == STDIN:
+        ((source, text),) = read_texts(STDIN, stdin)
+        if isinstance(text, InputError):
+            raise text
+        config = parse_scheduler_config(
+            text, source=source, lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS
+        )
+    else:
+        config = load_scheduler_config(path, lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS)
     for warning in config.warnings:
         terminal.warn(warning)
     return config

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,13 @@ def test_the_command(tmp_path: Path) -> None:
     conf.write_text('actions: "enque"\n', "utf-8")
     refused = pumice("check", conf)
     assert (refused.code, "did you mean 'enqueue'" in refused.err) == (2, True)
+
+
+def test_the_command_takes_what_a_cluster_holds() -> None:
+    held = {"kind": "ConfigMap", "data": {"volcano-scheduler.conf": 'actions: "enqueue, alocate"'}}
+    refused = pumice("check", "-", stdin=json.dumps(held))
+    assert (refused.code, "stdin" in refused.err, "did you mean 'allocate'" in refused.err) == (2, True, True)
+    assert pumice("check", "-", stdin="actions: enqueue").code == 0
 
 
 EXTENDER = """
