@@ -13,14 +13,17 @@ BYTES: Final = (("Ti", 2.0**40), ("Gi", 2.0**30), ("Mi", 2.0**20), ("Ki", 2.0**1
 
 def amounts_of(figures: Mapping[str, float], what: str) -> str:
     """One of a queue's amounts out of its gauges (`allocated_milli_cpu`, …): "4 cpu, 8Gi memory"; zeroes left out."""
-    parts: list[str] = []
+    found: dict[str, float] = {}
     for name, value in figures.items():
         resource = name.removeprefix(f"{what}_")
-        if resource == name or not value:
-            continue
-        resource = {"milli_cpu": "cpu", "memory_bytes": "memory"}.get(resource, resource)
-        parts.append(amount(resource.removeprefix(SCALARS), value))
-    return ", ".join(parts)
+        if resource != name:
+            found[{"milli_cpu": "cpu", "memory_bytes": "memory"}.get(resource, resource).removeprefix(SCALARS)] = value
+    return listed(found)
+
+
+def listed(amounts: Mapping[str, float]) -> str:
+    """Amounts by resource, as the scheduler counts them: "4 cpu, 8Gi memory"; zeroes left out."""
+    return ", ".join(amount(resource, value) for resource, value in amounts.items() if value)
 
 
 def amount(resource: str, value: float) -> str:

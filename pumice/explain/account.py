@@ -18,7 +18,7 @@ from core.state.volumes import volume_rules
 from pumice.explain.advice.advise import Advice
 from pumice.explain.ended import ENDS
 from pumice.explain.scene import Scene, jobs_of, near, pods_of
-from pumice.explain.steps import steps_of
+from pumice.explain.steps import HOPES, steps_of, undone
 from pumice.explain.watch import Subjects, Watched, watch_cycle, watch_other
 from pumice.oneshot.supposing import supposed
 from pumice.replay.agreement import differences
@@ -149,7 +149,9 @@ def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
     if look is None:
         return
     job = scene.view.jobs.by_key[look.name]
-    look.steps = [each.to_dict() for each in steps_of(scene.view, watched, job, scene.config.actions)]
+    steps = steps_of(scene.view, watched, job, scene.config.actions)
+    look.steps = [each.to_dict() for each in steps]
+    account.message += undone(steps) if HOPES in account.message else ""
     account.job = look.to_dict()
     account.state = account.state or look.phase or "Pending"
     reason, message = look.reason()

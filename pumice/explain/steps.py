@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from core.life.task import LABELS, READY_STATUSES, TaskStatus
 from core.session.trail.records import Ending
 from core.state.hypernodes import TOP
+from pumice.explain.room_left import amounts
 from pumice.explain.victims import GANGS, opinions_of, standing_of, who_could_go
+from pumice.units import listed
 
 if TYPE_CHECKING:
     from core.session.trail.records import Election, Ended
@@ -54,6 +56,10 @@ OF_VICTIMS: Final = frozenset((Ending.TOO_LITTLE, Ending.NOBODY_TO_ASK, Ending.N
 """What is said of a node and of a task when their victims were asked, be it that there were none."""
 
 
+HOPES: Final = "can possibly be assigned to"
+"""Volcano's words for a pod that an action had a place for, also where that came to nothing."""
+
+
 @dataclass
 class ActionSteps:
     """`stopped`: the step that stopped it, "" when none did; `steps`: all that is known, in order."""
@@ -70,6 +76,12 @@ class ActionSteps:
 def steps_of(view: View, watched: Watched, job: Job, actions: Sequence[str]) -> list[ActionSteps]:
     """Action by action."""
     return [_steps(view, watched, job, action) for action in actions]
+
+
+def undone(steps: Sequence[ActionSteps]) -> str:
+    """What became of the place that the last action to have one found, where its gang did not get enough; "" else."""
+    last = next((each for each in reversed(steps) if Ending.DISCARDED.value in each.steps), None)
+    return "" if last is None else f"; but what {last.action} had found was undone: {last.stopped}"
 
 
 def _is_for(view: View, election: Election, job: Job) -> bool:
@@ -98,12 +110,22 @@ def _steps(view: View, watched: Watched, job: Job, action: str) -> ActionSteps:
     rest = _without_evictions(each for each in ended if each.who != stop.who)
     told.stopped = _sentence(groups.get((stop.who, stop.ending), [stop]), job)
     if stop.ending is Ending.MAY_NOT_TAKE:
-        queue = job.pod_group.queue
-        told.stopped += f" ({standing_of(queue, watched.gauges.get(queue, {}))})"
+        told.stopped += f" ({_why_not_take(view, watched, job, stop)})"
     if action in EVICTING and stop.ending not in BEFORE_VICTIMS and any(each.ending in OF_VICTIMS for each in ended):
         _tell_victims(told, view, watched, job, stop, groups)
     told.steps += rest
     return told
+
+
+def _why_not_take(view: View, watched: Watched, job: Job, stop: Ended) -> str:
+    """What its queue had by then, with what was promised to others of the job, and what the task asks for besides."""
+    name = job.pod_group.queue
+    queue = view.queues.get(name)
+    if queue is not None and not queue.is_open:
+        return f"queue {name} is {queue.state}"
+    task = view.tasks.by_key.get(stop.who)
+    asks = f", {stop.who} asks for {listed(amounts(task.template.request))}" if task is not None else ""
+    return standing_of(name, watched.gauges.get(name, {}), listed(stop.held)) + asks
 
 
 def _without_evictions(ended: Iterable[Ended]) -> list[str]:

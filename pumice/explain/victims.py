@@ -84,9 +84,10 @@ def _priority(view: View, pod: str) -> int:
     return int(view.jobs.priority[jobs[0].row]) if jobs else 0
 
 
-def standing_of(queue: str, gauges: Mapping[str, float]) -> str:
-    """What a queue has and what it deserves."""
-    has, deserves = amounts_of(gauges, "allocated") or "nothing", amounts_of(gauges, "deserved") or "nothing"
+def standing_of(queue: str, gauges: Mapping[str, float], now: str | None = None) -> str:
+    """What a queue has (`now`, or when the cycle began) and what it deserves."""
+    has = (amounts_of(gauges, "allocated") if now is None else now) or "nothing"
+    deserves = amounts_of(gauges, "deserved") or "nothing"
     return f"queue {queue} has {has} and deserves {deserves}"
 
 

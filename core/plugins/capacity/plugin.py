@@ -16,6 +16,7 @@ from core.plugins.capacity.simulate import CapacitySimulation
 if TYPE_CHECKING:
     from core.messages.queue_tables import QueueTables
     from core.objects.pod import Task
+    from core.resources import Resource
     from core.session.session import Session
     from core.state.jobs import Job
 
@@ -131,6 +132,10 @@ class Capacity:
     def share_now(self, queue: str) -> float | None:
         """By which queues are ordered now; None while the tree cannot be used."""
         return self.ledger.of(queue).share if self.ledger.ready else None
+
+    def held_now(self, queue: str) -> Resource | None:
+        """What the queue holds now; None while the tree cannot be used."""
+        return self.ledger.of(queue).allocated if self.ledger.ready else None
 
     def verdicts(self) -> QueueTables | None:
         """Which queues are overused as the session closes; nothing while the tree cannot be used."""

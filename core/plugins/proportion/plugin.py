@@ -155,6 +155,10 @@ class Proportion:
         """By which queues are ordered now."""
         return self.attributes[queue].share
 
+    def held_now(self, queue: str) -> Resource:
+        """What the queue holds now."""
+        return self.attributes[queue].allocated
+
     def verdicts(self) -> QueueTables:
         """Which queues are overused as the session closes."""
         return self.attributes.overused()

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from core.messages.job_shares import JobShares
     from core.messages.queue_tables import QueueTables
     from core.objects.pod import Task
+    from core.resources import Resource
 
     Owned = Callable[[], Iterable[tuple[Task, dict[str, float]]]]
     Texts = Callable[[], dict[str, dict[str, str]]]
@@ -31,6 +32,10 @@ class QueueTeller(Protocol):
 
     def share_now(self, queue: str) -> float | None:
         """The share of a queue that has a job, at this moment; asked only while the session is open."""
+        ...
+
+    def held_now(self, queue: str) -> Resource | None:
+        """What a queue that has a job holds at this moment; asked only while the session is open."""
         ...
 
     def verdicts(self) -> QueueTables | None:

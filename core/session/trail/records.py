@@ -63,7 +63,8 @@ class Ending(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Ended:
     """`who`: the job ("namespace/name"), or its task; `node` where it ended there, a HyperNode where room is made for a
-    gang. `tasks`: how many of the job's tasks have which status at that moment, of at least `minimum`.
+    gang. `tasks`: how many of the job's tasks have which status at that moment, of at least `minimum`; `held`: what its
+    queue holds then, by resource in the scheduler's units, where that is what counted.
     """
 
     action: str
@@ -73,6 +74,7 @@ class Ended:
     node: str = ""
     tasks: dict[str, int] = field(default_factory=dict[str, int])
     minimum: int = 0
+    held: dict[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,8 +171,13 @@ class Trail(Silence):
         jobs, row = self.session.jobs, self._rows[job]
         counts = [] if self.brief else [int(line[row]) for line in jobs.counts]
         tasks = {label: number for label, number in zip(LABELS, counts, strict=not self.brief) if number}
-        ended = Ended(self.session.action, who, ending, detail, node, tasks, jobs.min_member[row])
+        held = self._held(self._queues.get(job, "")) if ending is Ending.MAY_NOT_TAKE and not self.brief else {}
+        ended = Ended(self.session.action, who, ending, detail, node, tasks, jobs.min_member[row], held)
         self.endings.setdefault(job, []).append(ended)
+
+    def _held(self, queue: str) -> dict[str, float]:
+        found = [teller.held_now(queue) for teller in self.session.tellers.queues] if queue else []
+        return {name: held.get(name) for held in found if held is not None for name in held.resource_names()}
 
     def looked(self, search: NodeSearch, group: BoolArray, node: int = -1) -> None:
         """See Silence."""

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from config.load import parse_scheduler_config
 from pumice.cli.explain import show
-from pumice.explain.account import account_of
+from pumice.explain.account import Account, account_of
 from tests.kit.jobs import gang
 from tests.kit.nodes import node, nodes, taint
 from tests.kit.pod_groups import pod_group
@@ -22,6 +22,8 @@ from tests.pumice.explain.test_advice import scene
 from tests.pumice.explain.test_advice_limits import scene as limited
 
 Object = dict[str, Any]
+WHO = ("podgroup", "default/g")
+WHEN = "once resource is released and minAvailable is satisfied"
 CLASSES = [priority_class("low", 1), priority_class("middle", 5), priority_class("high", 9)]
 
 
@@ -99,7 +101,7 @@ STOPPED: dict[str, tuple[list[Object], str, str]] = {
         "reclaim",
         (
             "default/g-0: its queue may not take from others (queue default has nothing and deserves 1 cpu, "
-            "1Gi memory, 1 pods)"
+            "1Gi memory, 1 pods, default/g-0 asks for 2 cpu, 1Gi memory, 1 pods)"
         ),
     ),
     "not admitted": (
@@ -120,6 +122,39 @@ STOPPED: dict[str, tuple[list[Object], str, str]] = {
 def test_the_step_that_stopped_it_is_named(case: str) -> None:
     objects, action, sentence = STOPPED[case]
     assert steps(*objects)[action]["stopped"] == sentence
+
+
+QUOTAS = parse_scheduler_config(
+    """actions: "allocate, reclaim"
+tiers:
+- plugins: [{name: gang}]
+- plugins: [{name: predicates}, {name: capacity}]
+""",
+    source="t",
+)
+
+
+def reclaiming(state: str) -> Account:
+    """A queue that deserves 1 cpu of 4, and a gang of two pods of 1 cpu each."""
+    rich, poor = queue("q1", deserved={"cpu": "3"}), queue("q2", deserved={"cpu": "1"}, state=state)
+    there = gang("r", pods=4, min_member=1, phase="Running", queue="q1", nodes=["n0"] * 4, cpu="1", memory="0")
+    coming = gang("g", pods=2, queue="q2", phase="Inqueue", cpu="1", memory="0")
+    return account_of(replace(scene(node("n0", cpu="4"), rich, poor, *there, *coming), config=QUOTAS), *WHO)
+
+
+def test_what_was_promised_to_others_of_the_gang_counts_in_what_the_queue_has() -> None:
+    told = reclaiming("Open")
+    (stopped,) = [each["stopped"] for each in told.job["steps"] if each["action"] == "reclaim"]
+    assert stopped == (
+        "default/g-1: its queue may not take from others (queue q2 has 1 cpu, 1 pods and deserves 1 cpu, "
+        "default/g-1 asks for 1 cpu, 1 pods)"
+    )
+    assert f"can possibly be assigned to n0, {WHEN}; but what reclaim had found was undone: {stopped}" in told.message
+
+
+def test_a_closed_queue_takes_from_nobody_for_being_closed() -> None:
+    (stopped,) = [each["stopped"] for each in reclaiming("Closed").job["steps"] if each["action"] == "reclaim"]
+    assert stopped == "default/g-0: its queue may not take from others (queue q2 is Closed)"
 
 
 def test_who_lacks_pods_and_starves_in_no_plugins_eyes_is_said_to() -> None:
