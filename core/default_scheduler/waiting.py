@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, Final
 
 from core.default_scheduler.profile import is_served
 from core.life.task import TaskStatus
@@ -14,13 +12,15 @@ if TYPE_CHECKING:
     from core.objects.pod import Task
     from core.state.snapshot import Snapshot
 
+PENDING: Final = TaskStatus.PENDING.value
+
 
 def waiting(snapshot: Snapshot) -> list[Task]:
     """By priority, then by age and name (PrioritySort)."""
     columns = snapshot.tasks
-    alone = (columns.status == TaskStatus.PENDING) & (columns.job == NOWHERE)
+    alone = (columns.status == PENDING) & (columns.job == NOWHERE)
     handles = columns.handles
-    found = [task for row in np.flatnonzero(alone).tolist() if (task := handles[row]) is not None]
+    found = [task for row in alone.nonzero()[0].tolist() if (task := handles[row]) is not None]
     return sorted([task for task in found if is_served(task) and not task.gated and not task.deleting], key=_turn)
 
 

@@ -45,7 +45,7 @@ def waits(view: ViewTables) -> bool:
 def _waits_alone(tasks: TaskTable) -> bool:
     """Whether a pod of no job has no place yet."""
     used = slice(tasks.rows.used)
-    alone = (tasks.status[used] == TaskStatus.PENDING) & (tasks.job[used] == NOWHERE)
+    alone = (tasks.status[used] == TaskStatus.PENDING.value) & (tasks.job[used] == NOWHERE)
     return any(tasks.handles[row] is not None for row in alone.nonzero()[0].tolist())
 
 
