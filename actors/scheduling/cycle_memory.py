@@ -10,7 +10,7 @@ from typing import Any, Final
 from actors.runtime.level_signal import LevelSignal
 from actors.scheduling.config_source import ConfigSource
 from core.messages.commands import CycleSaid
-from core.messages.decisions import CycleReport, CycleResult
+from core.messages.decisions import CycleResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,6 @@ class CycleMemory:
     unsent: Unsent | None = None
     lost: int = 0
     lost_in_a_row: int = 0
-    report: CycleReport = field(default_factory=CycleReport)
     said: CycleSaid = field(default_factory=CycleSaid)
 
 

@@ -7,11 +7,11 @@ find nothing to do is run here); tells the bind and evict workers, the status wr
 When full: askers of `RunCycle` wait.
 Stops: after the cycle in hand, before everybody it sends to.
 
-A cycle starts when the view changed, when a plugin's time has come or when the configuration changed, and a schedule
-period after the end of the one before (as in Volcano), which leaves the others time. Nothing is sent before the cycle
-record and its decisions are on disk; then the cache assumes them, then the workers carry them out. So a crash before
-the record loses a session of which nothing was sent; after it, the next instance carries out what was recorded, and
-the next process resolves it against the api.
+A cycle starts when the view changed, when a plugin's time has come or when the configuration changed; a schedule
+period after the end of the one before (as in Volcano), and after whoever answers to the same change. Nothing is sent
+before the cycle record and its decisions are on disk; then the cache assumes them, then the workers carry them out. So
+a crash before the record loses a session of which nothing was sent; after it, the next instance carries out what was
+recorded, and the next process resolves it against the api.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from actors.scheduling.cycle_record import record_of
 from actors.scheduling.decider import Moment
 from actors.scheduling.measure import Measure
 from actors.scheduling.other_scheduler import OtherScheduler
-from actors.scheduling.resting import rested, said_by
+from actors.scheduling.resting import said_by
 from actors.scheduling.stopping import SessionSteps
 from config.errors import ConfigError
 from core.messages.commands import CycleSaid, RunAction, TakeSnapshot
@@ -60,7 +60,7 @@ GIVE_UP_AFTER = 5
 
 FIRST_PAUSE_S = 0.01
 YIELD_S = 0.2e-6
-"""So much less than a moment a cycle comes after its time: whatever else is due then comes first."""
+"""So much less than a moment a cycle comes after its time and its reason: whatever else is due then comes first."""
 
 log = logging.getLogger(__name__)
 
@@ -149,8 +149,8 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
     async def _cycles(self) -> None:
         while await self._settings.permitted():
             await self._wait_for_reason()
-            await self._alarm.sleep_until(self._earliest + YIELD_S)
-            await self.run_cycle()
+            await self._alarm.sleep_until(max(self._earliest, self._alarm.now()) + YIELD_S)
+            await self.run_cycle(rest=True)
 
     async def _wait_for_reason(self) -> None:
         changed, seen, wake_at = self._memory.changed, self._memory.seen, self._memory.wake_at
@@ -170,40 +170,43 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
 
     # --- one cycle
 
-    async def run_cycle(self) -> None:
-        """One cycle from snapshot to commit. A cycle that is lost is noted and tried again later on a new snapshot."""
+    async def run_cycle(self, *, rest: bool = False) -> None:
+        """One cycle from snapshot to commit. A cycle that is lost is noted and tried again later on a new snapshot; one
+        that would come to nothing is none, with `rest`: it only takes its time.
+        """
         async with self._lock:
             with self.activity.busy():
                 await self._look_at_config()
                 try:
-                    await self._cycle()
+                    await self._cycle(rest=rest)
                     self._earliest = self._alarm.after(self._settings.period_s)
                 except (CycleLostError, ActorFailedError) as error:
                     await self._lost(error)
 
-    async def _cycle(self) -> None:
+    async def _cycle(self, *, rest: bool) -> None:
         memory = self._memory
         await self._commit.carry_out(memory)  # of the cycle before, when somebody crashed over it
         loaded = self._settings.source.loaded  # one configuration for the whole cycle
         said, memory.said = memory.said, CycleSaid()  # of a cycle that is lost nothing is known
-        asked = TakeSnapshot(memory.seen, memory.cycle + 1, volume_rules(loaded.config), said)
+        asked = TakeSnapshot(memory.seen, memory.cycle + 1, volume_rules(loaded.config), said if rest else None)
         taken = expected(await self._cache.ask(asked), SnapshotTaken)
+        if not taken.handle:
+            memory.said = CycleSaid(alone=True)
+            self._settle(taken.version, memory.wake_at)
+            return
         measure = Measure(self._settings.stopwatch)
         moment = Moment(memory.cycle + 1, self.clock.now(), self._settings.seed)
         steps = SessionSteps(self._outside if self._decider.asks(loaded.config) else None, moment.cycle)
-        snapshot = self._snapshots.take(taken.handle) if taken.handle else None
-        others_wait = self._settings.serves_others and snapshot is not None and self._decider.others_wait(snapshot)
-        if snapshot is None:
-            result = rested(memory)
-        else:
-            result = await self._decide(snapshot, loaded.config, moment, measure, steps)
+        snapshot = self._snapshots.take(taken.handle)
+        others_wait = self._settings.serves_others and self._decider.others_wait(snapshot)
+        result = await self._decide(snapshot, loaded.config, moment, measure, steps)
         record = record_of(taken, loaded.digest, moment, result, memory.carry, steps.answers())
         await self._commit.record(record, result, memory)
         await self._commit.carry_out(memory)
         if others_wait:
             await self._other.cycle(loaded, memory, self._settings.seed)
         memory.said = said_by(result, record, may_rest=self._decider.may_rest(loaded.config))
-        self._settle(taken.version, result)
+        self._settle(taken.version, result.wake_at)
         await self._metrics.tell(measure.finish(result, moment.now))
         memory.done = memory.cycle
         self._tell_who_waits()
@@ -221,10 +224,9 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         baton = self._sessions.put(session)
         try:
             for action in config.actions:
-                if not steps.asking and self._decider.is_idle(session, action):
-                    measure.action(action, self._run_here(session, action))
-                else:
-                    measure.action(action, await self._hand_over(RunAction(baton, action, steps.asking)))
+                here = not steps.asking and self._decider.is_idle(session, action)
+                handed = None if here else await self._hand_over(RunAction(baton, action, steps.asking))
+                measure.action(action, self._run_here(session, action) if handed is None else handed)
         finally:
             self._sessions.drop(baton)
         measure.closing()
@@ -251,13 +253,11 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
             raise _lost_in(action, error) from error
         return self._settings.stopwatch() - began
 
-    def _settle(self, version: int, result: CycleResult) -> None:
+    def _settle(self, version: int, wake_at: float | None) -> None:
         memory = self._memory
-        memory.seen = version
+        memory.seen, memory.wake_at = version, wake_at
         memory.lost_in_a_row = 0
-        memory.wake_at = result.wake_at
-        memory.report = result.report
-        self.activity.timers(self.name, 0 if result.wake_at is None else 1)
+        self.activity.timers(self.name, 0 if memory.wake_at is None else 1)
         self.activity.settled(SCHEDULER, memory.changed.value <= version)
 
     async def _lost(self, error: Exception) -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import anyio
-from trio.testing import MockClock
 
 from actors.api.store import Store
 from actors.runtime.clock import VirtualClock
@@ -27,6 +26,7 @@ from pumice.cores import cores
 from pumice.replay.parallel import CycleRange, shares, verify_shares
 from pumice.replay.verify import ReplayReport, verify
 from pumice.runtime.journals import write_back
+from pumice.runtime.leaping import leaping
 from storage.checkpoint import CheckpointState
 from storage.memory import MemoryJournal
 from storage.recovery import recover
@@ -47,8 +47,8 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
     """
     with tempfile.TemporaryDirectory(prefix="pumice-bench-") as folder:
         db = Path(folder) / "bench.db"
-        options = {"clock": MockClock(autojump_threshold=0)}
-        memory: MemoryJournal = anyio.run(_live, parameters, backend="trio", backend_options=options)
+        settings, options = leaping(SystemSettings(config_text=cluster.STOCK, checkpoint_every=0))
+        memory: MemoryJournal = anyio.run(_live, parameters, settings, backend="trio", backend_options=options)
         write_back(memory, db)
         anyio.run(_checkpoint, memory, db)
         del memory
@@ -65,9 +65,8 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
             advance(1)
 
 
-async def _live(parameters: Parameters) -> MemoryJournal:
+async def _live(parameters: Parameters, settings: SystemSettings) -> MemoryJournal:
     journal = MemoryJournal()
-    settings = SystemSettings(config_text=cluster.STOCK, checkpoint_every=0)
     async with System(settings, journal, VirtualClock()).running() as system:
         await _submit(system, [*cluster.queues(), *cluster.nodes(parameters.nodes)])
         wave: list[dict[str, Any]] = []

@@ -15,7 +15,6 @@ from typing import Final
 
 import anyio
 from msgspec import structs
-from trio.testing import MockClock
 
 from actors.outside.over_http import supposing
 from actors.runtime.clock import VirtualClock, moment
@@ -30,6 +29,7 @@ from pumice.replay.measure import Measurer
 from pumice.replay.parting import Parting, Shared, shared
 from pumice.replay.recording import BATCH, Recording, begin_with, checkpoint_at, read
 from pumice.runtime.determinism import deterministic
+from pumice.runtime.leaping import leaping
 from storage import codec
 from storage.checkpoint import read_checkpoint
 from storage.journal import CYCLE, Checkpoint, Head, Journal, Record
@@ -91,9 +91,9 @@ def second_run(file: Path, other: Other, advance: Advance = lambda records: None
     before = after = lived(record.measured, record.cycles)
     if parting is not None:
         clock = VirtualClock(parting.at)
-        options = {"clock": MockClock(autojump_threshold=0)}
+        settings, options = leaping(_settings(start, other))
         with deterministic(start.common.seed):
-            anyio.run(_go_on, start, other, clock, backend="trio", backend_options=options)
+            anyio.run(_go_on, start, settings, clock, backend="trio", backend_options=options)
         after = anyio.run(_measured, start.journal, record)
     return Second(Comparison(before, after), parting, start.journal, record.records)
 
@@ -147,7 +147,7 @@ def _vouching(records: list[Record], before: Sequence[Checkpoint], after: Sequen
 # --- on virtual time
 
 
-async def _go_on(start: _Start, other: Other, clock: VirtualClock) -> None:
+async def _go_on(start: _Start, settings: SystemSettings, clock: VirtualClock) -> None:
     """From the parting to the end of the record, one process after the other as there were in the record."""
     remainder, ended = start.record.reader.remainder, start.record.ended
     ends = [*(restart.down_at for restart in remainder.restarts), ended]
@@ -158,7 +158,7 @@ async def _go_on(start: _Start, other: Other, clock: VirtualClock) -> None:
         start.journal.reopen()
         if life:
             await hand_over_again(start.journal, start.leaving, up_at, start.common.seed)
-        system = System(_settings(start, other, life), start.journal, clock)
+        system = System(replace(settings, uid_seed=start.common.seed + 1 + life), start.journal, clock)
         async with system.running():
             while arrivals and arrivals[0].at <= down_at:
                 at, batch = arrivals[0].at, list[ApiRequest]()
@@ -169,12 +169,11 @@ async def _go_on(start: _Start, other: Other, clock: VirtualClock) -> None:
             await anyio.sleep_until(moment(began + down_at + SETTLE_S))
 
 
-def _settings(start: _Start, other: Other, life: int) -> SystemSettings:
+def _settings(start: _Start, other: Other) -> SystemSettings:
     record, seed = start.record, start.common.seed
     return replace(
         other.settings(),
         seed=seed,
-        uid_seed=seed + 1 + life,
         controllers=record.controllers,
         default_duration_s=record.beginnings.default_duration_s,
     )

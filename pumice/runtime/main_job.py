@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import anyio
-from trio.testing import MockClock
 
 from actors.errors import ActorFailedError
 from actors.gateway.settings import GatewaySettings
@@ -27,6 +26,7 @@ from pumice.runtime.builtin import builtin_nodes, example_gang
 from pumice.runtime.determinism import deterministic
 from pumice.runtime.journals import file_journal, read_into_memory, write_back
 from pumice.runtime.kubeconfig import kubeconfig_of, write
+from pumice.runtime.leaping import leaping
 from pumice.runtime.order import in_order
 from pumice.runtime.standing import apart, differs, is_fresh, lay_over, named
 from pumice.runtime.timing import mean_cycle_s
@@ -113,8 +113,8 @@ def _run_plan(plan: RunPlan, watching: Watching) -> RunOutcome:
         return anyio.run(_run_on_file, plan, watching, backend=plan.backend)
     memory, last = read_into_memory(plan.db)
     clock = _clock(plan, last)
-    options = {"clock": MockClock(autojump_threshold=0)}
-    whole = replace(plan, settings=replace(plan.settings, retention=Retention()))  # the file is cut, not the copy
+    settings, options = leaping(replace(plan.settings, retention=Retention()))  # the file is cut, not the copy
+    whole = replace(plan, settings=settings)
     try:
         with deterministic(plan.settings.seed):
             return anyio.run(_run, whole, watching, memory, clock, backend="trio", backend_options=options)

@@ -186,6 +186,10 @@ class Life:
             return None
         return max(self._earliest, moment(self._elapsed + self._wake_at - self.now))
 
+    def _is_due(self) -> bool:
+        cycle = self._next_cycle()
+        return cycle is not None and cycle <= self._elapsed
+
     def _moment(self) -> None:
         """All that happens without time going on."""
         while self._later and self._later[-1][0] <= self._elapsed:
@@ -193,15 +197,14 @@ class Life:
         quiet = False
         for _ in range(ROUNDS):
             self._hear()
-            due = self._next_cycle()
-            if due is not None and (due < self._elapsed or (quiet and due == self._elapsed)):
+            if quiet and self._is_due():
                 self._decide()
             self._effects.look(self.view, self.now)
             for each in self._controllers:
                 each.turn(self.now)
             if self._decision is not None and not self.store.outbox:
                 self._carry_out(self._decision)
-            if not self.store.outbox and (quiet or self._next_cycle() != self._elapsed):
+            if not self.store.outbox and (quiet or not self._is_due()):
                 return
             quiet = not self.store.outbox
         raise RuntimeError(f"bug in Pumice: the moment {self.now} does not end")

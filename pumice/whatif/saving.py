@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio
-from trio.testing import MockClock
 
 from actors.outside.over_http import supposing
 from actors.runtime.clock import VirtualClock
@@ -14,6 +13,7 @@ from actors.system.system import System
 from core.messages.commands import Announced
 from pumice.runtime.determinism import deterministic
 from pumice.runtime.journals import keep
+from pumice.runtime.leaping import leaping
 from pumice.whatif.life import Life
 from pumice.whatif.state import Fork
 from storage import codec
@@ -30,15 +30,15 @@ def save(fork: Fork, horizon_s: float, seed: int, file: Path) -> None:
         lambda mutation, at: records.append(Record(API, codec.encode(mutation), 0, at)),
         lambda result, at: None,
     )
-    memory, options = MemoryJournal(), {"clock": MockClock(autojump_threshold=0)}
+    memory = MemoryJournal()
+    settings, options = leaping(_settings(fork, seed))
     with deterministic(seed):
-        anyio.run(_lived, fork, horizon_s, seed, memory, records, backend="trio", backend_options=options)
+        anyio.run(_lived, fork, horizon_s, settings, memory, records, backend="trio", backend_options=options)
     keep(memory, file)
 
 
-async def _lived(fork: Fork, horizon_s: float, seed: int, memory: MemoryJournal, records: list[Record]) -> None:
-    await memory.append(records)
-    settings = SystemSettings(
+def _settings(fork: Fork, seed: int) -> SystemSettings:
+    return SystemSettings(
         config_text=fork.told.text,
         lenient=True,
         seed=seed,
@@ -48,6 +48,12 @@ async def _lived(fork: Fork, horizon_s: float, seed: int, memory: MemoryJournal,
         arrivals=bool(fork.later),
         post=supposing,
     )
+
+
+async def _lived(
+    fork: Fork, horizon_s: float, settings: SystemSettings, memory: MemoryJournal, records: list[Record]
+) -> None:
+    await memory.append(records)
     async with System(settings, memory, VirtualClock(fork.now)).running() as system:
         if fork.later:
             await system.announce([Announced(fork.now + after, codec.pack(obj)) for after, obj in fork.later])

@@ -32,7 +32,7 @@ def test_a_crash_at_any_moment_of_a_cycle_is_made_good(actor: str) -> None:
 @pytest.mark.parametrize("what", ["journal-failing", "journal-unsure"])
 def test_nobody_waits_for_a_recorder_that_has_died(what: str) -> None:
     """Those who shield their wait for the recorder kept the process from ending."""
-    for number in range(1, 22, 2):
+    for number in range(1, 18, 2):
         outcome = simulate(Script(number, (NODE, JOB, Event(what, on=f"append #{number}")), faults_end_s=8.0))
         assert (outcome.violations, outcome.lives) == ([], 2)
 

@@ -156,7 +156,7 @@ async def test_a_session_is_handed_over_only_for_an_action_that_has_something_to
         }
         text = (await system.metrics_text()).decode()
     sessions = len(ran) // 3
-    assert 2 < sessions < system.memory.cycle, "a cycle that hears only itself opens no session"
+    assert 2 < sessions == system.memory.cycle
     assert ran == ["enqueue", "allocate", "backfill"] * sessions  # wherever it is
     assert received["action-worker:backfill"] == 0
     assert 0 < received["action-worker:enqueue"] < sessions

@@ -50,7 +50,8 @@ def test_a_journal_and_a_cycle_of_it(cluster: Path, tmp_path: Path) -> None:
     assert now.json["queues"]["q1"]["allocated"]["cpu"] == 6.0
     first = pumice("queue", "--db", db, "--at", 1, "-o", "json")
     assert first.json["cycle"] == 1
-    assert first.json["waiting"] == []
+    assert [job["job"] for job in first.json["waiting"]] == ["default/g"]
+    assert first.json["queues"]["q1"]["allocated"] == {}, (first.json["queues"], first.json["waiting"])
     assert pumice("queue", "--db", db, "-o", "json").out == now.out
 
 

@@ -14,8 +14,10 @@ import anyio
 import pytest
 import yaml
 
-from actors.scheduling import core_decider, session_runner
-from actors.scheduling.resting import rested
+from actors.scheduling import core_decider
+from core.messages.decisions import Decision
+from storage import codec
+from storage.journal import CYCLE, DECISION
 from storage.sqlite import SqliteJournal
 from tests.kit.jobs import gang, vcjob
 from tests.kit.nodes import node
@@ -23,9 +25,7 @@ from tests.kit.source import ROOT
 from tests.pumice.cli.terminal import pumice
 
 if TYPE_CHECKING:
-    from actors.scheduling.cycle_memory import CycleMemory
     from config.schema import SchedulerConfig
-    from core.messages.decisions import CycleResult
 
 CONFIG = """\
 actions: "enqueue, allocate, preempt, backfill"
@@ -81,28 +81,33 @@ def elsewhere(folder: Path, db: str, hash_seed: str) -> tuple[int, str]:
     return digest(folder / db)
 
 
-def test_cycles_that_hear_only_themselves_are_the_same_decided_or_not(
+def decided(path: Path) -> tuple[int, list[tuple[float, str]]]:
+    """How many cycles there were, and what was decided when: a decision without the number of its cycle."""
+
+    async def read() -> tuple[int, list[tuple[float, str]]]:
+        async with await SqliteJournal.open(path, read_only=True) as journal:
+            stored = await journal.read(limit=10**6)
+        told = [(each.at, repr(codec.decode(each.payload, Decision))) for each in stored if each.kind == DECISION]
+        return sum(each.kind == CYCLE for each in stored), told
+
+    return anyio.run(read)
+
+
+def test_without_cycles_that_hear_only_themselves_all_is_decided_at_the_same_time(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are recorded without a session, and a session would have come to just that, to the last hash."""
-    rests = list[int]()
-
-    def counted(memory: CycleMemory) -> CycleResult:
-        rests.append(memory.cycle + 1)
-        return rested(memory)
-
     def never(config: SchedulerConfig) -> bool:
         del config
         return False
 
     (folder / "placing.conf").write_text(CONFIG.replace("preempt, ", ""), "utf-8")
     placing = "--config", str(folder / "placing.conf")
-    monkeypatch.setattr(session_runner, "rested", counted)
-    some = ran(folder, "some.db", *placing)
-    assert len(rests) > 2
+    ran(folder, "some.db", *placing)
     monkeypatch.setattr(core_decider, "may_rest", never)
-    assert ran(folder, "every.db", *placing) == some
-    assert len(rests) == len(set(rests)), "the second run decided every cycle"
+    ran(folder, "every.db", *placing)
+    (some, told), (every, told_then) = decided(folder / "some.db"), decided(folder / "every.db")
+    assert some < every - 2
+    assert told == told_then
 
 
 def test_the_same_journal_again_and_in_other_processes_and_under_load(folder: Path) -> None:

@@ -67,7 +67,7 @@ def test_nodes_like_one_are_empty_open_and_called_otherwise() -> None:
 
 
 def test_a_field_of_any_object_is_set() -> None:
-    assert starts(changes.set_field("node/n0:spec.unschedulable=null")) == 30.26  # when the Job has ended
+    assert starts(changes.set_field("node/n0:spec.unschedulable=null")) == 30.13  # when the Job has ended
     assert the(changed(FORK, [changes.set_field("q/q1:spec.capability={cpu: 2}")]), "Queue", "q1")["spec"] == {
         "weight": 1,
         "capability": {"cpu": 2},
