@@ -23,6 +23,14 @@ from tests.actors.mirror.rig import cycles_of
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.pods import pod
 from tests.kit.priority_classes import priority_class
+from tests.kit.storage import (
+    claim,
+    device_claim,
+    device_class,
+    device_slice,
+    using,
+    with_devices,
+)
 
 pytestmark = pytest.mark.anyio
 Object = dict[str, Any]
@@ -35,6 +43,15 @@ tiers:
 - plugins:
   - name: predicates
   - name: nodeorder
+"""
+
+DEVICES = """actions: "enqueue, allocate"
+tiers:
+- plugins:
+  - name: gang
+  - name: predicates
+    arguments:
+      predicate.DynamicResourceAllocationEnable: true
 """
 
 
@@ -137,3 +154,23 @@ async def test_a_deleted_pod_is_gone_here_too() -> None:
         with anyio.fail_after(5.0):
             while await here.listed("Pod"):  # noqa: ASYNC110
                 await anyio.sleep(0.02)
+
+
+async def test_a_volume_is_made_on_the_node_of_its_pod_before_that_is_bound() -> None:
+    async with unscheduled() as web, way_to(web) as way, scheduler(way, config=DEVICES):
+        await web.system.submit([claim("data", cls="standard"), using(pod("reader"), "data")])
+        found = await until(web, "Pod", "reader", is_bound)
+        data = await until(web, "PersistentVolumeClaim", "data", lambda each: each["status"]["phase"] == "Bound")
+    assert data["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == found["spec"]["nodeName"]
+    assert "PUT /api/v1/namespaces/default/persistentvolumeclaims/data" in way.sent
+
+
+async def test_devices_are_given_to_a_claim_before_its_pod_is_bound() -> None:
+    async with unscheduled() as web, way_to(web) as way, scheduler(way, config=DEVICES):
+        await web.system.submit([device_class(), device_slice("n2"), device_claim("gpu")])
+        await web.system.submit([with_devices(pod("trainer"), "gpu")])
+        found = await until(web, "Pod", "trainer", is_bound)
+        given = await until(web, "ResourceClaim", "gpu", lambda each: "allocation" in each.get("status", {}))
+    assert found["spec"]["nodeName"] == "n2"
+    assert given["status"]["reservedFor"][0]["name"] == "trainer"
+    assert "PUT /apis/resource.k8s.io/v1/namespaces/default/resourceclaims/gpu/status" in way.sent

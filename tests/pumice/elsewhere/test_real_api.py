@@ -22,6 +22,17 @@ QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 PODS = "/api/v1/namespaces/default/pods"
 MERGE = {"Content-Type": "application/merge-patch+json"}
 
+PREEMPTING = """actions: "enqueue, allocate, preempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: predicates
+  - name: nodeorder
+"""
+
 
 def apply(client: httpx.Client, example: str) -> None:
     """All documents of an example; what is there already stays."""
@@ -54,14 +65,17 @@ def make_nodes(client: httpx.Client, number: int) -> None:
         client.patch(f"/api/v1/nodes/{name}", json={"spec": {"taints": None}}, headers=MERGE)
 
 
-def make_gang(client: httpx.Client, name: str, size: int, cpu: str = "1", scheduler: str = "volcano") -> None:
+def make_gang(
+    client: httpx.Client, name: str, size: int, cpu: str = "1", scheduler: str = "volcano", **more: str
+) -> None:
+    """One of them is enough; `more` goes to the PodGroup and the pods."""
     group = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": name}}
-    answer = client.post(GROUPS, json={**group, "spec": {"minMember": size, "queue": "default"}})
+    answer = client.post(GROUPS, json={**group, "spec": {"minMember": 1, "queue": "default", **more}})
     assert answer.status_code == 201, answer.text
     for each in range(size):
         container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}
         meta = {"name": f"{name}-{each}", "annotations": {"scheduling.k8s.io/group-name": name}}
-        spec = {"schedulerName": scheduler, "containers": [container]}
+        spec = {"schedulerName": scheduler, "containers": [container], **more}
         answer = client.post(PODS, json={"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
         assert answer.status_code == 201, answer.text
 
@@ -71,6 +85,18 @@ def open_queues(client: httpx.Client) -> None:
     for name in ("root", "default"):
         until(partial(is_there, client, f"{QUEUES}/{name}"))
         client.patch(f"{QUEUES}/{name}/status", json={"status": {"state": "Open"}}, headers=MERGE)
+
+
+def configure(client: httpx.Client, text: str) -> None:
+    """Where Volcano's chart has it."""
+    meta = {"name": "volcano-scheduler-configmap", "namespace": "volcano-system"}
+    found = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"volcano-scheduler.conf": text}}
+    assert client.post("/api/v1/namespaces/volcano-system/configmaps", json=found).status_code == 201
+
+
+def is_leaving(client: httpx.Client, pod: str) -> bool:
+    """Evicted: there is no kubelet that would end it."""
+    return "deletionTimestamp" in client.get(f"{PODS}/{pod}").json()["metadata"]
 
 
 def is_there(client: httpx.Client, path: str) -> bool:
@@ -83,6 +109,7 @@ def condition(client: httpx.Client, pod: str, type_: str) -> Object:
 
 
 def test_it_is_scheduled_and_mirrored(tmp_path: Path) -> None:
+    events = "/api/v1/namespaces/default/events"
     here, copy = tmp_path / "here.db", tmp_path / "copy.db"
     with real_api(tmp_path) as server, server.client() as client:
         apply(client, "deploy.yaml")
@@ -99,13 +126,19 @@ def test_it_is_scheduled_and_mirrored(tmp_path: Path) -> None:
             until(lambda: len(placed(client)) == 4)
             until(lambda: condition(client, "big-0", "PodScheduled").get("reason") == "Unschedulable")
             until(lambda: bool(client.get(f"{GROUPS}/fits").json()["status"].get("conditions")))
-            events = "/api/v1/namespaces/default/events"
             until(lambda: {"Scheduled", "FailedScheduling"} <= reasons(client.get(events).json()))
             until(lambda: "is bound to" in pumice("journal", copy, "--about", "default/fits-0", "-o", "table").out)
         assert set(placed(client)) == {f"fits-{number}" for number in range(4)}
         with process("run", scheduler, here):  # what was killed goes on
             make_gang(client, "next", 2)
             until(lambda: len(placed(client)) == 6)
+            configure(client, PREEMPTING)
+            make_gang(client, "urgent", 1, cpu="7", priorityClassName="system-cluster-critical")
+            until(lambda: any(is_leaving(client, pod) for pod in placed(client)))
+            left = [pod for pod in placed(client) if is_leaving(client, pod)]
+            assert {condition(client, pod, "Ready").get("reason") for pod in left} == {"Evict"}
+            assert {condition(client, pod, "DisruptionTarget").get("status") for pod in left} == {"True"}
+            until(lambda: "Evict" in reasons(client.get(events).json()))
     log = here.with_suffix(".log").read_text("utf-8")
     assert "forbidden" not in log.lower(), log
     found = pumice("replay", here, "--verify", "-o", "json").json
