@@ -141,8 +141,6 @@ def _told(run: RecordedRun, *, named: bool) -> Iterable[str]:
     yield f"<h2>The slowest jobs{of}</h2>" + _slowest(run)
     if run.configurations:
         yield f"<h2>Configuration{of}</h2><pre>{escape(run.configurations[-1])}</pre>"
-    if run.left_out:
-        yield f"<p class=of>{run.left_out} pods more are not drawn on their nodes.</p>"
 
 
 def _slowest(run: RecordedRun) -> str:

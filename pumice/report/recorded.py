@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from core.messages.decisions import Decision, Evict
 from core.messages.events import ConfigLoaded, CycleRecord, Mutation
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from pumice.measures.measures import Measures
     from pumice.measures.over_time import Grid
     from storage.journal import Journal, Stored
-
-MOST_SLICES: Final = 15_000
-"""Pods drawn on nodes: more cannot be told apart, and the file stays below five megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,6 @@ class RecordedRun:
     measures: Measures
     jobs: list[JobRow]
     slices: list[PodSlice]
-    left_out: int
     evictions: Counter[tuple[str, str, str]]
     reasons: dict[str, list[float]]
     waiting: Counter[str]
@@ -82,7 +78,6 @@ class Beside(Listener):
 
     grid: Grid
     slices: list[PodSlice] = field(default_factory=list[PodSlice])
-    left_out: int = 0
     jobs_of: dict[str, str] = field(default_factory=dict[str, str])
     waiting: dict[str, tuple[str, float]] = field(default_factory=dict[str, tuple[str, float]])
     waited_for: defaultdict[str, dict[str, float]] = field(default_factory=_nobody)
@@ -116,9 +111,6 @@ class Beside(Listener):
 
     def draw(self, pod: PodLife, ended: float) -> None:
         """From its binding until then."""
-        if len(self.slices) >= MOST_SLICES:
-            self.left_out += 1
-            return
         assert pod.bound is not None
         begun, ended = (round(at - self.grid.began, 1) for at in (pod.bound, ended))
         self.slices.append(PodSlice(pod.node, pod.full_name, pod.queue, begun, ended, pod.evicted))
@@ -179,7 +171,6 @@ async def recorded(journal: Journal, name: str) -> RecordedRun:
         found,
         rows,
         watched.slices,
-        watched.left_out,
         evictions,
         reasons,
         watched.still_waiting(until),

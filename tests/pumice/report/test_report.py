@@ -17,8 +17,9 @@ from playwright.sync_api import expect
 from core.messages.decisions import Evict
 from core.messages.events import Evicted
 from pumice.report.charts import charts, most_telling
+from pumice.report.gantt import drawn
 from pumice.report.page import page
-from pumice.report.recorded import RecordedRun, recorded
+from pumice.report.recorded import PodSlice, RecordedRun, recorded
 from storage import codec
 from storage.journal import DECISION, OUTCOME, Record
 from storage.memory import MemoryJournal
@@ -115,6 +116,26 @@ def test_pods_are_drawn_on_their_nodes(read: Callable[..., RecordedRun]) -> None
     assert spans == [("n0", 2, 10, True), ("n0", 11, 20, True), ("n0", 21, 40, False)]
 
 
+def pods(node_name: str, *spans: tuple[float, float]) -> list[PodSlice]:
+    return [PodSlice(node_name, f"p{number}", "q", begun, ended, False) for number, (begun, ended) in enumerate(spans)]
+
+
+def test_of_too_many_pods_the_busiest_nodes_are_drawn_whole(read: Callable[..., RecordedRun]) -> None:
+    """Also what runs to the end, which is known last; a node drawn in part would look idle."""
+    late = pods("late", (0, 1), (1, 2), (2, 90))
+    most, some = pods("most", *((at, at + 10) for at in range(0, 100, 10))), pods("some", (0, 3), (3, 6))
+    assert drawn([*some, *most, *late], 15) == ([*most, *late, *some], 3, 3, 0)
+    assert drawn([*some, *most, *late], 14) == ([*most, *late], 2, 3, 0)
+    alone = drawn([*some, *most, *late], 5)
+    assert (alone.nodes, alone.all_nodes, alone.left_out, len(alone.slices)) == (1, 3, 5, 5)
+    assert max(one.ended for one in alone.slices) > 50, "all over the run"
+    spec = charts([replace(read(), slices=[*late, *(one for each in range(90) for one in pods(f"n{each}", (0, 1)))])])
+    assert spec["nodes"]["title"] == "Pods on nodes (the 80 busiest of 91)"
+    assert len(spec["nodes"]["data"]["values"]) == 82
+    assert "stroke" not in spec["nodes"]["encoding"]
+    assert charts([read()])["nodes"]["encoding"]["stroke"]["legend"]["values"] == ["evicted"]
+
+
 def test_every_plot_can_be_drawn(read: Callable[..., RecordedRun]) -> None:
     for runs in ([read("a")], [read("a"), read("b")]):
         found = charts(runs)
@@ -178,11 +199,11 @@ def test_names_are_text_and_nobody_else_is_asked(read: Callable[..., RecordedRun
 @pytest.mark.skipif(CHROMIUM is None, reason=ABSENT)
 def test_a_browser_draws_it_without_an_error(read: Callable[..., RecordedRun], tmp_path: Path) -> None:
     run = read("a <b>run</b> \u202eof\u202c \U0001f30b", node_name="<script>alert(2)</script>")
-    drawn = charts([run])
-    (tmp_path / "report.html").write_text(page([run], drawn), "utf-8")
+    plots = charts([run])
+    (tmp_path / "report.html").write_text(page([run], plots), "utf-8")
     shown = show((tmp_path / "report.html").as_uri(), tmp_path)
     assert shown.console == []
-    assert shown.html.count(MARKS) == len(drawn)
+    assert shown.html.count(MARKS) == len(plots)
     assert "&lt;script&gt;alert(2)" in shown.html
 
 
@@ -203,10 +224,10 @@ def test_of_more_jobs_than_are_drawn_the_slowest_are(read: Callable[..., Recorde
     (job, *_) = read().jobs
     waits = [0.1] * 90 + [float(number) for number in range(10)]
     assert most_telling([(wait, job) for wait in waits], 200) == [(wait, job) for wait in waits]
-    drawn = [wait for wait, _ in most_telling([(wait, job) for wait in waits], 20)]
-    assert drawn[:9] == [9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
-    assert len(drawn) <= 20
-    assert drawn[-1] == 0.1
+    told = [wait for wait, _ in most_telling([(wait, job) for wait in waits], 20)]
+    assert told[:9] == [9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
+    assert len(told) <= 20
+    assert told[-1] == 0.1
 
 
 @pytest.mark.slow
