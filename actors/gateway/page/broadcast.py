@@ -1,8 +1,8 @@
 """What goes on, told to all pages that are open: read once, encoded once, four times a second at most.
 
 Nothing is read while nobody listens. What reading costs the scheduler is measured, and rested for: until the process
-has worked a hundred times as long, if that is within a second. Who does not read falls behind and is shown everything
-anew.
+has worked a hundred times as long, but no longer than a second, unless that were more than a fiftieth of the event
+loop. The first picture is made once for who comes. Who does not read falls behind and is shown everything anew.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
-from time import perf_counter, process_time
+from time import perf_counter, process_time, thread_time
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -34,9 +34,11 @@ PERIOD_S: Final = 0.25
 QUEUES_S: Final = 1.0
 """Queues' amounts are made for us by the session runner: not more often than that."""
 LATEST_S: Final = 1.0
-"""So old may a picture be because the process has little else to do."""
+"""So old may a picture be, as long as a fiftieth of the event loop makes newer ones."""
 REST: Final = 100.0
-"""Of every so many seconds one is spent on pages at most."""
+"""Of so many seconds of work one is for pages."""
+LEAST_REST: Final = 50.0
+"""Of every so many seconds one is spent on pages at most, however large the cluster is."""
 LEAST_S: Final = 1e-3
 KEPT: Final = 32
 """So many events behind may a page be."""
@@ -72,7 +74,7 @@ class ProcessWork:
 def rest_s(spent: float, busy: float) -> float:
     """Seconds to rest for so many that were spent, where the process works `busy` seconds a second."""
     worked = REST * spent / min(max(busy, LEAST_S), 1.0)
-    return max(PERIOD_S, REST * spent, min(LATEST_S, worked))
+    return max(PERIOD_S, LEAST_REST * spent, min(LATEST_S, worked))
 
 
 class Broadcast:
@@ -107,7 +109,9 @@ class Broadcast:
                 self._somebody = anyio.Event()
                 self._shown, self._whole = ToldPages(), (-1, b"")
                 await self._somebody.wait()
-            await anyio.sleep(rest_s(await self._look(), self._work.busy()))
+            first = self._shown.layout is None
+            spent = await self._look()
+            await anyio.sleep(rest_s(0.0 if first else spent, self._work.busy()))
 
     async def after(self, position: int) -> tuple[int, bytes]:
         """What has been told since a position (0: everything), and the position after it; waits until there is some."""
@@ -124,14 +128,14 @@ class Broadcast:
         read = None
         if self._cache is not None:
             read = await ask_again(self._cache, ReadBoard(shown.read.version, shown.read.layout_version))
-        began = perf_counter()
+        began = thread_time()
         if isinstance(read, BoardRead) and read.version != shown.read.version:
             told.append(self._board(read))
         if isinstance(recent, RecentRead) and recent.cycles:
             told.append(self._recent(recent))
         self._events.extend(told)
         self.news.raise_to(max(1, self.news.value + len(told)))
-        spent = perf_counter() - began + (read.seconds if isinstance(read, BoardRead) else 0.0)
+        spent = thread_time() - began + (read.seconds if isinstance(read, BoardRead) else 0.0)
         self.spent_s += spent
         return spent
 

@@ -84,7 +84,21 @@ async def test_what_reading_costs_is_rested_for(monkeypatch: pytest.MonkeyPatch)
         with pages.listening():
             await anyio.sleep(0.4)
         tasks.cancel_scope.cancel()
-    assert len(cache.asked) == 1
+    assert len(cache.asked) == 2
+
+
+async def test_the_first_picture_is_not_rested_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of five thousand nodes takes long, and is made once."""
+    monkeypatch.setattr(broadcast, "PERIOD_S", 0.001)
+    cache = FakeCache(seconds=0.1)
+    pages = Broadcast(cast("Any", cache), cast("Any", cache), None)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pages.keep)
+        with pages.listening():
+            position, _ = await pages.after(0)
+            with anyio.fail_after(2):
+                await pages.after(position)
+        tasks.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +109,9 @@ async def test_what_reading_costs_is_rested_for(monkeypatch: pytest.MonkeyPatch)
         (0.004, 0.5, 0.8),  # … of work
         (0.004, 0.01, broadcast.LATEST_S),  # … or a second, where there is little
         (0.004, 7.0, 0.4),  # several threads make the loop no faster
-        (0.05, 0.01, 5.0),  # of the loop it is a hundredth at most, however long it takes
+        (0.018, 0.01, broadcast.LATEST_S),
+        (0.018, 1.0, broadcast.LATEST_S),
+        (0.05, 1.0, 2.5),  # of the loop it is a fiftieth at most, however long it takes
     ],
 )
 def test_how_long_is_rested(spent: float, busy: float, seconds: float) -> None:
