@@ -18,3 +18,12 @@ def demand(module: str, extra: str, what: str) -> Any:
     except ImportError:
         package = module.partition(".")[0]
         raise RequestError(f"{what} need {package}, which is not installed: pip install 'pumice[{extra}]'") from None
+
+
+def absent(module: str, extra: str, what: str) -> str:
+    """What `demand` would say against a module; "" where it is there."""
+    try:
+        demand(module, extra, what)
+    except RequestError as error:
+        return str(error)
+    return ""

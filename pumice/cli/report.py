@@ -11,7 +11,7 @@ import typer
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Level, LogLevel, Quiet
 from pumice.cli.terminal import Terminal
-from pumice.extras import demand
+from pumice.extras import absent, demand
 from pumice.report.charts import charts
 from pumice.report.page import page
 from pumice.report.recorded import RecordedRun, recorded
@@ -36,16 +36,23 @@ def report(
     quiet: Quiet = False,
     log_level: Level = LogLevel.WARNING,
 ) -> int:
-    """What ran, who waited and why, what was used, who evicted whom; opens in any browser without a network."""
+    """What ran, who waited and why, what was used, who evicted whom; opens in any browser without a network.
+
+    Without vl-convert (pip install 'pumice[report]') it has tables and no plots.
+    """
     terminal = Terminal(None, quiet, log_level)
     if len(files) > 2:
         raise UsageError("expected one journal, or two to compare")
-    demand("vl_convert", "report", "Reports")
+    if png or svg:
+        demand("vl_convert", "report", "Plots")
+    plain = absent("vl_convert", "report", "Plots")
     target = output or files[0].with_name(f"{files[0].name}.html")
     runs = anyio.run(_read, files)
-    drawn = charts(runs)
+    drawn = {} if plain else charts(runs)
     target.write_text(page(runs, drawn), "utf-8")
     plots = [*_save(drawn, png, "png"), *_save(drawn, svg, "svg")]
+    if plain:
+        terminal.warn(f"{plain}; the report has tables only")
     said = {"report": str(target), "bytes": target.stat().st_size, "plots": [str(path) for path in plots]}
     terminal.emit(said, lambda console: console.print(f"{target}: open it in a browser", markup=False))
     return Exit.DONE

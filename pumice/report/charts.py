@@ -32,8 +32,8 @@ def charts(runs: Sequence[RecordedRun]) -> dict[str, Spec]:
         "waiting": _waiting(runs),
         "waits": _by_queue(runs, "wait_s", "wait (s)"),
         "slowdowns": _by_queue(runs, "bounded_slowdown", "bounded slowdown"),
-        "wait-sizes": _by_size(runs, "wait_s", "wait (s)", "symlog"),
-        "sizes": _by_size(runs, "bounded_slowdown", "bounded slowdown", "log"),
+        "wait-sizes": _by_size(runs, "wait_s", "wait (s)"),
+        "sizes": _by_size(runs, "bounded_slowdown", "bounded slowdown"),
         "fragmentation": _fragmentation(runs),
     }
     for number, run in enumerate(runs):
@@ -166,13 +166,12 @@ def _by_queue(runs: Sequence[RecordedRun], field: str, title: str) -> Spec | Non
         for queue, values in sorted(by_queue.items()):
             for part, value in _quantiles(sorted(values)):
                 rows.append({"value": value, "part": part, "queue": queue, "run": run.name})
-    scale = "symlog" if field == "wait_s" else "log"
     encoding = {
         "x": {
             "field": "value",
             "type": "quantitative",
             "title": title,
-            "scale": {"type": scale},
+            "scale": _scale(field, rows),
             "axis": {"labelOverlap": True},
         },
         "y": {"field": "part", "type": "quantitative", "title": "of the jobs, at most that", "axis": {"format": "%"}},
@@ -180,6 +179,14 @@ def _by_queue(runs: Sequence[RecordedRun], field: str, title: str) -> Spec | Non
     }
     name = title.partition(" (")[0].capitalize()
     return plot(rows, {"type": "line", "interpolate": "step-after"}, encoding, f"{name} by queue")
+
+
+def _scale(field: str, rows: Sequence[Row]) -> Spec:
+    """Of waits from 0 on, of slowdowns from 1 on; never of one point, where all jobs had the same."""
+    largest = max((row["value"] for row in rows), default=0.0)
+    if field == "wait_s":
+        return {"type": "symlog", "domain": [0, largest or 1.0], "nice": False}
+    return {"type": "log", "domain": [1, max(2.0, largest)], "nice": False}
 
 
 def _quantiles(values: Sequence[float]) -> Iterator[tuple[float, float]]:
@@ -203,7 +210,7 @@ def _known(run: RecordedRun, field: str) -> list[tuple[float, JobRow]]:
     return [(value, job) for job in run.jobs if (value := getattr(job, field)) is not None]
 
 
-def _by_size(runs: Sequence[RecordedRun], field: str, title: str, scale: str) -> Spec | None:
+def _by_size(runs: Sequence[RecordedRun], field: str, title: str) -> Spec | None:
     rows = [
         {"pods": job.pods, "value": value, "queue": job.queue or "-", "run": run.name, "job": job.job}
         for run in runs
@@ -219,7 +226,7 @@ def _by_size(runs: Sequence[RecordedRun], field: str, title: str, scale: str) ->
             "scale": {"type": "symlog"},
             "axis": {"values": sizes, "labelOverlap": True},
         },
-        "y": {"field": "value", "type": "quantitative", "title": title, "scale": {"type": scale}},
+        "y": {"field": "value", "type": "quantitative", "title": title, "scale": _scale(field, rows)},
         "color": {"field": "queue", "type": "nominal"},
         "tooltip": [{"field": "job"}, {"field": "pods"}, {"field": "value", "title": title}, {"field": "queue"}],
     }

@@ -51,8 +51,7 @@ for (const script of document.querySelectorAll('script[type="application/json"]'
 
 
 def page(runs: Sequence[RecordedRun], charts: dict[str, dict[str, Any]]) -> str:
-    """The whole file. RequestError when vl-convert is not installed."""
-    drawing = demand("vl_convert", "report", "Reports").javascript_bundle(DRAW).replace("</script", SCRIPT_END)
+    """The whole file. RequestError when there are charts and vl-convert is not installed."""
     title = " and ".join(run.name for run in runs)
     parts = [
         "<!doctype html><html lang=en><head><meta charset=utf-8>",
@@ -63,10 +62,15 @@ def page(runs: Sequence[RecordedRun], charts: dict[str, dict[str, Any]]) -> str:
         _summary(runs),
         *(_chart(name, spec) for name, spec in charts.items()),
         *(part for run in runs for part in _told(run, named=len(runs) > 1)),
-        f"<script type=module>{drawing}</script>" if charts else "",
+        f"<script type=module>{_drawing()}</script>" if charts else "",
         "</body></html>\n",
     ]
     return "".join(parts)
+
+
+def _drawing() -> str:
+    script: str = demand("vl_convert", "report", "Plots").javascript_bundle(DRAW)
+    return script.replace("</script", SCRIPT_END)
 
 
 def _what_ran(run: RecordedRun) -> str:

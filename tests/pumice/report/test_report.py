@@ -153,6 +153,25 @@ def test_every_plot_can_be_drawn(read: Callable[..., RecordedRun]) -> None:
             assert "<svg" in drawing.vegalite_to_svg(spec)
 
 
+def test_an_axis_says_what_is_there_where_all_jobs_are_alike(read: Callable[..., RecordedRun]) -> None:
+    """Of a domain of one point Vega's only tick is labelled 0."""
+    run = read()
+    (job, *_) = run.jobs
+    for wait, slowdown in ((30.0, 1.0), (0.0, 1.0)):
+        alike = replace(run, jobs=[replace(job, wait_s=wait, bounded_slowdown=slowdown)] * 3)
+        found = charts([alike])
+        for name in ("waits", "slowdowns", "wait-sizes", "sizes"):
+            svg = drawing.vegalite_to_svg(found[name])
+            ticks = re.findall(
+                r"(?:X|Y)-axis titled '[^']*(?:wait|slowdown)[^']*' for a \w+ scale with values from (\S+) to (\S+)\"",
+                svg,
+            )
+            lowest, highest = (float(each) for each in ticks[0])
+            assert lowest == (0 if "wait" in name else 1)
+            assert highest > lowest
+            assert highest >= (wait if "wait" in name else slowdown)
+
+
 def test_two_runs_stand_beside_each_other(read: Callable[..., RecordedRun]) -> None:
     before, after = read("before"), read("after")
     after = replace(after, measures=replace(after.measures, summary={**after.measures.summary, "evictions": 5}))
