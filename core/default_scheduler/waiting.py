@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from core.default_scheduler.profile import is_served
 from core.life.task import TaskStatus
@@ -19,8 +19,8 @@ def waiting(snapshot: Snapshot) -> list[Task]:
     """By priority, then by age and name (PrioritySort)."""
     columns = snapshot.tasks
     alone = (columns.status == PENDING) & (columns.job == NOWHERE)
-    handles = columns.handles
-    found = [task for row in alone.nonzero()[0].tolist() if (task := handles[row]) is not None]
+    handles, rows = columns.handles, cast("list[int]", alone.nonzero()[0].tolist())
+    found = [task for row in rows if (task := handles[row]) is not None]
     return sorted([task for task in found if is_served(task) and not task.gated and not task.deleting], key=_turn)
 
 

@@ -258,7 +258,11 @@ def test_arguments_count_by_content_or_by_identity() -> None:
 
 def test_a_source_is_read_once_for_all_columns_of_a_session_and_anew_in_the_next() -> None:
     view = view_of(BEGINNING)
-    given: Any = derived(NODES)(lambda nodes, key: (nodes, key))
+
+    @derived(NODES)
+    def given(nodes: NodeSpecs, key: int) -> tuple[NodeSpecs, int]:
+        return nodes, key
+
     one, other = (view.snapshot().derived for _ in range(2))
     assert given(one, 1)[0] is given(one, 2)[0]
     assert given(other, 3)[0] is not given(one, 1)[0]
