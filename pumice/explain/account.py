@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from actors.controllers.unserved.kinds import SCHEDULER, SERVED
+from actors.controllers.unserved.kinds import SCHEDULER
 from config.errors import RequestError
 from core.devices.telling import given_cards
 from core.life.task import TaskStatus
 from core.messages.decisions import Bind, CycleResult, Evict
-from core.objects.pod import Task
-from core.session.trail.records import FITS, Election, Ending, Look
+from core.session.trail.records import Election, Ending, Look
 from core.state.view import View
 from core.state.volumes import volume_rules
 from pumice.explain.advice.advise import Advice
 from pumice.explain.ended import ENDS
+from pumice.explain.outcomes import evicted, of_other, placed
 from pumice.explain.scene import Scene, jobs_of, near, pods_of
 from pumice.explain.steps import HOPES, steps_of, undone
 from pumice.explain.watch import Subjects, Watched, watch_cycle, watch_other
@@ -152,6 +152,7 @@ def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
     steps = steps_of(scene.view, watched, job, scene.config.actions)
     look.steps = [each.to_dict() for each in steps]
     account.message += undone(steps) if HOPES in account.message else ""
+    account.message += f"; {look.confined}" if look.confined and account.state == "Pending" else ""
     account.job = look.to_dict()
     account.state = account.state or look.phase or "Pending"
     reason, message = look.reason()
@@ -174,13 +175,13 @@ def _tell(account: Account, pod: str, watched: Watched, view: View) -> None:
     pending = result.report.pending.get(pod)
     if bind is not None:
         account.state, account.reason = "Bound", "Placed"
-        account.message = _placed(pod, bind.node, look)
+        account.message = placed(pod, bind.node, look)
         given = given_cards(bind.annotations)
         account.cards = {bind.node: given} if given else {}
         _score(account, bind.node, look)
     elif evict is not None:
         account.state, account.reason = "Evicted", evict.reason or evict.action
-        account.message = _evicted(pod, evict)
+        account.message = evicted(pod, evict)
         account.plugins[evict.action or "evict"] = {"score": evict.score, "preemptor": evict.preemptor}
         _tell_votes(account, pod, watched.trail.elections.of(pod, evict.preemptor))
     elif pending is not None:
@@ -195,15 +196,7 @@ def _tell(account: Account, pod: str, watched: Watched, view: View) -> None:
     else:
         account.message = f"{pod} was {account.state} before this cycle, which changed nothing about it"
         if account.state == "Pending" and task.scheduler not in ("", SCHEDULER):
-            account.reason, account.message = _of_other(pod, task)
-
-
-def _of_other(pod: str, task: Task) -> tuple[str, str]:
-    """What became of a pod that is not Volcano's is for its own scheduler to say."""
-    if task.scheduler not in SERVED:
-        return "NoScheduler", f"{pod} asks for scheduler {task.scheduler}, which nobody here is"
-    reason, message = task.condition or ("Waiting", "it has not looked at the pod yet")
-    return reason, f"{pod} is {task.scheduler}'s: {message}"
+            account.reason, account.message = of_other(pod, task)
 
 
 def _count_nodes(account: Account, look: Look | None) -> None:
@@ -268,22 +261,6 @@ def _tell_votes(account: Account, pod: str, election: Election | None) -> None:
         account.message += f"; in tier {election.tier} {' and '.join(agreed)} agreed ({chosen} could be had)"
 
 
-def _placed(pod: str, node: str, look: Look | None) -> str:
-    if look is None:
-        return f"{pod} was placed on {node}"
-    if look.nominated == node:
-        return f"{pod} was placed on {node}: it was nominated, for room had been made there; no other node was asked"
-    totals, fitting = look.totals(), look.by_reason().get(FITS, 0)
-    if node not in totals and len(look.fitting) == 1:
-        fit = "nodes fit, one of them now" if fitting > 1 else "nodes fits"
-        return f"{pod} was placed on {node}: {fitting} of {look.nodes} {fit}, and a single one is not scored"
-    if node not in totals:
-        return f"{pod} was placed on {node}, one of {fitting} of {look.nodes} nodes that could take it"
-    best = sum(total == totals[node] for total in totals.values())
-    among = f", the first by name of {best} with that score" if best > 1 else ""
-    return f"{pod} was placed on {node}: {fitting} of {look.nodes} nodes fit, it scored {totals[node]:g}{among}"
-
-
 def _score(account: Account, node: str, look: Look | None) -> None:
     if look is None:
         return
@@ -292,9 +269,3 @@ def _score(account: Account, node: str, look: Look | None) -> None:
     for plugin in look.scores:
         named = {name: of_node[plugin] for name, of_node in scores.items() if plugin in of_node}
         account.plugins.setdefault(plugin, {})["scores"] = named
-
-
-def _evicted(pod: str, evict: Evict) -> str:
-    room = f" to make room for {evict.preemptor}" if evict.preemptor else ""
-    score = f", score {evict.score:g}" if evict.score else ""
-    return f"{pod} was evicted from {evict.node} by {evict.action or 'the scheduler'}{room}: {evict.reason}{score}"

@@ -26,7 +26,8 @@ class JobLook:
     who were asked; `remark`: what the cycle said of it; `endings`: where each action ended for it and its tasks, in
     order; `short`: what it asks for and what is left, where it was not admitted; `steps`: see
     `pumice.explain.steps`; `strangers`: how many of its pods wait for which scheduler that nobody here is, and are none
-    of its `tasks`. `queue_state` is "missing" where there is no such queue.
+    of its `tasks`; `confined`: what is against it where a network topology is, and `rooms`: how many of its pods each
+    HyperNode could take then. `queue_state` is "missing" where there is no such queue.
     """
 
     name: str
@@ -42,6 +43,8 @@ class JobLook:
     short: str = ""
     steps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     strangers: dict[str, int] = field(default_factory=dict[str, int])
+    confined: str = ""
+    rooms: dict[str, int] = field(default_factory=dict[str, int])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as `pumice explain` prints it."""
@@ -103,4 +106,4 @@ def conclude(looks: Mapping[str, JobLook], result: CycleResult, trail: Trail) ->
         look.endings = [asdict(ended) for ended in trail.of_job(key)]
 
 
-__all__ = ["JobLook", "conclude", "look_at_jobs"]
+__all__ = ["WAITING", "JobLook", "conclude", "look_at_jobs"]

@@ -109,6 +109,8 @@ def _steps(view: View, watched: Watched, job: Job, action: str) -> ActionSteps:
     told.steps = [_sentence(group, job) for group in groups.values()]
     rest = _without_evictions(each for each in ended if each.who != stop.who)
     told.stopped = _sentence(groups.get((stop.who, stop.ending), [stop]), job)
+    if action == "allocate" and look.confined and stop.ending in (Ending.NO_NODE, *SUMMED):
+        told.stopped = look.confined
     if stop.ending is Ending.MAY_NOT_TAKE:
         told.stopped += f" ({_why_not_take(view, watched, job, stop)})"
     if action in EVICTING and stop.ending not in BEFORE_VICTIMS and any(each.ending in OF_VICTIMS for each in ended):

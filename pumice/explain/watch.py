@@ -11,7 +11,8 @@ from core.life.task import TaskStatus
 from core.outside import Ask, Supposing
 from core.resources import MIN_RESOURCE
 from pumice.explain.cards import cards_against
-from pumice.explain.jobs import JobLook, conclude, look_at_jobs
+from pumice.explain.confined import confined
+from pumice.explain.jobs import WAITING, JobLook, conclude, look_at_jobs
 from pumice.explain.locks import standing_locks
 from pumice.explain.room_left import at_refusal, of_namespace
 
@@ -102,10 +103,13 @@ def watch_cycle(
     room, cards, locks = Room.of(session), cards_against(session, trail), standing_locks(session)
     quotas = {key: of_namespace(session, job) for key, job in handles.items()}
     left = {key: at_refusal(session, job) for key, job in handles.items()}
+    bounds = {key: confined(session, job) for key, job in handles.items() if not jobs[key].valid}
     result = close_session(session)
     conclude(jobs, result, trail)
     for look in jobs.values():
         look.short = _short(look, left.get(look.name, ""), quotas.get(look.name, ""))
+        if look.name in bounds and look.phase not in WAITING:
+            look.confined, look.rooms = bounds[look.name].words, bounds[look.name].rooms
     return Watched(result, trail, jobs, room, gauges_of(result), cards, locks)
 
 

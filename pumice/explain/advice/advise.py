@@ -17,6 +17,7 @@ from pumice.explain.advice.missing import about_claims, about_priority_classes, 
 from pumice.explain.advice.nodes import NodeRefusals, about_nodes, against_each
 from pumice.explain.advice.room import more_room
 from pumice.explain.advice.search import AdviceSearch, Found
+from pumice.explain.advice.topology import about_topology
 from pumice.explain.advice.trial import WAITING, Bench, TrialResult
 from pumice.explain.advice.unmade import REMARK, with_pods
 from pumice.explain.advice.victims import about_victims
@@ -106,6 +107,7 @@ def candidates(bench: Bench) -> tuple[list[ChangeFamily], list[Group]]:
     found += about_schedulers(group.pod_group, bench.objects)
     if bench.view.jobs.by_key[bench.job].pod_group.phase in WAITING:
         found += about_overcommit(bench.scene.config)
+    found += about_topology(group)
     return [*found, *about_group(group), *about_limits(group), *about_victims(group)], [*joint_limits(group)]
 
 
