@@ -1,0 +1,56 @@
+"""What `pumice run --kubeconfig` refuses, before it speaks to anybody."""
+
+from pathlib import Path
+
+import pytest
+
+from actors.cluster.settings import ElectionSettings
+from config.settings import ProcessSettings
+from pumice.cli.scheduling import election_of
+from tests.kit.serving import Served
+from tests.pumice.cli.terminal import pumice
+
+WRONG = {
+    "manifests": (["-f", "job.yaml"], "--manifests"),
+    "virtual time": (["--time", "virtual"], "--time"),
+    "faults": (["--faults", "storm"], "--faults"),
+    "no scheduler": (["--no-scheduler"], "--no-scheduler"),
+    "idle": (["--until", "idle"], "--until"),
+    "a Lease that runs out before its deadline": (
+        ["--leader-elect-lease-duration", "5s"],
+        "--leader-elect-lease-duration",
+    ),
+    "no time to try again": (["--leader-elect-retry-period", "9s"], "--leader-elect-retry-period"),
+    "no such context": (["--context", "other"], "other"),
+    "no rate": (["--kube-api-qps", "-1"], "--kube-api-qps"),
+}
+
+
+@pytest.mark.parametrize(("flags", "named"), WRONG.values(), ids=WRONG)
+def test_what_does_not_go_together_is_refused(flags: list[str], named: str, tmp_path: Path) -> None:
+    config = Served(tmp_path, (), 1).kubeconfig()
+    said = pumice("run", "--kubeconfig", config, "--db", tmp_path / "p.db", *flags)
+    assert said.code == 2
+    assert named in said.err
+    assert not (tmp_path / "p.db").exists()
+
+
+def test_outside_of_a_cluster_there_is_none_of_its_own(tmp_path: Path) -> None:
+    said = pumice("run", "--kubeconfig", "in-cluster", "--db", tmp_path / "p.db")
+    assert said.code == 2
+    assert "KUBERNETES_SERVICE_HOST" in said.err
+
+
+def test_a_kubeconfig_of_the_environment_schedules_nothing(tmp_path: Path) -> None:
+    config = Served(tmp_path, (), 1).kubeconfig()
+    said = pumice("run", "--until", "idle", "--db", tmp_path / "p.db", env={"KUBECONFIG": str(config)})
+    assert said.code == 0
+    assert "real cluster" not in said.err
+
+
+def test_the_lease_is_volcanos_own_by_default() -> None:
+    found = election_of(ProcessSettings())
+    assert found is not None
+    wanted = ElectionSettings("volcano-system", "volcano", 15.0, 10.0, 2.0, found.identity)
+    assert found == wanted
+    assert election_of(ProcessSettings(leader_elect=False)) is None
