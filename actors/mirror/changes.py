@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from core.objects.metadata import section
 from storage import codec
+
+if TYPE_CHECKING:
+    from actors.mirror.redaction import Redaction
 
 Object = dict[str, Any]
 Key = tuple[str, str, str]
@@ -42,10 +45,13 @@ class RemoteChange(NamedTuple):
         return self.kind, self.namespace, self.name
 
 
-def change_of(kind: str, obj: Object, *, gone: bool = False) -> RemoteChange:
-    """Of an object as a server shows it."""
-    meta = section(obj, "metadata")
-    return RemoteChange(kind, str(meta.get("namespace") or ""), str(meta["name"]), codec.pack(trimmed(kind, obj)), gone)
+def change_of(kind: str, obj: Object, *, gone: bool = False, redaction: Redaction | None = None) -> RemoteChange:
+    """Of an object as a server shows it; `redaction` puts pseudonyms in the place of names."""
+    kept = trimmed(kind, obj)
+    if redaction is not None:
+        kept = redaction.redacted(kind, kept)
+    meta = section(kept, "metadata")
+    return RemoteChange(kind, str(meta.get("namespace") or ""), str(meta["name"]), codec.pack(kept), gone)
 
 
 @lru_cache(maxsize=8)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import anyio
 
 from actors.errors import CredentialsError, RemoteError
 from actors.mirror.changes import Key, RemoteChange, change_of
 from actors.remote.listing import RemoteListing, RemoteResource
+
+if TYPE_CHECKING:
+    from actors.mirror.redaction import Redaction
 
 Object = dict[str, Any]
 
@@ -37,12 +40,17 @@ class Intake:
     the first look is at a whole cluster.
     """
 
-    def __init__(self, resources: Sequence[RemoteResource]) -> None:
+    def __init__(self, resources: Sequence[RemoteResource], redaction: Redaction | None = None) -> None:
+        self._redaction = redaction
         self._order = {resource.key: number for number, resource in enumerate(resources)}
         self._missing = set(self._order)
         self._heard: list[RemoteChange | ListedResource] = []
         self._news = anyio.Event()
         self._said: dict[str, str] = {}
+
+    def kept(self, kind: str, obj: Object, *, gone: bool = False) -> RemoteChange:
+        """All that stays of an object."""
+        return change_of(kind, obj, gone=gone, redaction=self._redaction)
 
     async def listed(self, resource: RemoteResource, listing: RemoteListing) -> None:
         """See `Sink`; what was kept of each object is the change that it is."""
@@ -54,7 +62,7 @@ class Intake:
 
     async def changed(self, resource: RemoteResource, type_: str, obj: Object) -> None:
         """See `Sink`."""
-        self._heard.append(change_of(resource.key, obj, gone=type_ == "DELETED"))
+        self._heard.append(self.kept(resource.key, obj, gone=type_ == "DELETED"))
         self._recovered(resource)
         self._news.set()
 

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from actors.mirror.changes import change_of
 from actors.mirror.cycles import CycleCutter, MarkedChange, ObservedCycle
 from actors.mirror.followed import CONFIG_MAP, ORDER, resources
 from actors.mirror.intake import Intake
 from actors.mirror.observed import Observed, ObservedCycles
+from actors.mirror.pseudonym_file import PseudonymFile
 from actors.mirror.readable import Readability
 from actors.mirror.shadow import Shadow
 from actors.remote.api import RemoteApi
@@ -71,7 +71,8 @@ class Mirror(Actor[Poke, Done]):
         self._api = api
         self._settings = settings
         self._resources = resources(settings.config_map)
-        self._intake = Intake(self._resources)
+        self._names = PseudonymFile(settings.names) if settings.names else None
+        self._intake = Intake(self._resources, self._names.redaction if self._names else None)
         self._cutter = CycleCutter()
         self._observed = Observed(recorder, context.clock, source, memory)
         shadow = settings.shadow
@@ -111,7 +112,7 @@ class Mirror(Actor[Poke, Done]):
         async with remote, anyio.create_task_group() as tasks:
             for resource in self._resources:
                 backoff = Backoff(random.random, settings.retry_s)
-                keep = partial(change_of, resource.key)
+                keep = partial(self._intake.kept, resource.key)
                 reflector = Reflector(
                     remote, resource, self._intake, poll_s=settings.poll_s, backoff=backoff, keep=keep
                 )
@@ -131,6 +132,8 @@ class Mirror(Actor[Poke, Done]):
         """Write down what was heard; a last cycle without decisions lets see what came after those before it."""
         async with self._turn:
             heard = self._intake.take(self._cutter.names)
+            if self._names is not None:
+                self._names.save()
             cycles = self._cutter.cut([change for change in heard if self._can_be_read(change)])
             for cycle in cycles:
                 await self._carry_out(cycle)

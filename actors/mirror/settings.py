@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import httpx
 
@@ -34,6 +35,7 @@ class MirrorSettings:
     """`period_s`: seconds in which changes are gathered; `config_map`: where the cluster's scheduler has its
     configuration; `poll_s`: when kinds that are not served are looked at again; `retry_s`: the first delay after a
     failure; `transport` stands for the network in tests. `shadow`: each cycle is decided here as well, and compared.
+    `names`: pseudonyms stand for names, and this file says which.
     """
 
     access: ClusterAccess
@@ -43,3 +45,4 @@ class MirrorSettings:
     retry_s: float = INITIAL_S
     transport: httpx.AsyncBaseTransport | None = None
     shadow: ShadowSettings | None = None
+    names: Path | None = None

@@ -11,6 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
+from actors.mirror.pseudonym_file import PseudonymFile
 from actors.mirror.settings import MirrorSettings, ShadowSettings
 from actors.remote.access import in_cluster
 from actors.scheduling.config_source import digest_of
@@ -62,6 +63,12 @@ WithShadow = Annotated[
         help="Decide every cycle here too, from the same state, and say where the cluster's scheduler did otherwise.",
     ),
 ]
+Redact = Annotated[
+    bool,
+    typer.Option(
+        "--redact", help="Put pseudonyms in the place of names; which, stands in FILE.names beside the journal."
+    ),
+]
 Keep = Annotated[
     str | None, typer.Option("--keep", metavar="7d", help="How much of the journal to keep at least. Default: all.")
 ]
@@ -87,6 +94,7 @@ def mirror(
     db: Db = None,
     config: OfCluster = None,
     shadow: WithShadow = False,
+    redact: Redact = False,
     until: UntilWhen = None,
     keep: Keep = None,
     http: Http = None,
@@ -106,7 +114,7 @@ def mirror(
     settings = read_process_settings(flags, os.environ)
     terminal = Terminal(output, quiet, LogLevel(settings.log_level))
     access = _access(kubeconfig, context)
-    plan = _plan(settings, access, terminal, shadow=shadow)
+    plan = _plan(settings, access, terminal, shadow=shadow, redact=redact)
     path = Path(settings.db)
     if looks_like_journal(path):
         terminal.say(f"continuing the journal {path}")
@@ -131,7 +139,9 @@ def _access(kubeconfig: Path | None, context: str) -> ClusterAccess:
     return in_cluster()
 
 
-def _plan(settings: ProcessSettings, access: ClusterAccess, terminal: Terminal, *, shadow: bool) -> MirrorPlan:
+def _plan(
+    settings: ProcessSettings, access: ClusterAccess, terminal: Terminal, *, shadow: bool, redact: bool
+) -> MirrorPlan:
     until = parse_until(settings.until)
     if until.kind in ("idle", "cycles"):
         raise UsageError("when a real cluster is at rest, nobody here knows: name a time, such as 30s", path="--until")
@@ -139,6 +149,7 @@ def _plan(settings: ProcessSettings, access: ClusterAccess, terminal: Terminal, 
     path = Path(settings.config) if settings.config and config_map is None else None
     config = load_config(path, True, terminal)
     other = _other(path, config) if shadow and path is not None else ShadowSettings()
+    names = _names(Path(settings.db), redact=redact)
     gateway = gateway_settings(settings)  # after all that may be refused: it listens from here on
     copied = SystemSettings(
         config_path=None if shadow else path,
@@ -146,10 +157,24 @@ def _plan(settings: ProcessSettings, access: ClusterAccess, terminal: Terminal, 
         user_plugins=identities(),
         gateway=None if gateway is None else replace(gateway, reads_only=True),
     )
-    mirrored_from = MirrorSettings(access, config_map or CHARTS, shadow=other if shadow else None)
+    mirrored_from = MirrorSettings(
+        access, config_map or CHARTS, shadow=other if shadow else None, names=names if redact else None
+    )
     return MirrorPlan(mirrored(mirrored_from, copied), Path(settings.db), until, settings.backend)
 
 
 def _other(path: Path, config: SchedulerConfig) -> ShadowSettings:
     """To decide by that file instead of the cluster's own configuration."""
     return ShadowSettings(config, str(path), digest_of(read_text(path)))
+
+
+def _names(db: Path, *, redact: bool) -> Path:
+    """The file with the pseudonyms of a journal, which goes on as it began: with them or without."""
+    names, began = db.with_name(f"{db.name}.names"), looks_like_journal(db)
+    if redact and began and not names.exists():
+        raise UsageError(f"{db} holds names, or {names} is gone: begin another journal", path="--redact")
+    if not redact and names.exists():
+        raise UsageError(f"{db} holds pseudonyms, as {names} says: go on with --redact", path="--db")
+    if redact:
+        PseudonymFile(names)  # what is wrong with it is said before anything begins
+    return names

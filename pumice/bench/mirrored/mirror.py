@@ -94,8 +94,12 @@ async def _has(system: System, name: str, at: float) -> bool:
     reply = await system.api.ask(Get("Pod", NAMESPACE, name))
     if not isinstance(reply, Accepted):
         return True
-    annotations = codec.unpack(reply.blob)["metadata"].get("annotations") or {}
-    return float(annotations.get(AT, 0.0)) >= at
+    return float(_moment(reply.blob) or 0.0) >= at
+
+
+def _moment(blob: bytes) -> str | None:
+    annotations: dict[str, str] = codec.unpack(blob)["metadata"].get("annotations") or {}
+    return annotations.get(AT)
 
 
 async def _lags(journal: Journal, samples: Samples) -> None:
@@ -104,7 +108,7 @@ async def _lags(journal: Journal, samples: Samples) -> None:
     while batch := await journal.read(after, (API,), BATCH):
         for stored in batch:
             change = codec.decode(stored.payload, Mutation)
-            at = (codec.unpack(change.blob)["metadata"].get("annotations") or {}).get(AT)
+            at = _moment(change.blob)
             if at is not None and change.type != "DELETED":  # which shows the pod as it was before
                 found.append(stored.at - float(at))
         after = batch[-1].sequence

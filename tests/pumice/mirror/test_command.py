@@ -118,3 +118,24 @@ def test_what_cannot_be_mirrored_is_said(
     assert said.code == 2
     assert told in said.err
     assert not list(tmp_path.glob("*.db"))
+
+
+def test_a_journal_goes_on_with_pseudonyms_or_without_as_it_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert pumice("kubeconfig", "--http", "127.0.0.1:1", "--write", "good").code == 0
+    assert pumice("run", "--db", "with-names.db", "--until", "idle").code == 0
+    said = pumice("mirror", "--kubeconfig", "good", "--db", "with-names.db", "--redact")
+    assert said.code == 2
+    assert "with-names.db holds names" in said.err
+    names = tmp_path / "hidden.db.names"
+    names.write_text('["a",[1]]\n')
+    said = pumice("mirror", "--kubeconfig", "good", "--db", "hidden.db")
+    assert said.code == 2
+    assert "go on with --redact" in said.err
+    names.write_text("nonsense\n")
+    said = pumice("mirror", "--kubeconfig", "good", "--db", "hidden.db", "--redact")
+    assert said.code == 2
+    assert "expected a name and its place" in said.err
+    assert not (tmp_path / "hidden.db").exists()

@@ -6,10 +6,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import httpx
 import pytest
@@ -87,9 +87,11 @@ def shown(port: int) -> dict[str, Object]:
 def _plain(spec: Any) -> Any:
     """Without environments."""
     if isinstance(spec, list):
-        return [_plain(each) for each in spec]
+        items = cast("Sequence[Any]", spec)
+        return [_plain(each) for each in items]
     if isinstance(spec, dict):
-        return {key: _plain(value) for key, value in spec.items() if key not in ("env", "envFrom")}
+        fields = cast("Object", spec)
+        return {key: _plain(value) for key, value in fields.items() if key not in ("env", "envFrom")}
     return spec
 
 
@@ -100,7 +102,7 @@ def same(server: Served, mirror: Mirroring) -> dict[str, Object]:
         try:
             theirs, ours = shown(server.port), shown(mirror.port)
         except httpx.HTTPError:
-            theirs, ours = {"": {}}, {}
+            theirs, ours = {"": Object()}, dict[str, Object]()
         if theirs == ours:
             return ours
         time.sleep(0.5)
