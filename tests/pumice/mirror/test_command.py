@@ -139,3 +139,16 @@ def test_a_journal_goes_on_with_pseudonyms_or_without_as_it_began(
     assert said.code == 2
     assert "expected a name and its place" in said.err
     assert not (tmp_path / "hidden.db").exists()
+
+
+def test_a_shadow_by_another_configuration_sums_up_what_it_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert pumice("kubeconfig", "--http", "127.0.0.1:1", "--write", "good").code == 0
+    (tmp_path / "other.conf").write_text('actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: predicates\n')
+    flags = ("--kubeconfig", "good", "--shadow", "--config", "other.conf", "--until", "1s")
+    found = pumice("mirror", *flags, "-o", "json").json["shadow"]
+    assert (found["decisions"], found["share"], found["differences"]) == (0, None, [])
+    said = pumice("mirror", *flags, "-o", "table")
+    assert "shadow: of 0 decisions of the cluster's 0 are the same" in said.out
