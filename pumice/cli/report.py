@@ -14,7 +14,7 @@ from pumice.cli.terminal import Terminal
 from pumice.extras import absent, demand
 from pumice.report.charts import charts
 from pumice.report.page import page
-from pumice.report.recorded import RecordedRun, recorded
+from pumice.report.recorded import RecordedRun, recorded, waits_at_the_end
 from storage.sqlite import SqliteJournal
 
 SCALE: Final = 2.0
@@ -48,6 +48,8 @@ def report(
     plain = absent("vl_convert", "report", "Plots")
     target = output or files[0].with_name(f"{files[0].name}.html")
     runs = anyio.run(_read, files)
+    for run, file in zip(runs, files, strict=True):
+        run.standing = waits_at_the_end(file) if run.waiting else []
     drawn = {} if plain else charts(runs)
     target.write_text(page(runs, drawn), "utf-8")
     plots = [*_save(drawn, png, "png"), *_save(drawn, svg, "svg")]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgspec
+
+from actors.gateway.advice import AdviserQuestion
 from core.messages.decisions import Decision, Evict
 from core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from core.objects.metadata import section
+from pumice.adviser.answers import answer
 from pumice.measures.lives import Listener, Lives
 from pumice.measures.measures import Measuring, beginning
 from pumice.measures.over_time import Steps
@@ -18,12 +23,17 @@ from storage.journal import API, CONFIG, CYCLE, DECISION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from pumice.measures.jobs import JobRow
     from pumice.measures.lives import PodLife
     from pumice.measures.measures import Measures
     from pumice.measures.over_time import Grid
     from storage.journal import Journal, Stored
+
+OK: Final = 200
+_UID: Final = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+"""How the PodGroup of a Volcano Job is called beyond its job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +48,20 @@ class PodSlice:
     evicted: bool
 
 
+class WaitRow(NamedTuple):
+    """A job that waits, for what (a `WaitClass`), and why in a sentence."""
+
+    job: str
+    queue: str
+    wait_class: str
+    because: str
+
+
 @dataclass
 class RecordedRun:
     """One run. `evictions`: how often (victim's job, for whose job, action); `reasons`: pods that wait, over time;
-    `waited_for`: seconds of pods, by job and reason.
+    `waited_for`: seconds of pods, by job and reason; `standing`: who waits in the newest cycle, as `waits_at_the_end`
+    has it.
     """
 
     name: str
@@ -54,6 +74,7 @@ class RecordedRun:
     waited_for: Mapping[str, Mapping[str, float]]
     cycles: int
     configurations: list[str]
+    standing: list[WaitRow] = field(default_factory=list[WaitRow])
 
     @property
     def loops(self) -> list[tuple[str, str, int, int]]:
@@ -178,6 +199,15 @@ async def recorded(journal: Journal, name: str) -> RecordedRun:
         cycles,
         configurations,
     )
+
+
+def waits_at_the_end(db: Path) -> list[WaitRow]:
+    """The jobs that wait in the newest cycle, in the order in which they are tried; none where that cycle cannot be
+    decided again. Not within an event loop.
+    """
+    told = answer(str(db), None, AdviserQuestion("standings"))
+    waiting: list[dict[str, Any]] = msgspec.json.decode(told.body)["waiting"] if told.code == OK else []
+    return [WaitRow(_UID.sub("", each["job"]), each["queue"], each["class"], each["because"]) for each in waiting]
 
 
 def _waits(stored: Stored, watched: Beside) -> None:
