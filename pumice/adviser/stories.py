@@ -15,7 +15,7 @@ from storage.journal import API, CYCLE, DECISION, OUTCOME
 from storage.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
     from pumice.measures.lives import GroupLife, PodLife
@@ -26,6 +26,9 @@ MOST_PODS: Final = 400
 MOST_ENTRIES: Final = 1_000
 KINDS: Final = (API, CYCLE, DECISION, OUTCOME)
 BATCH: Final = 5_000
+FOLLOWS: Final = "has already predicated failed, skip"
+"""What Volcano says of a pod that it did not look at, as it would be refused like the one before."""
+DELETED: Final = "being deleted"
 
 
 @dataclass
@@ -85,8 +88,8 @@ class RecordsNaming:
 
 async def story_as_data(db: Path, name: str) -> Plain:
     """`events`: every entry with the newest cycle before it; `pods`: each attempt with its moments (seconds since the
-    epoch, None: not yet); `tries`: what the scheduler said of the gang, whenever it said something else. Raises
-    NotFoundError.
+    epoch, None: not yet); `tries`: what the scheduler said of the gang, and of `pods` of it that got no node, whenever
+    it said something else. Raises NotFoundError.
     """
     gang = GangLives(name)
     async with await SqliteJournal.open(db, read_only=True) as journal:
@@ -105,10 +108,25 @@ async def story_as_data(db: Path, name: str) -> Plain:
         "admitted": gang.admitted,
         "pods": pods,
         "pods_left_out": max(0, len(gang.attempts) - MOST_PODS),
-        "tries": [each for each in events if each["object"].startswith("PodGroup") and each["said"]],
+        "tries": tries_of(events)[-MOST_ENTRIES:],
         "events": events[-MOST_ENTRIES:],
         "events_left_out": max(0, len(events) - MOST_ENTRIES),
     }
+
+
+def tries_of(events: Sequence[Plain]) -> list[Plain]:
+    """The answers among the events: each with what was `said`, and of which `pods` (none: of the gang). What one cycle
+    says of several pods is one answer; what only points to another pod's is none.
+    """
+    of_gang, found = "", dict[tuple[Any, str], Plain]()
+    for each in events:
+        (kind, _, name), said = each["object"].partition(" "), each["said"]
+        if kind == "PodGroup" and said and said != of_gang:
+            of_gang = said
+            found[each["at"], said] = {**each, "pods": []}
+        elif kind == "Pod" and said and not said.startswith(("on ", DELETED)) and FOLLOWS not in said:
+            found.setdefault((each["cycle"], said), {**each, "pods": []})["pods"].append(name)
+    return sorted(found.values(), key=lambda each: each["cycle"])
 
 
 def _plain(entry: StoryEntry) -> Plain:

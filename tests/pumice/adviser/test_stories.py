@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pumice.adviser.stories import GangLives
+from pumice.adviser.stories import GangLives, tries_of
 from pumice.measures.jobs import JobRow, Jobs
 from pumice.measures.lives import Lives
 from storage.journal import Record, Stored
@@ -41,3 +41,24 @@ def test_a_job_was_admitted_when_it_was_for_the_first_time() -> None:
         jobs.close()
         assert story.admitted == BEGAN + 10
         assert [row.admitted for row in rows] == [10]
+
+
+def event(cycle: int, whose: str, said: str) -> dict[str, Any]:
+    return {"at": float(cycle), "cycle": cycle, "kind": "api", "text": "", "object": whose, "said": said}
+
+
+def test_answers_are_about_the_gang_once_and_about_pods_that_are_refused() -> None:
+    ready, full = "tasks in gang are ready to be scheduled", "0/25 nodes are unavailable: 25 Insufficient cpu."
+    told = [
+        event(2, "Job d/g", "8 pending"),
+        event(3, "Pod d/g-0", "on n0"),
+        event(3, "Pod d/g-4", full),
+        event(3, "Pod d/g-5", "Task g-5 with role spec w has already predicated failed, skip"),
+        event(3, "Pod d/g-6", full),
+        event(3, "PodGroup d/g", ready),
+        event(4, "PodGroup d/g", ready),
+        event(6, "Pod d/g-5", full),
+        event(7, "Pod d/g-5", "being deleted"),
+    ]
+    found = [(each["cycle"], each["said"], each["pods"]) for each in tries_of(told)]
+    assert found == [(3, full, ["d/g-4", "d/g-6"]), (3, ready, []), (6, full, ["d/g-5"])]

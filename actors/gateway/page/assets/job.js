@@ -171,11 +171,14 @@ function drawn(whole) {
       [["soft", "ended"], ["releasing", "evicted"]].map(([kind, text]) => h("span", null, swatch(kind, 1, true), text)), h("span", null, "▼ the scheduler's answer changed")),
     pods.length < story.pods.length + story.pods_left_out ? h("p", { class: "soft" }, `${counted(story.pods.length + story.pods_left_out - pods.length, "pod")} more.`) : null,
     evictions.length ? h("div", null, h("h3", null, "Evictions"), h("ul", { class: "list" }, evictions.slice(0, 50).map((pod) => h("li", null, `${clock(pod.ended)} `, named(`${pod.namespace}/${pod.name}`), " from ", named(pod.node), pod.evicted_for ? [" to make room for ", named(pod.evicted_for)] : "", ` (${pod.evicted_by})`)))) : null,
-    story.tries.length ? h("div", null, h("h3", null, "What the scheduler said, cycle by cycle"), table(["cycle", "at", "said"], story.tries.map((each) => [link(`#cycle/${each.cycle}`, each.cycle), clock(each.at), h("td", { class: "wrap" }, named(each.said))]))) : null,
+    story.tries.length ? h("div", null, h("h3", null, "What the scheduler said, cycle by cycle"), table(["cycle", "at", "said"], story.tries.map((each) => [link(`#cycle/${each.cycle}`, each.cycle), clock(each.at), h("td", { class: "wrap" }, ofPods(each.pods), named(each.said))]))) : null,
     h("div", null, h("h3", null, "Everything that the journal tells of it"), table(["at", "what"], story.events.slice(-300).map((each) => [clock(each.at), h("td", { class: "wrap" }, named(each.text))]))),
   ];
   return parts.filter(Boolean);
 }
+
+/** Whom an answer is about, unless it is the gang. */
+const ofPods = (pods) => (pods.length ? h("span", { class: "soft" }, named(pods[0]), pods.length > 1 ? ` and ${counted(pods.length - 1, "pod")} more: ` : ": ") : null);
 
 const firstBound = (story) => Math.min(...story.pods.filter((pod) => pod.bound).map((pod) => pod.bound), Infinity) % Infinity || 0;
 
