@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pumice.report.recorded import RecordedRun
 
 SLOWEST: Final = 20
+WORDS: Final = ("job", "queue", "state")
 REASONS: Final = 3
 """Of one job."""
 LARGE: Final = 10_000.0
@@ -34,7 +35,7 @@ p.of { color: var(--soft); margin: .2rem 0 1rem }
 .chart { overflow-x: auto; display: block !important; max-width: 100% }
 table { border-collapse: collapse; width: 100%; font-size: .9rem } .wide { overflow-x: auto }
 th, td { text-align: left; padding: .3rem .5rem; border-bottom: 1px solid var(--line); unicode-bidi: isolate }
-th { background: var(--head); font-weight: 600 } td.n { text-align: right; font-variant-numeric: tabular-nums }
+th { background: var(--head); font-weight: 600 } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums }
 th { white-space: nowrap } td.job { overflow-wrap: anywhere; min-width: 6rem }
 td:first-child { min-width: 10rem }
 tr.story td { color: var(--soft); padding: 0 .6rem .5rem 1.8rem; overflow-wrap: anywhere }
@@ -159,10 +160,12 @@ def _slowest(run: RecordedRun) -> str:
     horizon = run.measures.horizon_s
     jobs = sorted(run.jobs, key=lambda job: (-(horizon - job.submitted if job.wait_s is None else job.wait_s), job.job))
     names = ("submitted", "admitted", "first_bound", "started", "ended")
-    head = ["job", "queue", "state", "pods", *(name.replace("_", " ") for name in names), "wait (s)", "evictions"]
+    head = [*WORDS, "pods", *(name.replace("_", " ") for name in names), "wait (s)", "evictions"]
     lines = (_story(job, names, run.waited_for.get(job.job, {})) for job in jobs[:SLOWEST])
     words = "In seconds after the beginning; below each what its pods waited for, most of the time first."
-    return f"<p class=of>{words}</p>" + _framed(head, "".join(lines))
+    return f"<p class=of>{words}</p>" + _framed(
+        head, "".join(lines), [number >= len(WORDS) for number in range(len(head))]
+    )
 
 
 def _story(job: JobRow, names: Sequence[str], waited_for: Mapping[str, float]) -> str:
@@ -176,15 +179,20 @@ def _story(job: JobRow, names: Sequence[str], waited_for: Mapping[str, float]) -
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    return _framed(head, "".join(map(_row, rows)))
+    lines = [*rows]
+    right = [any(isinstance(row[place], int | float) for row in lines) for place in range(len(head))]
+    return _framed(head, "".join(map(_row, lines)), right)
 
 
 def _row(values: Sequence[Any]) -> str:
     return f"<tr>{''.join(map(_cell, values))}</tr>"
 
 
-def _framed(head: Sequence[str], lines: str) -> str:
-    cells = "".join(f"<th>{escape(name)}</th>" for name in head)
+def _framed(head: Sequence[str], lines: str, right: Sequence[bool]) -> str:
+    """`right`: of each column, whether it has numbers."""
+    cells = "".join(
+        f"<th{' class=n' if number else ''}>{escape(name)}</th>" for name, number in zip(head, right, strict=True)
+    )
     return f"<div class=wide><table><thead><tr>{cells}</tr></thead><tbody>{lines}</tbody></table></div>"
 
 

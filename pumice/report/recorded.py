@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -14,6 +13,7 @@ from core.messages.decisions import Decision, Evict
 from core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from core.objects.metadata import section
 from pumice.adviser.answers import answer
+from pumice.explain.scene import job_of
 from pumice.measures.lives import Listener, Lives
 from pumice.measures.measures import Measuring, beginning
 from pumice.measures.over_time import Steps
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from storage.journal import Journal, Stored
 
 OK: Final = 200
-_UID: Final = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-"""How the PodGroup of a Volcano Job is called beyond its job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +205,7 @@ def waits_at_the_end(db: Path) -> list[WaitRow]:
     """
     told = answer(str(db), None, AdviserQuestion("standings"))
     waiting: list[dict[str, Any]] = msgspec.json.decode(told.body)["waiting"] if told.code == OK else []
-    return [WaitRow(_UID.sub("", each["job"]), each["queue"], each["class"], each["because"]) for each in waiting]
+    return [WaitRow(job_of(each["job"]), each["queue"], each["class"], each["because"]) for each in waiting]
 
 
 def _waits(stored: Stored, watched: Beside) -> None:

@@ -176,7 +176,7 @@ def test_two_runs_stand_beside_each_other(read: Callable[..., RecordedRun]) -> N
     before, after = read("before"), read("after")
     after = replace(after, measures=replace(after.measures, summary={**after.measures.summary, "evictions": 5}))
     told = page([before, after], {})
-    assert "<th>difference</th>" in told
+    assert "<th class=n>before</th><th class=n>after</th><th class=n>difference</th>" in told
     assert "<td class=job>evictions</td><td class=n>2</td><td class=n>5</td><td class=n>3</td>" in told
 
 

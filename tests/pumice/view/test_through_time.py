@@ -118,7 +118,7 @@ def test_the_skip_link_leads_to_the_picture_and_not_to_another_view(viewed: str)
 
 
 def test_a_board_without_nodes_has_none_to_choose(viewed: str) -> None:
-    board = {name: [] for name in (*EMPTY, "used", "releasing", "assumed", "nominated")}
+    board: dict[str, list[str]] = {name: [] for name in (*EMPTY, "used", "releasing", "assumed", "nominated")}
     told = {**board, "cycle": 1, "now": 1.0, "pods": {}, "jobs": {}, "binding": 0, "evicting": 0, "cards": {}}
     with opened() as (page, wrong):
         page.route("**/boards/**", lambda route: route.fulfill(json=told))
@@ -128,3 +128,29 @@ def test_a_board_without_nodes_has_none_to_choose(viewed: str) -> None:
             page.locator("canvas").press(key)
         assert page.url.endswith("#cluster")
         assert wrong == []
+
+
+def test_the_root_has_what_its_queues_have_and_a_phone_tells_of_weights(viewed: str) -> None:
+    with opened(width=390, height=844) as (page, wrong):
+        page.goto(f"{viewed}/#queues")
+        root = page.locator("tr", has=page.locator("td.name", has_text="root"))
+        expect(root.locator("td").nth(3)).to_have_text("2")
+        expect(page.locator("td.name", has_text="default").first.locator(".narrow")).to_be_visible()
+        expect(page.locator("td.name", has_text="default").first).to_contain_text("weight 1")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        buttons = page.locator("#slider button").evaluate_all("all => all.map((each) => each.offsetTop)")
+        assert len(set(buttons)) == 1, "all buttons of the slider stand beside each other"
+        assert wrong == []
+
+
+def test_a_rack_on_a_line_of_its_own_bears_the_name_of_its_zone(viewed: str) -> None:
+    """Three racks of two zones, of which two have room beside each other."""
+    labels = """import("/page/nodemap.js").then(({ NodeMap }) => {
+      const groups = [["a", "r0"], ["a", "r1"], ["a", "r2"], ["b", "r3"]];
+      const map = { board: { nodes: [0, 1, 2, 3], groups } };
+      const found = NodeMap.prototype.flow.call(map, 260, 60, [[0], [1], [2], [3]]);
+      return found.labels.filter((each) => each.strong).map((each) => each.text);
+    })"""
+    with opened() as (page, _):
+        page.goto(viewed)
+        assert page.evaluate(labels) == ["a", "a", "b"]

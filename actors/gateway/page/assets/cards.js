@@ -1,6 +1,6 @@
 // Cards as cells in a cell: which there are on a node, and how full each is.
 
-import { amount, h, named, right, short, table } from "./dom.js";
+import { amount, counted, h, named, right, short, table } from "./dom.js";
 
 const CARDS = /gpu|npu|ascend|cards?$|accelerator|tpu/i;
 const MOST = 16;
@@ -54,7 +54,7 @@ export function drawCards(pen, x, y, inner, parts, none, colour) {
 
 /** A line for each of the cards that pods share. */
 export function toldCards(known) {
-  const lines = known.slice(0, MOST_TOLD).map(([name, sharers, used, cores, memory]) => `${name}: ${mebibytes(used)} of ${mebibytes(memory)}, ${short(cores)} % of its cores, ${short(sharers)} pods`);
+  const lines = known.slice(0, MOST_TOLD).map(([name, sharers, used, cores, memory]) => `${name}: ${mebibytes(used)} of ${mebibytes(memory)}, ${short(cores)} % of its cores, ${counted(sharers, "pod")}`);
   return known.length > MOST_TOLD ? [...lines, "…"] : lines;
 }
 

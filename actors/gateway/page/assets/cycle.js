@@ -89,7 +89,7 @@ function header(shown) {
 
 function decided(shown) {
   const rows = [
-    ...shown.evicts.map((each) => [h("span", { class: "no" }, "evict"), pod(shown, each), named(each.node), h("td", { class: "wrap" }, each.preemptor ? ["for ", named(each.preemptor)] : "", ` ${each.action || each.reason || ""}`)]),
+    ...shown.evicts.map((each) => [h("span", { class: "no" }, "evict"), pod(shown, each), named(each.node), h("td", { class: "wrap" }, each.preemptor ? jobLink(jobOf(each.preemptor)) : "", ` ${each.action || each.reason || ""}`)]),
     ...shown.binds.map((each) => [h("span", { class: "yes" }, "bind"), pod(shown, each), named(each.node), h("td", { class: "name" }, each.job ? jobLink(jobOf(each.job)) : "")]),
   ];
   return h("section", { class: "box" }, h("h2", null, "Decisions"), rows.length ? table(["", "pod", "node", "for"], rows.slice(0, MOST)) : h("p", { class: "soft" }, "None."),

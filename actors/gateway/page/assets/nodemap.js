@@ -63,7 +63,7 @@ export class NodeMap {
     this.canvas.style.height = `${found.height}px`;
   }
 
-  /** Blocks from left to right; the first of each zone (or of whatever is above) bears its name as well. */
+  /** Blocks from left to right; the first of each zone (or of whatever is above), and of each line, bears its name as well. */
   flow(width, size, members) {
     const cells = new Array(this.board.nodes.length);
     const labels = [];
@@ -76,7 +76,7 @@ export class NodeMap {
       const label = headed + (path.length ? LABEL : 0);
       if (x && x + across * size > width) {
         y += tallest + GAP;
-        [x, tallest] = [0, 0];
+        [x, tallest, above] = [0, 0, null];
       }
       const head = path.slice(0, -1).join(" / ");
       if (head !== above && head) labels.push({ x, y, text: head, strong: true, width: across * size });

@@ -34,7 +34,7 @@ export function queues(place) {
     for (const [name, said] of Object.entries(state.mode.live ? state.queues : {})) {
       found[name] = { parent: "root", weight: "", state: "", jobs_waiting: 0, pods_waiting: 0, ...found[name], ...said };
     }
-    return found;
+    return withRoot(found);
   }
 
   function resources(listed) {
@@ -77,6 +77,18 @@ export function queues(place) {
   return () => { stop(); asked.abort(); clearTimeout(timer); };
 }
 
+/** The root has no amounts of its own: what it has is what its children have. */
+function withRoot(listed) {
+  const root = listed.root;
+  if (!root || Object.keys(root.allocated || {}).length) return listed;
+  const allocated = {};
+  for (const [name, queue] of Object.entries(listed)) {
+    if (name === "root" || (queue.parent || "root") !== "root") continue;
+    for (const [resource, value] of Object.entries(queue.allocated || {})) allocated[resource] = (allocated[resource] || 0) + value;
+  }
+  return { ...listed, root: { ...root, allocated } };
+}
+
 function inTreeOrder(listed) {
   const below = new Map();
   for (const [name, queue] of Object.entries(listed).sort(([one], [other]) => (one < other ? -1 : 1))) {
@@ -104,7 +116,9 @@ function treeTable(listed) {
   return table(["queue", h("th", { class: "n wide" }, "weight"), "", h("th", { class: "n" }, "allocated"), h("th", { class: "n wide" }, "deserved"), h("th", { class: "n wide" }, "guarantee"), h("th", { class: "n wide" }, "at most"), h("th", { class: "n" }, "waiting")],
     order.map(([name, depth]) => {
       const queue = listed[name];
-      const label = h("td", { class: "name" }, "\u2003".repeat(depth), named(name), queue.state && queue.state !== "Open" ? h("span", { class: "pill" }, queue.state) : null);
+      const told = [["weight", String(queue.weight)], ...["deserved", "guarantee", "at most"].map((text) => [text, of(queue, text === "at most" ? "capability" : text)]).filter(([, value]) => value).map(([text, value]) => [text, amount(chosen, value)])];
+      const label = h("td", { class: "name" }, "\u2003".repeat(depth), named(name), queue.state && queue.state !== "Open" ? h("span", { class: "pill" }, queue.state) : null,
+        h("div", { class: "narrow soft" }, told.map((each) => each.join(" ")).join(", ")));
       const wide = (text) => h("td", { class: "n wide" }, text);
       return [label, wide(String(queue.weight)), bar(queue, of, scale), right(Object.keys(queue.allocated || {}).length ? amount(chosen, of(queue, "allocated")) : "–"), wide(of(queue, "deserved") ? amount(chosen, of(queue, "deserved")) : "–"),
         wide(of(queue, "guarantee") ? amount(chosen, of(queue, "guarantee")) : "–"), wide(of(queue, "capability") ? amount(chosen, of(queue, "capability")) : "–"),
