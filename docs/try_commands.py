@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -43,21 +43,22 @@ def blocks(document: str) -> Iterator[list[str]]:
 
 
 def main() -> int:
-    """Run them all, each document's in a copy of its own; 1 when one failed."""
-    failed = [line for document in DOCUMENTS for line in tried(document)]
+    """Run them all, one document after the other in one copy, as who reads both would; 1 when one failed."""
+    failed = tried(DOCUMENTS)
     for line in failed:
         print(f"FAILED: {line}")
     return 1 if failed else 0
 
 
-def tried(document: str) -> list[str]:
-    """The commands of a document that failed."""
+def tried(documents: Sequence[str]) -> list[str]:
+    """The commands of documents that failed."""
     with tempfile.TemporaryDirectory(prefix="pumice-examples-") as folder:
         place = Path(folder) / "examples"
         shutil.copytree(ROOT / "examples", place)
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         environment = {**os.environ, "PATH": path, "KUBECONFIG": str(place / "kubeconfig"), "HOME": folder}
-        return [line for block in blocks(document) for line in run_block(block, place, environment)]
+        shown = (block for document in documents for block in blocks(document))
+        return [line for block in shown for line in run_block(block, place, environment)]
 
 
 def run_block(lines: list[str], place: Path, environment: dict[str, str]) -> list[str]:

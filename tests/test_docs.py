@@ -4,6 +4,7 @@ import ast
 import configparser
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from itertools import pairwise, product
 from pathlib import Path
@@ -195,6 +196,22 @@ def test_the_build_finds_its_commands_in_the_readme() -> None:
     assert found["tests"].startswith("python3.11 -m venv .venv && ")
     assert re.fullmatch(r"\.venv/bin/python -m pytest( -n \w+)?", found["tests"].split(" && ")[-1])
     assert found["run"].endswith(".venv/bin/pumice run --until idle")
+
+
+def test_the_readme_names_what_its_commands_need_besides() -> None:
+    """Its set-up installs none of the extras, and the one for development, with which its commands are tried, all."""
+    extras = tomllib.loads((source.ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    dev = extras.pop("dev")
+    (named,) = re.findall(r"pip install -q '\.\[([\w,]+)\]'`", list_built.README.read_text("utf-8"))
+    assert set(named.split(",")) == extras.keys()
+    assert [each for needed in extras.values() for each in needed if each not in dev] == []
+
+
+def test_commands_of_all_documents_can_be_run_in_one_folder() -> None:
+    lines = [line for document in try_commands.DOCUMENTS for block in try_commands.blocks(document) for line in block]
+    made = [name for line in lines for name in re.findall(r"--(?:save|backup) (\S+)", line)]
+    kept = {name for line in lines if line.startswith("pumice run") for name in re.findall(r"--db (\S+)", line)}
+    assert len(made) == len({*made} - kept) > 1
 
 
 def test_the_page_about_storms_names_every_fault_and_profile() -> None:
