@@ -25,6 +25,7 @@ from pumice.cli.given.inputs import load_config, moment_said, take_manifests
 from pumice.cli.options import Config, Lenient, Manifests, Now, PluginsDir
 from pumice.cli.tables.decide import show
 from pumice.cli.terminal import Terminal, speaking
+from pumice.collecting import rarely
 from pumice.history.rewind import demand_volcano, rewind_file, warn_of_damage
 from pumice.load.node_metrics import usage_of
 from pumice.oneshot.asking import as_recorded, over_http
@@ -35,6 +36,7 @@ from pumice.replay.plugins import demand_plugins
 
 
 @speaking
+@rarely()
 def decide(
     manifests: Manifests = None,
     db: Annotated[

@@ -58,9 +58,12 @@ def expanded(objects: Sequence[Object], now: float) -> Expansion:
     if not any(map(_is_expanded, objects)):
         return Expansion(list(objects))
     bench = _Bench(objects, now)
-    machines = (*workload_machines(), *flow_machines(), JobMachine(), PodGroupMachine())
+    owned = [*workload_machines(), *flow_machines()]
+    others: list[Machine] = [JobMachine(), PodGroupMachine()]
     for _ in range(ROUNDS):
-        turns = [bench.turn(machine) for machine in machines]
+        # the first kind of a machine is that of its owners; it hears of all others from the first of these on
+        turns = [bench.turn(machine) for machine in owned if kind_of(machine.kinds[0]) in bench.kinds]
+        turns += [bench.turn(machine) for machine in others]
         if not any(turns):
             break
     return bench.expansion()
@@ -84,9 +87,11 @@ class _Bench:
     def __init__(self, objects: Iterable[Object], now: float) -> None:
         self.notes: list[str] = []
         self._now = now
+        self._came = format_moment(now)
         self._objects: dict[Identity, Object] = {identity(obj): obj for obj in objects}
         self._lookup = GivenObjects(self._objects.values())
         self._news: list[tuple[str, Object]] = []
+        self.kinds: set[str] = set()
         self._troubles: dict[Identity, str] = {}
         for obj in self._objects.values():
             self._tell(obj)
@@ -106,7 +111,11 @@ class _Bench:
                 return
         if obj["kind"] == "CronJob":
             self.notes.append(f"{obj['kind']} {object_key(obj)}: {NO_TIME}")
-        self._news.append((kind, self._observed(obj, 1)))
+        self._hear(kind, self._observed(obj, 1))
+
+    def _hear(self, kind: str, obj: Object) -> None:
+        self._news.append((kind, obj))
+        self.kinds.add(kind)
 
     def expansion(self) -> Expansion:
         """All there is, what was made last; a Job whose pods were refused says so."""
@@ -173,7 +182,7 @@ class _Bench:
             known = self._objects.get((stored_as(owner), meta["namespace"], owner["name"]))
             if known is not None and known["metadata"].get("creationTimestamp"):
                 return str(known["metadata"]["creationTimestamp"])
-        return format_moment(self._now)
+        return self._came
 
     def _change(self, kind: str, namespace: str, name: str, patch: Object) -> ApiReply:
         who = (kind, namespace, name)
@@ -187,14 +196,14 @@ class _Bench:
         self._lookup.put(obj)
         self._revision += 1
         seen = self._observed(obj, self._revision)
-        self._news.append((stored_as(obj), seen))
+        self._hear(stored_as(obj), seen)
         return Accepted(self._revision, pack(seen))
 
     def _observed(self, obj: Object, revision: int) -> Object:
         """As machines see it: with a time, and a PodGroup that waits for admission as if it were admitted, for its pods
         to be made.
         """
-        came = {"creationTimestamp": format_moment(self._now)}
+        came = {"creationTimestamp": self._came}
         seen: Object = {**obj, "metadata": {**came, **obj["metadata"], "resourceVersion": str(revision)}}
         if obj["kind"] == "PodGroup" and section(obj, "status").get("phase", "Pending") == "Pending":
             seen["status"] = {**section(obj, "status"), "phase": "Inqueue"}

@@ -5,8 +5,8 @@ What comes out of a cluster (it has a uid) has been through admission and is tak
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
@@ -15,7 +15,7 @@ from actors.api.admission.shapes.kind_shapes import shape_problems
 from actors.api.admission.stated_amounts import STATED
 from actors.api.kinds import kind_of
 from actors.api.refusals import Cause
-from actors.api.verbs.decoding import drop_nulls
+from actors.api.verbs.decoding import without_nulls
 from core.errors import QuantityError
 from core.objects.metadata import parse_time, section
 from core.state.view import View
@@ -88,8 +88,14 @@ class GivenObjects:
 
 def stored_as(obj: Object) -> str:
     """The kind under which an object is stored: a Job of Kubernetes is another one than Volcano's."""
-    kind = kind_of(obj.get("apiVersion"), obj["kind"])
-    return kind.key if kind is not None else str(obj["kind"])
+    kind, version = obj["kind"], obj.get("apiVersion")
+    return _key(version, kind) if version.__class__ is str and kind.__class__ is str else str(kind)
+
+
+@lru_cache(maxsize=256)
+def _key(version: str, kind: str) -> str:
+    found = kind_of(version, kind)
+    return found.key if found is not None else kind
 
 
 def usable(
@@ -128,8 +134,7 @@ def admitted(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
         return given, problems
     if section(given, "metadata").get("uid"):
         return given, []
-    obj: Object = copy.deepcopy(given)
-    drop_nulls(obj)
+    obj: Object = without_nulls(given)
     name = object_key(obj).strip("/")
     # what is made of it is called after its uid, which readers know by its form
     obj["metadata"]["uid"] = str(uuid5(NAMESPACE_URL, name)) if stored_as(obj) in CONTROLLED else name.replace("/", "-")
@@ -149,8 +154,7 @@ def admitted(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
 
 def completed(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
     """Another like it with the defaults of its kind, and what is wrong with it, whether it has been admitted or not."""
-    obj: Object = copy.deepcopy(given)
-    drop_nulls(obj)
+    obj: Object = without_nulls(given)
     obj |= {part: obj.get(part) or {} for part in ("spec", "status")}
     return obj, _complete(obj, lookup)
 
@@ -165,7 +169,7 @@ def _complete(obj: Object, lookup: GivenObjects) -> list[str]:
     if kind not in VALIDATED:
         return []
     rules = ADMISSION[kind]
-    status = copy.deepcopy(obj["status"])
+    status = without_nulls(obj["status"])
     if rules.default is not None:
         rules.default(obj, lookup)
     if rules.settle is not None and kind in CONTROLLED:

@@ -39,6 +39,16 @@ def name_of(obj: Object) -> str:
     return name if isinstance(name, str) else ""
 
 
+def without_nulls(value: Any) -> Any:
+    """A copy of plain data, where nulls in mappings are absent: as after `drop_nulls`."""
+    if is_mapping(value):
+        kept = ((name, item) for name, item in value.items() if item is not None)
+        return {name: item if type(item) in _LEAVES else without_nulls(item) for name, item in kept}
+    if is_list(value):
+        return [item if type(item) in _LEAVES else without_nulls(item) for item in value]
+    return value
+
+
 def drop_nulls(value: Any) -> None:
     """Make absent fields of the nulls in an object, as Kubernetes does."""
     if is_mapping(value):
