@@ -119,7 +119,16 @@ def test_the_skip_link_leads_to_the_picture_and_not_to_another_view(viewed: str)
 
 def test_a_board_without_nodes_has_none_to_choose(viewed: str) -> None:
     board: dict[str, list[str]] = {name: [] for name in (*EMPTY, "used", "releasing", "assumed", "nominated")}
-    told = {**board, "cycle": 1, "now": 1.0, "pods": {}, "jobs": {}, "binding": 0, "evicting": 0, "cards": {}}
+    told: dict[str, Any] = {
+        **board,
+        "cycle": 1,
+        "now": 1.0,
+        "pods": {},
+        "jobs": {},
+        "binding": 0,
+        "evicting": 0,
+        "cards": {},
+    }
     with opened() as (page, wrong):
         page.route("**/boards/**", lambda route: route.fulfill(json=told))
         page.goto(f"{viewed}/#cluster")
@@ -154,3 +163,20 @@ def test_a_rack_on_a_line_of_its_own_bears_the_name_of_its_zone(viewed: str) -> 
     with opened() as (page, _):
         page.goto(viewed)
         assert page.evaluate(labels) == ["a", "a", "b"]
+
+
+def test_the_board_is_read_beside_the_course_and_the_slider_says_so(viewed: str) -> None:
+    held = list[Route]()
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    with opened() as (page, wrong):
+        page.route("**/courses", hold)
+        with page.expect_response("**/boards/newest") as board:
+            page.goto(f"{viewed}/#cluster/n0")
+        assert board.value.status == 200
+        expect(page.locator("#slider")).to_have_text("Reading the journal…")
+        held[0].continue_()
+        expect(page.locator("aside h3")).to_have_text("1 pod")
+        assert wrong == []

@@ -6,9 +6,13 @@ import { h, moment } from "./dom.js";
 const PLAY_MS = 700;
 
 export async function slider(place) {
+  place.hidden = false;
+  place.replaceChildren(h("span", { class: "soft" }, "Reading the journal…"));
+  let first = advise("boards/newest"); // beside the course: each takes its time
+  first.catch(() => {});
   const course = await advise("courses");
   const cycles = course.cycles;
-  place.hidden = false;
+  place.replaceChildren();
   if (!cycles.length) {
     place.append(h("p", { class: "problem" }, "This journal has no cycle."));
     return;
@@ -30,7 +34,9 @@ export async function slider(place) {
   async function catchUp() {
     for (let shown = null; shown !== range.value;) {
       shown = range.value;
-      await lookAt(cycles[Number(shown)][0], Number(shown) === cycles.length - 1 ? course.ended : null);
+      const asked = first || advise(`boards/${cycles[Number(shown)][0]}`);
+      first = null;
+      await lookAt(asked, Number(shown) === cycles.length - 1 ? course.ended : null);
     }
   }
 

@@ -123,10 +123,11 @@ export function follow() {
   };
 }
 
-/** A journal that nobody runs, at one of its cycles; `end`: when the journal ends, if it is the last one. */
-export async function lookAt(cycle, end) {
-  const board = await advise(`boards/${cycle}`);
-  state.cycle = cycle;
+/** A journal that nobody runs, at one of its cycles, whose board is asked for; `end`: when the journal ends, if it is the
+ *  last one. */
+export async function lookAt(asked, end) {
+  const board = await asked;
+  state.cycle = board.cycle;
   state.until = end === null ? board.now : Math.max(end, board.now);
   state.cards = board.cards;
   takeBoard(board);
