@@ -63,7 +63,10 @@ def sized(scenario: str, defaults: Parameters, given: dict[str, Any]) -> Paramet
     if changes.get("backend", "asyncio") not in ("asyncio", "trio"):
         raise UsageError(f"expected asyncio or trio, was {changes['backend']!r}", path="--backend")
     parameters = dataclasses.replace(defaults, **changes)
-    if parameters.gang > max(parameters.pods, parameters.running):
+    most = max(parameters.pods, parameters.running)
+    if parameters.gang > most:
+        if "gang" not in changes:
+            return dataclasses.replace(parameters, gang=most)
         raise UsageError(f"a gang of {parameters.gang} is more than there are pods", path="--gang")
     return parameters
 

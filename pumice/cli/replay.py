@@ -28,6 +28,7 @@ from pumice.replay.plugins import demand_plugins
 from pumice.replay.rerun import Other, Second, second_run
 from pumice.replay.verify import ReplayReport, verify
 from pumice.runtime.journals import keep
+from pumice.units import byte_count
 from storage.sqlite import SqliteJournal
 
 
@@ -116,8 +117,14 @@ def show_comparison(console: Console, second: Second, supposed: Sequence[str]) -
         table = WholeTable(what.removesuffix("s"), "figure", "recorded", "other configuration")
         for name, figures in changed.items():
             for figure, values in figures.items():
-                table.add_row(name, figure, *(_cell(values[side]) for side in ("before", "after")))
+                of_bytes = "memory" in (name, *figure.split()) and figure.endswith("_s")
+                show_one = _byte_seconds if of_bytes else _cell
+                table.add_row(name, figure, *(show_one(values[side]) for side in ("before", "after")))
         console.print(table)
+
+
+def _byte_seconds(value: float | None) -> str:
+    return _cell(value) if value is None else f"{byte_count(value)} s"
 
 
 def _cell(value: Any) -> str:

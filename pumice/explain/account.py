@@ -162,7 +162,7 @@ def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
         account.message = account.message if account.kind == "pod" else message
     elif reason and account.state == "Pending":
         told = [account.message.rstrip("."), message]  # who is not admitted has this first: all else follows from it
-        told = told[::-1] if reason == "NotAdmitted" else told
+        told = told[:1] if message in told[0] else told[::-1] if reason == "NotAdmitted" else told
         account.message = "; ".join(filter(None, told))
         account.reason = account.reason or reason
 

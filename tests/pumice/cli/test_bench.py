@@ -76,6 +76,12 @@ def test_a_table_for_a_person() -> None:
     assert "calibration" in said.out
 
 
+def test_a_gang_that_nobody_named_is_no_greater_than_there_are_pods() -> None:
+    said = pumice("bench", "allocate", "--nodes", 2, "--pods", 1, "--runs", 1, "-o", "json")
+    assert (said.code, said.json["parameters"]["gang"]) == (0, 1)
+    assert pumice("bench", "allocate", "--nodes", 2, "--pods", 1, "--gang", 2, "--runs", 1).code == 2
+
+
 SIZES = ("nodes", "pods", "gang", "running", "queues")
 ONE = dict.fromkeys(SIZES, 1)
 ODD = {"nodes": 31, "pods": 9, "gang": 4, "running": 7, "queues": 3}

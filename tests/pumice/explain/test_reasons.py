@@ -208,3 +208,11 @@ def test_a_pod_of_another_scheduler_is_told_whom_it_waits_for(tmp_path: Path) ->
     assert said["message"] == "default/theirs asks for scheduler mine, which nobody here is"
     story = pumice("journal", db, "--about", "default/theirs", "-o", "table").out
     assert "NoScheduler: it asks for scheduler mine, which nobody here is" in story
+
+
+def test_what_a_pod_and_its_job_both_say_is_said_once(tmp_path: Path) -> None:
+    """A task that waits for another one has no pods yet."""
+    job = vcjob("j", job_task("a", cpu="1"), job_task("b", cpu="1", depends_on=["a"]))
+    (tmp_path / "all.yaml").write_text(yaml.safe_dump_all([node("n0", cpu="4"), job]), "utf-8")
+    told = pumice("explain", "-f", tmp_path / "all.yaml", "job", "j", "--budget", "0.1", "-o", "json").json
+    assert told["message"].count("Not enough valid pods of each task") == 1
