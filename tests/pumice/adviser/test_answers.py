@@ -22,10 +22,13 @@ from tests.pumice.cli.terminal import pumice
 
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A run in which default/a was placed and default/g waits."""
+    """A run in which default/a was placed and default/g waits; default/z comes later and waits as well."""
     folder = tmp_path_factory.mktemp("run")
     later = gang("g", pods=3, cpu="4", queue="q1", created="2027-01-01T00:00:00Z")
-    objects = [*nodes(2, cpu="4"), queue("q1"), *gang("a", pods=2, cpu="3", queue="q1", duration="0"), *later]
+    latest = gang("z", pods=3, cpu="4", queue="q1", created="2028-01-01T00:00:00Z")
+    for each in latest:
+        each["metadata"].setdefault("annotations", {})["pumice.dev/arrival"] = "2s"
+    objects = [*nodes(2, cpu="4"), queue("q1"), *gang("a", pods=2, cpu="3", queue="q1", duration="0"), *later, *latest]
     (folder / "c.yaml").write_text(yaml.safe_dump_all(objects))
     said = pumice("run", "-f", folder / "c.yaml", "--db", folder / "j.db", "--time", "virtual", "--until", "20s")
     assert said.code == 0
@@ -43,11 +46,13 @@ def test_who_waits(db: str) -> None:
     found, body = asked(db, "standings")
     assert found.code == 200
     assert (body["kind"], body["apiVersion"]) == ("Standing", "pumice.dev/v1")
-    assert [(job["job"], job["class"]) for job in body["waiting"]] == [("default/g", "NoCapacity")]
+    assert [(job["job"], job["class"]) for job in body["waiting"]] == [
+        ("default/g", "NoCapacity"), ("default/z", "NoCapacity"),
+    ]  # fmt: skip
     assert asked(db, "standings", "q1")[1]["queues"].keys() == {"q1"}
     assert asked(db, "standings")[0] == found
-    assert asked(db, "standings", cycle="1")[1]["waiting"] == []
-    assert asked(db, "waitclasses")[1]["classes"]["NoCapacity"] == {"q1": 1}
+    assert [job["job"] for job in asked(db, "standings", cycle="1")[1]["waiting"]] == ["default/g"]
+    assert asked(db, "waitclasses")[1]["classes"]["NoCapacity"] == {"q1": 2}
 
 
 def test_a_cycle_and_its_trail(db: str) -> None:
@@ -77,7 +82,7 @@ def test_when_a_job_starts(db: str) -> None:
     assert (body["kind"], told["known"]) == ("Estimate", False)
     assert told["why"] == "nothing is known of how long 2 running pods run: no like of them has ended yet"
     one, _ = asked(db, "estimates", "g", "default", samples="2", horizon="1h")
-    assert (one.code, json.loads(one.body)["estimates"]) == (200, body["estimates"])
+    assert (one.code, json.loads(one.body)["estimates"]) == (200, {"default/g": told})
     assert asked(db, "estimates", "a", "default", samples="1", horizon="1s")[0].code == 404
 
 
