@@ -216,14 +216,15 @@ class Cache(Actor[CacheMessage, CacheReply]):
             self._applied.raise_to(changes.revision)
 
     def _apply(self, changes: WatchedChanges) -> None:
-        shown = ((event.type, self._objects.unpack(event.blob)) for event in changes.events)
+        unpack = self._objects.unpack
         if changes.relisted:
+            shown = ((event.type, unpack(event.blob)) for event in changes.events)
             operation = Relisted(changes.revision, changes.listed)
             self._fold.operate(operation, listed=shown)
             self._operations.append(operation)
         else:
-            for event, obj in shown:
-                self._fold.see(event, obj)
+            for event in changes.events:
+                self._fold.see(event.type, unpack(event.blob))
         if self._watcher.revision == NEVER:
             self._hold(changes.revision)
 

@@ -75,6 +75,8 @@ class Reaction(Struct, frozen=True, gc=False):
     keep_ended: bool = True
 
 
+_PHASES: Final[dict[str, JobPhase]] = {phase.value: phase for phase in JobPhase}
+
 FINISHED: Final = (JobPhase.COMPLETED, JobPhase.FAILED, JobPhase.TERMINATED)
 """Phases from which a time to live counts."""
 
@@ -126,7 +128,7 @@ REACTIONS: Final[dict[tuple[JobPhase, Action], Reaction]] = {
 def phase_of(status: dict[str, Any]) -> JobPhase:
     """The phase a job is in; Pending when it has none yet, or one that nobody knows (Volcano's `state/factory.go`)."""
     phase = section(status, "state").get("phase")
-    return next((known for known in JobPhase if known == phase), JobPhase.PENDING)
+    return _PHASES.get(phase, JobPhase.PENDING) if isinstance(phase, str) else JobPhase.PENDING
 
 
 def next_phase(then: Then, spec: dict[str, Any], status: dict[str, Any]) -> JobPhase | None:

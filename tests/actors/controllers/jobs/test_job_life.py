@@ -68,6 +68,7 @@ def test_a_job_without_phase_is_pending() -> None:
     assert phase_of({}) is JobPhase.PENDING
     assert phase_of({"state": {}}) is JobPhase.PENDING
     assert phase_of({"state": {"phase": "Weird"}}) is JobPhase.PENDING
+    assert phase_of({"state": {"phase": ["Running"]}}) is JobPhase.PENDING
 
 
 def task(name: str, replicas: int, least: int | None = None) -> dict[str, Any]:
