@@ -18,30 +18,35 @@ HIGHEST: Final = 1_000_000_000
 
 
 def about_claims(task: Task, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
-    """PersistentVolumeClaims that a pod's volumes name: each with a volume that is bound to it."""
+    """PersistentVolumeClaims that a pod's volumes name and that are not there, or have no volume: each with a volume
+    that is bound to it.
+    """
     for volume in task.template.volumes:
         claim = section(volume, "persistentVolumeClaim").get("claimName")
         who = ("PersistentVolumeClaim", task.namespace, str(claim))
-        if claim and who not in objects:
-            made = f"made-for-{claim}"
-            bound, held = _bound(made), _volume(task.namespace, str(claim))
-            volume_who = ("PersistentVolume", "", made)
-            words = f"create PersistentVolumeClaim {claim}, bound to a volume that all nodes reach"
-            yield single(0, words, Edit(volume_who, held), Edit(who, bound))
+        there = objects.get(who, {})
+        if claim and not section(there, "spec").get("volumeName"):
+            words = f"bind PersistentVolumeClaim {claim}" if there else f"create PersistentVolumeClaim {claim}, bound"
+            yield single(0, f"{words} to a volume that all nodes reach", *_bound(who, there))
 
 
-def _bound(volume: str) -> Callable[[Object], None]:
+def _bound(who: Identity, there: Object) -> tuple[Edit, Edit]:
+    """The claim (which may be `there`) and a volume, bound to each other."""
+    made, uid = f"made-for-{who[2]}", str(section(there, "metadata").get("uid") or "made")
+
     def change(claim: Object) -> None:
-        claim["metadata"] |= {"uid": "made", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
-        claim["spec"] = {"volumeName": volume, "accessModes": ["ReadWriteMany"], "storageClassName": ""}
+        notes = section(claim["metadata"], "annotations")
+        claim["metadata"] |= {"uid": uid, "annotations": {**notes, "pv.kubernetes.io/bind-completed": "yes"}}
+        plain = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
+        claim["spec"] = {**plain, **section(there, "spec"), "volumeName": made}
         claim["status"] = {"phase": "Bound"}
 
-    return change
+    return Edit(("PersistentVolume", "", made), _volume(who, uid)), Edit(who, change)
 
 
-def _volume(namespace: str, claim: str) -> Callable[[Object], None]:
+def _volume(claim: Identity, uid: str) -> Callable[[Object], None]:
     def change(volume: Object) -> None:
-        reference = {"kind": "PersistentVolumeClaim", "namespace": namespace, "name": claim, "uid": "made"}
+        reference = {"kind": claim[0], "namespace": claim[1], "name": claim[2], "uid": uid}
         volume["spec"] = {"claimRef": reference, "accessModes": ["ReadWriteMany"], "capacity": {"storage": "1Ti"}}
         volume["status"] = {"phase": "Bound"}
 

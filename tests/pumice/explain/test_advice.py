@@ -139,6 +139,21 @@ FOUND = {
         ],
         ["1 of 1 fit with: create PersistentVolumeClaim data, bound to a volume that all nodes reach"],
     ),
+    "unbound claim": (
+        [
+            node("n0"),
+            pod_group("g"),
+            claiming(pod("g-0", group="g"), "data"),
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": {"name": "data", "namespace": "default", "uid": "one"},
+                "spec": {"storageClassName": "fast", "accessModes": ["ReadWriteOnce"]},
+                "status": {"phase": "Pending"},
+            },
+        ],
+        ["1 of 1 fit with: bind PersistentVolumeClaim data to a volume that all nodes reach"],
+    ),
     "affinity": (
         [*nodes(2, cpu="2"), *affine(gang("g", pods=2), "zone", "a")],
         ["2 of 2 fit with: label node n0 with zone=a", "2 of 2 fit with: no required node affinity"],
