@@ -98,7 +98,7 @@ class RevisionLog:
         before, position = self.published, self._position(self.published)
         fresh = self._concerned[position : max(position, self._position(revision))]
         dropped = [topic for topic, last in self._last_dropped.items() if last > before]
-        changed = set[str]().union(dropped, *set(fresh))
+        changed = set(dropped).union(*set(fresh))
         self._heads.published(revision, changed)
         return changed
 

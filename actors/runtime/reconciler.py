@@ -107,8 +107,9 @@ class Reconciler(Actor[Poke, Done]):
         self._lock = anyio.Lock(fast_acquire=True)
         self._alarm = context.alarm()  # of the one who keeps the time
         self._kinds = tuple(dict.fromkeys(kind for machine in machines for kind in machine.kinds))
+        watching = [(each, frozenset(map(kind_of, each.kinds))) for each in machines]
         self._interested = {
-            kind: [each for each in machines if kind in map(kind_of, each.kinds)] for kind in map(kind_of, self._kinds)
+            kind: [each for each, kinds in watching if kind in kinds] for kind in map(kind_of, self._kinds)
         }
         # from before the beginning: it lists first, so that a restart does not live through history again
         self._watcher = Watcher(name, api, context, waits_for or self._kinds, since=-1)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def said_by(result: CycleResult, record: CycleRecord, *, may_rest: bool) -> CycleSaid:
-    """What the next one may hear of a cycle."""
+    """What the next one may hear of a cycle; nothing where another is to follow in any case."""
     did = result.binds or result.evicts or result.pod_conditions or result.events
     alone = may_rest and not did and result.wake_at is None and result.carry == record.carry_before
-    return CycleSaid(result.pod_groups, result.queues, alone)
+    return CycleSaid(result.pod_groups, result.queues, alone) if alone else CycleSaid()

@@ -97,12 +97,12 @@ class Ballot(Point[Callable[[S], Vote]], Generic[S]):
     def rejecter(self, subject: S) -> str | None:
         """The plugin that rejects, None when it is permitted."""
         heard = None if self.heard_by is None else self.heard_by(subject)
-        for number, tier in zip(self.tier_numbers, self.tiers, strict=True):
+        for place, tier in enumerate(self.tiers):
             permitted = False
             for plugin, ask in tier:
                 answer = ask(subject)
                 if heard is not None:
-                    heard.votes.append((number, plugin, WORDS[sign(answer)]))
+                    heard.votes.append((self.tier_numbers[place], plugin, WORDS[sign(answer)]))
                 if answer < 0:
                     return plugin
                 permitted = permitted or answer > 0

@@ -1,0 +1,35 @@
+"""What the next cycle may hear of one: a cycle that is followed by another in any case says nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from actors.scheduling.resting import said_by
+from core.messages.commands import CycleSaid
+from core.messages.decisions import Bind, CycleResult, PodGroupStatus, QueueStatus
+from core.messages.events import CycleRecord
+
+GROUPS = (PodGroupStatus("default", "g", "Completed", succeeded=1),)
+QUEUES = (QueueStatus("q", {"cpu": "1"}),)
+RESULT = CycleResult(1, "", pod_groups=GROUPS, queues=QUEUES)
+RECORD = CycleRecord(1, 0.0, 0, 0, 0, "", "", 0)
+
+
+def test_what_it_said_when_it_did_nothing_else() -> None:
+    assert said_by(RESULT, RECORD, may_rest=True) == CycleSaid(GROUPS, QUEUES, alone=True)
+
+
+@pytest.mark.parametrize(
+    ("what", "may_rest"),
+    [
+        ({}, False),
+        ({"binds": (Bind("default", "p", "u", "n", "default/g"),)}, True),
+        ({"wake_at": 5.0}, True),
+        ({"carry": {"drawn": 1}}, True),
+    ],
+)
+def test_nothing_where_another_follows(what: dict[str, Any], may_rest: bool) -> None:
+    assert said_by(replace(RESULT, **what), RECORD, may_rest=may_rest) == CycleSaid()
