@@ -141,9 +141,9 @@ def test_a_recorded_state_that_is_changed_supposes_what_was_not_asked(
 ) -> None:
     db, url = recorded
     (tmp_path / "more.yaml").write_text(yaml.safe_dump(node("n2")))
-    same = pumice("decide", "--db", db, "--at", 2, "-o", "json").json
+    same = pumice("decide", "--db", db, "--at", 1, "-o", "json").json
     assert (same["cycles"][0]["binds"], same["supposed"]) == ({"default/p": "n1"}, [])
-    more = pumice("decide", "--db", db, "--at", 2, "-f", tmp_path / "more.yaml", "-o", "json").json
+    more = pumice("decide", "--db", db, "--at", 1, "-f", tmp_path / "more.yaml", "-o", "json").json
     assert len(more["cycles"][0]["binds"]) == 2
     assert more["supposed"] == [SUPPOSED.replace(NOWHERE, url)]
 

@@ -234,12 +234,12 @@ def test_what_is_handed_in_joins_a_recorded_state(tmp_path: Path) -> None:
     cluster, more, db = tmp_path / "cluster.yaml", tmp_path / "more.yaml", tmp_path / "cluster.db"
     cluster.write_text(yaml.safe_dump_all([node("n0", cpu="4"), job("first", pods=1)]))
     more.write_text(yaml.safe_dump(job("second", pods=1)))
-    ran = pumice("run", "-f", cluster, "--db", db, "--time", "virtual", "--until", "cycles=3", "-o", "json")
+    ran = pumice("run", "-f", cluster, "--db", db, "--time", "virtual", "--until", "cycles=4", "-o", "json")
     assert ran.code == 0, ran.err
-    said = pumice("decide", "--db", db, "--at", "3", "-f", more, "-o", "json")
+    said = pumice("decide", "--db", db, "--at", "4", "-f", more, "-o", "json")
     assert said.code == 0, said.err
     assert "default/second-worker-0" in said.json["cycles"][0]["binds"]
-    again = pumice("decide", "--db", db, "--at", "3", "-f", cluster, "-o", "json")
+    again = pumice("decide", "--db", db, "--at", "4", "-f", cluster, "-o", "json")
     assert again.code == 2
     assert "the recorded state has it already" in again.err
 
