@@ -19,7 +19,6 @@ from anyio import lowlevel
 from actors.errors import ActorStoppedError, UnexpectedReplyError, UnknownMessageError
 from actors.runtime.alarm import Alarm
 from actors.runtime.envelope import NO_ANSWER, Answer, Envelope, Received, error_of, failure, reply_or_none
-from actors.runtime.fresh_events import FreshEvents
 from core.messages.message import Message
 from core.messages.replies import Failed
 from core.messages.supervision import MailboxStatistics
@@ -64,7 +63,6 @@ class Mailbox(Generic[M, R]):
         self._blocked: OrderedDict[Envelope, anyio.Event] = OrderedDict()  # none unless the queue is full
         self._unread: deque[Received[M, R]] = deque()
         self._sent = self._received = self._high_water = 0
-        self._events = FreshEvents()
         self._mail: anyio.Event | None = None  # while the receiver waits for it
         self.closed = False
 
@@ -86,7 +84,7 @@ class Mailbox(Generic[M, R]):
         `through`: who asks must have the reply. Cancelled while it waits, it is so again at its next wait, and not
         before; as in a shielded scope, but that costs more than asking, and is made here only when somebody cancels.
         """
-        answer = Answer(1, self._events.make())
+        answer = Answer(1, anyio.Event())
         await self._send(Envelope((self.encode(message),), answer), shield=through)
         try:
             await answer.complete.wait()
@@ -101,7 +99,7 @@ class Mailbox(Generic[M, R]):
         """Send a batch and wait for all replies, in the order of the messages."""
         replies: list[R] = []
         for part in _parts(self._encode_many(messages)):
-            answer = Answer(len(part), self._events.make())
+            answer = Answer(len(part), anyio.Event())
             await self._send(Envelope(part, answer))
             await answer.complete.wait()
             replies += self._replies(answer.frames)
@@ -111,7 +109,7 @@ class Mailbox(Generic[M, R]):
         """`ask_many`, where None stands for a reply that did not come in time, or never will."""
         replies: list[R | None] = []
         for part in _parts(self._encode_many(messages)):
-            answer = Answer(len(part), self._events.make())
+            answer = Answer(len(part), anyio.Event())
             until = self._alarm.now() + timeout_s
             await self._send(Envelope(part, answer), deadline=until)
             await self._alarm.wait(answer.complete, until)
@@ -142,7 +140,7 @@ class Mailbox(Generic[M, R]):
         while not (self._queue or self._unread):
             if self.closed:
                 raise anyio.EndOfStream
-            self._mail = self._events.make()
+            self._mail = anyio.Event()
             await self._mail.wait()
         return self._drain(cap)
 
@@ -223,7 +221,7 @@ class Mailbox(Generic[M, R]):
         return True
 
     async def _wait_for_room(self, envelope: Envelope) -> None:
-        its_turn = self._blocked[envelope] = self._events.make()
+        its_turn = self._blocked[envelope] = anyio.Event()
         try:
             await its_turn.wait()
         finally:
