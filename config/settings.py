@@ -92,6 +92,9 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     no_controllers: Annotated[
         Switch, Meta(description="Leave Volcano's jobs, pod groups and queues to somebody else's controllers.")
     ] = False
+    no_agents: Annotated[Switch, Meta(description="Leave all nodes to somebody else's agents, kubelets or kwok.")] = (
+        False
+    )
     backend: Annotated[Backend, Meta(description="The event loop.")] = "asyncio"
     time: Annotated[Time, Meta(description="Whose clock: the machine's, or trio's virtual one.")] = "real"
     start: Annotated[

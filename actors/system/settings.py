@@ -42,7 +42,7 @@ class SystemSettings:
     `default_duration_s`: how long a pod runs that does not say (0: for ever).
     `gateway` has the api served over HTTP; `budgets` keeps the statuses of PodDisruptionBudgets up.
     Without `scheduler` nothing is scheduled here, without `default_scheduler` no pod of Kubernetes' own scheduler,
-    without `controllers` jobs, pod groups and queues are left to others; the node agents stay.
+    without `controllers` jobs, pod groups and queues are left to others; without `agents` the nodes are.
     `arrivals`: objects may be announced that come later. `mirror`: what is here is another cluster's, whose nodes
     and volumes nobody plays here; to be without a scheduler and controllers, too (`mirrored`). `cluster`: likewise, and
     it is scheduled from here (`scheduling_there`).
@@ -81,6 +81,7 @@ class SystemSettings:
     scheduler: bool = True
     default_scheduler: bool = True
     controllers: bool = True
+    agents: bool = True
     arrivals: bool = False
     mirror: MirrorSettings | None = None
     cluster: ClusterSettings | None = None
@@ -127,6 +128,11 @@ def scheduling(settings: SystemSettings) -> bool:
 def playing(settings: SystemSettings) -> bool:
     """Whether the cluster is played here: its nodes, its volumes, the workloads of Kubernetes."""
     return settings.mirror is None and settings.cluster is None
+
+
+def running_nodes(settings: SystemSettings) -> bool:
+    """Whether pods are run here, on nodes that nobody else keeps."""
+    return playing(settings) and settings.agents
 
 
 def elsewhere(settings: SystemSettings) -> bool:

@@ -28,7 +28,7 @@ from storage.retention import parse_keep
 IN_CLUSTER: Final = "in-cluster"
 PLAYED: Final = (
     "manifests", "time", "start", "default_duration", "speedup", "faults", "profiles", "no_scheduler",
-    "no_default_scheduler", "no_controllers",
+    "no_default_scheduler", "no_controllers", "no_agents",
 )  # fmt: skip
 """Options about a cluster that is played here."""
 WARNING: Final = (

@@ -134,6 +134,7 @@ class CronRule(OwnerRule):
         except ValueError as error:
             self._say(agenda, cron, "InvalidSchedule", f"invalid schedule: {error}", now, warning=True)
             return active
+        agenda.later = _later(schedule, due.at or since, now)
         if due.at is None or due.at == last:
             return active
         if due.missed > MANY:
@@ -194,6 +195,12 @@ class CronRule(OwnerRule):
             said.add(f"{reason} {mark}")
             made = event(cron, reason, text, now, source=self.reporter, warning=warning)
             agenda.requests.append(Create(pack(made), user=self.user))
+
+
+def _later(schedule: TimesOfSchedule, last: float, now: float) -> float | None:
+    """The next time: of a schedule of periods, whole ones after the last time and not after whenever one looks."""
+    coming = schedule.after(last)
+    return coming if coming is None or coming > now else schedule.after(now)
 
 
 def job_of(cron: Object, dialect: Dialect, at: float) -> Object:

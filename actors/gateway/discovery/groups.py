@@ -93,13 +93,18 @@ def _version(version: str, resources: list[Object]) -> Object:
     return {"version": version, "resources": resources, "freshness": "Current"}
 
 
+def _verbs(row: Kind) -> list[str]:
+    """Namespaces are deleted one by one."""
+    return [verb for verb in VERBS if verb != "deletecollection" or row.key != "Namespace"]
+
+
 def _resource(group: str, version: str, row: Kind) -> Object:
     found: Object = {
         "resource": row.plural,
         "responseKind": _gvk(group, version, row.kind),
         "scope": "Namespaced" if row.namespaced else "Cluster",
         "singularResource": row.singular,
-        "verbs": VERBS,
+        "verbs": _verbs(row),
     }
     if row.short_names:
         found["shortNames"] = list(row.short_names)
@@ -217,7 +222,7 @@ def _listed(kinds: KindTable, group: str, version: str) -> list[Object]:
     for row in groups(kinds).get(group, {}).get(version, ()):
         names: dict[str, Any] = {"shortNames": list(row.short_names)} if row.short_names else {}
         names |= {"categories": list(row.categories)} if row.categories else {}
-        found.append({**_plain(row.plural, row.singular, row.namespaced, row.kind, VERBS), **names})
+        found.append({**_plain(row.plural, row.singular, row.namespaced, row.kind, _verbs(row)), **names})
         for name, sub_group, sub_version, kind, verbs in subresources(row, version):
             sub = _plain(f"{row.plural}/{name}", "", row.namespaced, kind, verbs)
             other = {"group": sub_group, "version": sub_version} if sub_group != row.group else {}

@@ -125,8 +125,10 @@ async def delete(site: Site, exchange: Exchange, target: Target, row: Kind) -> N
 
 
 async def delete_collection(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
-    """DELETE of all objects that a list would show, in one namespace. Raises ApiError (405) where that is not said."""
-    if row.namespaced and not target.namespace:
+    """DELETE of all objects that a list would show, in one namespace. Raises ApiError (405) where that is not said,
+    and for namespaces: as a Kubernetes server, it deletes them one by one.
+    """
+    if (row.namespaced and not target.namespace) or row.key == "Namespace":
         raise wrong_method(exchange.method)
     chosen = list_options(exchange.query)
     selected = selection(row, target.namespace, chosen.labels, chosen.fields)

@@ -12,7 +12,7 @@ from actors.cluster.cluster_api import ClusterApi
 from actors.gateway.gateway import Gateway
 from actors.mirror.mirror import Mirror
 from actors.system import ports
-from actors.system.settings import elsewhere, has_arrivals, mirroring, playing, serving
+from actors.system.settings import elsewhere, has_arrivals, mirroring, running_nodes, serving
 from actors.system.wiring import Role
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ NODE_AGENTS: Final = Role(
     port=ports.PokePort,
     sends={"api": "api-server"},
     build=_node_agents,
-    wanted=playing,
+    wanted=running_nodes,
     crashes=("node-agents",),
     box="node agents",
 )

@@ -65,6 +65,15 @@ async def test_they_go_on_without_volcanos_controllers() -> None:
         assert await system.listed("PodGroup") == []
 
 
+async def test_nodes_are_left_to_other_agents() -> None:
+    async with started(settings=replace(QUICK, agents=False)) as system:
+        await system.submit([node("n0"), batch_job()])
+        await idle(system)
+        [pod] = await system.listed("Pod")
+        assert pod["spec"]["nodeName"] == "n0", "it is scheduled"
+        assert pod["status"]["phase"] == "Pending", "nobody runs it"
+
+
 async def test_it_is_known_for_which_kinds_they_wait() -> None:
     owners = {machine.kinds[0] for machine in workload_machines()} | {"ReplicaSet"}
     assert owners == set(WORKLOADS)

@@ -41,6 +41,25 @@ def test_a_job_at_each_time(dialect: Dialect) -> None:
 
 
 @BOTH
+def test_periods_are_counted_from_the_last_one_and_not_from_when_one_looked(dialect: Dialect) -> None:
+    cluster = started(dialect, schedule="@every 20s")
+    cluster.advance(20)
+    [first] = jobs(cluster, dialect)
+    cluster.advance(12)
+    end(cluster, dialect, first)
+    cluster.advance(8)
+    assert len(jobs(cluster, dialect)) == 2
+    again = Cluster(FamilyMachine(CronRule(dialect)))
+    again.create(cron_job(dialect, schedule="@every 20s"))
+    again.settle()
+    again.advance(13)
+    again.status(dialect.owner, "c", {})
+    again.settle()
+    again.advance(7)
+    assert len(jobs(again, dialect)) == 1
+
+
+@BOTH
 def test_it_sees_how_they_end(dialect: Dialect) -> None:
     cluster = started(dialect, schedule="@hourly")
     cluster.advance(60 * MINUTE)

@@ -270,3 +270,15 @@ async def test_a_collection_is_deleted_in_one_namespace_only() -> None:
         assert len((await web.get(PODS))["items"]) == 1
         assert (await web.send("DELETE", "/api/v1/nodes"))["status"] == "Success"  # of no namespace at all
         assert (await web.send("DELETE", PODS))["status"] == "Success"
+
+
+@pytest.mark.anyio
+async def test_namespaces_are_deleted_one_by_one() -> None:
+    async with serving() as web:
+        await web.send("POST", "/api/v1/namespaces", {"metadata": {"name": "aaa"}}, code=201)
+        refused = await web.send("DELETE", "/api/v1/namespaces", code=405)
+        assert refused["reason"] == "MethodNotAllowed"
+        assert (await web.get("/api/v1/namespaces/aaa"))["status"]["phase"] == "Active"
+        verbs = {each["name"]: each["verbs"] for each in (await web.get("/api/v1"))["resources"]}
+        assert "deletecollection" not in verbs["namespaces"]
+        assert "deletecollection" in verbs["pods"]
