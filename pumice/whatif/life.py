@@ -77,7 +77,7 @@ class Life:
         self._seen = -1
         self._wake_at: float | None = None
         self._again = self._echo = self._settled = False
-        self._stirred = True
+        self._stirred = self._moved = True
         self._decision: CycleResult | None = None
         self._begin(fork)
 
@@ -250,7 +250,7 @@ class Life:
         return close_session(session)
 
     def _run_cycle(self) -> None:
-        self._seen, self._stirred = self.view.version, False
+        self._seen, self._stirred, self._moved = self.view.version, False, self._stirred
         before = self.carry.to_dict()
         snapshot = self.view.snapshot(volume_rules(self._config))
         clock = CycleClock(self.cycle, self.now, self._seed)
@@ -267,8 +267,9 @@ class Life:
         for evict in result.evicts:
             self.view.evicting(evict.namespace, evict.name, evict.uid)
         words = self._effects.carry_out(result, self.view, self.now)
-        words |= self._options.wordless and bool(self.view.jobs.counts[TaskStatus.PENDING].any())
-        # what was only said wakes the scheduler; it comes to the same again unless it goes on from elsewhere
+        words |= self._options.wordless and self._moved and bool(self.view.jobs.counts[TaskStatus.PENDING].any())
+        # what was only said wakes the scheduler, though it comes to the same again unless it goes on from elsewhere; and
+        # where nothing had stirred, it was said before
         self._again = self._echo = words
 
 

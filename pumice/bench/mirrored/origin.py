@@ -101,7 +101,7 @@ class PlayedCluster:
         listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
         async with listener, anyio.create_task_group() as tasks:
             tasks.start_soon(listener.serve, self._connection)
-            _say(str(listener.extra(SocketAttribute.local_port)))
+            _say(str(listener.extra(SocketAttribute.local_port)))  # nosec B610 - a socket, no database
             await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True)
             self._begin.set()
             await anyio.to_thread.run_sync(sys.stdin.read, abandon_on_cancel=True)

@@ -22,6 +22,7 @@ async def holder(web: Web) -> str:
     return str(spec["holderIdentity"])
 
 
+@pytest.mark.slow
 async def test_one_of_two_binds_and_the_other_takes_over_when_it_is_gone() -> None:
     first, second = MemoryJournal(), MemoryJournal()
     one, two = (replace(QUICK, identity=name) for name in ("one", "two"))
@@ -46,6 +47,7 @@ async def test_one_of_two_binds_and_the_other_takes_over_when_it_is_gone() -> No
     assert [each.name for each in await decided(second)] == ["c"]
 
 
+@pytest.mark.slow
 async def test_who_cannot_renew_it_ends() -> None:
     async with unscheduled() as web, way_to(web) as way:
         with ends_with(LeaseLostError):
