@@ -268,7 +268,7 @@ class Life:
             self.view.evicting(evict.namespace, evict.name, evict.uid)
         words = self._effects.carry_out(result, self.view, self.now)
         words |= self._options.wordless and self._moved and bool(self.view.jobs.counts[TaskStatus.PENDING].any())
-        # what was only said wakes the scheduler, though it comes to the same again unless it goes on from elsewhere; and
+        # what was only said wakes the scheduler, though it comes to the same again unless it goes on from elsewhere;
         # where nothing had stirred, it was said before
         self._again = self._echo = words
 

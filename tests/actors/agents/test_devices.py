@@ -204,7 +204,7 @@ async def test_pods_share_cards_from_a_plain_manifest_to_their_start() -> None:
 @pytest.mark.anyio
 async def test_pods_get_cells_and_give_them_back() -> None:
     async with started(settings=replace(QUICK, config_text=CONFIG)) as system:
-        policy = {"volcano.sh/numa-topology-policy": "single-numa-node"}
+        policy = {"volcano.sh/numa-topology-policy": "single-numa-node", "pumice.dev/duration": "10ms"}
         members = [limited(pod(f"g-{n}", group="g", annotations=policy), GUARANTEED) for n in range(2)]
         await system.submit([having("n0", CELLS), pod_group("g", min_member=2), *members])
         await idle(system)

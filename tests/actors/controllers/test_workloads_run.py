@@ -43,7 +43,9 @@ async def test_they_all_run() -> None:
         await system.submit([node("n0"), node("n1"), *workloads()])
         await idle(system)
         assert await owners_of_pods(system) == EVERYONE
-        await system.submit([template("a"), flow(("a", []))])
+        short = template("a")
+        short["spec"]["tasks"][0]["template"]["metadata"] = {"annotations": {"pumice.dev/duration": "10ms"}}
+        await system.submit([short, flow(("a", []))])
         await idle(system)
         assert [each["metadata"]["name"] for each in await system.listed("Job")] == ["f-a"]
         assert all(pod["spec"].get("nodeName") for pod in await system.listed("Pod"))

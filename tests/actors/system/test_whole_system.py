@@ -143,7 +143,7 @@ class Marking(Conformance):
 async def test_what_a_plugin_has_a_bind_carry_stands_on_the_pod(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PLUGINS, "conformance", Marking)
     async with started(MemoryJournal()) as system:
-        await system.submit([*three_nodes(), *gang("g", pods=3, annotations={"own": "stays"})])
+        await system.submit([*three_nodes(), *gang("g", pods=3, annotations={"own": "stays"}, duration="10ms")])
         await idle(system)
         marked = [each["metadata"]["annotations"] for each in stored(system, "Pod")]
     assert len(marked) == 3
