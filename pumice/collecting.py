@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
-RARELY: Final = (100_000, 50, 100)
+RARELY: Final = (1_000_000, 50, 100)
 
 
 @contextmanager
