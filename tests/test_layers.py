@@ -25,6 +25,7 @@ ALLOWED: Final = {
 ALONE: Final = {
     "actors/kube/schedules.py": {"cronsim"},
     "actors/api/patches/operations.py": {"jsonpatch"},
+    "actors/cluster/wire.py": {"h11"},
     "actors/scheduling/stopping.py": {"greenlet"},
     "core/kube/patterns.py": {"re2"},
     "storage/codec.py": {"msgpack"},

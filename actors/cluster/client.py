@@ -18,7 +18,7 @@ import msgspec
 
 from actors.cluster.settings import ClusterSettings
 from actors.cluster.throttle import TokenBucket
-from actors.cluster.wire import BROKEN, WireAnswer, WriteLanes, request_of
+from actors.cluster.wire import BROKEN, WireAnswer, WireRequest, WriteLanes
 from actors.errors import RemoteError
 from actors.remote.access import proxy_of, trust_of
 from actors.remote.api import ANSWER_S, INTERNAL, READ, TOO_MANY, UNAUTHORIZED, Query, RemoteApi, RemoteCall
@@ -76,11 +76,11 @@ class ClusterClient(RemoteApi):
 
     async def _over_wire(self, shown: Credential, path: str, call: RemoteCall, silence_s: float) -> WireAnswer:
         url = httpx.URL(self.server)
-        headers = {"Accept": JSON, "User-Agent": "pumice", "Content-Type": call.content_type}
+        host = url.netloc.decode("ascii")
+        headers = {"Host": host, "Accept": JSON, "User-Agent": "pumice", "Content-Type": call.content_type}
         if shown.header:
             headers["Authorization"] = shown.header
-        host = url.netloc.decode("ascii")
-        request = request_of(call.method, url.path.rstrip("/") + path, host, headers, call.content)
+        request = WireRequest(call.method, url.path.rstrip("/") + path, headers, call.content)
         try:
             with anyio.fail_after(silence_s):
                 return await self._wire(shown, url).send(request)

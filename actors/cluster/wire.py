@@ -1,34 +1,35 @@
-"""HTTP/1.1 for many small requests to one server: one connection for each that is under way, used again and again.
+"""Many small requests to one server over HTTP/1.1: one connection for each that is under way, used again and again.
 
 A bind is a few hundred bytes there and back. A client for all of HTTP spends a millisecond on each, more than all the
-rest of it here takes; this one sends a whole request, reads a whole answer, and knows nothing else.
+rest of it here takes, in looking through its pool and in its own objects; here is a pool, and h11 speaks HTTP.
 """
 
 from __future__ import annotations
 
 import ssl
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import anyio
+import h11
 from anyio.abc import ByteStream
-from anyio.streams.buffered import BufferedByteReceiveStream
 
 from actors.errors import RemoteError
 
-HEAD: Final = 65_536
-"""So many bytes a head has at most."""
-LINE: Final = 4_096
+PART: Final = 65_536
 MOST: Final = 64 * 1024 * 1024
-NO_BODY: Final = (204, 304)
-BROKEN: Final = (
-    OSError,
-    anyio.BrokenResourceError,
-    anyio.ClosedResourceError,
-    anyio.DelimiterNotFound,
-    anyio.EndOfStream,
-    anyio.IncompleteRead,
-)
+"""So many bytes an answer has at most."""
+BROKEN: Final = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
 """What a connection that is no more raises."""
+
+
+class WireRequest(NamedTuple):
+    """`path` begins with a slash; `headers` name the host."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    content: bytes
 
 
 class WireAnswer(NamedTuple):
@@ -43,7 +44,47 @@ class _Lane(NamedTuple):
     """One connection; nobody else uses it while it is out."""
 
     stream: ByteStream
-    received: BufferedByteReceiveStream
+    spoken: h11.Connection
+
+    async def exchange(self, request: WireRequest) -> WireAnswer:
+        headers = [*request.headers.items(), ("Content-Length", str(len(request.content)))]
+        head = h11.Request(method=request.method, target=request.path, headers=headers)
+        events = (head, h11.Data(data=request.content), h11.EndOfMessage())
+        await self.stream.send(b"".join(self.spoken.send(event) or b"" for event in events))
+        code, said, found = 0, dict[str, str](), bytearray()
+        while not isinstance(event := await self._next(), h11.EndOfMessage):
+            match event:
+                case h11.Response():
+                    code = event.status_code
+                    said = {name.decode("ascii"): value.decode("latin-1") for name, value in event.headers}
+                case h11.Data():
+                    found += event.data
+                case _:  # a hint, which is no answer yet
+                    pass
+            if len(found) > MOST:
+                raise RemoteError(f"expected an answer of at most {MOST} bytes")
+        return WireAnswer(code, said, bytes(found))
+
+    async def _next(self) -> h11.Event:
+        while True:
+            event = self.spoken.next_event()
+            if event is not h11.NEED_DATA:
+                assert not isinstance(event, type)
+                return event
+            try:
+                self.spoken.receive_data(await self.stream.receive(PART))
+            except anyio.EndOfStream:
+                if self.spoken.their_state is not h11.SEND_BODY:
+                    raise
+                self.spoken.receive_data(b"")  # which may be how the answer ends
+
+    def is_usable(self) -> bool:
+        """Whether another request may follow."""
+        _, ended = self.spoken.trailing_data
+        if ended or self.spoken.our_state is not h11.DONE or self.spoken.their_state is not h11.DONE:
+            return False
+        self.spoken.start_next_cycle()
+        return True
 
 
 class WriteLanes:
@@ -53,7 +94,7 @@ class WriteLanes:
         self._host, self._port, self._trust, self._name = host, port, trust, name
         self._idle: list[_Lane] = []
 
-    async def send(self, request: bytes) -> WireAnswer:
+    async def send(self, request: WireRequest) -> WireAnswer:
         """Of a request that may be carried out twice: a connection that had been used before and turns out to be closed
         is replaced once. Raises OSError, anyio's errors of streams, RemoteError for what is no HTTP/1.1.
         """
@@ -64,17 +105,19 @@ class WriteLanes:
                 await self.aclose()  # what else waited there is as old
         return await self._sent(await self._connected(), request)
 
-    async def _sent(self, lane: _Lane, request: bytes) -> WireAnswer:
+    async def _sent(self, lane: _Lane, request: WireRequest) -> WireAnswer:
         try:
-            await lane.stream.send(request)
-            answer = await _read(lane.received)
+            answer = await lane.exchange(request)
+        except h11.ProtocolError as error:
+            await anyio.aclose_forcefully(lane.stream)
+            raise RemoteError(f"{request.method} {request.path[:80]!r}: no HTTP/1.1: {error}") from error
         except BaseException:
             await anyio.aclose_forcefully(lane.stream)
             raise
-        if answer.headers.get("connection", "").lower() == "close":
-            await anyio.aclose_forcefully(lane.stream)
-        else:
+        if lane.is_usable():
             self._idle.append(lane)
+        else:
+            await anyio.aclose_forcefully(lane.stream)
         return answer
 
     async def aclose(self) -> None:
@@ -94,59 +137,4 @@ class WriteLanes:
                 tls_standard_compatible=False,
                 tls_hostname=self._name or None,
             )
-        return _Lane(stream, BufferedByteReceiveStream(stream))
-
-
-async def _read(received: BufferedByteReceiveStream) -> WireAnswer:
-    while True:
-        head = await received.receive_until(b"\r\n\r\n", HEAD)
-        first, *lines = head.decode("latin-1").split("\r\n")
-        version, _, rest = first.partition(" ")
-        if version != "HTTP/1.1" or not rest[:3].isdecimal():
-            raise RemoteError(f"expected an answer of HTTP/1.1, was {first[:LINE]!r}")
-        code = int(rest[:3])
-        if code >= 200:  # what comes before is no answer yet
-            break
-    pairs = (line.partition(":") for line in lines)
-    headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
-    return WireAnswer(code, headers, b"" if code in NO_BODY else await _body(received, headers))
-
-
-async def _body(received: BufferedByteReceiveStream, headers: dict[str, str]) -> bytes:
-    if headers.get("transfer-encoding", "").lower() == "chunked":
-        return await _chunks(received)
-    length = headers.get("content-length", "")
-    if not length.isdecimal() or int(length) > MOST:
-        raise RemoteError(f"expected an answer with its length, was {length[:20]!r}")
-    return await received.receive_exactly(int(length)) if int(length) else b""
-
-
-async def _chunks(received: BufferedByteReceiveStream) -> bytes:
-    found = bytearray()
-    while True:
-        size = _size(await received.receive_until(b"\r\n", LINE))
-        if not size:
-            break
-        found += await received.receive_exactly(size)
-        await received.receive_exactly(2)
-        if len(found) > MOST:
-            raise RemoteError(f"expected an answer of at most {MOST} bytes")
-    while await received.receive_until(b"\r\n", LINE):
-        pass
-    return bytes(found)
-
-
-def _size(line: bytes) -> int:
-    try:
-        return int(line.partition(b";")[0], 16)
-    except ValueError as error:
-        raise RemoteError(f"expected the length of a chunk, was {line[:20]!r}") from error
-
-
-def request_of(method: str, path: str, host: str, headers: dict[str, str], content: bytes) -> bytes:
-    """Its bytes. `path` and the values of headers have no line feeds."""
-    lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", *(f"{name}: {value}" for name, value in headers.items())]
-    head = "\r\n".join([*lines, f"Content-Length: {len(content)}", "", ""])
-    if head.count("\n") != len(lines) + 2:
-        raise RemoteError(f"{method} {path[:80]!r}: no such path or header can be sent")
-    return head.encode("latin-1") + content
+        return _Lane(stream, h11.Connection(h11.CLIENT))
