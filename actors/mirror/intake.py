@@ -13,6 +13,7 @@ from actors.mirror.changes import Key, RemoteChange, change_of
 from actors.remote.listing import RemoteListing, RemoteResource
 
 if TYPE_CHECKING:
+    from actors.mirror.bursts import Burst
     from actors.mirror.redaction import Redaction
 
 Object = dict[str, Any]
@@ -22,6 +23,7 @@ NOT_THERE: Final = (404, 405)
 SERVER: Final = "the cluster"
 UNREACHED: Final = "0"
 """The code of an answer that never came: every resource has the same to say of it."""
+POD: Final = "Pod"
 FINAL: Final = (403, *NOT_THERE)
 """Nothing waits for these."""
 
@@ -37,11 +39,13 @@ class ListedResource(NamedTuple):
 
 class Intake:
     """A sink for all reflectors. Nothing is handed out before every resource was listed, or turned out not to be there:
-    the first look is at a whole cluster.
+    the first look is at a whole cluster. `burst` hears of every pod at once.
     """
 
-    def __init__(self, resources: Sequence[RemoteResource], redaction: Redaction | None = None) -> None:
-        self._redaction = redaction
+    def __init__(
+        self, resources: Sequence[RemoteResource], redaction: Redaction | None = None, burst: Burst | None = None
+    ) -> None:
+        self._redaction, self._burst = redaction, burst
         self._order = {resource.key: number for number, resource in enumerate(resources)}
         self._missing = set(self._order)
         self._heard: list[RemoteChange | ListedResource] = []
@@ -50,6 +54,8 @@ class Intake:
 
     def kept(self, kind: str, obj: Object, *, gone: bool = False) -> RemoteChange:
         """All that stays of an object."""
+        if self._burst is not None and kind == POD:
+            self._burst.hear(obj, anyio.current_time(), gone=gone)
         return change_of(kind, obj, gone=gone, redaction=self._redaction)
 
     async def listed(self, resource: RemoteResource, listing: RemoteListing) -> None:

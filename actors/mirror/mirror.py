@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from actors.mirror.bursts import Burst
 from actors.mirror.cycles import CycleCutter, MarkedChange, ObservedCycle
 from actors.mirror.followed import CONFIG_MAP, ORDER, resources
 from actors.mirror.intake import Intake
@@ -72,7 +73,8 @@ class Mirror(Actor[Poke, Done]):
         self._settings = settings
         self._resources = resources(settings.config_map)
         self._names = PseudonymFile(settings.names) if settings.names else None
-        self._intake = Intake(self._resources, self._names.redaction if self._names else None)
+        self._burst = Burst(settings.period_s)
+        self._intake = Intake(self._resources, self._names.redaction if self._names else None, self._burst)
         self._cutter = CycleCutter()
         self._observed = Observed(recorder, context.clock, source, memory)
         shadow = settings.shadow
@@ -119,11 +121,14 @@ class Mirror(Actor[Poke, Done]):
                 tasks.start_soon(reflector.run)
 
     async def _work(self) -> None:
-        """What comes in a period is one look, as the cluster's scheduler has it."""
+        """What comes in a period is one look, as the cluster's scheduler has it; none ends amid a cycle of that one."""
         while True:
             waits = self._revision > self._told or (self._shadow is not None and self._shadow.unsettled)
             await self._intake.wait(self._settings.period_s if waits else None)
-            await anyio.sleep(self._settings.period_s)
+            left = self._settings.period_s
+            while left > 0:
+                await anyio.sleep(left)
+                left = self._burst.left_s(anyio.current_time())
             await self._take()
             if self._shadow is not None and self._intake.whole:
                 await self._shadow.look(self._observed.newest, self.clock.now())

@@ -19,7 +19,6 @@ from core.messages.recording import Append, Entry
 from core.messages.shadow import ShadowCompared, ShadowDifference
 from core.outside import Supposing
 from core.session.carry import Carry, CycleClock
-from core.session.trail.trail import SILENCE, Silence
 from core.shadow.deeds import DeedDifference, differing, ties, wishes_of
 from core.shadow.guide import Guide
 from core.shadow.standing import Persistence, WrittenThere, counted, differences, of_group, said, standing_of
@@ -29,6 +28,8 @@ from core.state.watched import WATCHED
 from storage import codec
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from actors.mirror.changes import RemoteChange
     from actors.mirror.settings import ShadowSettings
     from actors.mirror.shadow_totals import ShadowTotals
@@ -88,7 +89,7 @@ class Shadow:
     async def beside(self, cycle: int, decisions: list[Decision]) -> None:
         """These were decided on what was seen so far."""
         guide = Guide(wishes_of(decisions), follows=self._settings.other is None)
-        there, result = self._decide(cycle, guide)
+        there, result = self._decide(cycle, lambda _: guide)
         found = [each for each in differing(decisions, result, guide) if each.there is not None]
         told = [_told(each, there, guide, result) for each in found]
         moved = sum(each.here is not None for each in found)
@@ -109,7 +110,7 @@ class Shadow:
         if now - self._looked_at < self._settings.look_s or not self.unsettled:
             return
         self._looked_at = now
-        there, result = self._decide(cycle, SILENCE)
+        there, result = self._decide(cycle, lambda there: Guide(there.held, follows=False))
         confirmed = self._persistence.confirmed(differences(there, result))
         self._unsettled, self._seen = version != self._seen, self._shown.view.version
         new = self._persistence.new(confirmed)
@@ -125,12 +126,12 @@ class Shadow:
         )
         await self._tell(compared, new)
 
-    def _decide(self, cycle: int, trail: Silence) -> tuple[WrittenThere, CycleResult]:
+    def _decide(self, cycle: int, beside: Callable[[WrittenThere], Guide]) -> tuple[WrittenThere, CycleResult]:
         config = self._settings.other or self._source.loaded.config
         snapshot = self._shown.view.snapshot(volume_rules(config))
         there = standing_of(snapshot)
         clock = CycleClock(cycle, self._clock.now())
-        return there, run_cycle(snapshot, config, clock, Carry(), ask=Supposing(), trail=trail)
+        return there, run_cycle(snapshot, config, clock, Carry(), ask=Supposing(), trail=beside(there))
 
     def _compared(self, cycle: int) -> ShadowCompared:
         settings, loaded = self._settings, self._source.loaded

@@ -1,12 +1,15 @@
 """What stands between two schedulers while nothing is decided: phases and reasons that one would write otherwise, and
 decisions that one would make and the other does not.
 
-A scheduler needs time to write what it found. So only what is there look after look, unchanged, is a difference.
+A scheduler needs time to write what it found. So only what is there look after look, unchanged, is a difference. Nor is
+what Volcano leaves to chance: which of equally good nodes a pod is held for (`SelectBestNodeAndScore`), and whose words
+a PodGroup gives as the origin (`JobInfo.FitError` takes the first of a map).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.life.pod_group import LABELS as PHASES
 from core.life.task import TaskStatus
@@ -22,14 +25,19 @@ if TYPE_CHECKING:
     from core.state.snapshot import Snapshot
 
 
+HELD: Final = re.compile(r" can possibly be assigned to (\S+), once ")
+ORIGIN: Final = ". Origin reason is "
+
+
 class WrittenThere(NamedTuple):
     """What the other cluster has of everybody when a session begins, by "namespace/name": the phase and conditions of
-    PodGroups, the words about pods that wait.
+    PodGroups, the words about pods that wait; by uid, the nodes that these could have once their gang fits.
     """
 
     phases: dict[str, str]
     conditions: dict[str, tuple[PodGroupCondition, ...]]
     waiting: dict[str, tuple[str, str]]
+    held: dict[str, str]
 
 
 def standing_of(snapshot: Snapshot) -> WrittenThere:
@@ -40,6 +48,7 @@ def standing_of(snapshot: Snapshot) -> WrittenThere:
         {job.key: PHASES[snapshot.jobs.phase[job.row]] for job in jobs},
         {job.key: job.pod_group.conditions for job in jobs},
         {task.key: task.condition or ("", "") for task in waits},
+        {task.uid: held.group(1) for task in waits if (held := HELD.search((task.condition or ("", ""))[1]))},
     )
 
 
@@ -68,6 +77,7 @@ def _decided(there: WrittenThere, decisions: Sequence[Decision]) -> Iterator[Sha
 
 
 def _groups(there: WrittenThere, result: CycleResult) -> Iterator[ShadowDifference]:
+    words = _words(there, result)
     for each in result.pod_groups:
         name = f"{each.namespace}/{each.name}"
         phase = there.phases.get(name, "")
@@ -77,16 +87,36 @@ def _groups(there: WrittenThere, result: CycleResult) -> Iterator[ShadowDifferen
         theirs = {(one.type, one.status): (one.reason, one.message) for one in there.conditions.get(name, ())}
         for one in each.conditions:
             found = theirs.get((one.type, one.status), ("", ""))
-            if found != (one.reason, one.message):
+            if not _alike(found, (one.reason, one.message), each.namespace, words):
                 yield ShadowDifference("condition", name, said(found), said((one.reason, one.message)))
 
 
+def _words(there: WrittenThere, result: CycleResult) -> dict[str, str]:
+    """What is said of pods here, by "namespace/name": where nothing new is, what is written there."""
+    words = {name: message for name, (_, message) in there.waiting.items()}
+    return words | {f"{each.namespace}/{each.name}": each.message for each in result.pod_conditions if each.message}
+
+
+def _alike(there: tuple[str, str], here: tuple[str, str], namespace: str, words: Mapping[str, str]) -> bool:
+    """Whether reason and message are the same, or those there name another pod of the gang as the origin, with what is
+    said of that one here.
+    """
+    if there == here or there[0] != here[0]:
+        return there == here
+    (state, _, origin), (mine, named, _) = there[1].partition(ORIGIN), here[1].partition(ORIGIN)
+    pod, _, why = origin.partition(": ")
+    return bool(pod and named) and state == mine and words.get(f"{namespace}/{pod}") == why
+
+
 def _pods(there: WrittenThere, result: CycleResult, decided: set[str]) -> Iterator[ShadowDifference]:
+    words = _words(there, result)
     for each in result.pod_conditions:
         name = f"{each.namespace}/{each.name}"
         told = there.waiting.get(name)
-        if told is not None and each.message and name not in decided:
-            yield ShadowDifference("reason", name, said(told), said((each.reason, each.message)))
+        mine = each.reason, each.message
+        if told is None or not each.message or name in decided or _alike(told, mine, each.namespace, words):
+            continue
+        yield ShadowDifference("reason", name, said(told), said(mine))
 
 
 def of_group(there: WrittenThere, job: str) -> str:

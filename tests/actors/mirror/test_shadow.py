@@ -14,7 +14,7 @@ from storage.journal import SHADOW
 from storage.memory import MemoryJournal
 from tests.actors.mirror.rig import CLUSTER, PATIENCE_S, cluster, mirror, same, way_to
 from tests.actors.rig import idle, journaled
-from tests.kit.jobs import job_task, vcjob
+from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node
 
 pytestmark = pytest.mark.anyio
@@ -113,3 +113,26 @@ async def test_what_it_would_bind_and_the_cluster_does_not_is_said_once_it_stays
     assert {(each["what"], each["name"].rpartition("-")[0] or each["name"]) for each in found["differences"]}
     phases = [each for each in found["differences"] if each["what"] == "phase"]
     assert [(each["there"], each["here"]) for each in phases] == [("Pending", "Inqueue")]
+
+
+async def test_which_of_equal_nodes_a_pod_is_held_for_is_no_difference() -> None:
+    """Two of three would find room, on nodes that are alike; the cluster has held them crosswise."""
+    words = "Pod default/{} can possibly be assigned to {}, once minAvailable is satisfied"
+    held = {"g-0": words.format("g-0", "n1"), "g-1": words.format("g-1", "n0")}
+    group, *pods = gang("g", pods=3, phase="Inqueue", cpu="8")
+    for each in pods:
+        message = held.get(each["metadata"]["name"])
+        told = {"type": "PodScheduled", "status": "False", "reason": "Schedulable", "message": message}
+        each["status"] = {"phase": "Pending", "conditions": [told] if message else []}
+    async with (
+        cluster(replace(CLUSTER, scheduler=False)) as web,
+        way_to(web) as way,
+        mirror(way, shadow=SHADOW_OF_ITS_OWN) as here,
+    ):
+        await web.system.submit([node("n0"), node("n1"), group, *pods])
+        await same(here, web.system, *ALL)
+        with anyio.fail_after(PATIENCE_S):
+            while not here.observed.shadow.differences:  # noqa: ASYNC110
+                await anyio.sleep(0.05)
+        found = await settled(here)
+    assert {each["name"] for each in found["differences"] if each["what"] == "reason"} == {"default/g-2"}

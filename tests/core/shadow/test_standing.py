@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from config.load import default_text, parse_scheduler_config
 from core.cycle import run_cycle
 from core.messages.shadow import ShadowDifference
 from core.session.carry import Carry, CycleClock
-from core.shadow.standing import Persistence, counted, differences, standing_of
+from core.shadow.standing import ORIGIN, Persistence, counted, differences, standing_of
 from core.state.view import View
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
@@ -81,3 +83,43 @@ def test_a_name_counts_once_of_each_sort() -> None:
         ShadowDifference(what, name, "", "x") for what, name in (("condition", "a"), ("condition", "a"), ("phase", "a"))
     ]
     assert counted(some) == {"condition": 1, "phase": 1}
+
+
+def two_roles(*told: dict[str, str]) -> View:
+    """A gang of two, of which either would do and none fits, each for reasons of its own."""
+    group, *pods = gang("g", pods=2, phase="Inqueue")
+    group["spec"]["minMember"] = 1
+    group["status"]["conditions"] = list(told)
+    for each, role, cpu in zip(pods, ("chief", "worker"), ("9", "7"), strict=True):
+        each["metadata"]["annotations"]["volcano.sh/task-spec"] = role
+        each["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu}}
+        each["spec"]["nodeSelector"] = {"zone": "z"} if role == "worker" else {}
+    return shown(node("a", cpu="4"), node("b", cpu="8"), group, *pods)
+
+
+@pytest.mark.parametrize(
+    ("pod", "why", "differs"),
+    [("g-0", "0", False), ("g-1", "1", False), ("g-1", "0", True), ("g-2", "0", True)],
+)
+def test_whose_words_a_group_gives_as_the_origin_is_chance(pod: str, why: str, differs: bool) -> None:
+    """As long as they are what is said of that pod here."""
+    here = {each.name: each.here.split(": ", 1) for each in found(two_roles())}
+    reason, message = here["default/g"]
+    words = here[f"default/g-{why}"][1]
+    assert here["default/g-0"][1] != here["default/g-1"][1]
+    state, mark, origin = message.partition(ORIGIN)
+    assert origin.startswith("g-0: ")
+    told = {"type": "Unschedulable", "status": "True", "reason": reason, "message": f"{state}{mark}{pod}: {words}"}
+    assert ("default/g" in {each.name for each in found(two_roles(told))}) is differs
+    told["message"] = message.replace("2 Pending", "3 Pending")
+    assert "default/g" in {each.name for each in found(two_roles(told))}
+
+
+def test_the_node_that_a_pod_is_held_for_is_known() -> None:
+    """It could have it once its gang fits: which of equally good ones that is, is chance."""
+    words = "Pod default/{} can possibly be assigned to {}, once minAvailable is satisfied"
+    group, *pods = waiting("")
+    for each, name in zip(pods, ("n1", "n2"), strict=True):
+        each["status"]["conditions"][0]["message"] = words.format(each["metadata"]["name"], name)
+    there = standing_of(shown(node("a"), group, *pods).snapshot())
+    assert there.held == {each["metadata"]["uid"]: name for each, name in zip(pods, ("n1", "n2"), strict=True)}
