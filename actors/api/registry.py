@@ -20,6 +20,7 @@ from actors.api.kinds import Kind
 from actors.api.lookup import TablesLookup
 from actors.api.ordered import ObjectRecord
 from actors.api.refusals import Cause
+from actors.api.schema.quantities import settle_quantities
 from actors.api.tables import Key, ObjectTables, own
 from actors.api.typed import type_problems
 from actors.api.verbs.decoding import drop_nulls
@@ -115,6 +116,8 @@ class Registry:
         if causes:
             return causes
         if schema is None:
+            if self.strict and not kind.is_custom:
+                settle_quantities(obj, kind.group, kind.version, kind.kind)
             return self._settle_volcanos(kind, obj)
         prune(obj, schema)
         return _settled(obj, schema)

@@ -34,6 +34,12 @@ class RingEntry:
         self._line: bytes | None = None
 
     @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name of the object."""
+        traits = self.after or self.before
+        return (traits.namespace, traits.name) if traits else ("", "")
+
+    @property
     def size(self) -> int:
         """Bytes that it holds, about: MessagePack, JSON once somebody has asked for it, and itself."""
         return len(self.blob) * 5 // 2 + 400
@@ -71,6 +77,10 @@ class Ring:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def entries(self) -> tuple[RingEntry, ...]:
+        """All that it holds, the oldest first."""
+        return tuple(self._entries)
 
     @property
     def end(self) -> int:

@@ -1,4 +1,5 @@
-"""What a kube-apiserver's admission plugins add to what comes into a cluster that is served, and nowhere else.
+"""What a kube-apiserver's admission plugins add to what comes into a cluster that is served, and nowhere else; and what
+it refuses there.
 
 What a run begins with, and a run that nobody watches, go without: there it would only be more to write. Sources:
 DefaultTolerationSeconds, ServiceAccount, DefaultStorageClass, the defaults of `core/v1`.
@@ -9,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from actors.api.admission.made.batch_jobs import selection_problems
 from actors.api.admission.rules import Lookup
 from actors.api.fields import annotations_of, rows
+from actors.api.refusals import Cause
 from core.objects.metadata import Object
 
 DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
@@ -33,6 +36,13 @@ def fill_in_served(kind: str, obj: Object, lookup: Lookup) -> None:
     """Fill in a new object of a kind, by its key."""
     if (fill_in := _FILL_IN.get(kind)) is not None:
         fill_in(obj, lookup)
+
+
+def served_problems(kind: str, obj: Object, uid: str) -> list[Cause]:
+    """What is wrong with a new object of a kind, by its key, that is to have this uid. What a run begins with may have
+    had another one.
+    """
+    return selection_problems(obj, uid) if kind == "Job.batch" else []
 
 
 def _pod(pod: Object, lookup: Lookup) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from actors.api import metadata, refusals
 from actors.api.admission import Admission, admission_of
-from actors.api.admission.served import fill_in_served
+from actors.api.admission.served import fill_in_served, served_problems
 from actors.api.kinds import Kind
 from actors.api.metadata import Origin
 from actors.api.names import generated_name, uid_of
@@ -90,15 +90,12 @@ class Creation:
             fill_in_served(kind.key, obj, lookup)
         if refused := self._judge(key, kind, obj, admission):
             return refused
-        if bounded and (why := over_quota(lookup, kind, obj)):
-            return refusals.forbidden(kind, key[2], why)
+        uid = self._uid(moment.uid or (origin.uid if origin else ""))
+        if bounded and (refused := self._judge_served(key, kind, obj, uid)):
+            return refused
         if status:
             obj["status"] = {**obj.get("status", {}), **status}
-        metadata.stamp(
-            obj["metadata"],
-            self._uid(moment.uid or (origin.uid if origin else "")),
-            (origin and origin.created) or moment.text,
-        )
+        metadata.stamp(obj["metadata"], uid, (origin and origin.created) or moment.text)
         if owners:
             obj["metadata"]["managedFields"] = owners
         if admission.settle is not None:
@@ -150,6 +147,12 @@ class Creation:
         if admission.validate is not None and (causes := admission.validate(obj, lookup)):
             return refusals.invalid(kind, key[2], causes, admission.webhook)
         return None
+
+    def _judge_served(self, key: Key, kind: Kind, obj: Object, uid: str) -> Refused | None:
+        if causes := served_problems(kind.key, obj, uid):
+            return refusals.invalid(kind, key[2], causes)
+        why = over_quota(self._registry.lookup, kind, obj)
+        return refusals.forbidden(kind, key[2], why) if why else None
 
     def _generate_name(self, kind: Kind, meta: dict[str, Any]) -> None:
         base = meta.get("generateName")

@@ -14,7 +14,8 @@ from anyio import lowlevel
 from actors.api.kinds import Kind
 from actors.gateway.forms import Writer, encode, writer
 from actors.gateway.kept import Page, token_of
-from actors.gateway.problems import expired, too_new
+from actors.gateway.past import listing_at
+from actors.gateway.problems import too_new
 from actors.gateway.request.exchange import Exchange
 from actors.gateway.request.negotiation import negotiate
 from actors.gateway.request.paths import Target
@@ -79,9 +80,11 @@ class Pages:
             pages = cls(site, selected, kept.blobs, page.start, options.limit)
             pages._handle, revision = page.handle, kept.revision
         else:
-            revision, blobs = await site.listing(selected.kind, selected.namespace or None)
-            if options.match == "Exact" and options.revision != revision:
-                raise expired(f"The resourceVersion for the provided list is too old: {options.revision}")
+            if options.exact:
+                revision = options.exact
+                blobs = await listing_at(site, selected, revision)
+            else:
+                revision, blobs = await site.listing(selected.kind, selected.namespace or None)
             pages = cls(site, selected, blobs, 0, options.limit)
         pages._scope = scope
         pages.metadata = {"resourceVersion": str(revision)}

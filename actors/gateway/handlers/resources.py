@@ -45,6 +45,9 @@ _READS: Final = ("GET", "HEAD")
 
 async def serve(site: Site, exchange: Exchange, target: Target) -> None:
     """Answer a request. Raises ApiError."""
+    if target.watched:
+        await _watch(site, exchange, target, site.row(target))
+        return
     if reviews.kind_of_review(target):
         await reviews.review(site, exchange, target)
         return
@@ -69,6 +72,12 @@ async def serve(site: Site, exchange: Exchange, target: Target) -> None:
     if handler is None:
         raise wrong_method(exchange.method)
     await handler(site, exchange, target, row)
+
+
+async def _watch(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
+    if exchange.method != "GET":
+        raise wrong_method(exchange.method)
+    await watches.watch(site, exchange, target, row)
 
 
 async def _subresource(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:

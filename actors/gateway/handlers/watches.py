@@ -40,7 +40,7 @@ async def watch(site: Site, exchange: Exchange, target: Target, row: Kind) -> No
     """Watch a collection, or one object of it."""
     form = negotiate(exchange.header("accept"))
     write = writer(site.kinds, row, target.api_version, form, exchange.query)
-    options = list_options(exchange.query)
+    options = list_options(exchange.query, watch=True)
     selected = selection(row, target.namespace, options.labels, options.fields)
     if target.name:
         named = (*selected.fields, Condition("metadata.name", True, target.name))

@@ -1,19 +1,22 @@
 """What a path under /api and /apis speaks of.
 
-/api/v1/namespaces/NS/pods/NAME/status       /apis/GROUP/VERSION/queues/NAME
+/api/v1/namespaces/NS/pods/NAME/status       /apis/GROUP/VERSION/queues/NAME       /api/v1/watch/namespaces/NS/pods
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 _OF_NAMESPACES: Final = ("status", "finalize")
 
 
 class Target(Struct, frozen=True, gc=False):
-    """The parts of a path as they stand there; "" for what is not in it. Whether any of it exists is not known here."""
+    """The parts of a path as they stand there; "" for what is not in it. Whether any of it exists is not known here.
+
+    `watched`: it asks for a watch by itself, as old clients do, without `watch=true` in the query.
+    """
 
     group: str = ""
     version: str = ""
@@ -21,6 +24,7 @@ class Target(Struct, frozen=True, gc=False):
     plural: str = ""
     name: str = ""
     subresource: str = ""
+    watched: bool = False
 
     @property
     def api_version(self) -> str:
@@ -44,6 +48,9 @@ def parse_path(path: str) -> Target | None:
 
 def _resource(group: str, version: str, rest: list[str]) -> Target | None:
     match rest:
+        case ["watch", _, *_]:
+            target = _resource(group, version, rest[1:])
+            return structs.replace(target, watched=True) if target and not target.subresource else None
         case ["namespaces", name, subresource] if subresource in _OF_NAMESPACES:
             return Target(group, version, "", "namespaces", name, subresource)
         case ["namespaces", namespace, plural]:

@@ -88,11 +88,18 @@ class ListOptions(Struct, frozen=True, gc=False):
     initial: bool | None
     timeout_s: int | None
 
+    @property
+    def exact(self) -> int:
+        """The revision whose state a list is to show, 0 for that of now: a page of a list at a revision is exact even
+        where it does not say so.
+        """
+        return (self.revision or 0) if self.match == "Exact" or (self.limit and not self.match) else 0
 
-def list_options(query: Query) -> ListOptions:
-    """Read and check; raises ApiError (400, 422)."""
+
+def list_options(query: Query, *, watch: bool = False) -> ListOptions:
+    """Read and check; raises ApiError (400, 422). `watch`: it is one, whether or not the query says so."""
     options = ListOptions(
-        watch=bool(query.flag("watch")),
+        watch=watch or bool(query.flag("watch")),
         revision=_revision(query.text("resourceVersion")),
         match=query.text("resourceVersionMatch"),
         labels=query.text("labelSelector"),

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.admission.made.templates import number_problems, settle_template, template_problems
+from actors.api.admission.made.templates import (
+    number_problems,
+    selector_problems,
+    settle_template,
+    template_problems,
+)
 from actors.api.admission.rules import Lookup
 from actors.api.fields import labels_of, rows, section
 from actors.api.names import label_problem
 from actors.api.refusals import Cause, invalid_value, required, unsupported
+from actors.api.selectors import matches, selector_of
+from core.kube.selectors import SelectorError, label_selector
 from core.objects.metadata import Object
 
 UID_LABEL: Final = "batch.kubernetes.io/controller-uid"
@@ -77,6 +84,33 @@ def validate(job: Object, lookup: Lookup) -> list[Cause]:
                 invalid_value("metadata.name", job["metadata"]["name"], f"will not able to create pod: {problem}")
             )
     return found
+
+
+def selection_problems(job: Object, uid: str) -> list[Cause]:
+    """What of a new Job stands against the selector that it gets, which is to select its own pods alone; one that says
+    `manualSelector` has one that selects its template.
+    """
+    spec = section(job, "spec")
+    if spec.get("manualSelector"):
+        return selector_problems(spec)
+    name: str = job["metadata"]["name"]
+    wanted: dict[str, str] = {**dict.fromkeys(_LABELS, uid), **dict.fromkeys(_NAMES, name)}
+    given = labels_of(section(spec, "template"))
+    found = [
+        invalid_value(f"spec.template.metadata.labels[{key}]", given, f"must be '{value}'")
+        for key, value in wanted.items()
+        if given.get(key, value) != value
+    ]
+    selector = spec.get("selector")
+    try:
+        label_selector(selector)
+    except SelectorError as error:
+        return [*found, invalid_value("spec.selector", selector, str(error))]
+    return (
+        found
+        if matches(selector_of(selector), wanted)
+        else [*found, invalid_value("spec.selector", selector, "`selector` not auto-generated")]
+    )
 
 
 def spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:

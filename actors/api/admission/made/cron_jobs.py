@@ -52,7 +52,17 @@ def validate(cron: Object, lookup: Lookup) -> list[Cause]:
     if len(cron["metadata"]["name"]) > LONGEST_NAME:
         why = f"must be no more than {LONGEST_NAME} characters"
         found.append(invalid_value("metadata.name", cron["metadata"]["name"], why))
-    return found + spec_problems(section(section(spec, "jobTemplate"), "spec"), "spec.jobTemplate.spec")
+    return found + _job_problems(section(section(spec, "jobTemplate"), "spec"), "spec.jobTemplate.spec")
+
+
+def _job_problems(job: dict[str, Any], path: str) -> list[Cause]:
+    """Of the Jobs that it makes, whose selectors are always the server's."""
+    found = spec_problems(job, path)
+    if job.get("selector") is not None:
+        found.append(invalid_value(f"{path}.selector", job["selector"], "`selector` will be auto-generated"))
+    if job.get("manualSelector"):
+        found.append(unsupported(f"{path}.manualSelector", job["manualSelector"], ("nil", "false")))
+    return found
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:

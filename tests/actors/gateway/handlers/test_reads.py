@@ -107,6 +107,39 @@ async def test_revisions() -> None:
         await web.send("GET", f"{PODS}?sendInitialEvents=true", code=422)
 
 
+async def test_a_list_as_it_was() -> None:
+    async with serving() as web:
+        await web.create_pods("a", "b", "c")
+        was = await web.get(PODS)
+        then = int(was["metadata"]["resourceVersion"])
+        merge = {"content-type": "application/merge-patch+json"}
+        for color in ("red", "blue"):
+            await web.send("PATCH", f"{PODS}/b", {"metadata": {"labels": {"color": color}}}, 200, **merge)
+        await web.send("DELETE", f"{PODS}/c")
+        await web.create_pods("aa")
+        assert names(await web.get(PODS)) == ["a", "aa", "b"]
+        exact = f"resourceVersion={then}&resourceVersionMatch=Exact"
+        for path in (PODS, "/api/v1/pods"):
+            assert await web.get(f"{path}?{exact}") == was
+        assert names(await web.get(f"{PODS}?{exact}&labelSelector=color")) == []
+        first = await web.get(f"{PODS}?resourceVersion={then}&limit=2")
+        assert (names(first), first["metadata"]["resourceVersion"]) == (["a", "b"], str(then))
+        rest = await web.get(f"{PODS}?limit=2&continue={first['metadata']['continue']}")
+        assert (names(rest), rest["metadata"]["resourceVersion"]) == (["c"], str(then))
+
+
+@pytest.mark.parametrize("changes", [3, 9])
+async def test_a_list_as_nobody_knows_it_any_more(changes: int) -> None:
+    async with serving(ring_events=4) as web:
+        await web.create_pods("a", *(f"p{number}" for number in range(5)))
+        then = (await web.get(PODS))["metadata"]["resourceVersion"]
+        for number in range(changes):
+            body = {"metadata": {"labels": {"color": str(number)}}}
+            await web.send("PATCH", f"{PODS}/a", body, 200, **{"content-type": "application/merge-patch+json"})
+        exact = f"{PODS}?resourceVersion={then}&resourceVersionMatch=Exact"
+        assert (await web.send("GET", exact, code=410))["reason"] == "Expired"
+
+
 async def test_a_revision_of_the_future(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("actors.gateway.hub.NEWER_PATIENCE_S", 0.05)
     async with serving() as web:

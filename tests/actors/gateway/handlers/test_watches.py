@@ -249,3 +249,28 @@ async def test_many_watches_share_what_they_are_sent() -> None:
             for first in range(0, 200, 50):
                 await web.system.submit([pod_of(f"p{first + index}") for index in range(50)])
         assert counts == dict.fromkeys(range(20), 200)
+
+
+@pytest.mark.parametrize(
+    ("path", "seen"),
+    [
+        ("/api/v1/watch/pods", ["a", "b", "c"]),
+        ("/api/v1/watch/namespaces/default/pods?labelSelector=x", ["c"]),
+        ("/api/v1/watch/namespaces/default/pods/b", ["b"]),
+    ],
+)
+async def test_old_clients_watch_under_a_path_of_its_own(path: str, seen: list[str]) -> None:
+    async with serving() as web:
+        await web.create_pods("a", "b")
+        async with web.watching(path) as events:
+            await web.create_pods("c", x="y")
+            assert shown(await take(events, len(seen))) == [("ADDED", name) for name in seen]
+
+
+async def test_a_path_for_watches_is_good_for_nothing_else() -> None:
+    async with serving() as web:
+        await web.create_pods("a")
+        await web.send("POST", "/api/v1/watch/namespaces/default/pods", {}, 405)
+        for rest in ("nothing", "namespaces/default/pods/a/status", "services/a/b/c/d"):
+            await web.send("GET", f"/api/v1/watch/{rest}", code=404)
+        await web.send("GET", "/api/v1/watch", code=404)
