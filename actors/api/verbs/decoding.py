@@ -42,8 +42,11 @@ def name_of(obj: Object) -> str:
 def without_nulls(value: Any) -> Any:
     """A copy of plain data, where nulls in mappings are absent: as after `drop_nulls`."""
     if is_mapping(value):
-        kept = ((name, item) for name, item in value.items() if item is not None)
-        return {name: item if type(item) in _LEAVES else without_nulls(item) for name, item in kept}
+        return {
+            name: item if type(item) in _LEAVES else without_nulls(item)
+            for name, item in value.items()
+            if item is not None
+        }
     if is_list(value):
         return [item if type(item) in _LEAVES else without_nulls(item) for item in value]
     return value

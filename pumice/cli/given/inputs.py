@@ -15,6 +15,7 @@ from core.objects.metadata import parse_time
 from core.plugins import PLUGINS
 from pumice.cli.exits import UsageError
 from pumice.cli.terminal import Terminal
+from pumice.collecting import keeping
 from pumice.errors import InputError
 from pumice.eta.rehearsal import BEGAN
 from pumice.load.manifests import Loaded, load
@@ -129,10 +130,11 @@ def take_manifests(
     """What is behind the paths, and what is `beside` them, with what controllers make of it. What could not be used,
     and what was assumed, is said.
     """
-    loaded = load_manifests(paths, terminal)
-    now = moment_of(loaded.objects) if now is None else now
-    with terminal.progress("reading", len(loaded.objects)) as advance:
-        found = brought(loaded, beside, now, advance)
+    with keeping():
+        loaded = load_manifests(paths, terminal)
+        now = moment_of(loaded.objects) if now is None else now
+        with terminal.progress("reading", len(loaded.objects)) as advance:
+            found = brought(loaded, beside, now, advance)
     for problem in found.problems:
         terminal.error(str(problem))
     for note in (*found.notes, *strangers(found.objects)):
