@@ -10,6 +10,7 @@ from pathlib import Path
 from actors.agents.pod_runs import DEFAULT_DURATION_S
 from actors.api.faults.strikes import Faults
 from actors.cluster.settings import ClusterSettings
+from actors.controllers.unserved.kinds import SERVED
 from actors.gateway.settings import GatewaySettings
 from actors.mirror.settings import MirrorSettings
 from actors.outside.over_http import Post, over_http
@@ -98,6 +99,14 @@ class SystemSettings:
         if not self.scheduler or self.config_map is not None:
             return self.config_map if self.scheduler else None
         return CHARTS if self.gateway and not self.config_path and not self.config_text else None
+
+    @property
+    def served(self) -> tuple[str, ...]:
+        """The schedulers whose pods somebody binds: those that run here, and those of a cluster elsewhere."""
+        if self.mirror is not None or self.cluster is not None:
+            return SERVED
+        here = (self.scheduler, self.scheduler and self.default_scheduler)
+        return tuple(name for name, runs in zip(SERVED, here, strict=True) if runs)
 
     def records_between(self, pumice: PumiceArguments) -> int:
         """Journal records between two checkpoints."""

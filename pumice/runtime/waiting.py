@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from actors.controllers.unserved.kinds import SCHEDULER, other_scheduler
+from actors.controllers.unserved.kinds import SCHEDULER, SERVED, other_scheduler
 from core.objects.metadata import key_of, section
 from core.objects.pod import GROUP_NAME
 
@@ -27,8 +27,12 @@ class LeftWaiting:
     strangers: Counter[str] = field(default_factory=Counter[str])
 
 
-async def left_waiting(listed: Callable[[str], Awaitable[list[Object]]]) -> LeftWaiting:
-    """Look through what the api lists, kind by kind; pods in name order, then groups without pods."""
+async def left_waiting(
+    listed: Callable[[str], Awaitable[list[Object]]], served: Collection[str] = SERVED
+) -> LeftWaiting:
+    """Look through what the api lists, kind by kind; pods in name order, then groups without pods. `served`: the
+    schedulers that run here.
+    """
     found, peopled = LeftWaiting(), set[str]()
     groups = {_key(group): group for group in await listed("PodGroup")}
     said = dict(_remarks(await listed("Event")))
@@ -39,7 +43,7 @@ async def left_waiting(listed: Callable[[str], Awaitable[list[Object]]]) -> Left
         peopled.add(group)
         if section(pod, "spec").get("nodeName") or section(pod, "status").get("phase", "Pending") != "Pending":
             continue
-        if scheduler := other_scheduler(pod):
+        if scheduler := other_scheduler(pod, served):
             found.strangers[scheduler] += 1
             continue
         found.why[_key(pod)] = _condition(pod, "PodScheduled", "False") or _of_group(group, groups, said)

@@ -17,13 +17,10 @@ from core.objects.metadata import Object
 
 
 def default(workload: Object, lookup: Lookup) -> None:
-    """One replica; the selector from the template's labels, as the older versions of the API had it."""
+    """One replica."""
     del lookup
     spec: dict[str, Any] = workload.setdefault("spec", {})
     spec.setdefault("replicas", 1)
-    labels = labels_of(section(spec, "template"))
-    if not spec.get("selector") and labels:
-        spec["selector"] = {"matchLabels": dict(labels)}
     settle_rolled_template(section(spec, "template"))
 
 
@@ -59,9 +56,11 @@ def validate(workload: Object, lookup: Lookup) -> list[Cause]:
         return [*found, invalid_value("spec.selector", spec["selector"], str(error))]
     selector = selector_of(spec.get("selector"))
     labels = labels_of(template)
-    if not selector:
+    if spec.get("selector") is None:
         found.append(required("spec.selector"))
-    elif not matches(selector, labels):
+    elif not selector:
+        found.append(invalid_value("spec.selector", {}, "empty selector is invalid for deployment"))
+    if spec.get("selector") is None or not matches(selector, labels):
         why = "`selector` does not match template `labels`"
         found.append(invalid_value("spec.template.metadata.labels", labels, why))
     found += run_problems(annotations_of(template), "spec.template.metadata")

@@ -276,3 +276,17 @@ def test_a_gang_of_another_scheduler_is_not_bound(db: Path, manifests: Any) -> N
     said = pumice("run", "-f", manifests(node("n", cpu="8"), elsewhere), "--db", db, *VIRTUAL)
     assert (said.json["pods"]["bound"], said.json["pods"]["pending"]) == (0, 3)
     assert "pods that ask for scheduler kube-foo: 3; nobody here serves it" in said.err
+
+
+@pytest.mark.parametrize(
+    ("flag", "told"),
+    [
+        ("--no-default-scheduler", ["default-scheduler: 1"]),
+        ("--no-scheduler", ["default-scheduler: 1", "volcano: 1"]),
+    ],
+)
+def test_whose_scheduler_was_switched_off_is_said(db: Path, manifests: Any, flag: str, told: list[str]) -> None:
+    plain = {**pod("plain"), "spec": {**pod("plain")["spec"], "schedulerName": "default-scheduler"}}
+    said = pumice("run", "-f", manifests(node("n", cpu="8"), pod("gang"), plain), "--db", db, *VIRTUAL, flag)
+    warned = [line for line in said.err.splitlines() if "nobody here serves" in line]
+    assert warned == [f"warning: pods that ask for scheduler {each}; nobody here serves it" for each in told]

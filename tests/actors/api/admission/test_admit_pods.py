@@ -281,8 +281,14 @@ def test_workloads(cluster: Cluster, kind: str) -> None:
         ({"replicas": -1}, "spec.replicas"),
         ({"selector": {"matchExpressions": [{"key": "app", "operator": "Near"}]}}, "spec.selector"),
         ({"selector": {"matchLabels": {"app": "db"}}}, "spec.template.metadata.labels"),
+        ({"selector": {}}, "spec.selector"),
         ({"template": {"metadata": {"labels": {"app": "web"}}, "spec": {}}}, "spec.template.spec.containers"),
     ],
 )
 def test_broken_workloads(cluster: Cluster, spec: Object, field: str) -> None:
     assert fields(cluster.refused(workload(**spec))) == [field]
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet"])
+def test_the_labels_of_a_template_are_no_selector(cluster: Cluster, kind: str) -> None:
+    assert fields(cluster.refused(workload(kind, selector=None))) == ["spec.selector", "spec.template.metadata.labels"]

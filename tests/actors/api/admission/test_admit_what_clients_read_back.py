@@ -27,7 +27,8 @@ def deployment(**spec: Any) -> Object:
     container = {"name": "c", "ports": [{"containerPort": 80}, {"containerPort": 53, "protocol": "UDP"}]}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
     meta = {"name": "d", "namespace": "default"}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": {"template": template, **spec}}
+    full = {"selector": {"matchLabels": labels}, "template": template, **spec}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": full}
 
 
 def test_what_is_applied_twice_changes_nothing(cluster: Cluster) -> None:

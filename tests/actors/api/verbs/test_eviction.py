@@ -146,9 +146,8 @@ def test_a_budget_without_selector_covers_nothing_and_an_empty_one_everything(cl
 def test_a_share_counts_from_the_controllers_scale(cluster: Cluster) -> None:
     template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
     meta = {"name": "rs", "namespace": "default"}
-    owner = cluster.create(
-        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": {"replicas": 4, "template": template}}
-    )
+    spec = {"replicas": 4, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    owner = cluster.create({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": spec})
     for name in ("a", "b", "c", "d"):
         running(cluster, name, owner=owner)
     cluster.create(budget(maxUnavailable="50%"))
@@ -209,7 +208,7 @@ def test_the_status_follows_the_pods(cluster: Cluster) -> None:
 def test_the_status_follows_the_budget_and_its_controllers(cluster: Cluster) -> None:
     template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
     meta = {"name": "rs", "namespace": "default"}
-    spec = {"replicas": 2, "template": template}
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template}
     owner = cluster.create({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": spec})
     for name in ("a", "b"):
         running(cluster, name, owner=owner)
