@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from actors.scheduling.plugin_times import PluginTimes, Times
 from core.cycle import Trail, close_session, open_session, run_action
 from core.life.task import TaskStatus
 from core.state.volumes import volume_rules
@@ -22,10 +25,10 @@ if TYPE_CHECKING:
 Plain = dict[str, Any]
 
 
-def trail_of(scene: Scene, task: str = "") -> Plain:
+def trail_of(scene: Scene, task: str = "", stopwatch: Callable[[], float] = time.perf_counter) -> Plain:
     """The cycle with the turns and endings of all jobs; of `task` ("namespace/name") also every look at the nodes, with
     what each filter and scorer said (if no action looked, a look at the end, of action ""), and the choices of victims
-    that it was part of. Raises NotFoundError.
+    that it was part of. `took`: seconds of this deciding, for a record keeps none. Raises NotFoundError.
     """
     if task and task not in scene.view.tasks.by_key:
         raise NotFoundError(f"cycle {scene.clock.cycle} knew no pod {task!r}{near(scene.view, 'pod', task)}")
@@ -33,15 +36,26 @@ def trail_of(scene: Scene, task: str = "") -> Plain:
     snapshot = scene.view.snapshot(volume_rules(scene.config, ignored))
     trail = Trail((task,), every_filter=True) if task else Trail((), brief=True)
     clock, ask = scene.clock, scene.ask()
-    session = open_session(snapshot, scene.config, clock, scene.carry, scene.options, trail=trail, ask=ask)
+    plugins, began = PluginTimes(stopwatch), stopwatch()
+    session = open_session(
+        snapshot, scene.config, clock, scene.carry, scene.options, trail=trail, ask=ask, watch=plugins.watch
+    )
+    actions: dict[str, float] = {}
     for action in scene.config.actions:
+        before = stopwatch()
         run_action(session, action)
+        actions[action] = stopwatch() - before
     looked_for = session.snapshot.tasks.handles[scene.view.tasks.by_key[task].row] if task else None
     if looked_for is not None and not trail.looks and session.jobs.status[looked_for.row] == TaskStatus.PENDING:
         trail.look_anyway(looked_for)
-    result = close_session(session)
-    decided = {**_decided(scene, result), "supposed": supposed(ask, scene.config)}
+    result = plugins.told(close_session(session, plugins.watch))
+    took = {"total_s": stopwatch() - began, "actions": actions, "plugins": _flat(result.report.timings)}
+    decided = {**_decided(scene, result), "took": took, "supposed": supposed(ask, scene.config)}
     return {**decided, **_followed(trail), **(_about(trail, task) if task else {})}
+
+
+def _flat(times: Times) -> dict[str, float]:
+    return {f"{point} {plugin}": seconds for point, each in times.items() for plugin, seconds in each.items()}
 
 
 def _decided(scene: Scene, result: CycleResult) -> Plain:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -48,19 +49,20 @@ def top(
     asked = server_of(server, token, certificate)
     one_source(db, asked, None)
     look = _of_server(asked, terminal) if asked is not None else _of_journal(db or Path("pumice.db"), plugins_dir)
-    frame = look()
     if once or not (terminal.tables and terminal.out.is_terminal):
+        frame = look()
         terminal.emit(frame.to_dict(), lambda console: console.print(frame))
         return Exit.DONE
     try:
-        _follow(frame, look, every, terminal)
+        _follow(lambda: replace(look(), on_screen=True), every, terminal)
     except KeyboardInterrupt:
         terminal.say("")
     return Exit.DONE
 
 
-def _follow(frame: Frame, look: Callable[[], Frame], every: float, terminal: Terminal) -> None:
+def _follow(look: Callable[[], Frame], every: float, terminal: Terminal) -> None:
     """Until q. Who cannot be asked for a while is asked again; the last frame stays, with the reason below it."""
+    frame = look()
     with quitting() as quits, Live(frame, console=terminal.out, screen=True, auto_refresh=False) as live:
         live.refresh()
         rest = every

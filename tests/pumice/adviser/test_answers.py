@@ -62,6 +62,11 @@ def test_a_cycle_and_its_trail(db: str) -> None:
     assert next(turn["job"] for turn in placing["turns"] if turn["action"] == "allocate") == "default/a"
     committed = {"action": "allocate", "who": "default/a", "ending": "committed", "minimum": 2}
     assert placing["endings"]["default/a"][-1] == committed
+    took = placing["took"]
+    assert [*took["actions"]] == placing["actions"]
+    assert sum((*took["actions"].values(), *took["plugins"].values())) <= took["total_s"]
+    opened = {name for tier in placing["plugins"] for name in tier}
+    assert {f"OnSessionOpen {name}" for name in opened} <= took["plugins"].keys()
     _, looked = asked(db, "cycles", str(placing["cycle"]), task="default/g-0")
     (look, *_) = looked["looks"]
     assert look["nodes"]["n0"] == {"refused": [["resources", "Insufficient cpu"]]}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -13,7 +15,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from rich.console import Console
+from rich.screen import Screen
 
+from pumice.cli.tables.frame import Frame
 from pumice.cli.tables.sparks import bar, sparkline
 from tests.kit.jobs import gang
 from tests.kit.nodes import nodes
@@ -47,6 +52,20 @@ def test_a_frame(db: Path) -> None:
     used = {line.split()[0]: line for line in lines if line[:2] in ("al", "n0", "n1")}
     assert "█········· 4 of 40" in used["all"]
     assert "██████████ 4 of 4" in next(line for line in used.values() if line.startswith("n"))
+
+
+@pytest.mark.parametrize("height", [18, 22, 26, 80])
+def test_a_screen_shows_something_of_everything(db: Path, height: int) -> None:
+    told = pumice("top", "--db", db).json
+    console = Console(width=100, height=height, record=True, file=io.StringIO())
+    console.print(Screen(Frame(told["standings"], told["board"], {"cycles": told["cycles"]}, on_screen=True)))
+    lines = console.export_text().splitlines()
+    assert len(lines) == height
+    for part in ("pods: ", "decisions: ", "jobs that wait", "nodes, the fullest first (", "queues as cycle"):
+        assert any(part in line for line in lines)
+    there = sum(re.match(" *n[0-9]", line) is not None for line in lines)
+    assert f"({there} of 10)" in "".join(lines)
+    assert (there == 8) == (height == 80)
 
 
 def test_a_pipe_gets_what_the_frame_is_made_of(db: Path) -> None:

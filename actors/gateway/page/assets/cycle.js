@@ -77,13 +77,14 @@ function legend() {
 }
 
 function header(shown) {
-  const measured = state.cycles.find((each) => each.cycle === shown.cycle);
-  const time = (name) => (measured && measured.actions[name] !== undefined ? seconds(measured.actions[name]) : "–");
-  const points = [...new Set(Object.keys(measured ? measured.plugins : {}).map((key) => key.split(" ")[0]))];
+  const lived = state.cycles.find((each) => each.cycle === shown.cycle);
+  const measured = lived || shown.took;
+  const time = (name) => (measured.actions[name] !== undefined ? seconds(measured.actions[name]) : "–");
+  const points = [...new Set(Object.keys(measured.plugins).map((key) => key.split(" ")[0]))];
   const plugins = shown.plugins.flatMap((tier, number) => tier.map((name) => [String(number + 1), named(name), ...points.map((point) => right(seconds(measured.plugins[`${point} ${name}`] || 0)))]));
   return h("section", { class: "box stack" }, h("h2", null, `Cycle ${shown.cycle}`), h("p", { class: "soft" }, `Decided for ${clock(shown.now)} UTC · `, counted(shown.binds.length, "bind"), ` · ${counted(shown.evicts.length, "eviction")}`,
-    measured ? ` · took ${seconds(measured.total_s)}` : state.mode.live ? " · times are kept of the newest 240 cycles since the server started" : " · a journal keeps no times"),
-  h("div", { class: "row" }, shown.actions.map((name, place) => [place ? "→" : "", h("span", { class: "pill" }, named(name), measured ? ` ${time(name)}` : "")])),
+    lived ? ` · took ${seconds(lived.total_s)}` : ` · decided again for this page in ${seconds(shown.took.total_s)}`),
+  h("div", { class: "row" }, shown.actions.map((name, place) => [place ? "→" : "", h("span", { class: "pill" }, named(name), ` ${time(name)}`)])),
   table(["tier", "plugin", ...points.map((point) => h("th", { class: "n" }, point))], plugins));
 }
 
