@@ -138,7 +138,7 @@ class Reflector:
         revision = section(obj, "metadata").get("resourceVersion")
         if not isinstance(type_, str) or not revision:
             raise RemoteError(f"watch of {self._resource.path}: expected an event, was {line[:120]!r}", GONE)
-        if type_ == "BOOKMARK" and _before(str(revision), self.revision):
+        if _before(str(revision), self.revision):  # put back to an earlier day, or said for the second time
             raise RemoteError(f"watch of {self._resource.path}: the server has gone back to {revision}", GONE)
         if type_ != "BOOKMARK":
             await self._sink.changed(self._resource, type_, named(self._resource, obj))

@@ -93,10 +93,10 @@ async def test_what_is_no_event_lists_again() -> None:
     assert heard.told == [("LISTED",), ("LISTED", "a")]
 
 
-async def test_a_server_that_was_put_back_is_listed_again() -> None:
-    server = ScriptedServer(
-        page(pod("a"), revision=90), events(event("BOOKMARK", pod("", 40)), open_=True), page(pod("b"), revision=41)
-    )
+@pytest.mark.parametrize("late", [event("BOOKMARK", pod("", 40)), event("MODIFIED", pod("a", 40))])
+async def test_a_server_that_was_put_back_is_listed_again(late: bytes) -> None:
+    """So is one that says what it has said before: an object goes not back to what it was."""
+    server = ScriptedServer(page(pod("a"), revision=90), events(late, open_=True), page(pod("b"), revision=41))
     heard, reflector = await followed(server, 2)
     assert heard.told == [("LISTED", "a"), ("LISTED", "b")]
     assert reflector.revision == "41"
