@@ -25,7 +25,7 @@ from pumice.collecting import rarely
 from pumice.cores import cores
 from pumice.replay.parallel import CycleRange, shares, verify_shares
 from pumice.replay.verify import ReplayReport, verify
-from pumice.runtime.journals import write_back
+from pumice.runtime.journals import keep
 from pumice.runtime.leaping import leaping
 from storage.checkpoint import CheckpointState
 from storage.memory import MemoryJournal
@@ -49,7 +49,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
         db = Path(folder) / "bench.db"
         settings, options = leaping(SystemSettings(config_text=cluster.STOCK, checkpoint_every=0))
         memory: MemoryJournal = anyio.run(_live, parameters, settings, backend="trio", backend_options=options)
-        write_back(memory, db)
+        keep(memory, db)
         anyio.run(_checkpoint, memory, db)
         del memory
         kinds = anyio.run(_mix, db)

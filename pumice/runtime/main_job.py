@@ -24,10 +24,11 @@ from pumice.plugins.watchdog import watched
 from pumice.runtime.arrivals import Arriving, part
 from pumice.runtime.builtin import builtin_nodes, example_gang
 from pumice.runtime.determinism import deterministic
-from pumice.runtime.journals import file_journal, read_into_memory, write_back
+from pumice.runtime.journals import file_journal
 from pumice.runtime.kubeconfig import kubeconfig_of, write
 from pumice.runtime.leaping import leaping
 from pumice.runtime.order import in_order
+from pumice.runtime.pieces import file_in_pieces
 from pumice.runtime.standing import apart, differs, is_fresh, lay_over, named
 from pumice.runtime.timing import mean_cycle_s
 from pumice.runtime.until import Until, reached
@@ -111,15 +112,12 @@ def run_plan(plan: RunPlan, watching: Watching) -> RunOutcome:
 def _run_plan(plan: RunPlan, watching: Watching) -> RunOutcome:
     if not plan.virtual:
         return anyio.run(_run_on_file, plan, watching, backend=plan.backend)
-    memory, last = read_into_memory(plan.db)
-    clock = _clock(plan, last)
-    settings, options = leaping(replace(plan.settings, retention=Retention()))  # the file is cut, not the copy
+    settings, options = leaping(replace(plan.settings, retention=Retention()))  # what nobody keeps is cut at the end
     whole = replace(plan, settings=settings)
-    try:
+    with file_in_pieces(plan.db, plan.settings.retention) as journal:
+        clock = _clock(plan, journal.last_at)
         with deterministic(plan.settings.seed):
-            return anyio.run(_run, whole, watching, memory, clock, backend="trio", backend_options=options)
-    finally:
-        write_back(memory, plan.db, plan.settings.retention)
+            return anyio.run(_run, whole, watching, journal, clock, backend="trio", backend_options=options)
 
 
 def _clock(plan: RunPlan, last: float) -> VirtualClock:

@@ -1,0 +1,146 @@
+"""The journal of a run on virtual time: its newest records in memory, all before them in the file, in pieces.
+
+Virtual time jumps whenever every task waits, and a wait for the disk looks like any other. So nobody awaits the file:
+who brings a piece there, or reads from it, holds up the whole loop until that is done. What a process that is killed
+leaves behind is a whole journal, as far as it had been written.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import anyio.lowlevel
+from anyio.from_thread import start_blocking_portal
+from msgspec.structs import replace
+
+from storage.journal import Head, Record
+from storage.memory import MemoryJournal
+from storage.retention import Retention, cut_point
+from storage.sqlite import SqliteJournal
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Generator, Sequence
+    from pathlib import Path
+
+    from anyio.from_thread import BlockingPortal
+
+    from storage.journal import Checkpoint, Stored
+
+HELD: Final = 48 << 20
+"""Bytes that are held in memory: some more than usually come between two checkpoints, for which they are read."""
+BATCH: Final = 10_000
+"""Records that are written at a time."""
+
+
+class PieceJournal(MemoryJournal):
+    """See `storage.journal.Journal`; durable once it is `settled`. `last_at`: when the newest record of the file was
+    written, in seconds since the epoch (0.0: there is none).
+    """
+
+    def __init__(self, portal: BlockingPortal, file: SqliteJournal, held: int = HELD) -> None:
+        super().__init__()
+        self._portal, self._file, self._most = portal, file, held
+        self._bytes = 0
+        self._failed = False
+        head = self._begin_after_file()
+        newest = portal.call(file.read, head.sequence - 1, None, 1) if head.sequence else ()
+        self.last_at = newest[0].at if newest else 0.0
+
+    def _begin_after_file(self) -> Head:
+        """Nothing is held; returns both ends of the file."""
+        head = self._portal.call(self._file.head)
+        self._records, self._unchained, self._bytes = [], [], 0
+        self._begins = head
+        self._head = Head(head.sequence, head.hash, head.sequence, head.hash, head.sequence)
+        return head
+
+    async def append(self, records: Sequence[Record]) -> int:
+        """Hold the records, which lets nobody else run; all go to the file when there are too many."""
+        last = await super().append(records)
+        self._bytes += sum([len(record.payload) for record in records])
+        if self._bytes >= self._most:
+            self.settle()
+        return last
+
+    def settle(self) -> None:
+        """Bring what is held to the file. Raises a StorageError; after one nothing is brought any more."""
+        records = [*map(_record, self._records), *self._unchained]
+        if not records or self._failed:
+            return
+        self._failed = True
+        for start in range(0, len(records), BATCH):
+            self._portal.call(self._file.append, records[start : start + BATCH])
+        self._failed = False
+        self._begin_after_file()
+
+    async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
+        """At most `limit` records (of these kinds) above `after`."""
+        self._ready()
+        if after < self._head.cut and (found := self._portal.call(self._file.read, after, kinds, limit)):
+            await anyio.lowlevel.checkpoint()
+            return found
+        return await super().read(after, kinds, limit)
+
+    async def last(self, kind: str) -> Stored | None:
+        """The newest record of a kind."""
+        return await super().last(kind) or self._portal.call(self._file.last, kind)
+
+    async def head(self) -> Head:
+        """Both ends."""
+        return replace(await super().head(), cut=self._begins.cut, cut_hash=self._begins.cut_hash)
+
+    async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
+        """Keep it and the one before in the file; the number of the newest record."""
+        self._ready()
+        self.settle()
+        last = self._portal.call(self._file.save_checkpoint, checkpoint)
+        self._begin_after_file()
+        return last
+
+    async def checkpoints(self) -> Sequence[Checkpoint]:
+        """Newest first."""
+        self._ready()
+        return self._portal.call(self._file.checkpoints)
+
+    async def cut(self, through: int) -> int:
+        """Forget records up to `through`, at most to the oldest checkpoint kept."""
+        self._ready()
+        self.settle()
+        cut = self._portal.call(self._file.cut, through)
+        self._begin_after_file()
+        return cut
+
+    async def confirm(self) -> None:
+        """Raises GoneError when the file is no longer where it was opened."""
+        self._portal.call(self._file.confirm)
+
+
+@contextmanager
+def file_in_pieces(path: Path, retention: Retention | None = None, held: int = HELD) -> Generator[PieceJournal]:
+    """The journal in a file, made or continued; at the end all of it is there, but for what nobody keeps.
+
+    Raises OpenError.
+    """
+    with start_blocking_portal("asyncio", name="pumice journal in pieces") as portal:
+        file = portal.call(SqliteJournal.open, path)
+        try:
+            journal = PieceJournal(portal, file, held)
+            try:
+                yield journal
+            finally:
+                journal.settle()
+            portal.call(_cut, file, retention or Retention())
+        finally:
+            portal.call(file.close)
+
+
+async def _cut(file: SqliteJournal, retention: Retention) -> None:
+    last = await file.read((await file.head()).sequence - 1, limit=1)
+    through = await cut_point(file, retention, last[0].at) if last else 0
+    if through:
+        await file.cut(through)
+
+
+def _record(stored: Stored) -> Record:
+    return Record(stored.kind, stored.payload, stored.cause, stored.at)
