@@ -31,6 +31,7 @@ _ROOTS: Final[dict[str, tuple[str, str]]] = {
     "k8s.io/api/autoscaling/v1": ("autoscaling", "HorizontalPodAutoscaler Scale"),
     "k8s.io/api/autoscaling/v2": ("autoscaling", "HorizontalPodAutoscaler"),
     "k8s.io/api/batch/v1": ("batch", "CronJob Job"),
+    "k8s.io/api/certificates/v1": ("certificates.k8s.io", "CertificateSigningRequest"),
     "k8s.io/api/coordination/v1": ("coordination.k8s.io", "Lease"),
     "k8s.io/api/discovery/v1": ("discovery.k8s.io", "EndpointSlice"),
     "k8s.io/api/events/v1": ("events.k8s.io", "Event"),

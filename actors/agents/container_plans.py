@@ -62,7 +62,7 @@ def _found(containers: tuple[AskedContainer, ...], status: Object, deadline_s: A
         for group in ("initContainerStatuses", "containerStatuses")
         for each in status.get(group) or ()
     }
-    runs = [_run(said.get(container.name) or {}) for container in containers]
+    runs = [run_of(said.get(container.name) or {}) for container in containers]
     return PodContainers(
         containers,
         runs,
@@ -71,7 +71,8 @@ def _found(containers: tuple[AskedContainer, ...], status: Object, deadline_s: A
     )
 
 
-def _run(said: Object) -> ContainerRun:
+def run_of(said: Object) -> ContainerRun:
+    """What has become of a container, as its status tells."""
     state = section(said, "state")
     run = ContainerRun(restarts=said.get("restartCount") or 0, before=_ended(section(said, "lastState")))
     run.backoff_s = backoff_after(run.restarts)

@@ -40,6 +40,20 @@ def life_status(run: PodRun, life: PodContainers, now: float) -> Object:
     return status | TOO_LONG if life.too_long else status
 
 
+def added_status(container: AskedContainer, each: ContainerRun) -> Object:
+    """Of a container that was added to a pod; nobody asks whether it is ready."""
+    started = {"running": {"startedAt": timestamp(each.started)}}
+    return {
+        "name": container.name,
+        "image": container.image,
+        "imageID": "",
+        "ready": False,
+        "restartCount": 0,
+        "state": started if each.state is ContainerState.RUNNING else _terminated(each.ended),
+        "lastState": {},
+    }
+
+
 def _status(run: PodRun, container: AskedContainer, each: ContainerRun) -> Object:
     runs = each.state is ContainerState.RUNNING
     done = container.first and not container.aside and each.state is ContainerState.ENDED and not failed(each)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from actors.agents.added_containers import AddedContainersMachine
 from actors.agents.addresses import ClusterAddresses
 from actors.agents.cell_reports import CellReportsMachine
 from actors.agents.device_plugin import DevicePluginMachine
@@ -53,6 +54,6 @@ class NodeAgents(Reconciler):
             addresses=addresses if served else None,
             others=others if served else None,
         )
-        reports = (NodeReportsMachine(addresses, others),) if served else ()
-        machines = (*reports, agents, DevicePluginMachine(), cells)
+        seen = (NodeReportsMachine(addresses, others), AddedContainersMachine(others)) if served else ()
+        machines = (*seen, agents, DevicePluginMachine(), cells)
         super().__init__(name, mailbox, context, api=api, machines=machines)

@@ -133,7 +133,7 @@ class Store:
                 case commands.ReportStatus():
                     return self._reporting.report(request, RequestMoment(now, "scheduler"))
                 case commands.Create():
-                    moment = RequestMoment(now, request.user, uid=request.uid)
+                    moment = RequestMoment(now, request.user, request.manager, request.uid)
                     return self._creation.create(request.blob, moment, dry_run=request.dry_run)
                 case commands.BindPod():
                     return self._placement.bind(request, RequestMoment(now, "bind-worker"))

@@ -26,12 +26,19 @@ from actors.api.admission import (
 )
 from actors.api.admission.addressed import services
 from actors.api.admission.made import batch_jobs, cron_jobs, job_flows, sets
+from actors.api.admission.parts import certificate_requests
 from actors.api.admission.rules import Admission, Lookup
 from actors.api.admission.stated_amounts import STATED
 
 __all__ = ["ADMISSION", "Admission", "Lookup", "admission_of"]
 
 ADMISSION: Final[dict[str, Admission]] = {
+    "CertificateSigningRequest": Admission(
+        initial_status=certificate_requests.initial_status,
+        default=certificate_requests.default,
+        validate=certificate_requests.validate,
+        validate_update=certificate_requests.validate_update,
+    ),
     "CustomResourceDefinition": Admission(
         default=definitions.default,
         validate=definitions.validate,

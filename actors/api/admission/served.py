@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from actors.api.admission.made.batch_jobs import selection_problems
 from actors.api.admission.rules import Lookup
-from actors.api.fields import annotations_of, rows
-from actors.api.refusals import Cause
+from actors.api.fields import annotations_of, rows, section
+from actors.api.refusals import Cause, forbidden_field
 from core.objects.metadata import Object
 
 DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
@@ -42,6 +42,8 @@ def served_problems(kind: str, obj: Object, uid: str) -> list[Cause]:
     """What is wrong with a new object of a kind, by its key, that is to have this uid. What a run begins with may have
     had another one.
     """
+    if kind == "Pod" and section(obj, "spec").get("ephemeralContainers"):
+        return [forbidden_field("spec.ephemeralContainers", "cannot be set on create")]
     return selection_problems(obj, uid) if kind == "Job.batch" else []
 
 

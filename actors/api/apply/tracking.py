@@ -24,7 +24,7 @@ STATUS_RESETS = ("apiVersion", "kind", "metadata", "spec")
 
 def resets(subresource: str, *, drops_status: bool) -> tuple[str, ...]:
     """The parts of an object that a write does not reach, so that nobody comes to own them by it."""
-    if subresource == "status":
+    if subresource in ("status", "approval"):
         return STATUS_RESETS
     return MAIN_RESETS if drops_status else ()
 

@@ -11,6 +11,7 @@ from actors.api.verbs.creation import Creation
 from actors.api.verbs.decoding import decoded, may_hold_null, name_of
 from actors.api.verbs.deletion import Deletion
 from actors.api.verbs.ownership import MANAGED, owners_in, tracked
+from actors.api.verbs.part_writes import PART_WRITES
 from actors.api.verbs.requests import RequestMoment
 from actors.api.verbs.sound_patches import sound_patch
 from actors.kube.merge_patch import merge_patch
@@ -119,6 +120,8 @@ class Changes:
         if refused := _out_of_date(found, new):
             return refused
         owned = owners if owners is not None else owners_in(new)
+        if (kind.key, request.subresource) in PART_WRITES:
+            return self._change_part(found, new, request, moment, owners=owners)
         if request.subresource == STATUS:
             return self._change_status(found, new, request, moment, owners=owners)
         if request.subresource == FINALIZE:
@@ -173,6 +176,19 @@ class Changes:
         if causes := metadata.problems(new["metadata"]) or metadata.change_problems(new["metadata"], old["metadata"]):
             return refusals.invalid(kind, key[2], causes)
         new = self._owned(found, new, STATUS, moment, owners, applied=owners is not None)
+        return self._replace(found, new, moment, dry_run=request.dry_run)
+
+    def _change_part(
+        self, found: FoundObject, given: Object, request: Update | Patch, moment: RequestMoment, *, owners: Any
+    ) -> Accepted | Refused:
+        """Write what of an object is written under a path of its own."""
+        key, kind, old = found
+        new, causes = PART_WRITES[kind.key, request.subresource](old, given, moment.text)
+        metadata.keep(new["metadata"], old["metadata"])
+        new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+        if causes := metadata.problems(new["metadata"]) or causes:
+            return refusals.invalid(kind, key[2], causes)
+        new = self._owned(found, new, request.subresource, moment, owners, applied=owners is not None)
         return self._replace(found, new, moment, dry_run=request.dry_run)
 
     def _finalize(self, found: FoundObject, given: Object, request: Update | Patch, moment: RequestMoment) -> Accepted:

@@ -15,6 +15,7 @@ from actors.api.registry import Registry
 from actors.api.tables import Key, owner_uids
 from actors.api.verbs.decoding import decoded, may_hold_null, name_of
 from actors.api.verbs.deletion import Deletion
+from actors.api.verbs.ownership import made
 from actors.api.verbs.quotas import over_quota, take
 from actors.api.verbs.requests import RequestMoment
 from core.messages.replies import Accepted, Refused
@@ -100,6 +101,8 @@ class Creation:
             obj["metadata"]["managedFields"] = owners
         if admission.settle is not None:
             admission.settle(obj, lookup, moment.text)
+        if not owners:
+            obj = made(self._registry.kinds, kind, obj, moment)
         if dry_run:
             return Accepted(self._tables.revision, pack(obj))
         if bounded:

@@ -1,4 +1,4 @@
-"""Which manager owns which fields of an object: kept for objects that were applied server-side once."""
+"""Which manager owns which fields of an object: kept where its maker has named one, or it was applied server-side."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 from actors.api import apply as serverside
 from actors.api.apply.history import first_owners
 from actors.api.apply.owners import write_managers
-from actors.api.apply.tracking import by_update, resets
+from actors.api.apply.tracking import by_update, resets, updated
 from actors.api.kind_table import KindTable
 from actors.api.kinds import Kind
 from actors.api.schema.shapes import Shape, shape_of_kind
@@ -33,10 +33,20 @@ def applied(
     return serverside.apply(live, config, who, moment.text, shape)
 
 
+def made(kinds: KindTable, kind: Kind, obj: Object, moment: RequestMoment) -> Object:
+    """A new object with its maker as the owner of its fields, where he has given himself a name for that."""
+    if not moment.manager:
+        return obj
+    who = by_update(moment.manager, kind.api_version)
+    reset = resets("", drops_status=kind.drops_status)
+    managers = updated({}, obj, {}, who, moment.text, _shape(kinds, kind), reset)
+    return write_managers(obj, managers)
+
+
 def tracked(kinds: KindTable, kind: Kind, old: Object, new: Object, subresource: str, moment: RequestMoment) -> Object:
     """The new object with the owners of its fields after an update; `new` may hold managedFields as a client has them.
 
-    An object that was never applied has none.
+    An object of whose making nobody was told has none until it is applied.
     """
     if not old["metadata"].get(MANAGED):
         new["metadata"].pop(MANAGED, None)

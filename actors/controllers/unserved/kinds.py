@@ -10,9 +10,9 @@ from core.objects.metadata import section
 
 Object = dict[str, Any]
 
-UNSERVED: Final = ("HorizontalPodAutoscaler",)
-"""Kinds (as they are stored) that become pods somewhere, or more of them, and nothing here. A controller that comes
-takes its kinds out: a test finds those that are served and stand here.
+UNSERVED: Final = ("CertificateSigningRequest", "HorizontalPodAutoscaler")
+"""Kinds (as they are stored) that become pods somewhere, or more of them, or a certificate, and nothing here. A
+controller that comes takes its kinds out: a test finds those that are served and stand here.
 """
 LEFT: Final = ("CronJob", "Job", "JobFlow")
 """Of Volcano's own kinds, those that become pods, where they are left to somebody else's controllers."""

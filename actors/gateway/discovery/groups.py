@@ -24,10 +24,12 @@ Sub = tuple[str, str, str, str, list[str]]
 _SCALE: Final[Sub] = ("scale", "autoscaling", "v1", "Scale", PARTLY)
 _OF_PODS: Final[tuple[Sub, ...]] = (
     ("binding", "", "v1", "Binding", ["create"]),
+    ("ephemeralcontainers", "", "v1", "Pod", PARTLY),
     ("eviction", "policy", "v1", "Eviction", ["create"]),
     ("log", "", "v1", "Pod", ["get"]),
 )
 _OF_ACCOUNTS: Final[Sub] = ("token", "authentication.k8s.io", "v1", "TokenRequest", ["create"])
+_OF_REQUESTS: Final[Sub] = ("approval", "certificates.k8s.io", "v1", "CertificateSigningRequest", PARTLY)
 _OF_NAMESPACES: Final[Sub] = ("finalize", "", "v1", "Namespace", ["update"])
 REVIEWS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "authentication.k8s.io": (("selfsubjectreviews", "SelfSubjectReview"), ("tokenreviews", "TokenReview")),
@@ -163,6 +165,8 @@ def subresources(row: Kind, version: str) -> list[Sub]:
         found += _OF_PODS
     if row.key == "ServiceAccount":
         found.append(_OF_ACCOUNTS)
+    if row.key == "CertificateSigningRequest":
+        found.append(_OF_REQUESTS)
     if row.key == "Namespace":
         found.append(_OF_NAMESPACES)
     return found

@@ -17,6 +17,7 @@ from actors.kube.times import timestamp
 from core.objects.metadata import Object, parse_time, section
 
 ENDED: Final = ("Succeeded", "Failed")
+_STATUSES: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 WORDS: Final = {"Succeeded": "has succeeded", "Failed": "has failed", "Running": "is running"}
 
 
@@ -82,7 +83,8 @@ def _container(pod: Object, asked: str) -> Object:
     """The container that is meant. Raises ApiError (400) when it is none, or one of several."""
     spec = section(pod, "spec")
     own: list[Object] = list(spec.get("containers") or ())
-    listed: dict[str, Object] = {str(each.get("name")): each for each in [*(spec.get("initContainers") or ()), *own]}
+    others = [each for group in ("initContainers", "ephemeralContainers") for each in spec.get(group) or ()]
+    listed: dict[str, Object] = {str(each.get("name")): each for each in [*others, *own]}
     pod_name = pod["metadata"]["name"]
     if asked:
         if asked not in listed:
@@ -98,7 +100,7 @@ def _log(pod: Object, container: Object, *, previous: bool = False) -> Log:
     """Raises ApiError (400) for a container that has not started, or that has not run before."""
     name, plan = str(container.get("name") or ""), plan_of(pod, container)
     status = section(pod, "status")
-    said: list[Object] = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    said = [each for group in _STATUSES for each in status.get(group) or ()]
     nothing: Object = {}
     own = next((each for each in said if each.get("name") == name), nothing)
     if previous:

@@ -95,11 +95,17 @@ async def _subresource(site: Site, exchange: Exchange, target: Target, row: Kind
             await tokens.create(site, exchange, target)
         case "Namespace", "finalize", "PUT":
             await writes.replace(site, exchange, target, row)
+        case ("Pod", "ephemeralcontainers", _) | ("CertificateSigningRequest", "approval", _) if method in _STATUS:
+            await _STATUS[method](site, exchange, target, row)
         case "Pod", "log", "GET":
             await logs.logs(site, exchange, target)
         case "Pod", sub, _ if sub in _STREAMS:
             raise _simulated(sub)
-        case ("Pod", "binding" | "eviction" | "log", _) | ("Namespace", "finalize", _) | (_, "status", _):
+        case (
+            ("Pod", "binding" | "ephemeralcontainers" | "eviction" | "log", _)
+            | ("Namespace", "finalize", _)
+            | (_, "status", _)
+        ):
             raise wrong_method(method) if row.status else no_such_path()
         case _:
             raise no_such_path()

@@ -12,10 +12,9 @@ from actors.gateway.request.exchange import Exchange
 from actors.gateway.request.negotiation import negotiate
 from actors.gateway.request.paths import Target
 from actors.gateway.site import Site
+from actors.kube.identity import GROUPS, USER
 from core.objects.metadata import Object, section
 
-USER: Final = "pumice:admin"
-GROUPS: Final = ["system:masters", "system:authenticated"]
 EVERYTHING: Final[Object] = {
     "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
     "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
@@ -26,8 +25,8 @@ _ANSWERS: Final[dict[str, Object]] = {
     "SubjectAccessReview": {"allowed": True, "reason": "whoever got in may do everything"},
     "LocalSubjectAccessReview": {"allowed": True, "reason": "whoever got in may do everything"},
     "SelfSubjectRulesReview": EVERYTHING,
-    "SelfSubjectReview": {"userInfo": {"username": USER, "groups": GROUPS}},
-    "TokenReview": {"authenticated": True, "user": {"username": USER, "groups": GROUPS}},
+    "SelfSubjectReview": {"userInfo": {"username": USER, "groups": list(GROUPS)}},
+    "TokenReview": {"authenticated": True, "user": {"username": USER, "groups": list(GROUPS)}},
 }
 
 

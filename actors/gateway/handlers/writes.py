@@ -39,8 +39,8 @@ SHOWN_GONE: Final = frozenset(_SHOWN_GONE.split())
 
 
 def who(exchange: Exchange, options: WriteOptions) -> dict[str, Any]:
-    """What every write says of its sender: the client's name, and who is to own the fields."""
-    return {"user": exchange.agent, "manager": options.manager or exchange.agent, "dry_run": options.dry_run}
+    """What every write says of its sender: the client's name, and who is to own the fields, where it says so."""
+    return {"user": exchange.agent, "manager": options.manager, "dry_run": options.dry_run}
 
 
 async def create(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:

@@ -31,6 +31,7 @@ _EVENT: Final = (
 
 FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "Pod": _POD,
+    "CertificateSigningRequest": ("spec.signerName",),
     "Event": _EVENT,
     "Node": ("spec.unschedulable",),
     "Secret": ("type",),

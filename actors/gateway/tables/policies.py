@@ -1,11 +1,11 @@
-"""Budgets, quotas, priorities, leases: what limits others."""
+"""Budgets, quotas, priorities, leases, requests for certificates: what limits others, or allows them something."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.gateway.tables.ages import age
-from actors.gateway.tables.column import AGE, NAME, Printer, flag, number, text
+from actors.gateway.tables.ages import age, human_duration
+from actors.gateway.tables.column import AGE, NAME, NONE, Printer, flag, number, text
 from actors.gateway.tables.words import count, name_of, quantity, spec_of, status_of
 from core.objects.metadata import Object, section
 
@@ -35,6 +35,17 @@ def _lease(obj: Object, now: float) -> list[Any]:
     return [name_of(obj), spec_of(obj).get("holderIdentity") or "", age(obj, now)]
 
 
+def _certificate_request(obj: Object, now: float) -> list[Any]:
+    spec, status = spec_of(obj), status_of(obj)
+    said = {each.get("type") for each in status.get("conditions") or ()}
+    words = ["Denied" if "Denied" in said else "Approved" if "Approved" in said else "Pending"]
+    words += ["Failed"] * ("Failed" in said) + ["Issued"] * bool(status.get("certificate"))
+    seconds = spec.get("expirationSeconds")
+    lasts = human_duration(float(seconds)) if seconds is not None else NONE
+    signer, who = spec.get("signerName") or NONE, spec.get("username") or ""
+    return [name_of(obj), age(obj, now), signer, who, lasts, ",".join(words)]
+
+
 BUDGETS: Final = Printer(
     (
         NAME,
@@ -62,3 +73,15 @@ PRIORITY_CLASSES: Final = Printer(
 )
 
 LEASES: Final = Printer((NAME, text("Holder", "Who holds it."), AGE), _lease)
+
+CERTIFICATE_REQUESTS: Final = Printer(
+    (
+        NAME,
+        AGE,
+        text("SignerName", "Who is asked to sign."),
+        text("Requestor", "Who asks."),
+        text("RequestedDuration", "How long the certificate is to be good."),
+        text("Condition", "What has been decided, and what has come of it."),
+    ),
+    _certificate_request,
+)

@@ -55,6 +55,7 @@ PRINTERS: Final[dict[str, Printer]] = {
     "ResourceQuota": policies.QUOTAS,
     "PriorityClass": policies.PRIORITY_CLASSES,
     "Lease": policies.LEASES,
+    "CertificateSigningRequest": policies.CERTIFICATE_REQUESTS,
     "ResourceClaim": plain.RESOURCE_CLAIMS,
     "ResourceClaimTemplate": plain.AGED,
     "ResourceSlice": plain.RESOURCE_SLICES,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from core.messages.commands import Patch, Update
+from core.messages.commands import Create, Patch, Update
 from core.messages.replies import Accepted, ApiReply, Refused
 from storage.codec import pack, unpack
 from tests.actors.cluster import Cluster
@@ -51,6 +51,26 @@ def test_the_same_again_changes_nothing(cluster: Cluster) -> None:
     before = cluster.store.revision
     _, created = applied(ask(cluster, config_map(a="1")))
     assert (created, cluster.store.revision) == (False, before)
+
+
+def test_who_makes_an_object_under_a_name_owns_its_fields(cluster: Cluster) -> None:
+    reply = cluster.ask(Create(pack({**config_map(a="1", b="2"), "status": {}}), user="kubectl", manager="maker"))
+    found, _ = applied(reply)
+    assert owners(found) == [("maker", "Update", "")]
+    (entry,) = found["metadata"]["managedFields"]
+    assert entry["fieldsV1"]["f:data"] == {".": {}, "f:a": {}, "f:b": {}}
+    refused = ask(cluster, config_map(a="2"))
+    assert isinstance(refused, Refused)
+    assert refused.message == 'Apply failed with 1 conflict: conflict with "maker" using v1: .data.a'
+    changed = Patch("ConfigMap", "default", "c", pack({"data": {"b": "3"}}), user="other")
+    assert owners(applied(cluster.ask(changed))[0]) == [("maker", "Update", ""), ("other", "Update", "")]
+
+
+def test_who_makes_an_object_without_a_name_came_before_all_who_apply(cluster: Cluster) -> None:
+    assert owners(applied(cluster.ask(Create(pack(config_map(a="1")), user="agent")))[0]) == []
+    refused = ask(cluster, config_map(a="2"))
+    assert isinstance(refused, Refused)
+    assert 'conflict with "before-first-apply" using v1: .data.a' in refused.message
 
 
 def test_what_is_no_longer_applied_goes(cluster: Cluster) -> None:

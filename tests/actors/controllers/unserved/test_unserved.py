@@ -14,6 +14,7 @@ from core.messages.replies import Accepted
 from storage.memory import MemoryJournal
 from tests.actors.cluster import Cluster
 from tests.actors.rig import idle, started
+from tests.kit.certificates import certificate_request
 from tests.kit.jobs import vcjob
 from tests.kit.nodes import node
 from tests.kit.pods import pod
@@ -139,10 +140,12 @@ SELECTOR: Object = {"matchLabels": {"app": "a"}}
 
 
 def of_kind(key: str) -> Object:
-    """One that would soon become pods where somebody serves it."""
+    """One that would soon become pods, or be signed, where somebody serves it."""
     row = KINDS[key]
     if key == "HorizontalPodAutoscaler":
         return autoscaler()
+    if key == "CertificateSigningRequest":
+        return certificate_request("x")
     spec: Object = {"template": TEMPLATE}
     if key in ("StatefulSet", "DaemonSet"):
         spec |= {"selector": SELECTOR, "serviceName": "s"} if key == "StatefulSet" else {"selector": SELECTOR}

@@ -1,0 +1,20 @@
+"""Subresources under which one part of an object is written: which, and what they make of the object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from actors.api.admission.parts import certificate_requests, ephemeral_containers
+from actors.api.refusals import Cause
+from core.objects.metadata import Object
+
+PartWrite = Callable[[Object, Object, str], tuple[Object, list[Cause]]]
+"""Of the stored object, the given one, and the time as text: the new object, and what is wrong with it."""
+
+PART_WRITES: Final[dict[tuple[str, str], PartWrite]] = {
+    ("CertificateSigningRequest", "approval"): certificate_requests.approve,
+    ("CertificateSigningRequest", "status"): certificate_requests.report,
+    ("Pod", "ephemeralcontainers"): ephemeral_containers.write,
+}
+"""By the key of the kind and the subresource."""
