@@ -26,6 +26,7 @@ COMPUTED: Final[dict[type[ast.operator], type[ast.operator]]] = {
     ast.Mod: ast.FloorDiv, ast.Pow: ast.Mult, ast.BitOr: ast.BitAnd, ast.BitAnd: ast.BitOr, ast.BitXor: ast.BitOr,
     ast.LShift: ast.RShift, ast.RShift: ast.LShift,
 }  # fmt: skip
+CHECKING: Final = frozenset({"TYPE_CHECKING", "typing.TYPE_CHECKING"})
 CALLED: Final = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 
@@ -112,11 +113,13 @@ def _children(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     """What may be changed below a node, each with the field it is in."""
     if isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom | ast.TypeIgnore):
         return
-    if isinstance(node, ast.If) and ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}:
+    if isinstance(node, ast.If) and ast.unparse(node.test) in CHECKING:
         return
     for name, value in ast.iter_fields(node):
         if name in {"annotation", "returns", "decorator_list", "bases", "pattern", "type_comment"}:
             continue
+        if isinstance(node, ast.keyword) and node.arg == "strict":
+            continue  # of zip: says what holds anyway
         children = cast("Iterable[Any]", value if isinstance(value, list) else (value,))
         for child in children:
             if isinstance(child, ast.AST):
@@ -154,8 +157,8 @@ def _changes(node: ast.AST) -> Iterator[Change]:
 
 
 def _negated(test: ast.expr) -> Iterator[Change]:
-    """Conditions that no other change turns round."""
-    if not isinstance(test, ast.Compare | ast.UnaryOp | ast.Constant):
+    """Conditions that no other change turns round, but for the one that only a type checker finds true."""
+    if ast.unparse(test) not in CHECKING and not isinstance(test, ast.Compare | ast.UnaryOp | ast.Constant):
         yield Change(
             test, f"(not {ast.unparse(test)})" if not isinstance(test, ast.BoolOp) else f"(not ({ast.unparse(test)}))"
         )
@@ -165,11 +168,13 @@ def _left_out(node: ast.stmt) -> Iterator[Change]:
     match node:
         case ast.Expr(ast.Call(ast.Name("assert_never"))):
             return
+        case ast.Delete(targets) if all(isinstance(each, ast.Name) for each in targets):
+            return  # says that an argument is not looked at
         case ast.Expr(ast.Call() | ast.Await()) | ast.AugAssign() | ast.Delete() | ast.Raise():
             yield Change(node, "pass")
         case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
             yield Change(node, "pass")
-        case ast.Return(value) if value is not None and not (isinstance(value, ast.Constant) and value.value is None):
+        case ast.Return(value) if value is not None and not (isinstance(value, ast.Constant) and not value.value):
             yield Change(node, "return None")
         case ast.Break():
             yield Change(node, "continue")

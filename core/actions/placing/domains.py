@@ -140,12 +140,9 @@ class DomainAllocator:
         left.sub_jobs.pop()
         if not self._inside(sub_job, domain):
             return None, left
-        tasks = left.tasks[sub_job.uid]
-        statement = allocate_tasks(session, sub_job, tasks, domain, cache_errors=self._cache_errors)
+        statement = allocate_tasks(session, sub_job, left.tasks[sub_job.uid], domain, cache_errors=self._cache_errors)
         if statement is None or not statement.operations:
             return None, left
-        if len(tasks):
-            left.sub_jobs.push(sub_job)
         if not (session.job_ready(job) or session.job_pipelined(job)):
             statement.discard()
             return None, left

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
-from actors.effects.status_writer import ATTEMPTS
+from actors.effects.status_writer import AGAIN_S, ATTEMPTS
+from actors.runtime.mailbox import Mailbox
 from actors.system.ports import StatusPort
-from core.messages.commands import ApiRequest, BindPod, Create, Delete, Get, Patch, ReportStatus, StoreRequest
+from core.messages.commands import (
+    ApiRequest,
+    BindPod,
+    Create,
+    Delete,
+    Get,
+    LookLater,
+    Patch,
+    ReportStatus,
+    StoreRequest,
+)
 from core.messages.decisions import PodGroupEvent, PodGroupStatus
 from core.messages.events import BindRefused, Bound, Outcome, StatusRefused
 from core.messages.orders import WriteStatus
@@ -119,6 +130,36 @@ async def test_a_status_that_was_given_up_is_said_anew_by_a_later_cycle(monkeypa
     assert [each["type"] for each in group["status"]["conditions"]] == ["Unschedulable"]
     given_up = [each for each in await journaled(journal, "outcome", Outcome) if isinstance(each, StatusRefused)]
     assert given_up
+
+
+async def test_the_more_often_it_is_given_up_the_later_it_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was written in between ends that."""
+    asked: list[float] = []
+    journal = MemoryJournal()
+    async with started(journal) as system:
+        await system.submit([pod_group("g")])
+        await idle(system)
+        api = system.api.ask_each
+
+        async def lost(messages: Sequence[ApiRequest], timeout_s: float) -> list[ApiReply | None]:
+            del timeout_s
+            return [None for _ in messages]
+
+        tell = Mailbox.tell
+
+        async def told(mailbox: Any, message: Any, *rest: Any) -> None:
+            if isinstance(message, LookLater):
+                asked.append(message.wait_s)
+            await tell(mailbox, message, *rest)
+
+        monkeypatch.setattr(Mailbox, "tell", told)
+        status = cast("StatusPort", system.switchboard.mailboxes["status-writer"])
+        for cycle, refused in enumerate((True, True, True, False, True), 7):
+            monkeypatch.setattr(system.api, "ask_each", lost if refused else api)
+            said = PodGroupStatus("default", "g", "Inqueue" if cycle % 2 else "Running", (), 0, 0, 0)
+            await status.ask(WriteStatus(cycle, pod_groups=(said,)))
+        monkeypatch.setattr(system.api, "ask_each", api)
+    assert asked == [AGAIN_S, 2 * AGAIN_S, 4 * AGAIN_S, AGAIN_S]
 
 
 async def test_an_answer_is_waited_for_twice_as_long_each_time_and_its_loss_is_no_crash() -> None:
