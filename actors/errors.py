@@ -51,6 +51,10 @@ class RemoteError(WorldError):
         return self.code == 410 or self.reason in ("Expired", "Gone")
 
 
+class BrokenAnswerError(RemoteError):
+    """An answer began and did not come to its end."""
+
+
 class CredentialsError(WorldError):
     """There is nothing to show to a real API server."""
 

@@ -1,6 +1,7 @@
 """Listings that a client reads in pages: kept as they were when the first page was asked for.
 
-A continue token names the listing and how far it was read. What is kept are references to bytes that the store mostly
+A continue token names the listing and how far it was read; it may be shown again, as for a page that broke off on the
+way, the last one too. What is kept are references to bytes that the store mostly
 holds too; the oldest is given up when there are too many, and then the token has expired (410).
 """
 
@@ -68,10 +69,6 @@ class KeptListings:
         kept.at = now
         self._listings.move_to_end(page.handle)
         return page, kept
-
-    def drop(self, handle: int) -> None:
-        """It has been read to its end."""
-        self._listings.pop(handle, None)
 
     def _tidy(self, now: float) -> None:
         while self._listings:

@@ -16,7 +16,7 @@ import anyio
 import httpx
 import msgspec
 
-from actors.errors import RemoteError
+from actors.errors import BrokenAnswerError, RemoteError
 from actors.remote.access import credentials_of, proxy_of, trust_of
 from actors.remote.credentials import Credential, Credentials
 from config.kubeconfig import ClusterAccess
@@ -173,7 +173,7 @@ async def _read(path: str, answer: httpx.Response, call: RemoteCall = READ) -> N
     try:
         await answer.aread()
     except httpx.HTTPError as error:
-        raise RemoteError(f"{call.method} {path}: the answer broke off: {_words(error)}") from error
+        raise BrokenAnswerError(f"{call.method} {path}: the answer broke off: {_words(error)}") from error
 
 
 async def _lines(path: str, answer: httpx.Response) -> AsyncGenerator[bytes]:

@@ -31,3 +31,7 @@ class Backoff:
         delay = self._next_s
         self._next_s = min(self._next_s * FACTOR, self._most_s)
         return delay * (1.0 + self._chance())
+
+    def forget(self) -> None:
+        """It went well meanwhile: the next failure is the first."""
+        self._next_s = self._initial_s

@@ -1,4 +1,8 @@
-"""All objects of a resource, page by page (source: client-go's `pager`)."""
+"""All objects of a resource, page by page (source: client-go's `pager`).
+
+Where connections break before a page has come, it is asked for again in smaller ones, from where the last one ended: a
+list that began anew each time, after ever longer delays, would need luck, and everybody waits for it.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,14 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
-from actors.errors import RemoteError
+from actors.errors import BrokenAnswerError, RemoteError
 from actors.remote.api import RemoteApi
 from core.objects.metadata import section
 
 Object = dict[str, Any]
 PAGE: Final = 500
+TRIES: Final = 12
+"""So often a page may break off on the way, down to one object; then the wire is given up for a while."""
 
 
 class RemoteResource(Struct, frozen=True):
@@ -59,18 +65,30 @@ async def list_all(
 
 
 async def _paged(api: RemoteApi, resource: RemoteResource, page: int, keep: Callable[[Object], Any]) -> RemoteListing:
-    objects, token = list[Any](), ""
+    objects, token, size = list[Any](), "", page
     while True:
-        query = {**resource.query, **({"limit": str(page)} if page else {}), **({"continue": token} if token else {})}
-        found = await api.get(resource.path, query)
+        found, size = await _whole_page(api, resource, size, token)
         items = found.get("items")
         if items is not None and not isinstance(items, list):
             raise RemoteError(f"GET {resource.path}: expected a list of objects, was {type(items).__name__}")
         objects += [keep(named(resource, each)) for each in cast("list[Object]", items or ())]
-        metadata = section(found, "metadata")
+        metadata, size = section(found, "metadata"), min(2 * size, page)
         token = str(metadata.get("continue") or "")
         if not token:
             return RemoteListing(objects, str(metadata.get("resourceVersion") or ""))
+
+
+async def _whole_page(api: RemoteApi, resource: RemoteResource, size: int, token: str) -> tuple[Object, int]:
+    """A page, and of how many objects it is at most; 0: of all."""
+    for left in reversed(range(TRIES)):
+        query = {**resource.query, **({"limit": str(size)} if size else {}), **({"continue": token} if token else {})}
+        try:
+            return await api.get(resource.path, query), size
+        except BrokenAnswerError:
+            if not size or not left:
+                raise
+            size = max(size // 2, 1)
+    raise AssertionError("the last try has raised")
 
 
 def named(resource: RemoteResource, obj: Object) -> Object:

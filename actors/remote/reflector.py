@@ -2,7 +2,8 @@
 
 A watch that ends is gone on with from the last resourceVersion that was heard of, bookmarks included. What has expired
 (410) is listed again; so is what broke in any other way, after a delay that grows and differs from client to client. A
-server that cannot be reached, or has too much to do, is asked for the same watch again.
+server that cannot be reached, or has too much to do, is asked for the same watch again. Unlike there, the delay grows
+no more where something was heard meanwhile: a wire that breaks now and then leaves nobody behind for a minute.
 """
 
 from __future__ import annotations
@@ -101,8 +102,8 @@ class Reflector:
     async def _follow(self) -> None:
         """Watch after watch; returns when there is nothing to go on from. Raises RemoteError."""
         while True:
+            began, since = anyio.current_time(), self.revision
             try:
-                began = anyio.current_time()
                 heard = await self._watch()
                 if not heard and anyio.current_time() - began < SHORT_S:
                     await self._wait()
@@ -112,6 +113,8 @@ class Reflector:
                 if error.code not in (0, TOO_MANY):
                     raise
                 self._sink.failed(self._resource, error)
+                if self.revision != since:
+                    self._backoff.forget()
                 await (self._wait() if error.retry_after_s is None else anyio.sleep(error.retry_after_s))
 
     async def _watch(self) -> bool:

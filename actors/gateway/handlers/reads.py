@@ -119,7 +119,6 @@ class Pages:
     def _note_the_rest(self) -> None:
         rest = len(self._blobs) - self._position
         if not rest:
-            self._site.kept.drop(self._handle)
             return
         now = self._site.clock.now()
         if not self._handle:

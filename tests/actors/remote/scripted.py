@@ -119,10 +119,12 @@ def events(*lines: bytes, open_: bool = False, error: Exception | None = None) -
     return httpx.Response(200, stream=Stream(lines, open_=open_, error=error))
 
 
-async def followed(server: ScriptedServer, number: int, *, until_asked: int = 0) -> tuple[Heard, Reflector]:
+async def followed(
+    server: ScriptedServer, number: int, *, until_asked: int = 0, most_s: float = 0.001
+) -> tuple[Heard, Reflector]:
     """A reflector of pods that has heard so many things, and then asked so many requests in all."""
     heard = Heard(number)
-    quick, api = Backoff(lambda: 0.0, 0.001, 0.001), server.api()
+    quick, api = Backoff(lambda: 0.0, 0.001, most_s), server.api()
     reflector = Reflector(api, PODS, heard, chance=lambda: 0.5, poll_s=0.001, backoff=quick)
     async with api, anyio.create_task_group() as tasks:
         tasks.start_soon(reflector.run)

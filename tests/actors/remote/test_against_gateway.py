@@ -14,6 +14,7 @@ from actors.remote.reflector import Reflector
 from config.kubeconfig import ClusterAccess
 from tests.actors.gateway.rig import PODS, serving
 from tests.actors.remote import scripted
+from tests.kit.cutting import cutting
 
 pytestmark = pytest.mark.anyio
 
@@ -72,6 +73,19 @@ async def test_all_pages_are_read() -> None:
         await web.create_pods(*names)
         listing = await list_all(api, scripted.PODS, page=3)
         assert [obj["metadata"]["name"] for obj in listing.objects] == names
+
+
+async def test_a_list_that_is_longer_than_any_connection_lasts_comes_through_in_pages() -> None:
+    """And those that have come are not asked for again."""
+    names = [f"p{number:02}" for number in range(60)]
+    async with serving(grace_s=0.1) as web:
+        await web.create_pods(*names)
+        length = len((await web.http.get("/api/v1/pods")).content)
+        with cutting(web.settings.address[1], seed=3, least=length // 20, most=length // 3) as wire:
+            async with RemoteApi(ClusterAccess(f"http://127.0.0.1:{wire.port}")) as api:
+                listing = await list_all(api, scripted.PODS)
+            assert wire.cuts
+    assert [obj["metadata"]["name"] for obj in listing.objects] == names
 
 
 class Moving(httpx.AsyncBaseTransport):

@@ -121,3 +121,11 @@ async def test_a_server_that_is_gone_is_waited_for() -> None:
     heard, _ = await followed(server, 1)
     assert heard.told == [("LISTED", "a")]
     assert "refused" in str(heard.failures[0])
+
+
+async def test_a_wire_that_breaks_after_something_was_heard_is_no_reason_to_wait_ever_longer() -> None:
+    """Delays that double from a millisecond on would come to half a minute."""
+    broken = [events(event("MODIFIED", pod("a", number)), error=httpx.ReadError("reset")) for number in range(2, 17)]
+    heard, reflector = await followed(ScriptedServer(page(pod("a"), revision=1), *broken), 16, most_s=60.0)
+    assert len(heard.told) == 16
+    assert reflector.revision == "16"
