@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from actors.gateway.kept import MOST
 from tests.actors.gateway.rig import PODS, QUEUES, pod_of, serving
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
@@ -76,6 +77,10 @@ async def test_pages_are_of_one_moment() -> None:
         assert second["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
         last = await web.get(f"{PODS}?limit=2&continue={second['metadata']['continue']}")
         assert (names(last), last["metadata"].get("continue")) == (["e"], None)
+        for token, found in ((first, ["c", "d"]), (second, ["e"])):  # as after an answer that broke off on the way
+            assert names(await web.get(f"{PODS}?limit=2&continue={token['metadata']['continue']}")) == found
+        for _ in range(MOST):
+            await web.get(f"{PODS}?limit=1")
         expired = await web.send("GET", f"{PODS}?limit=2&continue={first['metadata']['continue']}", code=410)
         assert expired["reason"] == "Expired"
         await web.send("GET", f"{PODS}?continue=nonsense", code=400)
