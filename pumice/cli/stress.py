@@ -16,7 +16,7 @@ from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.options import Dask, Lenient, Workers
-from pumice.cli.tables.whole import WholeTable
+from pumice.cli.tables.faults import show_faults
 from pumice.cli.terminal import Terminal, speaking
 from pumice.executors import Executors, executors
 from pumice.storm.report import Finding, check_folder, line_of, report, sums
@@ -169,11 +169,3 @@ def lines_of(one: dict[str, Any]) -> list[str]:
     if one["command"] is None:
         return [*lines, f"    not in a file: {one['file_error']}; {SHOWN[one['reproduces']]}"]
     return [*lines, f"    again ({SHOWN[one['reproduces']]}): {one['command']}"]
-
-
-def show_faults(console: Console, injected: dict[str, int], title: str = "") -> None:
-    """How often each kind of fault struck."""
-    table = WholeTable("fault", "injected", title=title)
-    for kind, count in injected.items():
-        table.add_row(kind, str(count))
-    console.print(table)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.errors import InputError
 from pumice.eta.runs import RunBook
+from pumice.oneshot.moment import BEGAN
 from pumice.runtime.arrivals import arrival_at, arriving
 from pumice.whatif.life import Life
 from pumice.whatif.sources import handed_in, with_deadline
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from pumice.whatif.state import Fork
 
 Object = dict[str, Any]
-BEGAN: Final = 1_577_836_800.0
-"""2020-01-01T00:00:00Z: the same for everybody, so that scores come out again."""
 FAR_S: Final = 10 * 365 * 86_400.0
 
 

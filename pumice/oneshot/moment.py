@@ -8,6 +8,11 @@ from typing import Final
 DEFAULT_NOW: Final = "2026-11-21T02:00:00Z"
 """The clock of a case that names none; only "long ago" and "far ahead" matter there."""
 
+BEGAN: Final = 1_577_836_800.0
+"""2020-01-01T00:00:00Z, when a workload begins that says no more: the same for everybody, so that scores come out
+again.
+"""
+
 
 def parse_moment(text: str) -> float:
     """Seconds since the epoch of an RFC 3339 text or a plain number; ValueError for anything else."""

@@ -23,10 +23,8 @@ from pumice.plugins.loader import AT_WORK
 from pumice.plugins.watchdog import watched
 from pumice.runtime.arrivals import Arriving, part
 from pumice.runtime.builtin import builtin_nodes, example_gang
-from pumice.runtime.determinism import deterministic
 from pumice.runtime.journals import file_journal
 from pumice.runtime.kubeconfig import kubeconfig_of, write
-from pumice.runtime.leaping import leaping
 from pumice.runtime.order import in_order
 from pumice.runtime.pieces import file_in_pieces
 from pumice.runtime.standing import apart, differs, is_fresh, lay_over, named
@@ -112,6 +110,9 @@ def run_plan(plan: RunPlan, watching: Watching) -> RunOutcome:
 def _run_plan(plan: RunPlan, watching: Watching) -> RunOutcome:
     if not plan.virtual:
         return anyio.run(_run_on_file, plan, watching, backend=plan.backend)
+    from pumice.runtime.determinism import deterministic  # noqa: PLC0415 - Trio is a tenth of a start
+    from pumice.runtime.leaping import leaping  # noqa: PLC0415
+
     settings, options = leaping(replace(plan.settings, retention=Retention()))  # what nobody keeps is cut at the end
     whole = replace(plan, settings=settings)
     with file_in_pieces(plan.db, plan.settings.retention) as journal:

@@ -10,7 +10,6 @@ from actors.gateway.server import listen
 from actors.gateway.settings import GatewaySettings
 from config.errors import ConflictError
 from config.settings import ProcessSettings
-from pumice.adviser.answers import answer
 
 MOST_PORT = 65_535
 
@@ -34,6 +33,8 @@ def gateway_settings(settings: ProcessSettings) -> GatewaySettings | None:
     for file in (certificate, key):
         if file is not None:
             file.read_bytes()
+    from pumice.adviser.answers import answer  # noqa: PLC0415 - a tenth of a start
+
     adviser = partial(answer, settings.db, settings.plugins_dir)
     return GatewaySettings(listen(host, int(port)), token=token, certificate=certificate, key=key, adviser=adviser)
 

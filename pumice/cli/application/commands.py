@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from pumice.collecting import keeping
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -108,7 +110,9 @@ CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
 
 def load(name: str) -> Any:
     """The command itself, with its options. Imports what it needs. Raises KeyError."""
-    row, function = COMMANDS[name], getattr(import_module(f"pumice.cli.{name}"), name)
+    row = COMMANDS[name]
+    with keeping():
+        function = getattr(import_module(f"pumice.cli.{name}"), name)
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich", context_settings=CONTEXT)
     alone.command(name, help=row.help, epilog=f"Example: {row.example}")(function)
     return typer.main.get_command(alone)

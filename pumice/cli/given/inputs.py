@@ -17,12 +17,11 @@ from pumice.cli.exits import UsageError
 from pumice.cli.terminal import Terminal
 from pumice.collecting import keeping
 from pumice.errors import InputError
-from pumice.eta.rehearsal import BEGAN
 from pumice.load.manifests import Loaded, load
 from pumice.load.remarks import remarks, strangers
 from pumice.load.source import STDIN, read_texts
 from pumice.oneshot.bring import brought
-from pumice.oneshot.moment import parse_moment
+from pumice.oneshot.moment import BEGAN, parse_moment
 from pumice.plugins.loader import install_plugins
 
 

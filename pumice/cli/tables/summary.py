@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.cli.stress import show_faults
+from pumice.cli.tables.faults import show_faults
 from pumice.cli.tables.whole import WholeTable
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -36,9 +37,8 @@ def test_unknown_command() -> None:
     assert "rum" in said.err
 
 
-@pytest.mark.parametrize("option", ["--version", "--help"])
-def test_what_it_says_of_itself_needs_nothing_that_commands_need(option: str) -> None:
-    """Each of these takes longer to import than the rest takes altogether."""
+def loaded_by(*options: str) -> list[str]:
+    """The modules that a command leaves loaded, in order."""
     code = """if True:
         import sys
         from pumice.cli import main
@@ -47,12 +47,24 @@ def test_what_it_says_of_itself_needs_nothing_that_commands_need(option: str) ->
         except SystemExit as ending:
             print(ending.code, *sys.modules, file=sys.stderr)
     """
-    done = subprocess.run([sys.executable, "-c", code, option], capture_output=True, text=True, check=True)
-    ending, *modules = done.stderr.split()
+    done = subprocess.run([sys.executable, "-c", code, *options], capture_output=True, text=True, check=True)
+    ending, *modules = done.stderr.splitlines()[-1].split()
     assert ending == "0"
+    return modules
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_what_it_says_of_itself_needs_nothing_that_commands_need(option: str) -> None:
+    """Each of these takes longer to import than the rest takes altogether."""
+    modules = loaded_by(option)
     assert HEAVY.isdisjoint(modules)
     assert [each for each in modules if each.startswith(("core.", "actors.", "storage."))] == ["storage.errors"]
     assert len(modules) < 400
+
+
+def test_a_run_on_the_real_clock_loads_no_trio_and_no_adviser(tmp_path: Path) -> None:
+    modules = loaded_by("run", "--until", "cycles=1", "--quiet", "--db", str(tmp_path / "j.db"))
+    assert {"trio", "pumice.adviser.answers", "pumice.storm.simulation"}.isdisjoint(modules)
 
 
 def test_every_command_is_what_the_table_says() -> None:
