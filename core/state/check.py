@@ -41,6 +41,8 @@ def _check_jobs(view: View, jobs: Iterable[Job]) -> list[str]:
     broken: list[str] = []
     statuses, owners, columns = view.tasks.status_at, view.tasks.job_at, view.jobs.counts
     for job in jobs:
+        if job.row == view.jobs.aside:
+            continue  # it shares its columns
         counted = [0] * COUNT
         for task in job.tasks.values():
             counted[statuses[task.row]] += 1
@@ -111,7 +113,7 @@ def _check_places(view: View, places: Iterable[int]) -> list[str]:
             broken.append(f"task {_key(task)} is counted on {home} but its column says {named}")
         if home and (task is None or home not in node_tasks or task.key not in node_tasks[home]):
             broken.append(f"task {_key(task)} is not among the tasks of its node {home}")
-    if len(tasks.by_key) != len(handles) - handles.count(None):
+    if len(tasks.by_key) != len(handles) - handles.count(None) + tasks.laid_aside:
         broken.append(f"{len(tasks.by_key)} tasks by name are not those by row")
     return broken
 

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from core.objects.pod_template import PodTemplate
     from core.state.dimensions import Dimensions
 
-NO_QUEUE = NO_PHASE = -1
-PENDING = TaskStatus.PENDING
+NO_QUEUE = NO_PHASE = NO_ROW = -1
+PENDING, SUCCEEDED, FAILED = TaskStatus.PENDING, TaskStatus.SUCCEEDED, TaskStatus.FAILED
+FEW = 8
+"""When more jobs have come and gone it is quicker to put all in order anew."""
 
 
 class Job:
@@ -81,6 +83,9 @@ class JobTable:
     and the PodGroup's minResources; `min_member` int32; `phase` int8; `priority` int64; `queue` int32 queue row or
     NO_QUEUE; `reported` int32 [phase, running, succeeded, failed; job] and `announced` bool (has the Scheduled
     condition of a ready job): what the PodGroup's status says already.
+
+    `aside`: the row of all jobs that no session can be concerned with any more; these are neither in order nor among
+    the handles.
     """
 
     VECTORS = ("allocated", "pending", "total", "minimum")
@@ -99,7 +104,9 @@ class JobTable:
         self.handles: list[Job | None] = []
         self.keys: list[str] = []  # sorted, and the jobs' rows beside them
         self._rows_by_key: list[int] = []
-        self._order: npt.NDArray[np.intp] | None = None
+        self._order: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
+        self._stale = 0  # so many jobs have come or gone since
+        self.aside = NO_ROW
         self.allocated: FloatArray = np.zeros((4, 16))
         self.pending: FloatArray = np.zeros((4, 16))
         self.total: FloatArray = np.zeros((4, 16))
@@ -141,10 +148,12 @@ class JobTable:
         if job is None:
             return self._create(key)
         if job.epoch != self.epoch:
-            job = self.by_key[key] = self.handles[job.row] = job.copy(self.epoch)
+            job = self.by_key[key] = job.copy(self.epoch)
+            if job.row != self.aside:
+                self.handles[job.row] = job
         return job
 
-    def _create(self, key: str) -> Job:
+    def _take_row(self) -> int:
         row = self.rows.take()
         if row >= len(self.handles):
             self.handles.append(None)
@@ -152,32 +161,54 @@ class JobTable:
             for name in (*self.VECTORS, *self.PLAIN):
                 setattr(self, name, grown(getattr(self, name), row + 1))
             self._by_number()
-        job = self.by_key[key] = self.handles[row] = Job(row, key, self.epoch)
         self.queue[row] = NO_QUEUE
+        return row
+
+    def _create(self, key: str) -> Job:
+        row = self._take_row()
+        job = self.by_key[key] = self.handles[row] = Job(row, key, self.epoch)
         at = bisect_left(self.keys, key)
         self.keys.insert(at, key)
         self._rows_by_key.insert(at, row)
-        self._order = None
+        self._stale += 1
+        if self._stale <= FEW:
+            self._order = np.insert(self._order, at, row)
         return job
 
     def in_key_order(self) -> npt.NDArray[np.intp]:
-        """Rows of all jobs by "namespace/name"."""
-        if self._order is None:
+        """Rows of all jobs by "namespace/name", but for those that are aside."""
+        if self._stale > FEW:
             self._order = np.array(self._rows_by_key, dtype=np.intp)
+        self._stale = 0
         return self._order
+
+    def is_over(self, job: Job) -> bool:
+        """Whether it has no PodGroup and all its tasks have ended."""
+        ended = self._counts_at[SUCCEEDED][job.row] + self._counts_at[FAILED][job.row]
+        return job.spec is None and 0 < ended == len(job.tasks) and job.row != self.aside
+
+    def lay_aside(self, key: str) -> None:
+        """Begin a job in the row for those that are over."""
+        if self.aside == NO_ROW:
+            self.aside = self._take_row()
+        self.by_key[key] = Job(self.aside, key, self.epoch)
 
     def release_if_empty(self, job: Job) -> None:
         """A job with neither PodGroup nor tasks is forgotten."""
         if job.spec is not None or job.tasks:
             return
+        del self.by_key[job.key]
+        if job.row == self.aside:
+            return
         for name in (*self.VECTORS, *self.PLAIN):
             getattr(self, name)[..., job.row] = 0
-        del self.by_key[job.key]
         self.handles[job.row] = None
         self.rows.give_back(job.row)
         at = bisect_left(self.keys, job.key)
         del self.keys[at], self._rows_by_key[at]
-        self._order = None
+        self._stale += 1
+        if self._stale <= FEW:
+            self._order = np.delete(self._order, at)
 
     def set_spec(self, job: Job, spec: PodGroupSpec | None) -> None:
         """Attach or detach the PodGroup."""

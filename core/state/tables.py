@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.life.task import TaskStatus, TaskTrigger, step
+from msgspec.structs import replace
+
+from core.life.task import COMPLETED_STATUSES, TaskStatus, TaskTrigger, step
+from core.objects.metadata import Object, object_key
 from core.objects.pod import Task, TemplateTable
 from core.state.assumed import AssumedPods
 from core.state.dimensions import Dimensions
@@ -19,6 +22,8 @@ from core.state.touched import Touched
 from core.state.volumes import VolumeCounts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from core.messages.commands import CycleSaid
     from core.objects.queue import Queue
 
@@ -70,9 +75,15 @@ class ViewTables:
         self._evicting.discard(key)
 
     def _put_in(self, task: Task) -> None:
-        task.row = self.tasks.take_row()
         self._volumes.note(task)
         self._fit_dimensions()
+        job = self.jobs.by_key.get(task.job)
+        if job is not None and job.row == self.jobs.aside:
+            if task.status in COMPLETED_STATUSES:
+                self._put_aside(task)
+                return
+            self._take_back(job.key)
+        task.row = self.tasks.take_row()
         self.tasks.by_key[task.key] = task
         self.tasks.handles[task.row] = task
         if task.job:
@@ -87,6 +98,45 @@ class ViewTables:
             self.jobs.release_if_empty(job)
         self._volumes.drop(task)
         self.tasks.release(task)
+
+    def _apply_pod_group(self, obj: Object, deleted: bool) -> str:
+        key = object_key(obj)
+        self._take_back(key)
+        heard = self.groups.apply_pod_group(obj, deleted)
+        self._fit_dimensions()
+        self._lay_aside(key)
+        return heard
+
+    def _put_aside(self, task: Task) -> None:
+        job = self.jobs.writable(task.job)
+        self.tasks.lay_aside(task, task.status, job.row)
+        job.put(task)
+        self.jobs.count(job, task, task.status, 1)
+
+    def _lay_aside(self, key: str) -> None:
+        """A job whose PodGroup has gone and whose pods have ended is in no session: it takes no room in the columns
+        that every session copies. There it stays until its PodGroup comes again or its last pod has gone.
+        """
+        job = self.jobs.by_key.get(key)
+        if job is not None and self.jobs.is_over(job):
+            tasks = list(job.tasks.values())
+            self._take_all_out(tasks)
+            self.jobs.lay_aside(key)
+            for task in tasks:
+                self._put_in(replace(task))  # its row is known to snapshots
+
+    def _take_back(self, key: str) -> None:
+        """A job that was laid aside may be in a session again."""
+        job = self.jobs.by_key.get(key)
+        if job is not None and job.row == self.jobs.aside:
+            tasks = list(job.tasks.values())
+            self._take_all_out(tasks)
+            for task in tasks:
+                self._put_in(replace(task))
+
+    def _take_all_out(self, tasks: Iterable[Task]) -> None:
+        for task in tasks:
+            self._take_out(task)
 
     def _effective(self, task: Task) -> tuple[TaskStatus, str]:
         """What the API said, and the step that is on its way from there."""

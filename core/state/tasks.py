@@ -24,10 +24,15 @@ class TaskTable:
     `status_at`, `node_at` and `job_at` are the same columns, number by number.
     `resides[row]` is the name of the node on which the task is counted, "" for none; the node itself may not have
     been seen yet.
+
+    `aside`: rows that tasks of jobs share of which nothing is left to decide, one for each status; `laid_aside` are so
+    many.
     """
 
     def __init__(self) -> None:
         self.rows = Rows()
+        self.aside: dict[int, int] = {}
+        self.laid_aside = 0
         self.by_key: dict[str, Task] = {}
         self.handles: list[Task | None] = []
         self.resides: list[str] = []
@@ -57,9 +62,22 @@ class TaskTable:
         del self.by_key[task.key]
         self.by_key[task.key] = self.handles[task.row] = task
 
+    def lay_aside(self, task: Task, status: int, job: int) -> None:
+        """Enter a task that has ended in the row of its like; `job` is the row of their jobs."""
+        row = self.aside.get(status)
+        if row is None:
+            row = self.aside[status] = self.take_row()
+            self.status_at[row], self.job_at[row], self.node_at[row] = status, job, NOWHERE
+        task.row = row
+        self.by_key[task.key] = task
+        self.laid_aside += 1
+
     def release(self, task: Task) -> None:
         """Forget a task and free its row."""
         del self.by_key[task.key]
+        if task.row in self.aside.values():
+            self.laid_aside -= 1
+            return
         self.handles[task.row] = None
         self.node_at[task.row] = self.job_at[task.row] = NOWHERE
         self.rows.give_back(task.row)

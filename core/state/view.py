@@ -57,8 +57,7 @@ class View(ViewTables):
         if kind == "Pod":
             self._apply_pod(obj, deleted)
         elif kind == "PodGroup":
-            heard = self.groups.apply_pod_group(obj, deleted)
-            self._fit_dimensions()
+            heard = self._apply_pod_group(obj, deleted)
         elif kind == "Node":
             self._apply_node(obj, deleted)
         elif kind == "Queue":
@@ -100,12 +99,13 @@ class View(ViewTables):
             self._assumed.drop(key)  # the API knows by now
         if key in self._evicting and step(task.status, TaskTrigger.EVICT) is None:
             self._evicting.discard(key)
-        if known is not None and task.asks_as(known):
+        if known is not None and task.asks_as(known) and known.row not in self.tasks.aside.values():
             self._renew(known, task)
-            return
-        if known is not None:
-            self._take_out(known)
-        self._put_in(task)
+        else:
+            if known is not None:
+                self._take_out(known)
+            self._put_in(task)
+        self._lay_aside(task.job)
 
     def _renew(self, known: Task, task: Task) -> None:
         """The pod is in the same row of the same job: only what differs is counted anew."""

@@ -34,6 +34,7 @@ def pods(draw: st.DrawFn) -> Object:
         node=draw(st.sampled_from((None, *NODES))),
         cpu=draw(st.sampled_from(("500m", "2", None))),
         gpus=draw(st.integers(0, 2)),
+        phase=draw(st.sampled_from((None, None, "Succeeded", "Failed"))),
     )
 
 
@@ -124,6 +125,37 @@ def jobs_of(snapshot: Snapshot) -> list[Job]:
     """The jobs a session would have."""
     rows: list[int] = snapshot.jobs.order.tolist()
     return [job for row in rows if (job := snapshot.jobs.handles[row]) is not None]
+
+
+def test_columns_do_not_grow_with_jobs_that_are_over() -> None:
+    """The pods of a job stay when it is complete; its PodGroup goes, or comes again when it is run again."""
+    view = View()
+    view.apply("ADDED", queue("q"))
+    shapes = set[tuple[int, ...]]()
+    for number in range(20):
+        name = f"j{number}"
+        for obj in gang(name, queue="q", pods=2):
+            view.apply("ADDED", obj)
+        during = view.snapshot()
+        view.apply("MODIFIED", pod(f"{name}-0", group=name, node="n0", phase="Succeeded"))
+        view.apply("DELETED", pod_group(name, queue="q"))
+        view.apply("MODIFIED", pod(f"{name}-1", group=name, node="n0", phase="Failed"))
+        assert view.check() == []
+        after = view.snapshot()
+        shapes.add((len(after.tasks.status), after.jobs.counts.shape[1], len(after.jobs.order)))
+        assert all(during.tasks.handles[task.row] is task for task in jobs_of(during)[0].in_uid_order())
+    assert shapes == {(2, 1, 0), (4, 2, 0)}  # at first there is no job beside those that are over
+    assert len(view.tasks.by_key) == 40
+    assert view.jobs.counts.sum(axis=1)[[TaskStatus.SUCCEEDED, TaskStatus.FAILED]].tolist() == [20, 20]
+    view.apply("ADDED", pod_group("j3", queue="q", min_member=1))
+    again = view.snapshot()
+    assert [job.key for job in jobs_of(again)] == ["default/j3"]
+    assert again.jobs.counts[:, again.jobs.order[0]].sum() == 2
+    for number in range(20):
+        for each in range(2):
+            view.apply("DELETED", pod(f"j{number}-{each}", group=f"j{number}"))
+    assert view.check() == []
+    assert (len(view.tasks.by_key), list(view.jobs.by_key)) == (0, ["default/j3"])
 
 
 def test_a_snapshot_does_not_see_later_events() -> None:
