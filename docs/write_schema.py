@@ -2,8 +2,8 @@
 
     python -m docs.write_schema MODULES DEFINITIONS
 
-MODULES is a Go module cache that holds k8s.io/api, apimachinery, apiextensions-apiserver and metrics (`go env
-GOMODCACHE`, after `go mod download`); DEFINITIONS the folder config/crd of Volcano's repository.
+MODULES is a Go module cache that holds k8s.io/api, apimachinery, apiextensions-apiserver, kube-aggregator and metrics
+(`go env GOMODCACHE`, after `go mod download`); DEFINITIONS the folder config/crd of Volcano's repository.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ _ROOTS: Final[dict[str, tuple[str, str]]] = {
     "k8s.io/api/coordination/v1": ("coordination.k8s.io", "Lease"),
     "k8s.io/api/discovery/v1": ("discovery.k8s.io", "EndpointSlice"),
     "k8s.io/api/events/v1": ("events.k8s.io", "Event"),
+    "k8s.io/api/flowcontrol/v1": ("flowcontrol.apiserver.k8s.io", "FlowSchema PriorityLevelConfiguration"),
+    "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1": ("apiregistration.k8s.io", "APIService"),
     "k8s.io/api/networking/v1": ("networking.k8s.io", "Ingress IngressClass NetworkPolicy"),
     "k8s.io/api/node/v1": ("node.k8s.io", "RuntimeClass"),
     "k8s.io/api/policy/v1": ("policy", "PodDisruptionBudget Eviction"),

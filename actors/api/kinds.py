@@ -82,6 +82,7 @@ class Kind(Struct, frozen=True, gc=False):
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _BATCH: Final = "batch.volcano.sh"
 _FLOW: Final = "flow.volcano.sh"
+_FLOW_CONTROL: Final = "flowcontrol.apiserver.k8s.io"
 _RBAC: Final = "rbac.authorization.k8s.io"
 _SCHEDULING: Final = "scheduling.volcano.sh"
 _STORAGE: Final = "storage.k8s.io"
@@ -176,6 +177,17 @@ _ROWS: Final = (
     ),
     _row("Lease", "coordination.k8s.io", "v1", "leases"),
     _row("EndpointSlice", "discovery.k8s.io", "v1", "endpointslices"),
+    _row("FlowSchema", _FLOW_CONTROL, "v1", "flowschemas", wide=True, status=True),
+    _row("PriorityLevelConfiguration", _FLOW_CONTROL, "v1", "prioritylevelconfigurations", wide=True, status=True),
+    _row(
+        "APIService",
+        "apiregistration.k8s.io",
+        "v1",
+        "apiservices",
+        wide=True,
+        status=True,
+        categories=("api-extensions",),
+    ),
     _row("Ingress", "networking.k8s.io", "v1", "ingresses", "ing", status=True),
     _row("IngressClass", "networking.k8s.io", "v1", "ingressclasses", wide=True),
     _row("NetworkPolicy", "networking.k8s.io", "v1", "networkpolicies", "netpol"),

@@ -78,7 +78,7 @@ async def refuse(exchange: Exchange, error: ApiError) -> None:
     with anyio.CancelScope(shield=True):
         if not await exchange.pass_over(LEFTOVER):
             headers = {**headers, "connection": "close"}
-        await exchange.answer(refused.code, encode(failure(refused)), headers=headers)
+        await exchange.answer(refused.code, encode(failure(refused, error.token)), headers=headers)
 
 
 class Unslashed:

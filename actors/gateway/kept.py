@@ -1,8 +1,9 @@
 """Listings that a client reads in pages: kept as they were when the first page was asked for.
 
 A continue token names the listing and how far it was read; it may be shown again, as for a page that broke off on the
-way, the last one too. What is kept are references to bytes that the store mostly
-holds too; the oldest is given up when there are too many, and then the token has expired (410).
+way, the last one too. What is kept are references to bytes that the store mostly holds too; the oldest is given up when
+there are too many, or when nobody has got on with it for long, and then the token has expired (410). The refusal brings
+another one, by which the list goes on behind the last object, as things are by then.
 """
 
 from __future__ import annotations
@@ -13,35 +14,43 @@ from itertools import count
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
 from actors.gateway.problems import bad_request, expired
 
 MOST: Final = 64
 AGE_S: Final = 300.0
 EXPIRED: Final = (
-    "The provided continue parameter is too old to display a consistent list result. "
-    "You must start a new list without the continue parameter."
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
 )
 
 
 class Page(msgspec.Struct, frozen=True):
-    """The listing of `handle` from position `start` on; `scope` says what the list was asked for."""
+    """The listing of `handle` from position `start` on; `scope` says what the list was asked for.
+
+    `after`: namespace and name of the object before that position; a page without a listing (0) goes on from there.
+    """
 
     handle: int
     start: int
     scope: str
+    after: tuple[str, str]
 
 
 class KeptListing(msgspec.Struct):
-    """One listing; `at` is when it was last read."""
+    """One listing; `at` is when somebody last got further in it than before, which is to `reached`."""
 
     revision: int
     blobs: tuple[bytes, ...]
     at: float
+    reached: int = 0
 
 
 class KeptListings:
-    """At most `MOST` of them, none unread for longer than `AGE_S`."""
+    """At most `MOST` of them, none in which nobody gets on for longer than `AGE_S`."""
 
     def __init__(self) -> None:
         self._listings: OrderedDict[int, KeptListing] = OrderedDict()
@@ -57,17 +66,20 @@ class KeptListings:
         self._tidy(now)
         return handle
 
-    def open(self, token: str, scope: str, now: float) -> tuple[Page, KeptListing]:
-        """What a token stands for. Raises ApiError: 400 for one that is none, 410 for an old one."""
+    def open(self, token: str, scope: str, now: float) -> tuple[Page, KeptListing | None]:
+        """What a token stands for: a page, and its listing unless it goes on without. Raises ApiError: 400 for one that
+        is none, 410 for an old one.
+        """
         page = _decoded(token)
         if page.scope != scope:
             raise bad_request("continue key is not valid: it belongs to another list")
         self._tidy(now)
         kept = self._listings.get(page.handle)
-        if kept is None or not 0 <= page.start <= len(kept.blobs):
-            raise expired(EXPIRED)
-        kept.at = now
-        self._listings.move_to_end(page.handle)
+        if page.handle and (kept is None or not 0 <= page.start <= len(kept.blobs)):
+            raise expired(EXPIRED, token_of(structs.replace(page, handle=0, start=0)))
+        if kept is not None and page.start > kept.reached:
+            kept.at, kept.reached = now, page.start
+            self._listings.move_to_end(page.handle)
         return page, kept
 
     def _tidy(self, now: float) -> None:

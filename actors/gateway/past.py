@@ -30,7 +30,7 @@ async def listing_at(site: Site, selected: Selection, revision: int) -> tuple[by
         return blobs
     there = dict[Key, bytes]()
     for number, blob in enumerate(blobs):
-        there[_key(blob)] = blob
+        there[key_of(blob)] = blob
         if number % SLICE == SLICE - 1:
             await lowlevel.checkpoint()
     for key, was in since.items():
@@ -75,6 +75,7 @@ def _too_old(revision: int) -> Exception:
     return expired(f"The resourceVersion for the provided list is too old: {revision}")
 
 
-def _key(blob: bytes) -> Key:
+def key_of(blob: bytes) -> Key:
+    """Namespace and name of an object in a listing, by which it is sorted."""
     meta = cast("Object", codec.unpack(blob))["metadata"]
     return meta.get("namespace") or "", meta["name"]

@@ -22,10 +22,11 @@ BODY_TYPES: Final = ("application/json", "application/yaml", "application/vnd.ku
 
 
 class ApiError(RequestError):
-    """The request is refused; `headers` go into the answer beside the Status."""
+    """The request is refused; `headers` go into the answer beside the Status. `token`: by it a list can go on."""
 
-    def __init__(self, refused: Refused, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, refused: Refused, headers: Mapping[str, str] | None = None, token: str = "") -> None:
         self.refused = refused
+        self.token = token
         self.headers = dict(headers or {})
         super().__init__(refused.message)
 
@@ -68,9 +69,9 @@ def not_acceptable() -> ApiError:
     return ApiError(Refused(406, "NotAcceptable", why))
 
 
-def expired(message: str) -> ApiError:
+def expired(message: str, token: str = "") -> ApiError:
     """410: the resourceVersion or continue token is too old."""
-    return ApiError(Refused(410, "Expired", message))
+    return ApiError(Refused(410, "Expired", message), token=token)
 
 
 def too_large(limit: int) -> ApiError:

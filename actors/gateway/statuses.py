@@ -10,12 +10,12 @@ Object = dict[str, Any]
 NOT_FOUND: Final = 404
 
 
-def failure(refused: Refused) -> Object:
-    """The Status of a refusal."""
+def failure(refused: Refused, token: str = "") -> Object:
+    """The Status of a refusal; `token`: by it a list can go on."""
     return {
         "kind": "Status",
         "apiVersion": "v1",
-        "metadata": {},
+        "metadata": {"continue": token} if token else {},
         "status": "Failure",
         "message": refused.message,
         "reason": refused.reason,

@@ -24,7 +24,7 @@ from actors.api.admission import (
     secrets,
     workloads,
 )
-from actors.api.admission.addressed import services
+from actors.api.admission.addressed import aggregated, services
 from actors.api.admission.made import batch_jobs, cron_jobs, job_flows, sets
 from actors.api.admission.parts import certificate_requests
 from actors.api.admission.rules import Admission, Lookup
@@ -33,6 +33,7 @@ from actors.api.admission.stated_amounts import STATED
 __all__ = ["ADMISSION", "Admission", "Lookup", "admission_of"]
 
 ADMISSION: Final[dict[str, Admission]] = {
+    "APIService": Admission(forbid=aggregated.forbid, validate_update=aggregated.validate_update),
     "CertificateSigningRequest": Admission(
         initial_status=certificate_requests.initial_status,
         default=certificate_requests.default,

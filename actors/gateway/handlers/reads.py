@@ -6,6 +6,7 @@ with a breath between them, so that a list of 50,000 objects never holds the loo
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import AsyncIterator
 from typing import Any, Final, cast
 
@@ -14,7 +15,7 @@ from anyio import lowlevel
 from actors.api.kinds import Kind
 from actors.gateway.forms import Writer, encode, writer
 from actors.gateway.kept import Page, token_of
-from actors.gateway.past import listing_at
+from actors.gateway.past import key_of, listing_at
 from actors.gateway.problems import too_new
 from actors.gateway.request.exchange import Exchange
 from actors.gateway.request.negotiation import negotiate
@@ -77,8 +78,12 @@ class Pages:
         scope = f"{path}?{options.labels}&{options.fields}"
         if options.token:
             page, kept = site.kept.open(options.token, scope, site.clock.now())
-            pages = cls(site, selected, kept.blobs, page.start, options.limit)
-            pages._handle, revision = page.handle, kept.revision
+            if kept is None:
+                revision, blobs = await site.listing(selected.kind, selected.namespace or None)
+                pages = cls(site, selected, blobs, bisect_right(blobs, page.after, key=key_of), options.limit)
+            else:
+                pages = cls(site, selected, kept.blobs, page.start, options.limit)
+                pages._handle, revision = page.handle, kept.revision
         else:
             if options.exact:
                 revision = options.exact
@@ -123,7 +128,8 @@ class Pages:
         now = self._site.clock.now()
         if not self._handle:
             self._handle = self._site.kept.keep(int(self.metadata["resourceVersion"]), self._blobs, now)
-        self.metadata["continue"] = token_of(Page(self._handle, self._position, self._scope))
+        after = key_of(self._blobs[self._position - 1])
+        self.metadata["continue"] = token_of(Page(self._handle, self._position, self._scope, after))
         if self._selected.everything:
             self.metadata["remainingItemCount"] = rest
 

@@ -81,6 +81,26 @@ def _columns(*given: tuple[str, str, str, int]) -> Printer:
     return custom_printer([dict(zip(("name", "type", "jsonPath", "priority"), one, strict=True)) for one in given])
 
 
+SERVERS: Final[dict[str, Printer]] = {
+    "APIService": _columns(
+        ("Service", "string", ".spec.service.name", 0),
+        ("Available", "string", '.status.conditions[?(@.type=="Available")].status', 0),
+        ("Age", "date", _CREATED, 0),
+    ),
+    "FlowSchema": _columns(
+        ("PriorityLevel", "string", ".spec.priorityLevelConfiguration.name", 0),
+        ("MatchingPrecedence", "integer", ".spec.matchingPrecedence", 0),
+        ("DistinguisherMethod", "string", ".spec.distinguisherMethod.type", 0),
+        ("Age", "date", _CREATED, 0),
+    ),
+    "PriorityLevelConfiguration": _columns(
+        ("Type", "string", ".spec.type", 0),
+        ("NominalConcurrencyShares", "integer", ".spec.limited.nominalConcurrencyShares", 0),
+        ("Age", "date", _CREATED, 0),
+    ),
+}
+"""Kinds by key that are about API servers themselves."""
+
 VOLCANO: Final[dict[str, Printer]] = {
     "Job": _columns(
         ("STATUS", "string", ".status.state.phase", 0),

@@ -8,7 +8,7 @@ from typing import Any, Final
 from actors.gateway.tables import installed, networks, plain, policies, volumes, workloads
 from actors.gateway.tables.autoscalers import AUTOSCALERS
 from actors.gateway.tables.column import Printer
-from actors.gateway.tables.custom import VOLCANO, custom_printer
+from actors.gateway.tables.custom import SERVERS, VOLCANO, custom_printer
 from actors.gateway.tables.events import EVENTS
 from actors.gateway.tables.nodes import NAMESPACES, NODES
 from actors.gateway.tables.pods import PODS
@@ -68,6 +68,7 @@ PRINTERS: Final[dict[str, Printer]] = {
     "ValidatingWebhookConfiguration": installed.WEBHOOKS,
     "ValidatingAdmissionPolicy": installed.POLICIES,
     "ValidatingAdmissionPolicyBinding": installed.POLICY_BINDINGS,
+    **SERVERS,
     **VOLCANO,
 }
 

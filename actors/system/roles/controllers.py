@@ -24,6 +24,7 @@ from actors.controllers.groups.machine import PodGroupMachine
 from actors.controllers.jobs.controller import JobController
 from actors.controllers.jobs.machine import JobMachine
 from actors.controllers.namespaces.machine import NamespaceMachine
+from actors.controllers.nodes.machine import NodeTaintsMachine
 from actors.controllers.queues.machine import QueueMachine
 from actors.controllers.quotas.machine import QUOTA, QuotaMachine
 from actors.controllers.replication.rule import REPLICA_SETS, REPLICATION_CONTROLLERS, ReplicationRule
@@ -171,6 +172,7 @@ POD_EVENTS: Final = _controller(
     lambda wiring: [
         PodEventsMachine(scheduler=wiring.settings.scheduler),
         NamespaceMachine(),
+        NodeTaintsMachine(agents=wiring.settings.agents),
         EndpointsMachine(),
     ],
     lambda settings: serving(settings) and playing(settings),

@@ -49,3 +49,14 @@ async def test_who_posts_under_a_name_owns_what_he_posts() -> None:
         assert (entry["manager"], entry["operation"]) == ("me", "Update")
         plain = await web.send("POST", path, {"metadata": {"name": "d"}, "data": {"a": "b"}}, 201)
         assert "managedFields" not in plain["metadata"]
+
+
+async def test_no_other_server_is_asked() -> None:
+    async with serving() as web:
+        path = "/apis/apiregistration.k8s.io/v1/apiservices"
+        spec = {"group": "x.io", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1}
+        body = {"metadata": {"name": "v1.x.io"}, "spec": {**spec, "service": {"name": "s", "namespace": "default"}}}
+        refused = await web.send("POST", path, body, 403)
+        assert "not passed on to other API servers" in refused["message"]
+        made = await web.send("POST", path, {**body, "spec": spec}, 201)
+        await web.send("PUT", f"{path}/v1.x.io", {**made, "spec": body["spec"]}, 422)

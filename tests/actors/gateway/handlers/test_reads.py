@@ -112,6 +112,22 @@ async def test_revisions() -> None:
         await web.send("GET", f"{PODS}?sendInitialEvents=true", code=422)
 
 
+async def test_a_list_that_is_too_old_goes_on_as_things_are_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving() as web:
+        await web.create_pods("a", "b", "c", "d")
+        first = await web.get(f"{PODS}?limit=2")
+        monkeypatch.setattr("actors.gateway.kept.AGE_S", -1.0)
+        await web.create_pods("aa", "bb")
+        refused = await web.send("GET", f"{PODS}?limit=2&continue={first['metadata']['continue']}", code=410)
+        assert refused["reason"] == "Expired"
+        monkeypatch.undo()
+        second = await web.get(f"{PODS}?limit=2&continue={refused['metadata']['continue']}")
+        assert (names(second), second["metadata"]["remainingItemCount"]) == (["bb", "c"], 1)
+        assert second["metadata"]["resourceVersion"] != first["metadata"]["resourceVersion"]
+        rest = await web.get(f"{PODS}?limit=2&continue={second['metadata']['continue']}")
+        assert (names(rest), "continue" in rest["metadata"]) == (["d"], False)
+
+
 async def test_a_list_as_it_was() -> None:
     async with serving() as web:
         await web.create_pods("a", "b", "c")

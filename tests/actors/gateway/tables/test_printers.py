@@ -201,16 +201,6 @@ CASES: list[tuple[str, dict[str, Any], list[Any]]] = [
         ["cpu: 500m/2, limitsome: 0/1, pods: 0/9", "limits.cpu: 0/4", "100s"],
     ),
     ("PriorityClass", {"value": 5, "preemptionPolicy": "Never"}, [5, False, "100s", "Never"]),
-    (
-        "CertificateSigningRequest",
-        {"spec": {"signerName": "x.io/y", "username": "me", "expirationSeconds": 86400}},
-        ["100s", "x.io/y", "me", "24h", "Pending"],
-    ),
-    (
-        "CertificateSigningRequest",
-        {"status": {"conditions": [{"type": "Approved"}, {"type": "Failed"}], "certificate": "YQ=="}},
-        ["100s", "<none>", "", "<none>", "Approved,Failed,Issued"],
-    ),
     ("Lease", {"spec": {"holderIdentity": "me"}}, ["me", "100s"]),
     ("ResourceClaim", {"status": {"allocation": {}, "reservedFor": [{}]}}, ["allocated,reserved", "100s"]),
     ("ResourceClaim", {}, ["pending", "100s"]),

@@ -1,0 +1,1 @@
+"""Taints of nodes that are not well."""

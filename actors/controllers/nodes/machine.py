@@ -1,0 +1,97 @@
+"""Taints that keep pods off nodes that are not well, or cordoned, as a pure machine (source: Kubernetes' node lifecycle
+controller, `doNoScheduleTaintingPass`).
+
+A node of which nobody has said yet whether it is ready gets the taint of one that is not, as a kube-apiserver's
+admission gives it to every new node; but not where node agents of this process are about to say so. Pods that run stay:
+nothing is evicted for its node's sake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from actors.kube.times import timestamp
+from core.messages.commands import ApiRequest, Patch
+from core.messages.replies import ApiReply
+from core.objects.metadata import section, text_map
+from storage.codec import pack
+
+Object = dict[str, Any]
+
+USER: Final = "node-lifecycle"
+KWOK: Final = "kwok.x-k8s.io/node"
+"""The annotation of nodes that kwok keeps."""
+EFFECT: Final = "NoSchedule"
+_PREFIX: Final = "node.kubernetes.io/"
+NOT_READY: Final = f"{_PREFIX}not-ready"
+UNSCHEDULABLE: Final = f"{_PREFIX}unschedulable"
+BY_CONDITION: Final = {
+    ("Ready", "False"): NOT_READY,
+    ("Ready", "Unknown"): f"{_PREFIX}unreachable",
+    ("MemoryPressure", "True"): f"{_PREFIX}memory-pressure",
+    ("DiskPressure", "True"): f"{_PREFIX}disk-pressure",
+    ("NetworkUnavailable", "True"): f"{_PREFIX}network-unavailable",
+    ("PIDPressure", "True"): f"{_PREFIX}pid-pressure",
+}
+OWN: Final = frozenset((*BY_CONDITION.values(), UNSCHEDULABLE))
+"""The keys that are looked after here."""
+
+
+class NodeTaintsMachine:
+    """See `actors.runtime.reconciler.Machine`. `agents`: node agents of this process keep all nodes but kwok's."""
+
+    kinds = ("Node",)
+
+    def __init__(self, *, agents: bool) -> None:
+        self._agents = agents
+        self._fresh: dict[str, Object] = {}
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """See `Machine`."""
+        del kind, revision
+        name = obj["metadata"]["name"]
+        if deleted:
+            self._fresh.pop(name, None)
+        else:
+            self._fresh[name] = obj
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """See `Machine`."""
+        fresh, self._fresh = self._fresh, {}
+        return [request for node in fresh.values() if (request := self._change(node, now)) is not None]
+
+    def _change(self, node: Object, now: float) -> Patch | None:
+        """What brings a node's taints up to date; refused when it has changed since, of which the watch tells."""
+        taints: list[Object] = section(node, "spec").get("taints") or []
+        wanted = self._wanted(node)
+        there = {each["key"] for each in taints if each.get("effect") == EFFECT and each.get("key") in OWN}
+        if wanted == there:
+            return None
+        gone, new = there - wanted, sorted(wanted - there)
+        kept = [each for each in taints if each.get("effect") != EFFECT or each.get("key") not in gone]
+        kept += [{"key": key, "effect": EFFECT, "timeAdded": timestamp(now)} for key in new]
+        meta = node["metadata"]
+        patch = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "spec": {"taints": kept or None}}
+        return Patch("Node", "", meta["name"], pack(patch), user=USER)
+
+    def _wanted(self, node: Object) -> set[str]:
+        conditions: list[Object] = section(node, "status").get("conditions") or []
+        found = {BY_CONDITION.get((str(each.get("type")), str(each.get("status"))), "") for each in conditions}
+        if section(node, "spec").get("unschedulable"):
+            found.add(UNSCHEDULABLE)
+        elsewhere = not self._agents or KWOK in text_map(node["metadata"].get("annotations"))
+        if elsewhere and not any(each.get("type") == "Ready" for each in conditions):
+            found.add(NOT_READY)
+        return found - {""}
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """See `Machine`."""
+
+    def next_due(self) -> float | None:
+        """See `Machine`."""
+        return None
+
+    def running_timers(self) -> int:
+        """See `Machine`."""
+        return 0
