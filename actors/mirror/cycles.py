@@ -17,12 +17,15 @@ from storage import codec
 
 Object = dict[str, Any]
 
+ENDED: Final = ("Succeeded", "Failed")
 OUTSIDE: Final = "cluster"
 """The user of changes that come from people and from controllers that Pumice is not: a replay hands them in again."""
 INSIDE: Final = "mirror"
 """The user of changes that follow from those: what a scheduler, Volcano's controllers and kubelets do, and statuses."""
 COUNTED: Final = ("PodGroup", "Queue", "Job")
 """Kinds whose generation says whether more than the status has changed."""
+UNSURE: Final = 60
+"""So many changes at most may have come between a look and its first bind."""
 VOLCANO_JOB: Final = ("batch.volcano.sh/v1alpha1", "Job")
 
 
@@ -49,6 +52,13 @@ class MarkedChange(NamedTuple):
     decision: int | None = None
 
 
+def _makes_room(marked: MarkedChange) -> bool:
+    change, obj = marked.change, marked.change.obj
+    if change.kind != "Pod":
+        return change.kind in COUNTED and marked.user == INSIDE
+    return change.gone or obj is None or seen(obj).leaving or section(obj, "status").get("phase") in ENDED
+
+
 @dataclass
 class ObservedCycle:
     """What came before the decisions, what was decided, and what came with and after it."""
@@ -56,6 +66,15 @@ class ObservedCycle:
     before: list[MarkedChange] = field(default_factory=list[MarkedChange])
     decided: list[Decision] = field(default_factory=list[Decision])
     after: list[MarkedChange] = field(default_factory=list[MarkedChange])
+
+    def part(self) -> int:
+        """The place in `before` from where on all may have come after the scheduler had looked, and have been heard
+        of before its first bind: nothing that it bound, only room that was made, and statuses.
+        """
+        place = len(self.before)
+        while place and len(self.before) - place < UNSURE and _makes_room(self.before[place - 1]):
+            place -= 1
+        return place
 
 
 class CycleCutter:

@@ -45,9 +45,13 @@ if TYPE_CHECKING:
     from actors.runtime.context import Context
     from actors.scheduling.config_source import ConfigSource
     from actors.system.ports import ApiPort, MetricsPort, PokePort, RecorderPort
+    from core.messages.shadow import ShadowCompared
 
 BATCH = 500
 """So many changes are on their way to the api at once: all of a large cluster would be there twice."""
+
+LOOKS_S = 1.0
+"""For so long it is tried out when a scheduler may have looked; a cycle of a large cluster takes a second alone."""
 
 log = logging.getLogger(__name__)
 
@@ -152,13 +156,33 @@ class Mirror(Actor[Poke, Done]):
         return not problem
 
     async def _carry_out(self, cycle: ObservedCycle) -> None:
-        await self._reflect(cycle.before, 0)
-        if cycle.decided:
+        shadow = self._shadow if cycle.decided else None
+        place = len(cycle.before) if shadow is None or not shadow.agreeing else cycle.part()
+        await self._reflect(cycle.before[:place], 0)
+        if not cycle.decided:
+            return
+        if shadow is None:
             first = await self._cycle(cycle)
-            if self._shadow is not None:
-                await self._shadow.beside(self._observed.newest, cycle.decided)
-            await self._reflect(cycle.after, first)
-            await self._observed.outcomes(cycle, first)
+        else:
+            place, found = await self._looked(shadow, cycle, place)
+            first = await self._cycle(cycle)
+            await shadow.compared(found)
+        await self._reflect(cycle.before[place:], 0)
+        await self._reflect(cycle.after, first)
+        await self._observed.outcomes(cycle, first)
+
+    async def _looked(self, shadow: Shadow, cycle: ObservedCycle, place: int) -> tuple[int, ShadowCompared]:
+        """When the scheduler looked is not to be seen: at the first of the moments that come into question at which all
+        is decided alike, else at the last of them. The place in `before` up to which it saw, and what was compared.
+        """
+        until, number = anyio.current_time() + LOOKS_S, self._observed.newest + 1
+        while True:
+            found = shadow.beside(number, cycle.decided)
+            if found.same == found.decisions or place == len(cycle.before):
+                return place, found
+            following = place + 1 if anyio.current_time() < until else len(cycle.before)
+            await self._reflect(cycle.before[place:following], 0)
+            place = following
 
     async def _cycle(self, cycle: ObservedCycle) -> int:
         self._told = self._revision

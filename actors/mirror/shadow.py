@@ -68,6 +68,11 @@ class Shadow:
         self._unsettled = True
 
     @property
+    def agreeing(self) -> bool:
+        """Whether it decides by the cluster's own configuration, so that it should come to the same."""
+        return self._settings.other is None
+
+    @property
     def unsettled(self) -> bool:
         """Whether a look at what stands is still to come."""
         return self._unsettled or self._shown.view.version != self._seen
@@ -86,23 +91,26 @@ class Shadow:
 
     # --- comparing
 
-    async def beside(self, cycle: int, decisions: list[Decision]) -> None:
+    def beside(self, cycle: int, decisions: list[Decision]) -> ShadowCompared:
         """These were decided on what was seen so far."""
-        guide = Guide(wishes_of(decisions), follows=self._settings.other is None)
+        guide = Guide(wishes_of(decisions), follows=self.agreeing)
         there, result = self._decide(cycle, lambda _: guide)
         found = [each for each in differing(decisions, result, guide) if each.there is not None]
-        told = [_told(each, there, guide, result) for each in found]
         moved = sum(each.here is not None for each in found)
-        compared = replace_counts(
+        return msgspec.structs.replace(
             self._compared(cycle),
             decisions=len(decisions),
             same=len(decisions) - len(found),
             ties=ties(decisions, result, guide),
             other_node=moved,
             only_there=len(found) - moved,
+            differences=tuple([_told(each, there, guide, result) for each in found]),
         )
+
+    async def compared(self, found: ShadowCompared) -> None:
+        """The cycle is in the journal: so is this, from here on."""
         self._unsettled = True
-        await self._tell(compared, told)
+        await self._tell(found)
 
     async def look(self, cycle: int, now: float) -> None:
         """At what stands, now and then: as long as something changes, and once more."""
@@ -115,7 +123,7 @@ class Shadow:
         self._unsettled, self._seen = version != self._seen, self._shown.view.version
         new = self._persistence.new(confirmed)
         names, fresh = counted(confirmed), counted(new)
-        compared = replace_counts(
+        compared = msgspec.structs.replace(
             self._compared(cycle),
             only_here=fresh.get("bind", 0) + fresh.get("evict", 0),
             groups=len(there.phases),
@@ -123,8 +131,9 @@ class Shadow:
             other_conditions=names.get("condition", 0),
             waiting=len(there.waiting),
             other_reasons=names.get("reason", 0),
+            differences=tuple(new),
         )
-        await self._tell(compared, new)
+        await self._tell(compared)
 
     def _decide(self, cycle: int, beside: Callable[[WrittenThere], Guide]) -> tuple[WrittenThere, CycleResult]:
         config = self._settings.other or self._source.loaded.config
@@ -141,8 +150,8 @@ class Shadow:
 
     # --- telling
 
-    async def _tell(self, compared: ShadowCompared, told: list[ShadowDifference]) -> None:
-        compared = msgspec.structs.replace(compared, differences=tuple(told))
+    async def _tell(self, compared: ShadowCompared) -> None:
+        told = compared.differences
         self.totals.note(compared)
         await self._recorder.ask(Append((Entry("shadow", codec.encode(compared)),)), through=True)
         await self._metrics.tell(compared)
@@ -158,11 +167,6 @@ class Shadow:
                 compared.cycle, compared.decisions, compared.same, compared.ties,
                 "nothing" if share is None else f"{share:.1%}",
             )  # fmt: skip
-
-
-def replace_counts(compared: ShadowCompared, **counts: int) -> ShadowCompared:
-    """With these numbers."""
-    return msgspec.structs.replace(compared, **counts)
 
 
 def sentence(each: ShadowDifference, whose: str) -> str:

@@ -127,3 +127,16 @@ def test_what_volcanos_controllers_make_is_made_again_by_ours() -> None:
     cutter = CycleCutter()
     assert users(cutter, owned, group(1, ownerReferences=[of_pod])) == [INSIDE, INSIDE]
     assert users(cutter, RemoteChange("Pod", "default", "a", None, gone=True)) == [INSIDE]
+
+
+def test_what_may_have_come_after_the_scheduler_had_looked_is_room_that_was_made() -> None:
+    cutter = CycleCutter()
+    cutter.cut([*(named(name, "n1") for name in "xyz"), named("a"), group(1)])
+    leaves = pod("y", node="n1", uid="u-y")
+    leaves["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    gone = RemoteChange("Pod", "default", "x", None, gone=True)
+    room = [gone, change_of("Pod", leaves), named("z", "n1", phase="Succeeded"), group(1)]
+    (cycle,) = cutter.cut([gone, named("b"), *room, named("a", "n1")])
+    assert [each.change.name for each in cycle.before[cycle.part() :]] == ["x", "y", "z", "g"]
+    (cycle,) = cutter.cut([*[gone] * 100, named("b", "n1")])
+    assert cycle.part() == 40, "not all of it at once"

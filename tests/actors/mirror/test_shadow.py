@@ -6,16 +6,20 @@ from typing import Any
 import anyio
 import pytest
 
+from actors.mirror.bursts import Burst
 from actors.mirror.settings import ShadowSettings
 from actors.system.system import System
 from config.load import parse_scheduler_config
+from core.messages.commands import BindPod, Delete
+from core.messages.events import Mutation
 from core.messages.shadow import ShadowCompared
-from storage.journal import SHADOW
+from storage.journal import API, SHADOW
 from storage.memory import MemoryJournal
-from tests.actors.mirror.rig import CLUSTER, PATIENCE_S, cluster, mirror, same, way_to
+from tests.actors.mirror.rig import CLUSTER, PATIENCE_S, cluster, cycles_of, mirror, same, way_to
 from tests.actors.rig import idle, journaled
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node
+from tests.kit.pods import pod
 
 pytestmark = pytest.mark.anyio
 ALL = ("Node", "Queue", "PodGroup", "Pod", "Job")
@@ -136,3 +140,34 @@ async def test_which_of_equal_nodes_a_pod_is_held_for_is_no_difference() -> None
                 await anyio.sleep(0.05)
         found = await settled(here)
     assert {each["name"] for each in found["differences"] if each["what"] == "reason"} == {"default/g-2"}
+
+
+@pytest.mark.parametrize(("settings", "differ"), [(SHADOW_OF_ITS_OWN, 0), (other(SPREAD), 1)])
+async def test_room_that_was_made_after_it_had_looked_counts_as_not_seen(
+    settings: ShadowSettings, differ: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pod was gone before the mirror heard of the bind, but not when the scheduler looked: then `small` was the
+    emptier node. Another configuration is asked what it would do with all that is there.
+    """
+    amid, journal = False, MemoryJournal()
+    monkeypatch.setattr(Burst, "left_s", lambda burst, now: 0.01 if amid else 0.0)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    waits, fills = pod("waits", uid="u-w"), pod("fills", uid="u-f", node="large", cpu="14")
+    async with (
+        cluster(replace(CLUSTER, scheduler=False)) as web,
+        way_to(web) as way,
+        mirror(way, journal, shadow=settings) as here,
+    ):
+        await web.system.submit([node("small", cpu="8"), node("large", cpu="16"), waits, fills])
+        await same(here, web.system, *ALL)
+        amid = True
+        await web.system.api.ask(Delete("Pod", "default", "fills", grace_period_s=0))
+        await web.system.api.ask(BindPod("default", "waits", "u-w", "small"))
+        await anyio.sleep(0.2)
+        amid = False
+        await same(here, web.system, *ALL)
+        found = await settled(here)
+    assert (found["decisions"], found["other_node"]) == (1, differ)
+    (cycle,) = [each for each in await cycles_of(journal) if each.decisions]
+    changes: list[Mutation] = await journaled(journal, API, Mutation)
+    (gone,) = [each.revision for each in changes if (each.name, each.type) == ("fills", "DELETED")]
+    assert (gone > cycle.record.revision) is (not differ)
