@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
@@ -13,16 +12,22 @@ LONGEST: Final = 512
 R = TypeVar("R")
 
 
+class _Said(dict[str, R]):
+    """What a function says of texts; it is asked where that is not known. A dictionary answers sooner than a call."""
+
+    def __init__(self, function: Callable[[str], R], size: int) -> None:
+        super().__init__()
+        self._function, self._size = function, size
+
+    def __missing__(self, text: str) -> R:
+        said = self._function(text)
+        if len(text) <= LONGEST:
+            if len(self) >= self._size:
+                self.clear()
+            self[text] = said
+        return said
+
+
 def remembers(size: int) -> Callable[[Callable[[str], R]], Callable[[str], R]]:
-    """`lru_cache` for a function of a text: a long one is looked at every time."""
-
-    def decorate(function: Callable[[str], R]) -> Callable[[str], R]:
-        cached = lru_cache(maxsize=size)(function)
-
-        @wraps(function)
-        def look(text: str) -> R:
-            return cached(text) if len(text) <= LONGEST else function(text)
-
-        return look
-
-    return decorate
+    """Remembers what a function says of so many texts, then begins anew: a long one is looked at every time."""
+    return lambda function: _Said(function, size).__getitem__

@@ -68,11 +68,12 @@ class SharedObjects:
         """
         known = self._changes
         found = list(map(known.get, revisions))
-        for place, change in enumerate(found):
-            if change is None:
-                found[place] = known[revisions[place]] = _mutation(frames[place])
-        if len(known) > SHARED:
-            _drop_older(known)
+        if None in found:
+            for place, change in enumerate(found):
+                if change is None:
+                    found[place] = known[revisions[place]] = _mutation(frames[place])
+            if len(known) > SHARED:
+                _drop_older(known)
         return cast("list[Mutation]", found)
 
 

@@ -179,10 +179,10 @@ def _has(node: Object, amounts: dict[str, str]) -> bool:
 
 def _waits_for_cards(pod: Object) -> bool:
     annotations = text_map(pod["metadata"].get("annotations"))
-    if section(pod, "status").get("phase") in _OVER or not section(pod, "spec").get("nodeName"):
-        return False
     unassigned = shared.INDEX in annotations and ASSIGNED not in annotations
-    return annotations.get(vgpu.BIND_PHASE) == ALLOCATING or unassigned
+    if not unassigned and annotations.get(vgpu.BIND_PHASE) != ALLOCATING:
+        return False
+    return section(pod, "status").get("phase") not in _OVER and bool(section(pod, "spec").get("nodeName"))
 
 
 def _annotate(kind: str, namespace: str, name: str, said: Mapping[str, str | None]) -> Patch:

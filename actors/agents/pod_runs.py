@@ -16,6 +16,7 @@ from actors.agents.pod_life import PodState
 from actors.kube.commands import containers
 from config.durations import duration_s
 from core.objects.metadata import parse_time, section, text_map
+from core.short_texts import remembers
 from core.whole_numbers import whole_number
 
 Object = dict[str, Any]
@@ -27,6 +28,8 @@ TERMINATION: Final = "pumice.dev/termination"
 DEFAULT_DURATION_S: Final = 5.0
 DEFAULT_TERMINATION_S: Final = 1.0
 _ENDED: Final = ("Succeeded", "Failed")
+_duration_s: Final = remembers(4096)(duration_s)
+"""Of the pods of one template every one says the same."""
 _KEPT_UP: Final = ("ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet")
 
 
@@ -68,7 +71,7 @@ def read_run(pod: Object, revision: int, default_duration_s: float = DEFAULT_DUR
     phase = status.get("phase") or "Pending"
     state = PodState.ENDED if phase in _ENDED else PodState.RUNNING if phase == "Running" else PodState.STARTING
     grace = float(meta.get("deletionGracePeriodSeconds") or 0)
-    termination = duration_s(annotations.get(TERMINATION, ""))
+    termination = _duration_s(annotations.get(TERMINATION, ""))
     run = PodRun(
         namespace=meta["namespace"],
         name=meta["name"],
@@ -112,7 +115,7 @@ def _serves(spec: Object) -> bool:
 
 
 def _duration(meta: Object, annotations: dict[str, str], default_s: float) -> float:
-    given = duration_s(annotations.get(DURATION, ""))
+    given = _duration_s(annotations.get(DURATION, ""))
     if given is not None and given >= 0:
         return given
     owners: list[Object] = meta.get("ownerReferences") or []

@@ -5,9 +5,8 @@ A change is encoded once, for the journal and for however many pull it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-from msgspec import Raw
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, cast
 
 from actors.errors import ActorFailedError
 from core.messages.replies import ApiReply
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
 ENCODED: Final = 4096
 """So many encoded changes are remembered."""
+_REVISION: Final = attrgetter("revision")
 
 
 class Pulls:
@@ -36,11 +36,11 @@ class Pulls:
         self._name = name
         self._log = log
         self._held: dict[str, Waiting] = {}
-        self._encoded: dict[int, Raw] = {}
+        self._encoded: dict[int, bytes] = {}
 
     def encoded(self, changes: Sequence[Mutation], payloads: Sequence[bytes]) -> None:
         """These changes are to come; the bytes are theirs in the journal."""
-        self._encoded.update(zip([change.revision for change in changes], map(Raw, payloads), strict=True))
+        self._encoded.update(zip(map(_REVISION, changes), payloads, strict=True))
         self._forget_older()
 
     def take(self, waiting: Waiting) -> None:
@@ -74,14 +74,12 @@ class Pulls:
         except ActorFailedError as error:
             waiting.fail(self._name, error.error)
             return
-        revisions = tuple([event.revision for event in found.events])
-        frames = tuple([self._encoded.get(event.revision) or self._encode(event) for event in found.events])
-        self._forget_older()
-        waiting.reply(Pulled(found.revision, revisions, frames, found.gone, found.more))
-
-    def _encode(self, event: Mutation) -> Raw:
-        frame = self._encoded[event.revision] = Raw(codec.encode(event))
-        return frame
+        revisions = tuple(map(_REVISION, found.events))
+        frames = tuple(map(self._encoded.get, revisions))
+        if None in frames:  # from before this server, or forgotten
+            both = zip(frames, found.events, strict=True)
+            frames = tuple([frame or codec.encode(event) for frame, event in both])
+        waiting.reply(Pulled(found.revision, revisions, cast("tuple[bytes, ...]", frames), found.gone, found.more))
 
     def _forget_older(self) -> None:
         encoded = self._encoded

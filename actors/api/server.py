@@ -85,18 +85,22 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         self, batch: Sequence[Received[Any, replies.ApiReply]]
     ) -> Sequence[Received[commands.StoreRequest, replies.ApiReply]]:
         """What is there to be pulled is pulled before anything else is done: it must not wait for the journal."""
-        pulls = [item for item in batch if type(item.message) is Pull]
-        for item in pulls:
-            self._pulls.take(item)
-        return [item for item in batch if type(item.message) is not Pull] if pulls else batch
+        requests: list[Received[Any, replies.ApiReply]] = []
+        for item in batch:
+            if type(item.message) is Pull:
+                self._pulls.take(item)
+            else:
+                requests.append(item)
+        return requests
 
     def _apply(self, request: commands.StoreRequest, now: float, entries: list[recording.Entry]) -> replies.ApiReply:
         """Carry out a request of a batch; what a decision comes to is an entry with its number, apart from all else."""
-        decision: int | None = None
-        if isinstance(request, _DECIDED) and anyio.current_time() >= request.until:
-            return refusals.timed_out()
-        if isinstance(request, _CARRYING_OUT) and request.sequence:
+        decision = 0
+        if isinstance(request, _CARRYING_OUT):
+            if isinstance(request, _DECIDED) and anyio.current_time() >= request.until:
+                return refusals.timed_out()
             decision = request.sequence
+        if decision:
             entries += self._entries()
         try:
             return self.store.apply(request, now)
@@ -106,7 +110,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
             return replies.Refused(500, "InternalError", f"bug in Pumice: {error!r}")
         finally:
             self._laps.lap(type(request).__name__, "at the api server")
-            if decision is not None:
+            if decision:
                 entries += self._entries(decision)
 
     def _entries(self, cause: int = 0) -> list[recording.Entry]:

@@ -7,6 +7,7 @@ nobody else anything.
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import compress
 from operator import attrgetter
 from typing import Final, Protocol
 
@@ -120,8 +121,7 @@ class RevisionLog:
         cut = end if end - start <= _SCAN else start + _SCAN
         found = self._entries[start:cut]
         if kinds:
-            asked = self._asked[kinds]
-            found = [event for event, whom in zip(found, self._concerned[start:cut], strict=True) if asked[whom]]
+            found = [*compress(found, map(self._asked[kinds].__getitem__, self._concerned[start:cut]))]
         if len(found) > limit:
             return Events(found[limit - 1].revision, tuple(found[:limit]), more=True)
         if cut < end:

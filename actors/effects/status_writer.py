@@ -51,6 +51,7 @@ REMEMBERED = 10_000
 CONFLICT, GONE = 409, 404
 AGAIN_S, LONGEST_AGAIN_S = 1.0, 64.0
 """When a cycle says anew what was given up: Volcano's period, doubled each time in a row."""
+_NOTHING = None, 0
 GIVEN_UP = Refused(CONFLICT, "Conflict", f"somebody else kept writing, or no answer came, {ATTEMPTS} times")
 
 
@@ -83,7 +84,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
     async def handle_batch(self, batch: Sequence[Received[WriteStatus, Done]]) -> None:
         """Of several statuses for one object only the newest is written."""
         newest = {_where(each): each for item in batch for each in _reports(item.message)}
-        left = [report for report in newest.values() if not self._stands(report)]
+        left = [report for where, report in newest.items() if not self._stands(where, report)]
         for attempt in range(ATTEMPTS):
             if not left:
                 break
@@ -93,14 +94,14 @@ class StatusWriter(Actor[WriteStatus, Done]):
         for item in batch:
             item.reply(Done())
 
-    def _stands(self, report: ReportStatus) -> bool:
+    def _stands(self, where: Where, report: ReportStatus) -> bool:
         """Whether just this was written after what the cycle saw: who has changed it since is seen by a later one."""
-        written, revision = self._written.get(_where(report), (None, 0))
+        written, revision = self._written.get(where, _NOTHING)
         return 0 < report.as_of < revision and written == report.wanted
 
     def _after_what_is_known(self, report: ReportStatus) -> ReportStatus:
         """What was written here itself is no news. Until there is an answer nobody knows what is."""
-        _, revision = self._written.pop(_where(report), (None, 0))
+        _, revision = self._written.pop(_where(report), _NOTHING)
         return replace(report, as_of=revision) if revision > report.as_of else report
 
     async def _leave_to_later(self, left: Sequence[ReportStatus]) -> None:

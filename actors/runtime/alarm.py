@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from actors.runtime.clock import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LEAST_S: Final = 1e-6
 STOOD_STILL_S: Final = 1.0
@@ -19,6 +22,8 @@ class Alarm:
     def __init__(self) -> None:
         self._sleep: anyio.CancelScope | None = None  # to make one takes an event loop
         self._scope: type[anyio.CancelScope] = anyio.CancelScope  # then the event loop's own, which need not be found
+        self.event: Callable[[], anyio.Event] = anyio.Event
+        """Makes one that is not set, for who waits in this event loop."""
         self._never = anyio.Event()  # waiting for it sets no other deadline, as sleeping does
 
     def now(self) -> float:

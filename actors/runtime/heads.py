@@ -14,6 +14,7 @@ class Heads:
     def __init__(self, newest: int = 0) -> None:
         self.newest = newest
         self._of: dict[tuple[str, ...], int] = {}
+        self._asking: dict[str, list[tuple[str, ...]]] = {}
 
     def published(self, revision: int, changed: AbstractSet[str] | None = None) -> None:
         """Watchers may see everything up to `revision`; new are `changed`, kinds and parts of them (None: perhaps all).
@@ -22,10 +23,14 @@ class Heads:
         """
         if revision > self.newest:
             self.newest = revision
-            for kinds in self._of:
-                if changed is None or not kinds or not changed.isdisjoint(kinds):
-                    self._of[kinds] = revision
+            concerned = [self._of] if changed is None else [self._asking.get(topic, ()) for topic in changed]
+            for each in concerned:
+                self._of.update(dict.fromkeys(each, revision))
 
     def of(self, kinds: tuple[str, ...]) -> int:
         """The newest revision at which something of these kinds may have changed; () means all kinds."""
-        return self._of.setdefault(kinds, self.newest)
+        if kinds and kinds not in self._of:
+            self._of[kinds] = self.newest
+            for topic in kinds:
+                self._asking.setdefault(topic, []).append(kinds)
+        return self._of[kinds] if kinds else self.newest

@@ -84,7 +84,7 @@ class Mailbox(Generic[M, R]):
         `through`: who asks must have the reply. Cancelled while it waits, it is so again at its next wait, and not
         before; as in a shielded scope, but that costs more than asking, and is made here only when somebody cancels.
         """
-        answer = Answer(1, anyio.Event())
+        answer = Answer(1, self._alarm.event())
         await self._send(Envelope((self.encode(message),), answer), shield=through)
         try:
             await answer.complete.wait()
@@ -99,7 +99,7 @@ class Mailbox(Generic[M, R]):
         """Send a batch and wait for all replies, in the order of the messages."""
         replies: list[R] = []
         for part in _parts(self._encode_many(messages)):
-            answer = Answer(len(part), anyio.Event())
+            answer = Answer(len(part), self._alarm.event())
             await self._send(Envelope(part, answer))
             await answer.complete.wait()
             replies += self._replies(answer.frames)
@@ -109,7 +109,7 @@ class Mailbox(Generic[M, R]):
         """`ask_many`, where None stands for a reply that did not come in time, or never will."""
         replies: list[R | None] = []
         for part in _parts(self._encode_many(messages)):
-            answer = Answer(len(part), anyio.Event())
+            answer = Answer(len(part), self._alarm.event())
             until = self._alarm.now() + timeout_s
             await self._send(Envelope(part, answer), deadline=until)
             await self._alarm.wait(answer.complete, until)
@@ -140,7 +140,7 @@ class Mailbox(Generic[M, R]):
         while not (self._queue or self._unread):
             if self.closed:
                 raise anyio.EndOfStream
-            self._mail = anyio.Event()
+            self._mail = self._alarm.event()
             await self._mail.wait()
         return self._drain(cap)
 
@@ -221,7 +221,7 @@ class Mailbox(Generic[M, R]):
         return True
 
     async def _wait_for_room(self, envelope: Envelope) -> None:
-        its_turn = self._blocked[envelope] = anyio.Event()
+        its_turn = self._blocked[envelope] = self._alarm.event()
         try:
             await its_turn.wait()
         finally:

@@ -185,10 +185,13 @@ class Reconciler(Actor[Poke, Done]):
     async def _ask(self, machine: Machine, requests: Sequence[ApiRequest]) -> float:
         """Returns the time at which the answers have come."""
         passed = await self._door.passed(requests)
-        replies = iter(await self._api.ask_many([each for each in passed if not isinstance(each, Refused)]))
+        replies = await self._api.ask_many([each for each in passed if not isinstance(each, Refused)])
+        if len(replies) < len(passed):
+            answers = iter(replies)
+            replies = [each if isinstance(each, Refused) else next(answers) for each in passed]
         now = self.clock.now()
-        for request, each in zip(requests, passed, strict=True):
-            machine.answered(request, each if isinstance(each, Refused) else next(replies), now)
+        for request, reply in zip(requests, replies, strict=True):
+            machine.answered(request, reply, now)
         return now
 
     async def _keep_time(self) -> None:

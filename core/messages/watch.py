@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec import Raw
-
 from core.messages.message import Message
 
 
@@ -34,7 +32,7 @@ class Pulled(Message, frozen=True):
 
     revision: int
     revisions: tuple[int, ...] = ()
-    events: tuple[Raw, ...] = ()
+    events: tuple[bytes, ...] = ()
     gone: bool = False
     more: bool = False
 

@@ -7,12 +7,13 @@ told, as the change of the whole object that it is. More may be told: a list has
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from core.objects.metadata import Object, section, text_map
 
-View = object
+View = Hashable | None
 """What the watchers of a part see of an object; None: it is not in the part. Small: it is kept for every object."""
 Views = tuple[View, ...]
 EVERY: Final[View] = object()
@@ -92,18 +93,17 @@ class KindParts:
         self._kind = kind
         self.names = tuple(names)
         self._own = own or {}
-        self._topics: dict[tuple[tuple[bool, ...], str], frozenset[str]] = {}
 
     def concerned(self, before: Views, after: Views, status_by: str = "") -> frozenset[str]:
         """The kind, and its parts to which this change is news. `status_by`: who wrote the status and nothing else."""
-        news = tuple([was is EVERY or was != now for was, now in zip(before, after, strict=True)])
-        change = news, status_by if status_by in self._own else ""
-        try:
-            return self._topics[change]
-        except KeyError:  # there are few
-            told = {name for name, differs in zip(self.names, change[0], strict=True) if differs}
-            topics = self._topics[change] = frozenset({self._kind, *told} - {self._own.get(change[1], "")})
-            return topics
+        return _concerned(self._kind, self.names, before, after, self._own.get(status_by, ""))
+
+
+@lru_cache(maxsize=4096)  # most objects of a kind look alike
+def _concerned(kind: str, names: tuple[str, ...], before: Views, after: Views, own: str) -> frozenset[str]:
+    """The kind, and its parts to which this change is news, but for the part of who made it."""
+    seen = zip(names, before, after, strict=True)
+    return frozenset({kind, *(name for name, was, now in seen if was is EVERY or was != now)} - {own})
 
 
 def kind_of(topic: str) -> str:
@@ -119,7 +119,7 @@ def _pod(pod: Object) -> Views:
         EVERY if spec.get("nodeName") else None,
         EVERY if controller == VOLCANO_JOB else None,
         EVERY if controller in WORKLOADS else None,
-        None if controller else (text_map(meta.get("labels")), "deletionTimestamp" in meta),
+        None if controller else (frozenset(text_map(meta.get("labels")).items()), "deletionTimestamp" in meta),
         EVERY if spec.get("resourceClaims") or (spec.get("volumes") and _has_ephemeral(spec)) else None,
         _grouping(meta, spec),
         None if spec.get("schedulerName") in SCHEDULERS or spec.get("nodeName") else True,
@@ -162,8 +162,8 @@ def _pod_group(group: Object) -> Views:
 def _queue(queue: Object) -> Views:
     meta, status = queue["metadata"], section(queue, "status")
     view = meta.get("generation"), status.get("state")
-    counts = [status.get(phase) for phase in COUNTED]
-    return True, view, (*view, text_map(meta.get("annotations")).get(CLOSED_BY_PARENT), *counts)
+    counts = repr([status.get(phase) for phase in COUNTED])  # whatever stands there
+    return True, view, (*view, text_map(meta.get("annotations")).get(CLOSED_BY_PARENT), counts)
 
 
 PARTS: Final = {

@@ -4,6 +4,7 @@ places.
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from core.life.task import COUNT, LABELS, TaskStatus
@@ -66,7 +67,7 @@ def _check_nodes(view: View, rows: Iterable[int]) -> list[str]:
     table = view.nodes
     broken: list[str] = []
     for row in rows:
-        spec = table.specs[row]
+        spec, at_row = table.specs[row], itemgetter(row)
         used, releasing = _by_tasks(view, view.node_tasks.get(spec.name, {}).values())
         idle = [has - taken for has, taken in zip(table.allocatable[:, row].tolist(), used, strict=True)]
         if spec.allocatable.scalars is None:
@@ -76,7 +77,7 @@ def _check_nodes(view: View, rows: Iterable[int]) -> list[str]:
             ("releasing", table.releasing_at, releasing),
             ("idle", table.idle_at, idle),
         ):
-            says = [line[row] for line in lines]
+            says = list(map(at_row, lines))
             if says != expected and _differ(says, expected):
                 broken.append(f"node {spec.name}: {what} is {says}, its tasks make it {expected}")
     return broken

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -286,7 +287,7 @@ class Monitor:
             self.violated("actors-live", f"cycle {event.cycle} was lost: {event.error}")
 
     def _judge_gangs(self, cycle: _Cycle) -> None:
-        decided, revision = {uid for uid, _ in self._held.view.binds.values()}, cycle.record.revision
+        decided, revision = set(map(itemgetter(0), self._held.view.binds.values())), cycle.record.revision
         problems = partial_gangs(self.truth, cycle.binds, decided, revision) if GANGS in self.upheld else []
         if VICTIMS in self.upheld and cycle.victims and not cycle.record.scheduler:  # Kubernetes' knows no gangs
             problems += broken_gangs(

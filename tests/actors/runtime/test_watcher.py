@@ -8,7 +8,6 @@ from typing import Any
 
 import anyio
 import pytest
-from msgspec import Raw
 
 from actors.api.server import ApiServer
 from actors.api.store import Store
@@ -202,7 +201,7 @@ class Scripted:
 
 
 def pulled(*changes: Mutation) -> watch.Pulled:
-    frames = tuple(Raw(codec.encode(change)) for change in changes)
+    frames = tuple(codec.encode(change) for change in changes)
     return watch.Pulled(changes[-1].revision, tuple(change.revision for change in changes), frames)
 
 
