@@ -16,7 +16,7 @@ from actors.agents.pod_runs import DEFAULT_DURATION_S, DURATION, EXIT_CODE, TERM
 from actors.api.store import Store
 from core.messages.commands import BindPod, EvictPod, Patch, StoreRequest
 from core.messages.decisions import Bind, Decision
-from core.messages.events import ConfigLoaded, Mutation
+from core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from core.messages.replies import Listing
 from core.objects.metadata import section
 from pumice.replay.remainder import Remainder
@@ -33,19 +33,24 @@ class Beginnings:
     """By uid, as the journal's times have it: when pods began to run, and when they were told to go.
 
     `default_duration_s`: how long one runs that does not say so itself: as the journal says (`known`), else as the last
-    one did.
+    one did; where another cluster was mirrored, whose nodes nobody plays, for ever (0) until one was seen to end.
     """
 
     def __init__(self) -> None:
         self.running: dict[str, float] = {}
         self.leaving: dict[str, float] = {}
         self.default_duration_s = DEFAULT_DURATION_S
-        self.known = False
+        self.known = self._seen = False
 
     def told(self, config: ConfigLoaded | None) -> None:
         """What the journal says of the run."""
         if config is not None and config.default_duration_s is not None:
             self.default_duration_s, self.known = config.default_duration_s, True
+
+    def decided(self, record: CycleRecord) -> None:
+        """By whom."""
+        if record.observed and not self.known and not self._seen:
+            self.default_duration_s = 0.0
 
     def restarted(self) -> None:
         """A node agent that starts reckons from whole seconds."""
@@ -67,7 +72,7 @@ class Beginnings:
                 and uid in self.running
                 and DURATION not in section(metadata, "annotations")
             ):
-                self.default_duration_s = round(at - self.running.pop(uid), 3)
+                self.default_duration_s, self._seen = round(at - self.running.pop(uid), 3), True
             if metadata.get("deletionTimestamp"):
                 self.leaving.setdefault(uid, at)
 

@@ -44,6 +44,7 @@ class Recording:
         elif stored.kind == CYCLE:
             record = codec.decode(stored.payload, CycleRecord)
             self.cycles = record.cycle
+            self.beginnings.decided(record)
             self.controllers |= record.observed  # every cluster has some
         elif stored.kind == ACTOR:
             event = codec.decode(stored.payload, ActorEvent)

@@ -118,9 +118,11 @@ class _Folded:
     def _note(self, stored: Stored, cycle: int | None) -> bool:
         """Whether that is the cycle which was asked for."""
         found = content(stored)
-        if isinstance(found, CycleRecord) and found.cycle == cycle:
-            self.now, self.reached = found.now, True
-            return True
+        if isinstance(found, CycleRecord):
+            self.beginnings.decided(found)
+            if found.cycle == cycle:
+                self.now, self.reached = found.now, True
+                return True
         self.recovered.note(stored, found, self.truth.apply)
         if isinstance(found, Mutation):
             self.beginnings.note(found, stored.at)
