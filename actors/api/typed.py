@@ -16,7 +16,7 @@ from actors.api import schema
 from actors.api.kinds import Kind
 from actors.api.refusals import Cause
 from actors.api.schema.model import element
-from actors.api.schema.table import flat_fields, is_message
+from actors.api.schema.table import flat_fields, is_message, message
 from core.objects.metadata import Object
 
 _JSON_NAMES: Final = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "null": "null"}
@@ -54,6 +54,17 @@ def type_problems(kind: Kind, obj: Object) -> list[Cause]:
     return []
 
 
+def is_described(kind: Kind, obj: Object) -> bool:
+    """Whether every field of an object is one that its kind has, and of its type: a short way to see that nothing is
+    wrong. False says only that somebody has to look.
+    """
+    try:
+        msgspec.convert(obj, _of_kind(kind.group, kind.version, kind.kind, closed=True))
+    except msgspec.ValidationError:
+        return False
+    return not kind.defined
+
+
 def _worded(problem: str) -> str:
     """In the words of JSON."""
     words = re.sub(r"`([^`]*)`", lambda match: _names(match[1]), problem)
@@ -66,27 +77,30 @@ def _names(types: str) -> str:
 
 
 @cache
-def _of_kind(group: str, version: str, kind: str) -> Any:
+def _of_kind(group: str, version: str, kind: str, *, closed: bool = False) -> Any:
     found = schema.of_kind(group, version, kind)
     if found is None:
-        return msgspec.defstruct("Metadata", [("metadata", _struct(_METADATA) | None, None)], gc=False)
-    return _struct(found.name)
+        return msgspec.defstruct("Metadata", [("metadata", _struct(_METADATA, closed) | None, None)], gc=False)
+    return _struct(found.name, closed)
 
 
 @cache
-def _struct(name: str) -> Any:
-    """The type of a message: every field may be left out; one that is not described may hold anything."""
+def _struct(name: str, closed: bool) -> Any:
+    """The type of a message: every field may be left out; one that is not described may hold anything, or is none that
+    there may be (`closed`).
+    """
     if name in _FREE:
         return Any
     fields = flat_fields(name)
     names = {f"f{number}": field for number, field in enumerate(fields)}
-    types = [(own, _type(fields[field].type) | None, None) for own, field in names.items()]
-    return msgspec.defstruct(name.replace(".", "_"), types, rename=names, gc=False)
+    types = [(own, _type(fields[field].type, closed) | None, None) for own, field in names.items()]
+    strict = closed and not message(name).open
+    return msgspec.defstruct(name.replace(".", "_"), types, rename=names, gc=False, forbid_unknown_fields=strict)
 
 
-def _type(type_: str) -> Any:
+def _type(type_: str, closed: bool) -> Any:
     inner = element(type_)
     if inner != type_:
-        below: Any = _type(inner)
+        below: Any = _type(inner, closed)
         return GenericAlias(dict, (str, below)) if type_.startswith("{") else GenericAlias(list, (below,))
-    return _struct(type_) if is_message(type_) else _SCALARS.get(type_, object)
+    return _struct(type_, closed) if is_message(type_) else _SCALARS.get(type_, object)
