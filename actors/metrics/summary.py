@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from actors.runtime.asking import ask_again
-from core.messages.commands import List
-from core.messages.replies import Listing
+from core.messages.commands import OpenListing
+from core.messages.replies import ListingOpened
 from core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
 from core.objects.metadata import Object, section
 from storage import codec
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from actors.runtime.context import Context
+    from actors.runtime.handles import HandleTable
     from actors.system.ports import ApiPort
     from core.messages.events import Mutation
 
@@ -37,10 +38,13 @@ class SeenPod(Struct, frozen=True, gc=False):
 
 
 class Summary:
-    """Pods by state and jobs by "namespace/name", as far as the api has published them."""
+    """Pods by state and jobs by "namespace/name", as far as the api has published them. `listings`: those that it has
+    opened.
+    """
 
-    def __init__(self, api: ApiPort, context: Context) -> None:
+    def __init__(self, api: ApiPort, context: Context, listings: HandleTable[tuple[bytes, ...]]) -> None:
         self._api = api
+        self._listings = listings
         self._objects = context.objects
         self._revision = NEVER
         self._pods: dict[str, SeenPod] = {}
@@ -82,10 +86,10 @@ class Summary:
         self._jobs.clear()
         listed: list[int] = []
         for kind in KINDS:
-            listing = await ask_again(self._api, List(kind))
-            if isinstance(listing, Listing):
-                listed.append(listing.revision)
-                for blob in listing.blobs:
+            opened = await ask_again(self._api, OpenListing(kind))
+            if isinstance(opened, ListingOpened):
+                listed.append(opened.revision)
+                for blob in self._listings.take(opened.handle):
                     self._put(kind, codec.unpack(blob))
         self._revision = min(listed, default=NEVER)
 

@@ -162,7 +162,7 @@ async def _run(plan: RunPlan, watching: Watching, journal: Journal, clock: Clock
             await storm.rest(system, journal, interrupted=True)
         cycle_s = mean_cycle_s(await system.metrics_text())
         summary = await system.summary()
-        outcome.waiting = await left_waiting(system.listed, plan.settings.served)
+        outcome.waiting = await left_waiting(system.each, plan.settings.served)
     found = storm.found() if storm is not None else {}
     outcome.summary = {**summary, "mean_cycle_s": cycle_s, "db": str(plan.db), **found}
     return outcome

@@ -77,10 +77,13 @@ class PieceJournal(MemoryJournal):
     async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
         """At most `limit` records (of these kinds) above `after`."""
         self._ready()
-        if after < self._head.cut and (found := self._portal.call(self._file.read, after, kinds, limit)):
-            await anyio.lowlevel.checkpoint()
-            return found
-        return await super().read(after, kinds, limit)
+        found: Sequence[Stored] = ()
+        if after < self._head.cut:
+            found = self._portal.call(self._file.read, after, kinds, limit)
+            if len(found) == limit or (found and (kinds is not None or found[-1].sequence < self._head.cut)):
+                await anyio.lowlevel.checkpoint()
+                return found
+        return [*found, *await super().read(after, kinds, limit - len(found))]
 
     async def last(self, kind: str) -> Stored | None:
         """The newest record of a kind."""

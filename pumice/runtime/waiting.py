@@ -28,21 +28,21 @@ class LeftWaiting:
 
 
 async def left_waiting(
-    listed: Callable[[str], Awaitable[list[Object]]], served: Collection[str] = SERVED
+    each: Callable[[str], Awaitable[Iterable[Object]]], served: Collection[str] = SERVED
 ) -> LeftWaiting:
-    """Look through what the api lists, kind by kind; pods in name order, then groups without pods. `served`: the
+    """Look through each object of a kind, kind by kind; pods in name order, then groups without pods. `served`: the
     schedulers that run here.
     """
     found, peopled = LeftWaiting(), set[str]()
-    groups = {_key(group): group for group in await listed("PodGroup")}
-    said = dict(_remarks(await listed("Event")))
-    for pod in sorted(await listed("Pod"), key=_key):
-        group = key_of(
-            pod["metadata"].get("namespace") or "", section(pod["metadata"], "annotations").get(GROUP_NAME) or ""
-        )
-        peopled.add(group)
-        if section(pod, "spec").get("nodeName") or section(pod, "status").get("phase", "Pending") != "Pending":
-            continue
+    groups = {_key(group): group for group in await each("PodGroup")}
+    said = dict(_remarks(await each("Event")))
+    waiting = list[Object]()
+    for pod in await each("Pod"):
+        peopled.add(_group_of(pod))
+        if not section(pod, "spec").get("nodeName") and section(pod, "status").get("phase", "Pending") == "Pending":
+            waiting.append(pod)
+    for pod in sorted(waiting, key=_key):
+        group = _group_of(pod)
         if scheduler := other_scheduler(pod, served):
             found.strangers[scheduler] += 1
             continue
@@ -53,6 +53,11 @@ async def left_waiting(
         if section(groups[name], "status").get("phase") in (None, "", "Pending"):
             found.why[f"PodGroup {name}"] = _of_group(name, groups, said)
     return found
+
+
+def _group_of(pod: Object) -> str:
+    meta = pod["metadata"]
+    return key_of(meta.get("namespace") or "", section(meta, "annotations").get(GROUP_NAME) or "")
 
 
 def _of_group(name: str, groups: dict[str, Object], said: dict[str, str]) -> str:

@@ -39,7 +39,7 @@ def uid(store: Store, name: str) -> str:
 @pytest.mark.parametrize("log_capacity", [1000, 2])
 async def test_pods_and_jobs_are_counted(log_capacity: int) -> None:
     async with running(stocked(log_capacity)) as bench:
-        followed, store = Summary(bench.api, bench.context), bench.store
+        followed, store = Summary(bench.api, bench.context, bench.store.listings), bench.store
         first = await followed.report(1, 2.0)
         assert first["pods"] == {"bound": 0, "running": 0, "succeeded": 0, "failed": 0, "pending": 3}
         assert first["jobs"] == {"default/j": {"phase": "", "bound": 0, "pending": 2}}
@@ -55,7 +55,7 @@ async def test_pods_and_jobs_are_counted(log_capacity: int) -> None:
             "seconds": 4.0,
             "pods_per_s": 0.5,
         }
-        anew = Summary(bench.api, bench.context)
+        anew = Summary(bench.api, bench.context, bench.store.listings)
         assert await followed.report(2, 4.0) == await anew.report(2, 4.0) == expected
 
 
@@ -63,5 +63,5 @@ async def test_the_rate_counts_binds_of_pods_that_have_gone_too() -> None:
     async with running(stocked(1000)) as bench:
         assert isinstance(await bench.api.ask(BindPod("default", "a", uid(bench.store, "a"), "n")), Accepted)
         assert isinstance(await bench.api.ask(Delete("Pod", "default", "a", grace_period_s=0)), Accepted)
-        report = await Summary(bench.api, bench.context).report(1, 2.0)
+        report = await Summary(bench.api, bench.context, bench.store.listings).report(1, 2.0)
     assert (report["pods"]["bound"], report["pods_per_s"]) == (0, 0.5)
