@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from storage.journal import Checkpoint, Stored
 
-HELD: Final = 48 << 20
-"""Bytes that are held in memory: some more than usually come between two checkpoints, for which they are read."""
+HELD: Final = 96 << 20
+"""Bytes that are held in memory: more than usually come between two checkpoints, for which they are read again."""
 BATCH: Final = 10_000
 """Records that are written at a time."""
 
