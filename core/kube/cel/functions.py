@@ -9,6 +9,7 @@ from functools import total_ordering
 from typing import TYPE_CHECKING, Any, Final
 
 from core.errors import QuantityError
+from core.kube.cel.optionals import OF_OPTIONALS
 from core.kube.cel.reading import ExpressionError
 from core.kube.patterns import pattern_of
 from core.quantity import quantity_of
@@ -202,6 +203,7 @@ METHODS: Final[dict[str, Callable[..., Any]]] = {
     "compareTo": _compare,
     "isGreaterThan": operator.gt,
     "isLessThan": operator.lt,
+    **OF_OPTIONALS,
 }
 OPERATIONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "<": operator.lt,

@@ -1,8 +1,8 @@
 """The part of CEL that device selectors and rules of definitions are written in: reading an expression into a tree.
 
 Known: literals, lists, maps, member and index access, method and function calls with the macros, ``!``, ``-``, ``+``,
-``*``, ``/``, ``%``, comparisons, ``in``, ``&&``, ``||`` and ``? :``. Not known: bytes, unsigned numbers,
-optional values.
+``*``, ``/``, ``%``, comparisons, ``in``, ``&&``, ``||`` and ``? :``, ``.?`` and ``[?…]``. Not known: bytes, unsigned
+numbers, optional elements of lists and maps.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ExpressionError(RequestError):
 @dataclass(frozen=True, slots=True)
 class CelNode:
     """One operation. `kind`: literal, list, map, name, member, index, call, not, minus, &&, ||, choice, or a sign of
-    two sides.
+    two sides; `.?` and `[?` are members and indices that may be absent.
     """
 
     kind: str
@@ -163,13 +163,14 @@ class _Reader:
         tree = self._primary()
         while True:
             if self._take("."):
+                kind = ".?" if self._take("?") else "member"
                 name = self._name()
-                if self._take("("):
+                if kind == "member" and self._take("("):
                     tree = _node("call", (tree, *self._listed(")")), name)
                 else:
-                    tree = _node("member", (tree,), name)
+                    tree = _node(kind, (tree,), name)
             elif self._take("["):
-                tree = _node("index", (tree, self._inside()))
+                tree = _node("[?" if self._take("?") else "index", (tree, self._inside()))
                 self._need("]")
             else:
                 return tree

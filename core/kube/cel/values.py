@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from core.errors import QuantityError
 from core.kube.cel.functions import FUNCTIONS, METHODS, OPERATIONS
 from core.kube.cel.macros import SPEND, StepsLeft, decided, expanded, is_macro, truth
+from core.kube.cel.optionals import OptionalValue, looked_up
 from core.kube.cel.reading import ExpressionError, read_expression
 from core.kube.patterns import PatternError
 
@@ -21,6 +22,8 @@ def _same(left: object, right: object) -> bool:
 
 
 def _member(owner: Any, key: Any) -> Any:
+    if isinstance(owner, OptionalValue):
+        return looked_up(owner, key, _member)
     try:
         if not isinstance(owner, str) and not (isinstance(key, int) and key < 0):
             return owner[key]
@@ -71,6 +74,10 @@ def evaluate(tree: CelNode, names: Mapping[str, Any]) -> Any:
             return dict(zip(values[::2], values[1::2], strict=True))
         case "member":
             return _member(evaluate(tree.parts[0], names), tree.value)
+        case ".?":
+            return looked_up(evaluate(tree.parts[0], names), tree.value, _member)
+        case "[?":
+            return looked_up(evaluate(tree.parts[0], names), evaluate(tree.parts[1], names), _member)
         case "not":
             return not truth(evaluate(tree.parts[0], names))
         case "&&" | "||":

@@ -50,6 +50,9 @@ ATTRIBUTES = f"device.attributes['{GPU}']"
         ("device.none || true", True),
         ("false && device.none", False),
         ("1 == true", False),
+        (f"{ATTRIBUTES}.?cores.orValue(0) == 4 && {ATTRIBUTES}.?none.orValue(7) == 7", True),
+        ("device.?none.deeper['x'][0].orValue('') == '' && !device.?none.hasValue()", True),
+        ("[['a']][?0][0].orValue('b') == 'a' && {'k': 1}[?'z'].or({'k': 1}[?'k']).value() == 1", True),
         ("size('abc') == 3 && 'a\\'b'.size() == 3", True),
     ],
 )
@@ -69,6 +72,10 @@ def test_what_an_expression_comes_to(expression: str, value: bool) -> None:
         ("other == 1", "no such key: other"),
         ("nothing()", "unknown function 'nothing'"),
         ("[1][-1] == 1", "no such key"),
+        ("device.?none", "neither true nor false"),
+        ("device.?none.value()", "optional.none"),
+        ("device.driver.orValue('')", "no such overload"),
+        ("device.none.?deeper.orValue(true)", "no such key: none"),
     ],
 )
 def test_what_has_no_value(expression: str, complaint: str) -> None:
