@@ -1,68 +1,32 @@
-"""The types of all fields of the described kinds, checked at once: one wrong one would break every typed client's list.
+"""The types of all fields of an object, checked at once: one wrong one would break every typed client's list.
 
-The schema table is compiled into msgspec types, a kind at its first object; what the table does not know passes.
+Of a kind that the schema table does not describe only the metadata is known.
 """
 
 from __future__ import annotations
 
 import re
-from functools import cache
-from types import GenericAlias
-from typing import Annotated, Any, Final
+from typing import Final
 
 import msgspec
 
 from actors.api import schema
 from actors.api.kinds import Kind
 from actors.api.refusals import Cause
-from actors.api.schema.model import element
-from actors.api.schema.table import flat_fields, is_message, message
 from core.objects.metadata import Object
 
 _JSON_NAMES: Final = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "null": "null"}
-_METADATA: Final = "meta.v1.ObjectMeta"
-_TIME: Final = r"^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$"
-_QUANTITY: Final = r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?\d+|[KMGTPE]i|[numkMGTPE])?\s*$"
-_BASE64: Final = r"^[A-Za-z0-9+/\s]*(={1,2}\s*)?$"
-
-_SCALARS: Final[dict[str, Any]] = {
-    "string": str,
-    "boolean": bool,
-    "int32": Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)],
-    "int64": Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)],
-    "double": float,
-    "byte": Annotated[str, msgspec.Meta(pattern=_BASE64)],
-    "Quantity": Annotated[str, msgspec.Meta(pattern=_QUANTITY)] | int | float,
-    "IntOrString": int | str,
-    "Time": Annotated[str, msgspec.Meta(pattern=_TIME)],
-    "MicroTime": Annotated[str, msgspec.Meta(pattern=_TIME)],
-    "Duration": str,
-    "FieldsV1": dict[str, Any],
-}
-_FREE: Final = ("apiextensions.v1.JSONSchemaProps",)
-"""Holds itself, and has rules of its own (`actors.api.definitions.structure`)."""
 
 
 def type_problems(kind: Kind, obj: Object) -> list[Cause]:
     """The first field of the wrong type, as a cause, or nothing. Of a user's own kind only the metadata is known."""
     try:
-        msgspec.convert(obj, _of_kind(kind.group, kind.version, kind.kind))
+        msgspec.convert(obj, schema.type_of_kind(kind.group, kind.version, kind.kind))
     except msgspec.ValidationError as error:
         problem, _, place = str(error).partition(" - at `")
         where = place.removesuffix("`").removeprefix("key in ").removeprefix("$").removeprefix(".")
         return [Cause(where, "FieldValueTypeInvalid", f"Invalid value: {_worded(problem)}")]
     return []
-
-
-def is_described(kind: Kind, obj: Object) -> bool:
-    """Whether every field of an object is one that its kind has, and of its type: a short way to see that nothing is
-    wrong. False says only that somebody has to look.
-    """
-    try:
-        msgspec.convert(obj, _of_kind(kind.group, kind.version, kind.kind, closed=True))
-    except msgspec.ValidationError:
-        return False
-    return not kind.defined
 
 
 def _worded(problem: str) -> str:
@@ -74,33 +38,3 @@ def _worded(problem: str) -> str:
 def _names(types: str) -> str:
     known = [name for name in types.split(" | ") if name not in ("null", types)] or [types]
     return " or ".join(_JSON_NAMES.get(name, name) for name in known)
-
-
-@cache
-def _of_kind(group: str, version: str, kind: str, *, closed: bool = False) -> Any:
-    found = schema.of_kind(group, version, kind)
-    if found is None:
-        return msgspec.defstruct("Metadata", [("metadata", _struct(_METADATA, closed) | None, None)], gc=False)
-    return _struct(found.name, closed)
-
-
-@cache
-def _struct(name: str, closed: bool) -> Any:
-    """The type of a message: every field may be left out; one that is not described may hold anything, or is none that
-    there may be (`closed`).
-    """
-    if name in _FREE:
-        return Any
-    fields = flat_fields(name)
-    names = {f"f{number}": field for number, field in enumerate(fields)}
-    types = [(own, _type(fields[field].type, closed) | None, None) for own, field in names.items()]
-    strict = closed and not message(name).open
-    return msgspec.defstruct(name.replace(".", "_"), types, rename=names, gc=False, forbid_unknown_fields=strict)
-
-
-def _type(type_: str, closed: bool) -> Any:
-    inner = element(type_)
-    if inner != type_:
-        below: Any = _type(inner, closed)
-        return GenericAlias(dict, (str, below)) if type_.startswith("{") else GenericAlias(list, (below,))
-    return _struct(type_, closed) if is_message(type_) else _SCALARS.get(type_, object)

@@ -4,6 +4,7 @@ The facts come from the data file `kinds.json`, made from the sources of Kuberne
 `docs/write_schema.py`; it is read at the first question.
 """
 
+from actors.api.schema.compiled import is_described, type_of_kind
 from actors.api.schema.duplicates import duplicate_fields
 from actors.api.schema.mistyped import Mistyped, mistyped
 from actors.api.schema.model import Field, Rules, SchemaMessage
@@ -18,6 +19,7 @@ __all__ = [
     "SchemaMessage",
     "Shape",
     "duplicate_fields",
+    "is_described",
     "message",
     "misplaced_fields",
     "mistyped",
@@ -27,5 +29,6 @@ __all__ = [
     "shape_of_kind",
     "shape_of_schema",
     "shape_of_type",
+    "type_of_kind",
     "unknown_fields",
 ]

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.api.kinds import KINDS
-from actors.api.schema import shape_of_kind, unknown_fields
+from actors.api.schema import is_described, shape_of_kind, unknown_fields
 from actors.api.store import Store
-from actors.api.typed import is_described, type_problems
+from actors.api.typed import type_problems
 from core.messages.commands import Create, Patch, Update
 from core.messages.replies import Accepted, Refused
 from storage.codec import pack
@@ -61,11 +61,11 @@ def test_a_field_that_nobody_described_is_seen(obj: Object) -> None:
     row = KINDS[obj["kind"]]
     shape = shape_of_kind(row.group, row.version, row.kind)
     assert unknown_fields(obj, shape) == []
-    assert is_described(row, obj)
+    assert is_described(obj, row.group, row.version, row.kind)
     places: list[Object] = [obj, obj["spec"], obj["metadata"]] if "spec" in obj else [obj, obj["metadata"]]
     for place in places:
         place["nothingLikeIt"] = 1
-        assert not is_described(row, obj)
+        assert not is_described(obj, row.group, row.version, row.kind)
         assert unknown_fields(obj, shape)
         del place["nothingLikeIt"]
 
@@ -74,9 +74,9 @@ def test_labels_may_have_any_name_and_a_wrong_type_is_left_to_the_long_way() -> 
     one = pod("p")
     one["metadata"]["labels"] = {"any": "name"}
     one["spec"]["containers"][0]["resources"] = {"requests": {"x.io/any": 1}}
-    assert is_described(KINDS["Pod"], one)
+    assert is_described(one, "", "v1", "Pod")
     one["spec"]["containers"][0]["name"] = 5
-    assert not is_described(KINDS["Pod"], one)
+    assert not is_described(one, "", "v1", "Pod")
 
 
 @pytest.mark.parametrize("row", KINDS.values(), ids=list(KINDS))
