@@ -145,7 +145,7 @@ async def test_the_more_often_it_is_given_up_the_later_it_is_looked_at_again(mon
             del timeout_s
             return [None for _ in messages]
 
-        tell = Mailbox.tell
+        tell = cast("Any", Mailbox).tell
 
         async def told(mailbox: Any, message: Any, *rest: Any) -> None:
             if isinstance(message, LookLater):
