@@ -8,13 +8,17 @@ from __future__ import annotations
 from base64 import b64decode
 from binascii import Error as NotBase64Error
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from urllib.parse import quote
 
 from msgspec import Struct
 
 from config.errors import ConfigError, ConflictError
 from config.read import ValuePlace, mapping, sequence, switch, text
 from config.yaml_tree import read_documents
+
+HEADER_SAFE: Final = "!#$&'*+^`|"
+"""What may stand in a header's name beside what `quote` leaves anyway."""
 
 
 class ExecPlugin(Struct, frozen=True):
@@ -34,7 +38,8 @@ class ClusterAccess(Struct, frozen=True):
     """One server and one user. Of `token_file`, `token`, `plugin` and a name with a password, the first that is there.
 
     `authority`, `certificate` and `key` are PEM, b"" for none; `server_name`: the name that the server's certificate
-    must have, "" for that of its URL. `source` names the file in errors.
+    must have, "" for that of its URL. `impersonation`: headers that ask as somebody else, some several times. `source`
+    names the file in errors.
     """
 
     server: str
@@ -49,6 +54,7 @@ class ClusterAccess(Struct, frozen=True):
     username: str = ""
     password: str = ""
     plugin: ExecPlugin | None = None
+    impersonation: tuple[tuple[str, str], ...] = ()
     namespace: str = ""
     context: str = ""
     source: str = ""
@@ -91,6 +97,9 @@ class _Entry:
 
     def has(self, key: str) -> bool:
         return self._values.get(key) is not None
+
+    def named(self) -> tuple[str, ...]:
+        return tuple(self._values)
 
     def text(self, key: str) -> str:
         return text(self.place.at(key), self._values.get(key))
@@ -164,6 +173,7 @@ def _access(cluster: _Entry, user: _Entry, folder: Path, context: str, namespace
         username=user.text("username"),
         password=user.text("password"),
         plugin=_plugin(user.entry("exec"), folder) if user.has("exec") else None,
+        impersonation=_impersonation(user),
         namespace=namespace,
         context=context,
         source=cluster.place.document.source,
@@ -175,6 +185,25 @@ def _refuse_gone(user: _Entry) -> None:
     if user.has("auth-provider"):
         problem = "auth-provider is gone from Kubernetes: use an exec plugin, such as gke-gcloud-auth-plugin"
         raise user.place.at("auth-provider").error(ConfigError, problem)
+
+
+def _impersonation(user: _Entry) -> tuple[tuple[str, str], ...]:
+    """The headers of somebody else's name, groups, uid and whatever else is known of them (source: client-go's
+    `impersonatingRoundTripper`).
+    """
+    found = [("Impersonate-User", "as", user.text("as")), ("Impersonate-Uid", "as-uid", user.text("as-uid"))]
+    found += [("Impersonate-Group", "as-groups", each) for each in user.texts("as-groups")]
+    extra = user.entry("as-user-extra")
+    for key in extra.named():
+        name = f"Impersonate-Extra-{quote(key.lower(), safe=HEADER_SAFE)}"
+        found += [(name, "as-user-extra", each) for each in extra.texts(key)]
+    shown = [each for each in found if each[2]]
+    for _, key, value in shown:
+        if not (value.isascii() and value.isprintable()):
+            raise user.place.at(key).error(ConfigError, f"expected ASCII that a header can hold, was {value!r}")
+    if shown and shown[0][1] != "as":
+        raise user.place.at(shown[0][1]).error(ConflictError, "it goes with a name to ask as: add as: NAME")
+    return tuple((name, value) for name, _, value in shown)
 
 
 def _plugin(entry: _Entry, folder: Path) -> ExecPlugin:

@@ -77,9 +77,10 @@ class ClusterClient(RemoteApi):
     async def _over_wire(self, shown: Credential, path: str, call: RemoteCall, silence_s: float) -> WireAnswer:
         url = httpx.URL(self.server)
         host = url.netloc.decode("ascii")
-        headers = {"Host": host, "Accept": JSON, "User-Agent": "pumice", "Content-Type": call.content_type}
+        headers = [("Host", host), ("Accept", JSON), ("User-Agent", "pumice"), ("Content-Type", call.content_type)]
         if shown.header:
-            headers["Authorization"] = shown.header
+            headers.append(("Authorization", shown.header))
+        headers += self._reached.impersonation
         request = WireRequest(call.method, url.path.rstrip("/") + path, headers, call.content)
         try:
             with anyio.fail_after(silence_s):

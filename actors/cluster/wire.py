@@ -7,7 +7,7 @@ rest of it here takes, in looking through its pool and in its own objects; here 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import anyio
@@ -28,7 +28,7 @@ class WireRequest(NamedTuple):
 
     method: str
     path: str
-    headers: Mapping[str, str]
+    headers: Sequence[tuple[str, str]]
     content: bytes
 
 
@@ -47,7 +47,7 @@ class _Lane(NamedTuple):
     spoken: h11.Connection
 
     async def exchange(self, request: WireRequest) -> WireAnswer:
-        headers = [*request.headers.items(), ("Content-Length", str(len(request.content)))]
+        headers = [*request.headers, ("Content-Length", str(len(request.content)))]
         head = h11.Request(method=request.method, target=request.path, headers=headers)
         events = (head, h11.Data(data=request.content), h11.EndOfMessage())
         await self.stream.send(b"".join(self.spoken.send(event) or b"" for event in events))

@@ -75,8 +75,12 @@ def _show(context: ssl.SSLContext, shown: Credential) -> None:
 
 
 def proxy_of(access: ClusterAccess) -> str | None:
-    """The proxy on the way, by the kubeconfig or else by the environment."""
-    if access.proxy:
-        return access.proxy
+    """The proxy on the way, by the kubeconfig or else by the environment. Raises ConfigError for one through
+    which a certificate's other name cannot be asked for.
+    """
     url = httpx.URL(access.server)
-    return None if proxy_bypass(url.host) else getproxies().get(url.scheme)
+    found = access.proxy or (None if proxy_bypass(url.host) else getproxies().get(url.scheme))
+    if found and access.server_name and not found.startswith("socks"):
+        problem = f"tls-server-name cannot be checked through the proxy {httpx.URL(found).host}: leave out one of them"
+        raise ConfigError(problem, source=access.source)
+    return found

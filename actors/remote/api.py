@@ -73,6 +73,7 @@ class RemoteApi:
         self._access = access
         self._credentials = credentials or credentials_of(access, now)
         self._transport = transport
+        self._extensions = {"sni_hostname": access.server_name} if access.server_name else {}
         self._clients: dict[tuple[bytes, bytes], httpx.AsyncClient] = {}
         self._open = AsyncExitStack()
 
@@ -128,6 +129,7 @@ class RemoteApi:
                 headers=_headers(shown, call),
                 content=call.content or None,
                 timeout=httpx.Timeout(silence_s, connect=CONNECT_S),
+                extensions=self._extensions,
             )
             try:
                 answer = await client.send(request, stream=True)
@@ -160,7 +162,7 @@ class RemoteApi:
             limits=limits,
             socket_options=KEEPALIVE,
         )
-        headers = {"Accept": "application/json", "User-Agent": "pumice"}
+        headers = [("Accept", "application/json"), ("User-Agent", "pumice"), *self._access.impersonation]
         return httpx.AsyncClient(base_url=self.server, headers=headers, transport=transport, trust_env=False)
 
 

@@ -13,7 +13,7 @@ import typer
 
 from actors.mirror.pseudonym_file import PseudonymFile
 from actors.mirror.settings import MirrorSettings, ShadowSettings
-from actors.remote.access import in_cluster
+from actors.remote.access import in_cluster, proxy_of
 from actors.scheduling.config_source import digest_of
 from actors.system.settings import SystemSettings, mirrored
 from config.kubeconfig import ClusterAccess, read_kubeconfig
@@ -114,6 +114,7 @@ def mirror(
     settings = read_process_settings(flags, os.environ)
     terminal = Terminal(output, quiet, LogLevel(settings.log_level))
     access = _access(kubeconfig, context)
+    proxy_of(access)  # what is wrong with it is said before anything begins
     plan = _plan(settings, access, terminal, shadow=shadow, redact=redact)
     path = Path(settings.db)
     if looks_like_journal(path):

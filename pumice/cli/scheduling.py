@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from actors.cluster.settings import ClusterSettings, ElectionSettings
-from actors.remote.access import in_cluster
+from actors.remote.access import in_cluster, proxy_of
 from actors.system.settings import SystemSettings, scheduling_there
 from config.durations import duration_s
 from config.errors import ConflictError
@@ -44,6 +44,7 @@ def schedule_there(settings: ProcessSettings, given: Mapping[str, object], termi
             flag = "--" + name.replace("_", "-")
             raise UsageError("there is nothing to be played beside a real cluster (--kubeconfig)", path=flag)
     access = _access(settings)
+    proxy_of(access)  # what is wrong with it is said before anything begins
     plan = _plan(settings, access, terminal)
     terminal.warn(f"{access.server}: {WARNING}")
     if plan.settings.gateway is not None:

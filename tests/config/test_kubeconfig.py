@@ -107,3 +107,28 @@ def test_what_is_no_kubeconfig_is_refused(text: str) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read: No such file"):
         read_kubeconfig(tmp_path / "none")
+
+
+def test_whom_to_ask_as_is_shown_in_headers() -> None:
+    extra = {"Scopes/x": ["view", "edit"], "reason": ["audit"]}
+    user = {"token": "t", "as": "ann", "as-uid": "7", "as-groups": ["dev", "ops"], "as-user-extra": extra}
+    assert parse_kubeconfig(written({}, user), "file").impersonation == (
+        ("Impersonate-User", "ann"),
+        ("Impersonate-Uid", "7"),
+        ("Impersonate-Group", "dev"),
+        ("Impersonate-Group", "ops"),
+        ("Impersonate-Extra-scopes%2Fx", "view"),
+        ("Impersonate-Extra-scopes%2Fx", "edit"),
+        ("Impersonate-Extra-reason", "audit"),
+    )
+
+
+@pytest.mark.parametrize("more", [{"as-groups": ["dev"]}, {"as-uid": "7"}, {"as-user-extra": {"reason": ["audit"]}}])
+def test_groups_without_a_name_to_ask_as_are_refused(more: Object) -> None:
+    with pytest.raises(ConfigError, match=r"users\[0\]\.user\.as-[a-z-]+: it goes with a name to ask as"):
+        parse_kubeconfig(written({}, {"token": "t", **more}), "file")
+
+
+def test_whom_no_header_can_name_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"user\.as: expected ASCII that a header can hold"):
+        parse_kubeconfig(written({}, {"as": "ann\r\nX: y"}), "file")

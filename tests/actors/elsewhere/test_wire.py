@@ -14,7 +14,7 @@ from actors.errors import RemoteError
 from config.kubeconfig import ClusterAccess
 
 pytestmark = pytest.mark.anyio
-REQUEST = WireRequest("POST", "/x", {"Host": "h", "Authorization": "Bearer t"}, b"{}")
+REQUEST = WireRequest("POST", "/x", (("Host", "h"), ("Authorization", "Bearer t")), b"{}")
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n" + b'{"a":1}'
 
 
@@ -125,7 +125,7 @@ async def test_an_answer_may_end_with_its_connection() -> None:
 async def test_what_would_be_another_header_is_not_sent() -> None:
     async with scripted(OK) as server, wire_to(server) as wire:
         with pytest.raises(RemoteError):
-            await wire.send(REQUEST._replace(headers={"Host": "h", "Authorization": "t\r\nX: y"}))
+            await wire.send(REQUEST._replace(headers=(("Host", "h"), ("Authorization", "t\r\nX: y"))))
     assert server.heard == []
 
 
@@ -150,6 +150,16 @@ async def test_writes_go_that_way_with_path_and_token() -> None:
     assert head.startswith(b"PATCH /under/api/v1/x HTTP/1.1\r\n")
     assert {b"Authorization: Bearer t", b"Content-Type: application/merge-patch+json"} <= set(head.split(b"\r\n"))
     assert body == b'{"b":2}'
+
+
+async def test_writes_are_made_as_whom_the_kubeconfig_says() -> None:
+    groups = (("Impersonate-User", "ann"), ("Impersonate-Group", "a"), ("Impersonate-Group", "b"))
+    async with scripted(OK) as server:
+        access = ClusterAccess(f"http://127.0.0.1:{server.port}", token="t", impersonation=groups)
+        async with ClusterClient(ClusterSettings(access)) as api:
+            await api.create("/x", {}, soon())
+    lines = set(server.heard[0].split(b"\r\n"))
+    assert {b"Impersonate-User: ann", b"Impersonate-Group: a", b"Impersonate-Group: b"} <= lines
 
 
 async def test_what_is_refused_is_said_and_what_may_pass_is_tried_again() -> None:

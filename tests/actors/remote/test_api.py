@@ -72,6 +72,16 @@ async def test_who_asks_is_shown(access: ClusterAccess, header: str | None) -> N
     assert server.asked[0].headers.get("authorization") == header
 
 
+async def test_reads_are_made_as_whom_the_kubeconfig_says() -> None:
+    server = ScriptedServer(page())
+    groups = (("Impersonate-User", "ann"), ("Impersonate-Group", "a"), ("Impersonate-Group", "b"))
+    async with server.api(ClusterAccess("http://c", token="t", impersonation=groups)) as api:
+        await api.get("/api/v1/pods")
+    headers = server.asked[0].headers
+    assert (headers["impersonate-user"], headers.get_list("impersonate-group")) == ("ann", ["a", "b"])
+    assert headers["authorization"] == "Bearer t"
+
+
 async def test_what_is_no_kubernetes_api_is_said() -> None:
     server = ScriptedServer(httpx.Response(200, text="<html>welcome</html>"))
     async with server.api() as api:

@@ -124,4 +124,10 @@ def test_proxies_come_from_the_kubeconfig_or_the_environment(monkeypatch: pytest
     monkeypatch.setenv("no_proxy", "inside.example")
     assert proxy_of(ClusterAccess("https://c", proxy="http://own:1")) == "http://own:1"
     assert proxy_of(ClusterAccess("https://c")) == "http://proxy:3128"
-    assert proxy_of(ClusterAccess("https://inside.example:6443")) is None
+    assert proxy_of(ClusterAccess("https://inside.example:6443", server_name="other")) is None
+
+
+def test_the_name_of_a_certificate_that_a_proxy_hides_is_refused() -> None:
+    with pytest.raises(ConfigError, match="tls-server-name cannot be checked through the proxy own"):
+        proxy_of(ClusterAccess("https://c", proxy="http://own:1", server_name="other"))
+    assert proxy_of(ClusterAccess("https://c", proxy="socks5://own:1", server_name="other")) == "socks5://own:1"

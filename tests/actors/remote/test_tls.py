@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from msgspec.structs import replace as replace_
 
 from actors.errors import RemoteError
 from actors.gateway.server import listen
@@ -44,6 +45,14 @@ async def test_the_authority_of_the_kubeconfig_is_trusted_and_no_other(tmp_path:
             await answered(ClusterAccess(url, token=TOKEN))
         assert caught.value.code == 0
         assert isinstance(caught.value.__cause__, httpx.ConnectError)
+
+
+async def test_the_certificate_has_the_name_that_the_kubeconfig_says(tmp_path: Path) -> None:
+    async with https(tmp_path) as (url, authority):
+        there = ClusterAccess(url, authority=authority, token=TOKEN)
+        assert await answered(replace_(there, server_name="127.0.0.1")) == "NamespaceList"
+        with pytest.raises(RemoteError, match="no answer"):
+            await answered(replace_(there, server_name="wrong.name"))
 
 
 async def test_who_shows_no_token_is_told_so(tmp_path: Path) -> None:
