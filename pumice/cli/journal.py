@@ -21,7 +21,7 @@ from pumice.explain.ended import end_of
 from pumice.explain.waiting import waiting_kind, why_it_waits
 from pumice.history.entries import StoryEntry, entries
 from pumice.history.story import CycleStory, Overview, cycle_of, overview_of, story_of
-from storage.journal import ChainReport, Journal
+from storage.journal import API, CYCLE, DECISION, OUTCOME, SHADOW, ChainReport, Journal
 from storage.sqlite import SqliteJournal, back_up
 
 FOLLOW_PERIOD_S: Final = 0.3
@@ -67,13 +67,13 @@ async def _check(file: Path) -> ChainReport:
 
 async def _cycle(file: Path, number: int) -> CycleStory:
     async with await SqliteJournal.open(file, read_only=True) as opened:
-        return await cycle_of(number, entries(opened, kinds=("cycle", "decision", "outcome")))
+        return await cycle_of(number, entries(opened, kinds=(CYCLE, DECISION, OUTCOME, SHADOW)))
 
 
 async def _story(file: Path, name: str) -> tuple[list[StoryEntry], dict[str, Any] | None]:
     """What happened, and why it waits when it does."""
     async with await SqliteJournal.open(file, read_only=True) as opened:
-        told = await story_of(name, entries(opened, kinds=("api", "decision", "outcome")))
+        told = await story_of(name, entries(opened, kinds=(API, DECISION, OUTCOME, SHADOW)))
     kind = waiting_kind(name, told)
     return told, await why_it_waits(file, kind, name) if kind else None
 
@@ -129,7 +129,7 @@ def show_cycle(terminal: Terminal, number: int, story: CycleStory) -> int:
     """One cycle; a usage error when there is none of that number."""
     if story.record is None:
         raise UsageError(f"the journal has no cycle {number}", path="--cycle")
-    lines = [story.record, *story.decisions, *story.outcomes]
+    lines = [story.record, *story.decisions, *story.outcomes, *story.shadows]
     terminal.emit(story.to_dict(), lambda console: _print_lines(console, lines))
     return Exit.DONE
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pumice.history.entries import StoryEntry
-from storage.journal import CYCLE, DECISION, OUTCOME
+from storage.journal import CYCLE, DECISION, OUTCOME, SHADOW
 
 LAST_CYCLES = 10
 
@@ -35,17 +35,19 @@ async def story_of(name: str, read: AsyncIterator[StoryEntry]) -> list[StoryEntr
 
 @dataclass(slots=True)
 class CycleStory:
-    """One cycle: its record, its decisions, and what became of them."""
+    """One cycle: its record, its decisions, what became of them, and what a shadow found beside it."""
 
     record: StoryEntry | None = None
     decisions: list[StoryEntry] = field(default_factory=list[StoryEntry])
     outcomes: list[StoryEntry] = field(default_factory=list[StoryEntry])
+    shadows: list[StoryEntry] = field(default_factory=list[StoryEntry])
 
     def to_dict(self) -> dict[str, Any]:
         head = self.record.to_dict() if self.record else {}
         made = [{"sequence": one.sequence, **one.data["decision"]} for one in self.decisions]
         became = [{"sequence": one.sequence, "at": one.at, **one.data["outcome"]} for one in self.outcomes]
-        return {**head, "decisions": made, "outcomes": became}
+        beside = {"shadow": [one.to_dict() for one in self.shadows]} if self.shadows else {}
+        return {**head, "decisions": made, "outcomes": became, **beside}
 
 
 async def cycle_of(number: int, read: AsyncIterator[StoryEntry]) -> CycleStory:
@@ -61,6 +63,8 @@ async def cycle_of(number: int, read: AsyncIterator[StoryEntry]) -> CycleStory:
             made.add(entry.sequence)
         elif entry.kind == OUTCOME and entry.cause in made:
             story.outcomes.append(entry)
+        elif entry.kind == SHADOW and entry.data["cycle"] == number:
+            story.shadows.append(entry)
     return story
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from storage.journal import Checkpoint
+from core.messages.shadow import ShadowCompared, ShadowDifference
+from storage import codec
+from storage.journal import SHADOW, Checkpoint, Record
 from storage.sqlite import SqliteJournal
 from tests.pumice.cli.terminal import pumice
 from tests.pumice.history.records import RECORDS
@@ -51,6 +53,23 @@ def test_the_story_of_a_job(file: Path) -> None:
 def test_one_cycle(file: Path) -> None:
     said = pumice("journal", file, "--cycle", 1, "-o", "json")
     assert (said.json["cycle"], said.json["decisions"][0]["node"], len(said.json["outcomes"])) == (1, "n0", 1)
+
+
+def test_what_a_shadow_found_is_told_of_the_pod_and_of_the_cycle(file: Path) -> None:
+    difference = ShadowDifference("bind", "a/train-worker-0", "n0", "n1", "", "")
+    compared = ShadowCompared(1, 1.0, "digest", "other.conf", other=True, decisions=1, differences=(difference,))
+
+    async def write() -> None:
+        async with await SqliteJournal.open(file) as journal:
+            await journal.append([Record(SHADOW, codec.encode(compared), at=3.0)])
+
+    anyio.run(write)
+    words = "bind of a/train-worker-0: there n0, here n1"
+    assert words in pumice("journal", file, "--about", "a/train-worker-0", "-o", "table").out
+    assert words in pumice("journal", file, "--about", "a/train", "-o", "table").out
+    assert words in pumice("journal", file, "--cycle", 1, "-o", "table").out
+    assert words in pumice("journal", file, "--cycle", 1, "-o", "json").json["shadow"][0]["text"]
+    assert "shadow" not in pumice("journal", file, "--cycle", 2, "-o", "json").json
 
 
 def test_the_overview(file: Path) -> None:
