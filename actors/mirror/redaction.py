@@ -18,6 +18,7 @@ NAMES: Final = frozenset((
     "name", "namespace", "queue", "parent", "nodeName", "nominatedNodeName", "claimName", "volumeName", "pool",
     "image", "storageClassName", "priorityClassName", "persistentVolumeName", "resourceClaimName",
     "resourceClaimTemplateName", "volumeClaimName", "volumeHandle", "nodeID", "namespaces", "names", "values",
+    "mountPath",
     "nodesDesired", "nodesInUse", "nodesToAdd", "nodesToRemove",
     "requiredDuringSchedulingIgnoredDuringExecution",
     "preferredDuringSchedulingIgnoredDuringExecution",
@@ -58,6 +59,8 @@ DROPPED: Final = frozenset((
 ))  # fmt: skip
 VOLUME: Final = frozenset(("name", "persistentVolumeClaim", "ephemeral", "csi"))
 """What is kept of a pod's volume."""
+CLAIMED: Final = frozenset(("mountPath", "volumeClaimName", "volumeClaim"))
+"""What is kept of a Volcano Job's volume."""
 SOURCES: Final = frozenset((
     "hostPath", "nfs", "local", "gcePersistentDisk", "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "rbd",
     "iscsi", "fc", "glusterfs", "cinder", "flexVolume", "portworxVolume", "quobyte", "scaleIO", "storageos", "flocker",
@@ -135,7 +138,8 @@ class Redaction:
                 if each in KNOWN or _is_of(each, READ)
             }
         if key == "volumes":
-            fields = {each: value for each, value in fields.items() if each in VOLUME}
+            kept = CLAIMED if "mountPath" in fields else VOLUME
+            fields = {each: value for each, value in fields.items() if each in kept}
         found: Object = {}
         for each, value in fields.items():
             if each in SOURCES:

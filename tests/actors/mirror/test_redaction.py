@@ -120,6 +120,21 @@ def test_no_name_is_left_and_what_decides_is() -> None:
     )
 
 
+def test_the_volumes_of_a_job_are_found_by_its_pods() -> None:
+    claimed: Object = {"accessModes": ["ReadWriteOnce"], "storageClassName": "secret-class"}
+    volumes = [{"mountPath": "/secret/a", "volumeClaimName": "secret-claim"},
+               {"mountPath": "/secret/b", "volumeClaim": claimed, "volumeClaimName": ""}]  # fmt: skip
+    job = vcjob("secret-job", job_task(replicas=1))
+    job["spec"]["volumes"] = volumes
+    hidden = redaction()
+    found = hidden.redacted("Job", trimmed("Job", job))
+    assert SECRET not in str(found)
+    first, second = found["spec"]["volumes"]
+    assert first == {"mountPath": hidden.name("/secret/a"), "volumeClaimName": hidden.name("secret-claim")}
+    assert second["mountPath"] == hidden.name("/secret/b")
+    assert second["volumeClaim"]["storageClassName"] == hidden.name("secret-class")
+
+
 def test_a_list_of_nodes_as_a_pattern_is_renamed_and_any_other_matches_nobody() -> None:
     hidden = redaction()
 
