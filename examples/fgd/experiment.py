@@ -26,7 +26,7 @@ from core.plugins import PLUGINS
 from core.session.carry import Carry, CycleClock, SessionOptions
 from core.state.view import View
 from core.state.volumes import volume_rules
-from pumice.cli.exits import Exit, guarded
+from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import LogLevel, Quiet, Workers
 from pumice.cli.terminal import Terminal
 from pumice.errors import InputError
@@ -66,7 +66,7 @@ def main(
     quiet: Quiet = False,
 ) -> int:
     """Run what has not been run yet, and write the table."""
-    spec = spec_of(traces, orders, _parts(policies), _parts(names), [int(seed) for seed in _parts(seeds)])
+    spec = spec_of(traces, orders, _parts(policies), _parts(names), _seeds(seeds))
     terminal = Terminal(None, quiet, LogLevel.WARNING)
     with terminal.progress("runs", len(spec.runs)) as advance:
         swept = sweep(
@@ -82,6 +82,13 @@ def main(
 
 def _parts(said: str) -> list[str]:
     return [part for part in said.split(",") if part]
+
+
+def _seeds(said: str) -> list[int]:
+    try:
+        return [int(seed) for seed in _parts(said)]
+    except ValueError:
+        raise UsageError(f"expected whole numbers joined by commas, was {said!r}", path="--seeds") from None
 
 
 def spec_of(

@@ -20,6 +20,8 @@ OVER: Final = ("Completed", "Failed", "Terminated", "Aborted")
 
 GPU: Final = "/gpu"
 """How the names of resources end that are whole graphics cards."""
+MILLI_GPU: Final = "/gpu-milli"
+"""And those that are thousandths of one."""
 
 
 @dataclass(slots=True)
@@ -218,8 +220,9 @@ class Jobs(Listener):
 
 
 def gpus(pod: PodLife) -> float:
-    """How many whole cards it asks for."""
-    return sum(amount for name, amount in pod.request.items() if name.endswith(GPU))
+    """How many cards it asks for, parts of one included."""
+    whole = sum(amount for name, amount in pod.request.items() if name.endswith(GPU))
+    return whole + sum(amount / 1000.0 for name, amount in pod.request.items() if name.endswith(MILLI_GPU))
 
 
 def _lost(row: JobRow, pod: PodLife) -> None:

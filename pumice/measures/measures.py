@@ -284,4 +284,4 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _round(values: Sequence[float]) -> list[float]:
-    return [float(f"{value:.6g}") for value in values]
+    return [float(f"{value:.12g}") for value in values]

@@ -10,6 +10,7 @@ from actors.agents.cell_reports import USER as CELLS
 from actors.agents.device_plugin import USER as DEVICES
 from actors.controllers.endpoints.machine import USER as ENDPOINTS
 from actors.controllers.namespaces.machine import USER as NAMESPACES
+from actors.controllers.nodes.machine import USER as NODES
 from actors.controllers.quotas.machine import USER as QUOTAS
 from actors.kube.merge_patch import diff_patch
 from actors.system.roles import LINKS
@@ -24,7 +25,7 @@ Object = dict[str, Any]
 Key = tuple[str, str, str]
 """Kind, namespace and name."""
 
-ITSELF: Final = frozenset((*LINKS, "scheduler", "", NAMESPACES, QUOTAS, ENDPOINTS, DEVICES, CELLS))
+ITSELF: Final = frozenset((*LINKS, "scheduler", "", NAMESPACES, QUOTAS, ENDPOINTS, DEVICES, CELLS, NODES))
 """Users of the api that are parts of the system; some add, after a blank, for whom they ask."""
 
 OURS: Final = ("uid", "resourceVersion", "creationTimestamp", "generation", "deletionTimestamp", "managedFields")

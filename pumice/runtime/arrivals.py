@@ -20,11 +20,11 @@ ARRIVAL: Final = "pumice.dev/arrival"
 
 @dataclass(slots=True)
 class Arriving:
-    """Objects parted by when they come. `problems`: annotations that say no time; these objects come at once."""
+    """Objects parted by when they come. `problems`: objects whose annotations say no time, which never do, and why."""
 
     now: list[Object] = field(default_factory=list[Object])
     later: list[Announced] = field(default_factory=list[Announced])
-    problems: list[str] = field(default_factory=list[str])
+    problems: list[tuple[Object, str]] = field(default_factory=list[tuple[Object, str]])
 
 
 def part(objects: Sequence[Object], began: float) -> Arriving:
@@ -34,9 +34,9 @@ def part(objects: Sequence[Object], began: float) -> Arriving:
         said = arriving(obj)
         at = None if said is None else arrival_at(said, began)
         if said is not None and at is None:
-            name = f"{obj['kind']} {obj['metadata'].get('name')}"
-            found.problems.append(f"{name}: {ARRIVAL}: expected a duration or a time as 2026-01-31T12:00:00Z: {said!r}")
-        if at is None or at <= began:
+            why = f"{ARRIVAL}: expected a duration such as 1h30m or a time such as 2026-01-31T12:00:00Z, was {said!r}"
+            found.problems.append((obj, why))
+        elif at is None or at <= began:
             found.now.append(obj)
         else:
             found.later.append(Announced(at, codec.pack(obj)))

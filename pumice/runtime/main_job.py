@@ -187,6 +187,9 @@ async def _until_signal(scope: anyio.CancelScope, outcome: RunOutcome) -> None:
 
 
 async def _hand_in(plan: RunPlan, arriving: Arriving, system: System, outcome: RunOutcome, watching: Watching) -> None:
+    for obj, why in arriving.problems:
+        outcome.refused.append((obj, Refused(422, "Invalid", why)))
+        watching.refused(*outcome.refused[-1])
     own, others = apart(arriving.now) if is_fresh(system) else ([], arriving.now)
     for obj in own:  # first of all: the scheduler is at work as soon as there are pods
         said = await lay_over(system, obj)

@@ -9,8 +9,8 @@ from actors.api.admission.rules import Lookup
 from actors.api.refusals import Cause, forbidden_field, invalid_value, unsupported
 from core.objects.metadata import Object
 
-_MOST: Final = 1_000_000_000
-_LEAST: Final = -(2**31)
+HIGHEST: Final = 1_000_000_000
+LOWEST: Final = -(2**31)
 _POLICIES: Final = ("PreemptLowerPriority", "Never")
 
 
@@ -19,8 +19,8 @@ def validate(priority_class: Object, lookup: Lookup) -> list[Cause]:
     name: str = priority_class["metadata"]["name"]
     value: int = priority_class.setdefault("value", 0)
     found: list[Cause] = []
-    if not _LEAST <= value <= _MOST and SYSTEM_CLASSES.get(name) != value:
-        why = f"maximum allowed value of a user defined priority is {_MOST}"
+    if not LOWEST <= value <= HIGHEST and SYSTEM_CLASSES.get(name) != value:
+        why = f"maximum allowed value of a user defined priority is {HIGHEST}"
         found.append(forbidden_field("value", why))
     if name.startswith("system-") and name not in SYSTEM_CLASSES:
         why = "names with 'system-' prefix are reserved for system use only"

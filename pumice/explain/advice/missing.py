@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from actors.api.admission.priority_classes import HIGHEST
 from actors.controllers.unserved.kinds import SCHEDULER
 from core.objects.metadata import section
 from core.objects.pod import GROUP_NAME, is_strange
@@ -12,9 +13,6 @@ from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, 
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
-
-HIGHEST: Final = 1_000_000_000
-"""The greatest value that a class may have whose name is not the system's."""
 
 
 def about_claims(task: Task, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:

@@ -41,8 +41,8 @@ def _job(cells: TraceRow, node_gpus: int) -> TraceJob:
         pods.append((1, _amounts(rest)))
     return TraceJob(
         name=f"{cells.text('vc')}-{cells.text('idx')}",
-        arrival_s=cells.number("arrival_s"),
-        duration_s=cells.number("duration_s_on_v100"),
+        arrival_s=cells.seconds("arrival_s"),
+        duration_s=cells.seconds("duration_s_on_v100"),
         pods=tuple(pods),
         queue=f"vc-{cells.text('vc')}",
     )

@@ -14,6 +14,7 @@ from pumice.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+LONGEST_S: Final = (2**63 - 1) // 10**9
 NOTHING: Final = parse_quantity("0")
 BEYOND: Final = "\0"
 """The cells of a row that stand behind those of the header."""
@@ -29,6 +30,13 @@ class TraceRow:
         """As text."""
         value = self.row.get(column)
         return "" if value is None else str(value).strip()
+
+    def seconds(self, column: str) -> float:
+        """A time that a run can reach, Go's longest duration at most. InputError for anything else."""
+        value = self.number(column)
+        if value > LONGEST_S:
+            raise self.error(column, f"expected at most {LONGEST_S} seconds, was {self.text(column)!r}")
+        return value
 
     def number(self, column: str, default: float | None = None) -> float:
         """A number ≥ 0. InputError for anything else, and for nothing where there is no default."""

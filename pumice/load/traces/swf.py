@@ -9,10 +9,12 @@ https://www.cs.huji.ac.il/labs/parallel/workload/swf.html
 
 from __future__ import annotations
 
+from math import nan
 from typing import TYPE_CHECKING, Final
 
 from pumice.errors import InputError
 from pumice.load.traces.jobs import TraceJob
+from pumice.load.traces.rows import LONGEST_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,10 +52,13 @@ class _Line:
 
     def number(self, column: int) -> float:
         try:
-            return float(self._words[column])
+            value = float(self._words[column])
         except ValueError:
-            problem = f"expected a number, was {self._words[column]!r}"
-            raise InputError(problem, source=self._source, line=self._line, path=f"column {column + 1}") from None
+            value = nan
+        if abs(value) <= LONGEST_S:
+            return value
+        problem = f"expected a number within ±{LONGEST_S}, was {self._words[column]!r}"
+        raise InputError(problem, source=self._source, line=self._line, path=f"column {column + 1}")
 
 
 def _job(job: _Line, cpus: int, node_cpus: int, queues: str) -> TraceJob:

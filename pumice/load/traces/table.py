@@ -11,6 +11,8 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
+from actors.api.admission.priority_classes import HIGHEST, LOWEST
+from actors.api.admission.rules import MOST_PODS
 from pumice.errors import InputError
 from pumice.extras import demand
 from pumice.load.traces.jobs import GPU, TraceJob
@@ -85,12 +87,14 @@ def _job(cells: TraceRow, number: int) -> TraceJob:
     gang = cells.whole("gang") if cells.text("gang") else None
     if pods < 1:
         raise cells.error("pods", "expected at least 1")
+    if pods > MOST_PODS:
+        raise cells.error("pods", f"expected at most {MOST_PODS}, was {pods}")
     if gang is not None and gang > pods:
         raise cells.error("gang", f"expected at most the {pods} pods, was {gang}")
     return TraceJob(
         name=cells.called("name") or f"job-{number}",
-        arrival_s=cells.number("arrival"),
-        duration_s=cells.number("duration"),
+        arrival_s=cells.seconds("arrival"),
+        duration_s=cells.seconds("duration"),
         pods=((pods, _amounts(cells)),),
         queue=cells.called("queue") or "default",
         user=cells.text("user"),
@@ -112,6 +116,9 @@ def _amounts(cells: TraceRow) -> dict[str, str]:
 def _priority(cells: TraceRow) -> int | None:
     text = cells.text("priority")
     try:
-        return int(text) if text else None
+        value = int(text) if text else None
     except ValueError:
         raise cells.error("priority", f"expected a whole number, was {text!r}") from None
+    if value is not None and not LOWEST <= value <= HIGHEST:
+        raise cells.error("priority", f"expected {LOWEST} to {HIGHEST}, was {value}")
+    return value

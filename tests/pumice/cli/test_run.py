@@ -136,6 +136,14 @@ def test_what_is_left_pending_is_said_with_its_reason(db: Path, manifests: Any) 
     assert pumice("run", "-f", file, "--db", db, *VIRTUAL, "--quiet").err == ""
 
 
+def test_an_arrival_that_says_no_time_is_refused_and_the_rest_comes(db: Path, manifests: Any) -> None:
+    odd = pod("odd", annotations={"pumice.dev/arrival": "soon"})
+    said = pumice("run", "-f", manifests(node("n", cpu="8"), odd, pod("even")), "--db", db, *VIRTUAL)
+    assert said.code == 2
+    assert "Pod default/odd: pumice.dev/arrival: expected a duration" in said.err
+    assert (said.json["pods"]["bound"], said.json["pods"]["pending"]) == (1, 0)
+
+
 def test_what_the_api_refuses_is_named_and_the_rest_goes_on(db: Path, manifests: Any) -> None:
     odd = {**JOB, "metadata": {"name": "odd"}, "spec": {**JOB["spec"], "minAvailable": 9}}
     said = pumice("run", "-f", manifests(odd, JOB, pod("bad", cpu="-1")), "--db", db, *VIRTUAL)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from core.messages.decisions import Evict
 from core.messages.events import Evicted, EvictRefused, Mutation
 from pumice.measures.jobs import JobRow
@@ -54,6 +56,19 @@ def evicts(obj: dict[str, Any], by: str) -> Evict:
 def answer(obj: dict[str, Any], kind: Any) -> Any:
     meta = obj["metadata"]
     return kind("1/u", 1, meta["namespace"], meta["name"], meta["uid"])
+
+
+@pytest.mark.parametrize(
+    ("name", "amount", "cards"), [("nvidia.com/gpu", "2", 2.0), ("alibabacloud.com/gpu-milli", "1500", 1.5)]
+)
+def test_cards_are_counted_in_whole_ones(name: str, amount: str, cards: float) -> None:
+    told = Told()
+    group, only = gang("g", pods=1, extra={name: amount})
+    for obj in (group, only):
+        told(0, obj, "ADDED")
+    told.end(1)
+    (row,) = told.rows
+    assert row.gpu == cards
 
 
 def test_a_gang_has_started_when_as_many_run_as_it_needs() -> None:
@@ -173,7 +188,7 @@ def test_what_is_free_beside_somebody_is_torn() -> None:
     held = found.summary["resources"]["cpu"]["held_s"] / 4
     assert set(before) == {0.0}
     after = next(one for one in found.series if (one.what, one.resource) == ("fragmentation", "cpu")).values
-    assert after[5] == float(f"{(whole - held) / (2 * whole - held):.6g}")
+    assert after[5] == float(f"{(whole - held) / (2 * whole - held):.12g}")
 
 
 def test_a_job_that_makes_its_pods_again_has_not_ended() -> None:

@@ -147,7 +147,17 @@ def test_a_job_becomes_a_volcano_job_with_its_arrival(tmp_path: Path) -> None:
         ("csv:{}", "arrival,duration,priority\n1,2,high\n", ":2: priority: expected a whole number, was 'high'"),
         ("csv:{},nodes=3x4", "arrival,duration\n", "csv: takes no options"),
         ("swf:{}", "1 2 3\n", ":1: expected 18 numbers, found 3"),
-        ("swf:{}", SWF.replace("1451", "long"), ":2: column 4: expected a number, was 'long'"),
+        ("swf:{}", SWF.replace("1451", "long"), ":2: column 4: expected a number within ±9223372036, was 'long'"),
+        ("swf:{}", SWF.replace("1451", "1e10"), ":2: column 4: expected a number within ±9223372036, was '1e10'"),
+        ("csv:{}", "arrival,duration\n1e10,2\n", ":2: arrival: expected at most 9223372036 seconds, was '1e10'"),
+        ("csv:{}", "arrival,duration\n1,1e12\n", ":2: duration: expected at most 9223372036 seconds, was '1e12'"),
+        ("csv:{}", "arrival,duration,pods\n1,2,200000\n", ":2: pods: expected at most 150000, was 200000"),
+        ("csv:{}", "arrival,duration,priority\n1,2,3e9\n", ":2: priority: expected a whole number, was '3e9'"),
+        (
+            "csv:{}",
+            "arrival,duration,priority\n1,2,3000000000\n",
+            ":2: priority: expected -2147483648 to 1000000000, was 3000000000",
+        ),
         (
             "swf:{},nodes=0x4",
             SWF,
