@@ -109,8 +109,8 @@ def audit(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Hostile input for longer: `-- N` examples each (1,000), and every hostile request in several orders."""
     session.env["PUMICE_TEST_FUZZ"] = session.posargs[0] if session.posargs else "1000"
-    places = ("tests/pumice/oneshot/test_hostile.py", "tests/pumice/load/test_hostile.py")
-    places += ("tests/actors/gateway/test_hostile_requests.py", "tests/actors/api/patches/test_operations.py")
+    places = ["tests/pumice/oneshot/test_hostile.py", "tests/pumice/load/test_hostile.py"]
+    places += ["tests/actors/gateway/test_hostile_requests.py", "tests/actors/api/patches/test_operations.py"]
     _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow or not slow", *places)
 
 

@@ -9,8 +9,9 @@ import pytest
 from core.messages.events import ConfigLoaded
 from pumice.errors import InputError
 from pumice.eta.estimate import FutureSampling
-from pumice.eta.rehearsal import BEGAN, rehearsed, to_rehearse
+from pumice.eta.rehearsal import rehearsed, to_rehearse
 from pumice.eta.score import calibration_of, score
+from pumice.oneshot.moment import BEGAN
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import nodes
 from tests.kit.queues import queue
