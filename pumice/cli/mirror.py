@@ -23,6 +23,7 @@ from config.settings import CHARTS, ProcessSettings, config_map_of, read_process
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.given.inputs import load_config
 from pumice.cli.options import LogLevel, Output, Quiet
+from pumice.cli.scheduling import refuse_context
 from pumice.cli.tables.shadow import show_mirrored
 from pumice.cli.terminal import Terminal
 from pumice.plugins.loader import identities
@@ -135,8 +136,7 @@ def _access(kubeconfig: Path | None, context: str) -> ClusterAccess:
         raise UsageError(problem, path="--kubeconfig")
     if kubeconfig is not None:
         return read_kubeconfig(kubeconfig, context)
-    if context:
-        raise UsageError("a context is one of a kubeconfig: name that with --kubeconfig", path="--context")
+    refuse_context(context)
     return in_cluster()
 
 

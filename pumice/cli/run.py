@@ -24,7 +24,7 @@ from core.objects.metadata import parse_time
 from pumice.cli.exits import Exit, UsageError, guarded, interrupts
 from pumice.cli.given.inputs import load_config, load_manifests, newest_of, warn_of_token
 from pumice.cli.options import LogLevel, Manifests, Output, Quiet
-from pumice.cli.scheduling import schedule_there
+from pumice.cli.scheduling import refuse_context, schedule_there
 from pumice.cli.tables.summary import show_storm, show_summary, summary_table
 from pumice.cli.terminal import Terminal
 from pumice.load.manifests import Loaded
@@ -120,6 +120,7 @@ def run(
     say_first(settings, token, terminal)
     if settings.kubeconfig is not None:
         return schedule_there(settings, {**flags, "manifests": manifests}, terminal)
+    refuse_context(settings.context)
     controllers = not settings.no_controllers
     loaded = load_manifests(manifests, terminal, controllers=controllers) if manifests else Loaded()
     if manifests and loaded.problems and not loaded.objects:

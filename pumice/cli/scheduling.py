@@ -58,9 +58,14 @@ def _access(settings: ProcessSettings) -> ClusterAccess:
     named, context = settings.kubeconfig or "", settings.context or ""
     if named != IN_CLUSTER:
         return read_kubeconfig(Path(named), context)
+    refuse_context(context)
+    return in_cluster()
+
+
+def refuse_context(context: str | None) -> None:
+    """Raises UsageError when one is named: there is no kubeconfig."""
     if context:
         raise UsageError("a context is one of a kubeconfig: name that with --kubeconfig", path="--context")
-    return in_cluster()
 
 
 def _plan(settings: ProcessSettings, access: ClusterAccess, terminal: Terminal) -> MirrorPlan:

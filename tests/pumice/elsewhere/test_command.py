@@ -41,6 +41,13 @@ def test_outside_of_a_cluster_there_is_none_of_its_own(tmp_path: Path) -> None:
     assert "KUBERNETES_SERVICE_HOST" in said.err
 
 
+def test_a_context_without_a_kubeconfig_plays_no_cluster(tmp_path: Path) -> None:
+    said = pumice("run", "--context", "prod", "--until", "idle", "--db", tmp_path / "p.db")
+    assert said.code == 2
+    assert "--context: a context is one of a kubeconfig" in said.err
+    assert not (tmp_path / "p.db").exists()
+
+
 def test_a_kubeconfig_of_the_environment_schedules_nothing(tmp_path: Path) -> None:
     config = Served(tmp_path, (), 1).kubeconfig()
     said = pumice("run", "--until", "idle", "--db", tmp_path / "p.db", env={"KUBECONFIG": str(config)})
