@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
+from actors.mirror.vocabulary import AMOUNT, SEPARATED, WORDS
 from core.objects.metadata import section
 from core.objects.pod import pod_index
 
@@ -39,11 +40,18 @@ MEANING: Final = frozenset((
 NAMED: Final = (
     "scheduling.k8s.io/group-name", "hami.io/vgpu-node", "volume.kubernetes.io/selected-node",
     "volume.beta.kubernetes.io/storage-class", "resource.kubernetes.io/pod-claim-name",
+    "pumice.dev/user",
 )  # fmt: skip
 """Annotations that hold names, as all of Volcano's do that have no MEANING; some hold several."""
 VOLCANO: Final = ("volcano.sh",)
 READ: Final = ("volcano.sh", "hami.io", "nvidia.com", "huawei.com", "pumice.dev")
 """Annotations of these domains are kept, and those that are NAMED, have a MEANING or are VOLUMES'."""
+OWN: Final = re.compile(
+    r"nvidia\.com/(no)?use-gputype|hami\.io/(node-register-.+|bind-(phase|time)|vgpu-(time|node)|.+-devices-(to-allocate|allocated))"
+    r"|pumice\.dev/(arrival|devices|duration|exit-code|node-usage|termination|user)"
+)
+"""Of these domains, what is read: in anything else people may have written as they like."""
+OWNED: Final = ("nvidia.com", "hami.io", "pumice.dev")
 VOLUMES: Final = tuple(
     f"pv.kubernetes.io/{each}" for each in ("bind-completed", "bound-by-controller", "provisioned-by")
 )
@@ -53,6 +61,7 @@ DROPPED: Final = frozenset((
     "volumeMounts", "workingDir", "securityContext", "imagePullSecrets", "serviceAccountName", "serviceAccount",
     "hostAliases", "hostname", "subdomain", "dnsConfig", "addresses", "nodeInfo", "daemonEndpoints", "providerID",
     "podCIDR", "podCIDRs", "podIP", "podIPs", "hostIP", "hostIPs", "containerStatuses", "initContainerStatuses",
+    "ephemeralContainerStatuses", "imageID", "containerID",
     "generateName", "finalizers", "plugins", "taskStatusCount", "controlledResources", "volumesInUse",
     "volumesAttached", "managedFields", "nodePublishSecretRef", "volumeAttributes", "parameters", "mountOptions",
     "description", "config", "path", "message", "externalID",
@@ -74,7 +83,6 @@ DRIVERS: Final = frozenset(("CSINode", "ResourceClaim", "ResourceSlice"))
 OBJECTS: Final = frozenset(("metadata", "pool", "reservedFor", "ownerReferences"))
 NUMBER: Final = re.compile(r"[+-]?\d*|true|false|True|False")
 """No names."""
-WORD: Final = re.compile(r"[^\s,;/:()\[\]{}\"']+")
 DRAWN: Final = re.compile(r"[0-9a-f-]{32,36}")
 """A uid as servers draw it; others are made of names."""
 LISTED: Final = re.compile(r"\^\(?([a-z0-9.-]+(?:\|[a-z0-9.-]+)*)\)?\$")
@@ -92,8 +100,10 @@ class Redaction:
         """A copy of it."""
         if kind in WHOLE:
             return obj
-        found: Object = self._mapping("", obj, drivers=kind in DRIVERS)
-        found["metadata"]["name"] = self._own_name(kind, section(obj, "metadata"))
+        meta = section(obj, "metadata")
+        nameless = {key: value for key, value in meta.items() if key != "name"}
+        found: Object = self._mapping("", {**obj, "metadata": nameless}, drivers=kind in DRIVERS)
+        found["metadata"]["name"] = self._own_name(kind, meta)
         return found
 
     def _own_name(self, kind: str, meta: Mapping[str, Any]) -> str:
@@ -135,7 +145,7 @@ class Redaction:
             return {
                 each: self._annotation(each, value)
                 for each, value in fields.items()
-                if each in KNOWN or _is_of(each, READ)
+                if each in KNOWN or (_is_of(each, READ) and not (_is_of(each, OWNED) and not OWN.fullmatch(each)))
             }
         if key == "volumes":
             kept = CLAIMED if "mountPath" in fields else VOLUME
@@ -149,8 +159,8 @@ class Redaction:
             elif each not in DROPPED:
                 found[each] = self._any(each, value, drivers=drivers)
         self._terms(fields, found)
-        if key == "conditions" and fields.get("message"):
-            found["message"] = self._words(str(fields["message"]))
+        if key == "conditions":
+            found |= {each: self.words(str(fields[each])) for each in ("reason", "message") if fields.get(each)}
         if key == "minTaskMember":
             return {self.name(task): least for task, least in fields.items()}
         return found
@@ -180,9 +190,16 @@ class Redaction:
         found = LISTED.fullmatch(pattern)
         return NOBODY if found is None else f"^({'|'.join(map(self.name, found[1].split('|')))})$"
 
-    def _words(self, text: str) -> str:
-        """What schedulers write, with the names in it that are known."""
-        return WORD.sub(lambda found: self._known(found[0].strip(".")) or found[0], text)
+    def words(self, text: str) -> str:
+        """What schedulers write; what is known as a name or is no word of theirs is one, be it met here first."""
+        return SEPARATED.sub(lambda found: self._word(found[0]), text)
+
+    def _word(self, written: str) -> str:
+        word = written.strip(".")
+        shown = self._known(word)
+        if shown is None:
+            shown = word if word in WORDS or AMOUNT.fullmatch(word) else self.pod(word)
+        return written.replace(word, shown, 1) if word else written
 
 
 def _is_of(label: str, domains: Sequence[str]) -> bool:

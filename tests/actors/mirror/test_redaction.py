@@ -50,9 +50,15 @@ def told(result: CycleResult, hidden: Redaction | None) -> list[tuple[str, ...]]
     return [*pods, *((name(each.namespace), name(each.name), each.phase) for each in result.pod_groups)]
 
 
+def messages(result: CycleResult) -> list[str]:
+    """What is said of pods and PodGroups that wait."""
+    groups = [one.message for each in result.pod_groups for one in each.conditions]
+    return [*(each.message for each in result.pod_conditions), *groups]
+
+
 @pytest.mark.skipif(not CASES.exists(), reason="no shared/conformance beside the repository")
 def test_recorded_cases_are_decided_the_same() -> None:
-    decided_ = 0
+    decided_ = said = alike = 0
     for case in cases():
         setup, hidden = setup_of(case, close_hooks=True), redaction()
         options = setup.options
@@ -62,8 +68,12 @@ def test_recorded_cases_are_decided_the_same() -> None:
         (under,) = run_cycles(replace(setup, objects=objects), 1)
         (open_,) = run_cycles(setup, 1)
         assert told(under.result, None) == told(open_.result, hidden), case["name"]
+        pairs = list(zip(messages(under.result), messages(open_.result), strict=True))
+        said += len(pairs)
+        alike += sum(here == hidden.words(there) for here, there in pairs)
         decided_ += len(open_.result.binds) + len(open_.result.evicts)
     assert decided_ > 100
+    assert alike > 0.95 * said > 0
 
 
 SECRET: Final = "secret"
@@ -118,6 +128,38 @@ def test_no_name_is_left_and_what_decides_is() -> None:
     assert (
         found["status"]["conditions"][0]["message"] == f"no room on {hidden.name('secret-node')}; 1 Insufficient cpu."
     )
+
+
+def test_what_a_condition_says_of_somebody_not_met_yet_is_no_leak() -> None:
+    """PodGroups are taken in before pods and claims."""
+    hidden = redaction()
+    text = (
+        "1/1 tasks in gang unschedulable: pod group is not ready, 1 Pending, 1 minAvailable. Origin reason is"
+        ' secret-train-0: persistentvolumeclaim "secret-claim" not found'
+    )
+    unknown = {"type": "Other", "status": "True", "reason": "SecretTeamStopped", "message": "secret/x@sha256:secret"}
+    conditions = [{"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": text}, unknown]
+    group: Object = {"metadata": {"name": "g", "namespace": "n"}, "spec": {}, "status": {"conditions": conditions}}
+    first, second = hidden.redacted("PodGroup", group)["status"]["conditions"]
+    assert SECRET not in str((first, second)).lower()
+    pod_, claim = hidden.pod("secret-train-0"), hidden.name("secret-claim")
+    assert first["message"] == text.replace("secret-train-0", pod_).replace("secret-claim", claim)
+    assert first["reason"] == "NotEnoughResources"
+
+
+def test_what_is_written_freely_of_devices_and_images_goes() -> None:
+    found = pod("p", node="n")
+    found["metadata"]["annotations"] = {
+        "nvidia.com/use-gputype": "A100", "hami.io/bind-phase": "success", "nvidia.com/note": "for secret",
+        "hami.io/why": "secret", "pumice.dev/comment": "secret", "pumice.dev/user": "secret",
+    }  # fmt: skip
+    found["status"]["ephemeralContainerStatuses"] = [{"name": "d", "image": "secret", "imageID": "secret@sha256:1"}]
+    hidden = redaction()
+    shown = hidden.redacted("Pod", trimmed("Pod", found))
+    assert SECRET not in str(shown)
+    kept = shown["metadata"]["annotations"]
+    assert (kept["nvidia.com/use-gputype"], kept["hami.io/bind-phase"]) == ("A100", "success")
+    assert kept["pumice.dev/user"] == hidden.name("secret")
 
 
 def test_the_volumes_of_a_job_are_found_by_its_pods() -> None:
