@@ -40,6 +40,7 @@ from core.messages.replies import ApiReply
 if TYPE_CHECKING:
     from actors.cluster.settings import ClusterSettings
     from actors.kube.scheduler_words import Said
+    from actors.mirror.observed import ObservedCycles
     from actors.runtime.context import Context
     from actors.runtime.envelope import Received
     from actors.runtime.level_signal import LevelSignal
@@ -61,7 +62,7 @@ log = logging.getLogger(__name__)
 
 
 class ClusterApi(Actor[ApiRequest, ApiReply]):
-    """`api` has what was heard; `permission` is raised when one may schedule."""
+    """`api` has what was heard; `permission` is raised when one may schedule; `memory` is told that all was seen."""
 
     answers_later = True
 
@@ -74,11 +75,13 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
         api: ApiPort,
         settings: ClusterSettings,
         permission: LevelSignal,
+        memory: ObservedCycles,
     ) -> None:
         super().__init__(name, mailbox, context)
         self._api = api
         self._settings = settings
         self._permission = permission
+        self._memory = memory
         self._client = ClusterClient(settings)
         self._lease_client = ClusterClient(settings, throttled=False)
         self._election = (
@@ -145,6 +148,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
 
     async def _lead(self) -> None:
         await self._hearing.synced.wait()
+        self._memory.seen = True
         election = self._election
         if election is not None:
             log.warning("waiting for the Lease %s", election.said)

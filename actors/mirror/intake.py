@@ -20,12 +20,18 @@ Object = dict[str, Any]
 
 NOT_THERE: Final = (404, 405)
 """What a server answers for what it does not serve, or does not let anybody watch: clusters differ in that."""
+NO_KIND: Final = "404"
 SERVER: Final = "the cluster"
-UNREACHED: Final = "0"
-"""The code of an answer that never came: every resource has the same to say of it."""
+UNREACHED: Final = ("0", "401", CredentialsError.__name__)
+"""No answer, or nothing to show that would do: every resource has the same to say of it."""
+VOLCANO: Final = ("PodGroup", "Queue")
+"""A cluster that does not have these has no Volcano: that is said."""
 POD: Final = "Pod"
-FINAL: Final = (403, *NOT_THERE)
+FORBIDDEN: Final = 403
+FINAL: Final = (FORBIDDEN, *NOT_THERE)
 """Nothing waits for these."""
+NEEDED: Final = ("Node", POD)
+"""Without them there is no cluster to be seen: whoever may not read them waits until he may."""
 
 log = logging.getLogger(__name__)
 
@@ -75,15 +81,23 @@ class Intake:
     def failed(self, resource: RemoteResource, error: RemoteError | CredentialsError) -> None:
         """See `Sink`: a failure that goes on is said once."""
         kind = str(error.code) if isinstance(error, RemoteError) else type(error).__name__
-        if isinstance(error, RemoteError) and error.code in FINAL:
+        needed = resource.key in NEEDED
+        if isinstance(error, RemoteError) and error.code in FINAL and not (needed and error.code == FORBIDDEN):
             self._settle(resource)
             if error.code in NOT_THERE:
-                log.info("%s: %s", resource.key, error)
+                self._absent(resource, error)
                 return
-        what = SERVER if kind == UNREACHED else resource.key
+        what = SERVER if kind in UNREACHED else resource.key
         if self._said.get(what) != kind:
             self._said[what] = kind
             log.warning("%s: %s; tried again", what, error)
+
+    def _absent(self, resource: RemoteResource, error: RemoteError) -> None:
+        if resource.key not in VOLCANO:
+            log.info("%s: %s", resource.key, error)
+        elif self._said.get(resource.key) != NO_KIND:
+            self._said[resource.key] = NO_KIND
+            log.warning("%s: %s: Volcano is not installed there; looked for again", resource.key, error)
 
     async def wait(self, timeout_s: float | None = None) -> None:
         """Until there is something to take, or so long."""

@@ -80,6 +80,7 @@ class Mirror(Actor[Poke, Done]):
         self._burst = Burst(settings.period_s)
         self._intake = Intake(self._resources, self._names.redaction if self._names else None, self._burst)
         self._cutter = CycleCutter()
+        self._memory = memory
         self._observed = Observed(recorder, context.clock, source, memory)
         shadow = settings.shadow
         self._shadow = Shadow(shadow, source, context.clock, recorder, metrics, memory.shadow) if shadow else None
@@ -141,6 +142,7 @@ class Mirror(Actor[Poke, Done]):
         """Write down what was heard; a last cycle without decisions lets see what came after those before it."""
         async with self._turn:
             heard = self._intake.take(self._cutter.names)
+            self._memory.seen |= self._intake.whole
             if self._names is not None:
                 self._names.save()
             cycles = self._cutter.cut([change for change in heard if self._can_be_read(change)])

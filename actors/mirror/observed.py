@@ -30,11 +30,12 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class ObservedCycles:
-    """`newest`: the number of the newest cycle in the journal; `shadow`: what comparisons came to. They outlive a crash
-    of the mirror: numbers go on.
+    """`newest`: the number of the newest cycle in the journal; `shadow`: what comparisons came to; `seen`: whether the
+    cluster was seen as a whole since the start. They outlive a crash of the mirror: numbers go on.
     """
 
     newest: int = 0
+    seen: bool = False
     shadow: ShadowTotals = field(default_factory=ShadowTotals)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import anyio
 
+from actors.errors import RemoteError
 from actors.runtime.clock import RealClock
 from actors.system.settings import SystemSettings
 from actors.system.system import System
@@ -40,7 +41,9 @@ class MirrorOutcome:
 
 
 def mirror_plan(plan: MirrorPlan) -> MirrorOutcome:
-    """Until it is told to stop. Raises OpenError, ConfigError, or what a vital actor died of."""
+    """Until it is told to stop. Raises OpenError, ConfigError, RemoteError when the cluster was never seen, or what a
+    vital actor died of.
+    """
     gateway = plan.settings.gateway
     with closing(gateway.listener) if gateway is not None else nullcontext():
         return anyio.run(_mirror, plan, backend=plan.backend)
@@ -52,6 +55,8 @@ async def _mirror(plan: MirrorPlan) -> MirrorOutcome:
         async with system.running():
             interrupted = await _until(plan.until, system)
             summary = await system.summary()
+        if not interrupted and not system.observed.seen:
+            raise RemoteError(f"the cluster was not seen as a whole in that time: {plan.db} has nothing new of it")
     return MirrorOutcome({**summary, "db": str(plan.db)}, interrupted)
 
 

@@ -53,7 +53,8 @@ def _mirror(wiring: Wiring, name: str) -> Mirror:
 def _cluster_api(wiring: Wiring, name: str) -> ClusterApi:
     settings = wiring.settings.cluster
     assert settings is not None, "there is one where decisions are carried out elsewhere"
-    return ClusterApi(*wiring.own(name), **wiring.ports(name), settings=settings, permission=wiring.permission)
+    whose, ports, permission = wiring.own(name), wiring.ports(name), wiring.permission
+    return ClusterApi(*whose, **ports, settings=settings, permission=permission, memory=wiring.observed)
 
 
 API_SERVER: Final = Role(

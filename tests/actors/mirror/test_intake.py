@@ -12,6 +12,7 @@ from actors.remote.listing import RemoteListing, RemoteResource
 
 pytestmark = pytest.mark.anyio
 NODES = RemoteResource("Node", "v1", "Node", "/api/v1/nodes")
+CLAIMS = RemoteResource("PersistentVolumeClaim", "v1", "PersistentVolumeClaim", "/api/v1/persistentvolumeclaims")
 PODS = RemoteResource("Pod", "v1", "Pod", "/api/v1/pods")
 
 
@@ -43,9 +44,18 @@ async def test_nothing_is_handed_out_before_everything_was_listed_once() -> None
 
 @pytest.mark.parametrize(("code", "waits"), [(403, False), (404, False), (405, False), (500, True), (0, True)])
 async def test_what_is_not_there_is_not_waited_for(code: int, waits: bool) -> None:
-    intake = Intake([NODES])
-    intake.failed(NODES, RemoteError("no", code))
+    intake = Intake([CLAIMS])
+    intake.failed(CLAIMS, RemoteError("no", code))
     assert intake.whole is not waits
+
+
+@pytest.mark.parametrize("resource", [NODES, PODS])
+async def test_without_nodes_and_pods_there_is_no_look_at_a_cluster(resource: RemoteResource) -> None:
+    intake = Intake([resource])
+    intake.failed(resource, RemoteError("forbidden", 403))
+    assert not intake.whole
+    await intake.listed(resource, listing())
+    assert intake.whole
 
 
 async def test_a_new_list_says_who_is_gone_and_replaces_what_was_heard_before_it() -> None:
@@ -73,11 +83,26 @@ async def test_a_failure_that_goes_on_is_said_once_and_its_end_too(caplog: pytes
     for resource in (NODES, PODS, NODES):
         intake.failed(resource, RemoteError("no answer"))
     intake.failed(PODS, RemoteError("forbidden", 403))
-    intake.failed(PODS, CredentialsError("no token"))
+    for error in (CredentialsError("no token"), RemoteError("who?", 401)):
+        for resource in (PODS, NODES):
+            intake.failed(resource, error)
     await intake.listed(NODES, listing())
     assert [record.message for record in caplog.records] == [
         "the cluster: no answer; tried again",
         "Pod: forbidden; tried again",
-        "Pod: no token; tried again",
+        "the cluster: no token; tried again",
+        "the cluster: who?; tried again",
         "the cluster: followed again",
+    ]
+
+
+async def test_a_cluster_without_volcano_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    groups = RemoteResource("PodGroup", "v1", "PodGroup", "/podgroups")
+    intake = Intake([groups, CLAIMS])
+    for resource in (groups, CLAIMS, groups):
+        intake.failed(resource, RemoteError("not found", 404))
+    await intake.listed(groups, listing(kind="PodGroup"))
+    assert [record.message for record in caplog.records] == [
+        "PodGroup: not found: Volcano is not installed there; looked for again",
+        "PodGroup: followed again",
     ]

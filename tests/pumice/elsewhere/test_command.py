@@ -41,6 +41,14 @@ def test_outside_of_a_cluster_there_is_none_of_its_own(tmp_path: Path) -> None:
     assert "KUBERNETES_SERVICE_HOST" in said.err
 
 
+@pytest.mark.parametrize("command", ["run", "mirror"])
+def test_a_cluster_that_was_never_seen_is_no_success(command: str, tmp_path: Path) -> None:
+    config = Served(tmp_path, (), 1).kubeconfig()  # nobody listens there
+    said = pumice(command, "--kubeconfig", config, "--db", tmp_path / "p.db", "--until", "0.3s")
+    assert said.code == 3
+    assert "the cluster was not seen as a whole in that time" in said.err
+
+
 def test_a_context_without_a_kubeconfig_plays_no_cluster(tmp_path: Path) -> None:
     said = pumice("run", "--context", "prod", "--until", "idle", "--db", tmp_path / "p.db")
     assert said.code == 2
