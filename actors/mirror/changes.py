@@ -20,6 +20,7 @@ LEFT_OUT: Final = ("managedFields",)
 """Of the metadata: half of many an object, and no scheduler reads it."""
 PRIVATE: Final = ("kubectl.kubernetes.io/last-applied-configuration",)
 """Annotations that hold a copy of what is left out elsewhere."""
+PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
 
 
@@ -62,7 +63,9 @@ def _unpacked(blob: bytes) -> Object:
 
 
 def trimmed(kind: str, obj: Object) -> Object:
-    """A copy without the values of environments, and without what only tells who wrote what; parts are shared."""
+    """A copy without the values of environments, headers of probes, hooks and attributes of volumes: they hold secrets;
+    and without what only tells who wrote what; parts are shared.
+    """
     meta = {key: value for key, value in section(obj, "metadata").items() if key not in LEFT_OUT}
     meta.setdefault("uid", f"{kind}/{meta['name']}")  # samples of metrics have none
     annotations = meta.get("annotations")
@@ -73,6 +76,8 @@ def trimmed(kind: str, obj: Object) -> Object:
         found["spec"] = _pod_spec(section(obj, "spec"))
     elif kind == "Job":
         found["spec"] = _job_spec(section(obj, "spec"))
+    elif kind == "PersistentVolume":
+        found["spec"] = _volume(section(obj, "spec"))
     return found
 
 
@@ -81,14 +86,28 @@ def _pod_spec(spec: Object) -> Object:
     for name in CONTAINERS:
         if spec.get(name):
             found[name] = [_container(each) for each in spec[name]]
+    if spec.get("volumes"):
+        found["volumes"] = [_volume(each) for each in spec["volumes"]]
     return found
 
 
+def _volume(volume: Object) -> Object:
+    csi = volume.get("csi")
+    return {**volume, "csi": _without(csi, "volumeAttributes")} if csi else volume
+
+
 def _container(container: Object) -> Object:
-    if "env" not in container and "envFrom" not in container:
-        return container
-    kept = {key: value for key, value in container.items() if key != "envFrom"}
-    return {**kept, "env": list(_names(container))}
+    kept = _without(container, "lifecycle", "envFrom")
+    for name in PROBES:
+        if section(section(container, name), "httpGet").get("httpHeaders"):
+            kept[name] = {**container[name], "httpGet": _without(container[name]["httpGet"], "httpHeaders")}
+    if "env" in container or "envFrom" in container:
+        kept["env"] = list(_names(container))
+    return kept
+
+
+def _without(fields: Object, *names: str) -> Object:
+    return {key: value for key, value in fields.items() if key not in names}
 
 
 def _names(container: Object) -> Iterator[Object]:

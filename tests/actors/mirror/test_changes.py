@@ -46,6 +46,28 @@ def test_copies_of_all_that_are_left_out_too() -> None:
     assert "managedFields" not in meta
 
 
+def test_headers_of_probes_hooks_and_attributes_of_volumes_are_left_out() -> None:
+    get: Object = {"path": "/", "port": 80}
+    headers = [{"name": "Authorization", "value": "hunter2"}]
+    obj = pod("p")
+    (container,) = obj["spec"]["containers"]
+    container |= {
+        "livenessProbe": {"httpGet": {**get, "httpHeaders": headers}, "periodSeconds": 3},
+        "readinessProbe": {"exec": {"command": ["true"]}},
+        "lifecycle": {"preStop": {"exec": {"command": ["hunter2"]}}},
+    }
+    csi: Object = {"driver": "d", "volumeAttributes": {"key": "hunter2"}}
+    obj["spec"]["volumes"] = [{"name": "v", "csi": csi}, {"name": "e", "emptyDir": {}}]
+    spec = trimmed("Pod", obj)["spec"]
+    assert "hunter2" not in str(spec)
+    assert spec["containers"][0]["livenessProbe"] == {"httpGet": get, "periodSeconds": 3}
+    assert spec["containers"][0]["readinessProbe"] == {"exec": {"command": ["true"]}}
+    assert spec["volumes"] == [{"name": "v", "csi": {"driver": "d"}}, {"name": "e", "emptyDir": {}}]
+    volume: Object = {"metadata": {"name": "pv"}, "spec": {"csi": {**csi, "volumeHandle": "h"}}}
+    assert trimmed("PersistentVolume", volume)["spec"] == {"csi": {"driver": "d", "volumeHandle": "h"}}
+    assert "hunter2" in str(volume)
+
+
 def test_a_sample_of_metrics_gets_a_uid() -> None:
     sample = {"metadata": {"name": "n1"}, "usage": {"cpu": "1"}}
     change = change_of("NodeMetrics", sample)
