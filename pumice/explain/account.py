@@ -26,6 +26,8 @@ from pumice.replay.compare import CycleDifference, compare
 from storage.history import RecordedCycle
 
 Plain = dict[str, Any]
+FIRST: Final = ("NotAdmitted", "QueueNotOpen")
+"""Reasons of a job that keep its pods out, whatever else there is."""
 BEST: Final = 3
 """So many of the best nodes are named with their scores."""
 
@@ -161,8 +163,8 @@ def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
     elif reason and reason == account.reason:
         account.message = account.message if account.kind == "pod" else message
     elif reason and account.state == "Pending":
-        told = [account.message.rstrip("."), message]  # who is not admitted has this first: all else follows from it
-        told = told[:1] if message in told[0] else told[::-1] if reason == "NotAdmitted" else told
+        told = [account.message.rstrip("."), message]  # who is kept out has this first: all else follows from it
+        told = told[:1] if message in told[0] else told[::-1] if reason in FIRST else told
         account.message = "; ".join(filter(None, told))
         account.reason = account.reason or reason
 

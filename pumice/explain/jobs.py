@@ -58,8 +58,9 @@ class JobLook:
             return "NoScheduler", f"{' and '.join(asked)}, which nobody here is"
         if self.queue_state == "missing":
             return "NoQueue", f"its queue {self.queue!r} does not exist"
-        if self.queue_state not in ("", "Open"):
-            return "QueueNotOpen", f"its queue {self.queue!r} is {self.queue_state}"
+        if self.queue_state != "Open":
+            state = self.queue_state or "not open: its status has no state yet, which a controller gives it"
+            return "QueueNotOpen", f"its queue {self.queue!r} is {state}"
         if self.phase in WAITING and against:
             why = f": {self.remark}" if self.remark else ""
             why += f" ({self.short})" if self.short else ""

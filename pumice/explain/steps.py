@@ -124,7 +124,7 @@ def _why_not_take(view: View, watched: Watched, job: Job, stop: Ended) -> str:
     name = job.pod_group.queue
     queue = view.queues.get(name)
     if queue is not None and not queue.is_open:
-        return f"queue {name} is {queue.state}"
+        return f"queue {name} is {queue.state or 'not open: its status has no state'}"
     task = view.tasks.by_key.get(stop.who)
     asks = f", {stop.who} asks for {listed(amounts(task.template.request))}" if task is not None else ""
     return standing_of(name, watched.gauges.get(name, {}), listed(stop.held)) + asks

@@ -61,7 +61,7 @@ def about_group(group: WaitingGroup) -> Iterator[ChangeFamily]:
     if queue is None:
         name = group.queue[2]
         yield single(0, f"create queue {name}", Edit(group.queue, _new_queue))
-    elif section(queue, "status").get("state", "Open") != "Open":
+    elif section(queue, "status").get("state") != "Open":
         yield single(0, f"open queue {group.queue[2]}", Edit(group.queue, _open))
     yield from _priorities(group)
     yield from _gates(group)

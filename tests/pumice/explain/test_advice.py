@@ -39,6 +39,10 @@ def advised(*objects: Object, seconds: float = 30.0, name: str = "default/g") ->
     return advise(scene(*objects), "podgroup", name, seconds)
 
 
+def stateless(name: str) -> dict[str, Any]:
+    return {**queue(name), "status": {}}
+
+
 def cordoned(name: str, **more: Any) -> Object:
     found = node(name, **more)
     found.setdefault("spec", {})["unschedulable"] = True
@@ -110,6 +114,10 @@ FOUND = {
     "no queue": ([node("n0"), *gang("g", pods=2, queue="lost")], ["2 of 2 fit with: create queue lost"]),
     "closed": (
         [node("n0"), queue("shut", state="Closed"), *gang("g", pods=2, queue="shut")],
+        ["2 of 2 fit with: open queue shut"],
+    ),
+    "no state": (
+        [node("n0"), stateless("shut"), *gang("g", pods=2, queue="shut")],
         ["2 of 2 fit with: open queue shut"],
     ),
     "admission": (

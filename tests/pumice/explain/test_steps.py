@@ -152,6 +152,15 @@ def test_what_was_promised_to_others_of_the_gang_counts_in_what_the_queue_has() 
     assert f"can possibly be assigned to n0, {WHEN}; but what reclaim had found was undone: {stopped}" in told.message
 
 
+@pytest.mark.parametrize("phase", ["Pending", "Inqueue"])
+def test_a_queue_without_a_state_is_named_first(phase: str) -> None:
+    """The api of a cluster without Volcano's controllers gives none."""
+    wanting = [queue("q1", state=""), *gang("g", pods=1, queue="q1", phase=phase)]
+    told = account_of(replace(scene(node("n0"), *wanting), config=QUOTAS), "job", "default/g")
+    assert told.state == "Pending"
+    assert told.message.startswith("its queue 'q1' is not open: its status has no state yet")
+
+
 def test_a_closed_queue_takes_from_nobody_for_being_closed() -> None:
     (stopped,) = [each["stopped"] for each in reclaiming("Closed").job["steps"] if each["action"] == "reclaim"]
     assert stopped == "default/g-0: its queue may not take from others (queue q2 is Closed)"
