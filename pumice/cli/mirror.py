@@ -127,6 +127,7 @@ def mirror(
         logging.getLogger(SHADOW_LOG).setLevel(logging.INFO)  # that is what was asked for
     outcome = mirror_plan(plan)
     terminal.emit(outcome.summary, partial(show_mirrored, outcome.summary))
+    outcome.demand_seen()
     return Exit.INTERRUPTED if outcome.interrupted else Exit.DONE
 
 

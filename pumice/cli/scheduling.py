@@ -51,6 +51,7 @@ def schedule_there(settings: ProcessSettings, given: Mapping[str, object], termi
         terminal.say(f"serving what is seen of it on {plan.settings.gateway.url}, to be read only")
     outcome = mirror_plan(plan)
     terminal.emit(outcome.summary, partial(show_summary, outcome.summary))
+    outcome.demand_seen()
     return Exit.INTERRUPTED if outcome.interrupted else Exit.DONE
 
 

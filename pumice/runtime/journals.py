@@ -9,7 +9,10 @@ from typing import Final
 
 import anyio
 
-from storage.journal import Journal, Record, Stored
+from config.errors import ConfigError
+from core.messages.events import CycleRecord
+from storage import codec
+from storage.journal import CYCLE, Journal, Record, Stored
 from storage.memory import MemoryJournal
 from storage.sqlite import SqliteJournal
 from storage.sqlite.migrations import APPLICATION_ID
@@ -31,13 +34,24 @@ def looks_like_journal(path: Path) -> bool:
 
 
 @asynccontextmanager
-async def file_journal(path: Path) -> AsyncGenerator[Journal]:
-    """The journal in a file, made or continued. Raises OpenError."""
+async def file_journal(path: Path, *, mirror: bool = False) -> AsyncGenerator[Journal]:
+    """The journal in a file, made or continued, by a mirror or by who decides. Raises OpenError; ConfigError for
+    one of the other sort.
+    """
     journal = await SqliteJournal.open(path)
     try:
+        await _refuse_other(journal, path, mirror=mirror)
         yield journal
     finally:
         await journal.close()
+
+
+async def _refuse_other(journal: Journal, path: Path, *, mirror: bool) -> None:
+    """What one sort wrote, the other would go on with as if it had happened to itself."""
+    for stored in await journal.read(0, (CYCLE,), 1):
+        if codec.decode(stored.payload, CycleRecord).observed is not mirror:
+            whose = "was decided here: a mirror" if mirror else "was mirrored from another cluster: a run"
+            raise ConfigError(f"what is in it {whose} begins another journal", source=str(path))
 
 
 def keep(memory: MemoryJournal, path: Path) -> None:

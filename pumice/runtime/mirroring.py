@@ -34,30 +34,33 @@ class MirrorPlan:
 
 @dataclass(slots=True)
 class MirrorOutcome:
-    """How it went: the summary of a run, and whether Ctrl-C ended it."""
+    """How it went: the summary of a run, whether Ctrl-C ended it, and whether the cluster was seen as a whole."""
 
     summary: Object
     interrupted: bool
+    seen: bool
+
+    def demand_seen(self) -> None:
+        """Raises RemoteError when nobody interrupted it and it has seen nothing."""
+        if not self.interrupted and not self.seen:
+            db = self.summary["db"]
+            raise RemoteError(f"the cluster was not seen as a whole in that time: {db} has nothing new of it")
 
 
 def mirror_plan(plan: MirrorPlan) -> MirrorOutcome:
-    """Until it is told to stop. Raises OpenError, ConfigError, RemoteError when the cluster was never seen, or what a
-    vital actor died of.
-    """
+    """Until it is told to stop. Raises OpenError, ConfigError, or what a vital actor died of."""
     gateway = plan.settings.gateway
     with closing(gateway.listener) if gateway is not None else nullcontext():
         return anyio.run(_mirror, plan, backend=plan.backend)
 
 
 async def _mirror(plan: MirrorPlan) -> MirrorOutcome:
-    async with file_journal(plan.db) as journal:
+    async with file_journal(plan.db, mirror=plan.settings.mirror is not None) as journal:
         system = System(replace(plan.settings, journal_look_s=LOOK_S), journal, RealClock())
         async with system.running():
             interrupted = await _until(plan.until, system)
             summary = await system.summary()
-        if not interrupted and not system.observed.seen:
-            raise RemoteError(f"the cluster was not seen as a whole in that time: {plan.db} has nothing new of it")
-    return MirrorOutcome({**summary, "db": str(plan.db)}, interrupted)
+    return MirrorOutcome({**summary, "db": str(plan.db)}, interrupted, seen=system.observed.seen)
 
 
 async def _until(until: Until, system: System) -> bool:

@@ -2,11 +2,16 @@
 
 from pathlib import Path
 
+import anyio
 import pytest
 
 from actors.cluster.settings import ElectionSettings
 from config.settings import ProcessSettings
+from core.messages.events import CycleRecord
 from pumice.cli.scheduling import election_of
+from storage import codec
+from storage.journal import CYCLE, Record
+from storage.sqlite import SqliteJournal
 from tests.kit.serving import Served
 from tests.pumice.cli.terminal import pumice
 
@@ -44,9 +49,28 @@ def test_outside_of_a_cluster_there_is_none_of_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["run", "mirror"])
 def test_a_cluster_that_was_never_seen_is_no_success(command: str, tmp_path: Path) -> None:
     config = Served(tmp_path, (), 1).kubeconfig()  # nobody listens there
-    said = pumice(command, "--kubeconfig", config, "--db", tmp_path / "p.db", "--until", "0.3s")
+    said = pumice(command, "--kubeconfig", config, "--db", tmp_path / "p.db", "--until", "0.3s", "-o", "json")
     assert said.code == 3
     assert "the cluster was not seen as a whole in that time" in said.err
+    assert said.json["cycles"] == 0
+
+
+@pytest.mark.parametrize("observed", [True, False])
+def test_a_mirrors_journal_and_that_of_a_run_are_not_mixed(observed: bool, tmp_path: Path) -> None:
+    db, config = tmp_path / "p.db", Served(tmp_path, (), 1).kubeconfig()
+    cycle = CycleRecord(1, 1.0, 0, 1, 1, "conf", "", 0, observed=observed)
+
+    async def write() -> None:
+        async with await SqliteJournal.open(db) as journal:
+            await journal.append([Record(CYCLE, codec.encode(cycle), at=1.0)])
+
+    anyio.run(write)
+    there = ["--kubeconfig", str(config)]
+    others = [["run", "--until", "idle"], ["run", *there]] if observed else [["mirror", *there]]
+    for command in others:
+        said = pumice(*command, "--db", db)
+        assert said.code == 2
+        assert "begins another journal" in said.err
 
 
 def test_a_context_without_a_kubeconfig_plays_no_cluster(tmp_path: Path) -> None:
