@@ -142,6 +142,11 @@ class System(Wiring):
         reply = await ask_again(self._runner, AwaitCycle(number))
         return expected(reply, CyclesRun).cycle
 
+    @property
+    def has_seen(self) -> bool:
+        """Whether another cluster was seen as a whole since the start."""
+        return self.observed.seen
+
     async def summary(self) -> dict[str, Any]:
         """What `pumice run` reports at its end, without `db`; seconds since the start, on the event loop's clock. Where
         a shadow was wanted, `shadow` says how alike it decided.

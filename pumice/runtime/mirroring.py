@@ -60,7 +60,7 @@ async def _mirror(plan: MirrorPlan) -> MirrorOutcome:
         async with system.running():
             interrupted = await _until(plan.until, system)
             summary = await system.summary()
-    return MirrorOutcome({**summary, "db": str(plan.db)}, interrupted, seen=system.observed.seen)
+    return MirrorOutcome({**summary, "db": str(plan.db)}, interrupted, seen=system.has_seen)
 
 
 async def _until(until: Until, system: System) -> bool:
