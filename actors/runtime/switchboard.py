@@ -62,11 +62,11 @@ class Switchboard:
         self.mailboxes: dict[str, Mailbox[Any, Any]] = {
             name: Mailbox(name, *unions[role], **own) for name, role in self.role.items()
         }
-        self._of_role = {role: [self.mailboxes[name] for name in names[role]] for role in self.rank}
+        self._of_role = {role: tuple(self.mailboxes[name] for name in names[role]) for role in self.rank}
 
     def all(self, role: str) -> list[Mailbox[Any, Any]]:
         """The mailboxes of a role."""
-        return self._of_role.get(role, [])
+        return [*self._of_role.get(role, ())]
 
     def one(self, role: str) -> Mailbox[Any, Any] | None:
         """The mailbox of the only actor of a role; None in a system without it."""
