@@ -32,8 +32,8 @@ PLAYED: Final = (
 )  # fmt: skip
 """Options about a cluster that is played here."""
 WARNING: Final = (
-    "Pumice is the scheduler of a real cluster now: it binds and evicts pods there, and writes the statuses of"
-    " PodGroups and queues. No other scheduler may serve schedulerName volcano beside it."
+    "Pumice is to be the scheduler of a real cluster: with the Lease it binds and evicts pods there, and writes the"
+    " statuses of PodGroups and queues. No other scheduler may serve schedulerName volcano beside it."
 )
 
 
@@ -41,7 +41,7 @@ def schedule_there(settings: ProcessSettings, given: Mapping[str, object], termi
     """Until it is told to stop. Raises ConfigError, UsageError, or what a vital actor died of."""
     for name in PLAYED:
         if given.get(name) is not None:
-            flag = "--" + name.replace("_", "-")
+            flag = "-f" if name == "manifests" else "--" + name.replace("_", "-")
             raise UsageError("there is nothing to be played beside a real cluster (--kubeconfig)", path=flag)
     access = _access(settings)
     proxy_of(access)  # what is wrong with it is said before anything begins

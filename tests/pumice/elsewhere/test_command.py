@@ -16,7 +16,7 @@ from tests.kit.serving import Served
 from tests.pumice.cli.terminal import pumice
 
 WRONG = {
-    "manifests": (["-f", "job.yaml"], "--manifests"),
+    "manifests": (["-f", "job.yaml"], "-f"),
     "virtual time": (["--time", "virtual"], "--time"),
     "faults": (["--faults", "storm"], "--faults"),
     "no scheduler": (["--no-scheduler"], "--no-scheduler"),
