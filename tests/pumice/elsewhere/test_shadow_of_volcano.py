@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from core.messages.shadow import ShadowCompared
-from pumice.runtime.journals import file_journal
 from storage import codec
+from storage.sqlite import SqliteJournal
 from tests.kit import source
 from tests.kit.real_api import real_api
 from tests.pumice.elsewhere.rig import process, until
@@ -66,7 +66,7 @@ def wait_quiet(client: httpx.Client) -> None:
 
 async def compared(db: Path) -> list[ShadowCompared]:
     decode = codec.decoder(ShadowCompared)
-    async with file_journal(db) as journal:
+    async with await SqliteJournal.open(db, read_only=True) as journal:
         return [decode(each.payload) for each in await journal.read(0, limit=1_000_000) if each.kind == "shadow"]
 
 
