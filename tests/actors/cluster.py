@@ -34,6 +34,14 @@ class Cluster:
         for queue in system_queues():
             self.create(queue)
 
+    @classmethod
+    def served(cls) -> "Cluster":
+        """One as clients find it: strict, with a namespace."""
+        found = cls()
+        found.store.registry.strict = True
+        found.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})
+        return found
+
     # --- asking
 
     def ask(self, request: ApiRequest) -> ApiReply:

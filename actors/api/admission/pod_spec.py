@@ -108,16 +108,21 @@ def _placing_problems(spec: dict[str, Any], path: str) -> list[Cause]:
     return found
 
 
-def _container_problems(container: dict[str, Any], path: str, names: set[str]) -> list[Cause]:
-    found: list[Cause] = []
+def container_name_problems(container: dict[str, Any], path: str, names: set[str]) -> list[Cause]:
+    """Whether a container has a name, and none of `names`, which gets it."""
     name: str = container.get("name") or ""
     if not name:
-        found.append(required(f"{path}.name"))
+        found = [required(f"{path}.name")]
     elif problem := label_problem(name):
-        found.append(invalid_value(f"{path}.name", name, problem))
-    elif name in names:
-        found.append(duplicate(f"{path}.name", name))
+        found = [invalid_value(f"{path}.name", name, problem)]
+    else:
+        found = [duplicate(f"{path}.name", name)] if name in names else []
     names.add(name)
+    return found
+
+
+def _container_problems(container: dict[str, Any], path: str, names: set[str]) -> list[Cause]:
+    found = container_name_problems(container, path, names)
     if resources := container.get("resources"):
         found += _resource_problems(resources, f"{path}.resources")
     for index, port in enumerate(rows(container, "ports")):

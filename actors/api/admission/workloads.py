@@ -5,14 +5,15 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from actors.api.admission.made.templates import settle_rolled_template
-from actors.api.admission.pod_spec import pod_spec_problems
-from actors.api.admission.rules import MOST_PODS, Lookup
-from actors.api.admission.run_annotations import run_problems
-from actors.api.fields import annotations_of, labels_of, section
-from actors.api.refusals import Cause, forbidden_field, invalid_value, required
-from actors.api.selectors import matches, selector_of
-from core.kube.selectors import SelectorError, label_selector
+from actors.api.admission.made.templates import (
+    number_problems,
+    selector_problems,
+    settle_rolled_template,
+    template_problems,
+)
+from actors.api.admission.rules import Lookup
+from actors.api.fields import section
+from actors.api.refusals import Cause, forbidden_field
 from core.objects.metadata import Object
 
 
@@ -44,27 +45,8 @@ def validate(workload: Object, lookup: Lookup) -> list[Cause]:
     """See the module."""
     del lookup
     spec = section(workload, "spec")
-    found: list[Cause] = []
-    if spec["replicas"] < 0:
-        found.append(invalid_value("spec.replicas", spec["replicas"], "must be greater than or equal to 0"))
-    elif spec["replicas"] > MOST_PODS:
-        found.append(invalid_value("spec.replicas", spec["replicas"], f"must not be greater than {MOST_PODS}"))
-    template = section(spec, "template")
-    try:
-        label_selector(spec.get("selector"))
-    except SelectorError as error:
-        return [*found, invalid_value("spec.selector", spec["selector"], str(error))]
-    selector = selector_of(spec.get("selector"))
-    labels = labels_of(template)
-    if spec.get("selector") is None:
-        found.append(required("spec.selector"))
-    elif not selector:
-        found.append(invalid_value("spec.selector", {}, "empty selector is invalid for deployment"))
-    if spec.get("selector") is None or not matches(selector, labels):
-        why = "`selector` does not match template `labels`"
-        found.append(invalid_value("spec.template.metadata.labels", labels, why))
-    found += run_problems(annotations_of(template), "spec.template.metadata")
-    return found + pod_spec_problems(section(template, "spec"), "spec.template.spec")
+    found = number_problems(spec, ("replicas",), "spec") + selector_problems(spec, "deployment")
+    return found + template_problems(section(spec, "template"), "spec.template", ("Always",))
 
 
 def update_deployment(old: Object, new: Object, lookup: Lookup) -> list[Cause]:

@@ -92,7 +92,7 @@ def selection_problems(job: Object, uid: str) -> list[Cause]:
     """
     spec = section(job, "spec")
     if spec.get("manualSelector"):
-        return selector_problems(spec)
+        return selector_problems(spec, "job")
     name: str = job["metadata"]["name"]
     wanted: dict[str, str] = {**dict.fromkeys(_LABELS, uid), **dict.fromkeys(_NAMES, name)}
     given = labels_of(section(spec, "template"))

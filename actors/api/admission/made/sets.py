@@ -69,7 +69,7 @@ def validate_stateful_set(owner: Object, lookup: Lookup) -> list[Cause]:
     for index, claim in enumerate(rows(spec, "volumeClaimTemplates")):
         if not section(claim, "metadata").get("name"):
             found.append(required(f"spec.volumeClaimTemplates[{index}].metadata.name"))
-    return found + selector_problems(spec) + _template_problems(spec)
+    return found + selector_problems(spec, "statefulset") + _template_problems(spec)
 
 
 def update_stateful_set(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
@@ -104,7 +104,7 @@ def validate_daemon_set(owner: Object, lookup: Lookup) -> list[Cause]:
     if rolling.get("maxUnavailable", 1) in (0, "0%") and rolling.get("maxSurge", 0) in (0, "0%"):
         where = "spec.updateStrategy.rollingUpdate.maxUnavailable"
         found.append(invalid_value(where, rolling["maxUnavailable"], "cannot be 0 when `maxSurge` is 0"))
-    return found + selector_problems(spec) + _template_problems(spec)
+    return found + selector_problems(spec, "daemonset") + _template_problems(spec)
 
 
 def update_daemon_set(old: Object, new: Object, lookup: Lookup) -> list[Cause]:

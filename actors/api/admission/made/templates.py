@@ -60,16 +60,17 @@ def template_problems(template: Object, path: str, restarts: Sequence[str]) -> l
     return found
 
 
-def selector_problems(spec: dict[str, Any]) -> list[Cause]:
-    """Whether a selector is one, and selects its own template."""
+def selector_problems(spec: dict[str, Any], kind: str) -> list[Cause]:
+    """Whether a selector is one, and selects its own template; `kind`: of whom Kubernetes says that it is empty."""
+    selector, labels = spec.get("selector"), labels_of(section(spec, "template"))
     try:
-        label_selector(spec.get("selector"))
+        label_selector(selector)
     except SelectorError as error:
-        return [invalid_value("spec.selector", spec["selector"], str(error))]
-    selector, labels = selector_of(spec.get("selector")), labels_of(section(spec, "template"))
-    if not selector:
-        return [required("spec.selector")]
-    if matches(selector, labels):
-        return []
-    why = "`selector` does not match template `labels`"
-    return [invalid_value("spec.template.metadata.labels", labels, why)]
+        return [invalid_value("spec.selector", selector, str(error))]
+    if selector is not None and not selector_of(selector):
+        return [invalid_value("spec.selector", {}, f"empty selector is invalid for {kind}")]
+    found = [required("spec.selector")] if selector is None else []
+    if selector is None or not matches(selector_of(selector), labels):
+        why = "`selector` does not match template `labels`"
+        found.append(invalid_value("spec.template.metadata.labels", labels, why))
+    return found

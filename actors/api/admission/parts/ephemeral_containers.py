@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from actors.api.admission.pod_spec import container_name_problems
 from actors.api.fields import containers_of, rows, section
-from actors.api.names import label_problem
-from actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, required
+from actors.api.refusals import Cause, forbidden_field, required
 from core.objects.metadata import Object
 
 PATH: Final = "spec.ephemeralContainers"
@@ -38,7 +38,6 @@ def write(old: Object, given: Object, at: str) -> tuple[Object, list[Cause]]:
     taken = set(others)
     for index, each in enumerate(wanted):
         found += _problems(each, f"{PATH}[{index}]", others, taken)
-        taken.add(str(each.get("name")))
     return new, found
 
 
@@ -47,13 +46,7 @@ def _fate(name: str, there: dict[str, Object]) -> str:
 
 
 def _problems(each: Object, path: str, others: set[str], taken: set[str]) -> list[Cause]:
-    name, found = each.get("name") or "", list[Cause]()
-    if not name:
-        found.append(required(f"{path}.name"))
-    elif problem := label_problem(name):
-        found.append(invalid_value(f"{path}.name", name, problem))
-    elif name in taken:
-        found.append(duplicate(f"{path}.name", name))
+    found = container_name_problems(each, path, taken)
     if not each.get("image"):
         found.append(required(f"{path}.image"))
     target = each.get("targetContainerName")

@@ -263,8 +263,11 @@ def test_a_priority_classes_value_is_fixed(cluster: Cluster) -> None:
 # --- workloads
 
 
+CONTAINED: Object = {"containers": [{"name": "c"}]}
+
+
 def workload(kind: str = "ReplicaSet", **spec: Any) -> Object:
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c"}]}}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": CONTAINED}
     full = {"selector": {"matchLabels": {"app": "web"}}, "template": template} | spec
     return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "w"}, "spec": full}
 
@@ -282,6 +285,10 @@ def test_workloads(cluster: Cluster, kind: str) -> None:
         ({"selector": {"matchExpressions": [{"key": "app", "operator": "Near"}]}}, "spec.selector"),
         ({"selector": {"matchLabels": {"app": "db"}}}, "spec.template.metadata.labels"),
         ({"selector": {}}, "spec.selector"),
+        (
+            {"template": {"metadata": {"labels": {"app": "web"}}, "spec": {**CONTAINED, "restartPolicy": "Never"}}},
+            "spec.template.spec.restartPolicy",
+        ),
         ({"template": {"metadata": {"labels": {"app": "web"}}, "spec": {}}}, "spec.template.spec.containers"),
     ],
 )

@@ -16,10 +16,7 @@ NOT_READY = "node.kubernetes.io/not-ready"
 
 @pytest.fixture
 def cluster() -> Cluster:
-    found = Cluster()
-    found.store.registry.strict = True
-    found.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})
-    return found
+    return Cluster.served()
 
 
 def storage_class(name: str, default: str = "true") -> Object:

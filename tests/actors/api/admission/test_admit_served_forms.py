@@ -19,10 +19,7 @@ KEPT = {"cpu": "1500m", "memory": "2Gi", "x.io/y": "3"}
 
 @pytest.fixture
 def cluster() -> Cluster:
-    found = Cluster()
-    found.store.registry.strict = True
-    found.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})
-    return found
+    return Cluster.served()
 
 
 def with_amounts(spec: Object) -> Object:

@@ -18,10 +18,7 @@ CSR = "CertificateSigningRequest"
 
 @pytest.fixture
 def cluster() -> Cluster:
-    found = Cluster()
-    found.store.registry.strict = True
-    found.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})
-    return found
+    return Cluster.served()
 
 
 def why(reply: ApiReply) -> str:
