@@ -263,11 +263,12 @@ def test_a_priority_classes_value_is_fixed(cluster: Cluster) -> None:
 # --- workloads
 
 
-CONTAINED: Object = {"containers": [{"name": "c"}]}
+WEB: Object = {"labels": {"app": "web"}}
+SPEC: Object = {"containers": [{"name": "c"}]}
 
 
 def workload(kind: str = "ReplicaSet", **spec: Any) -> Object:
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": CONTAINED}
+    template = {"metadata": WEB, "spec": SPEC}
     full = {"selector": {"matchLabels": {"app": "web"}}, "template": template} | spec
     return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "w"}, "spec": full}
 
@@ -286,10 +287,10 @@ def test_workloads(cluster: Cluster, kind: str) -> None:
         ({"selector": {"matchLabels": {"app": "db"}}}, "spec.template.metadata.labels"),
         ({"selector": {}}, "spec.selector"),
         (
-            {"template": {"metadata": {"labels": {"app": "web"}}, "spec": {**CONTAINED, "restartPolicy": "Never"}}},
+            {"template": {"metadata": WEB, "spec": {**SPEC, "restartPolicy": "Never"}}},
             "spec.template.spec.restartPolicy",
         ),
-        ({"template": {"metadata": {"labels": {"app": "web"}}, "spec": {}}}, "spec.template.spec.containers"),
+        ({"template": {"metadata": WEB, "spec": {}}}, "spec.template.spec.containers"),
     ],
 )
 def test_broken_workloads(cluster: Cluster, spec: Object, field: str) -> None:
