@@ -265,6 +265,7 @@ def test_a_priority_classes_value_is_fixed(cluster: Cluster) -> None:
 
 WEB: Object = {"labels": {"app": "web"}}
 SPEC: Object = {"containers": [{"name": "c"}]}
+NEVER: Object = {**SPEC, "restartPolicy": "Never"}
 
 
 def workload(kind: str = "ReplicaSet", **spec: Any) -> Object:
@@ -286,10 +287,7 @@ def test_workloads(cluster: Cluster, kind: str) -> None:
         ({"selector": {"matchExpressions": [{"key": "app", "operator": "Near"}]}}, "spec.selector"),
         ({"selector": {"matchLabels": {"app": "db"}}}, "spec.template.metadata.labels"),
         ({"selector": {}}, "spec.selector"),
-        (
-            {"template": {"metadata": WEB, "spec": {**SPEC, "restartPolicy": "Never"}}},
-            "spec.template.spec.restartPolicy",
-        ),
+        ({"template": {"metadata": WEB, "spec": NEVER}}, "spec.template.spec.restartPolicy"),
         ({"template": {"metadata": WEB, "spec": {}}}, "spec.template.spec.containers"),
     ],
 )
