@@ -163,7 +163,7 @@ def _long(text: str) -> float | str:
 class _Open:
     """A mapping or a sequence that is being filled."""
 
-    __slots__ = ("anchored", "before", "key", "keyed", "merged", "value")
+    __slots__ = ("anchored", "before", "key", "keyed", "merged", "merges", "value")
 
     def __init__(self, value: dict[Any, Any] | list[Any], anchored: _Anchored | None, before: int) -> None:
         self.value = value
@@ -171,17 +171,16 @@ class _Open:
         self.before = before  # so many values came first
         self.key: Any = None
         self.keyed = False
+        self.merges = False  # its key is a merge key: one that is quoted is a key like any other
         self.merged: list[dict[str, Any]] = []  # from merge keys; they count only where nothing else is said
 
 
+@dataclass(slots=True)
 class _Anchored:
     """What an anchor stands for, and of how many values it is; None while it is being filled."""
 
-    __slots__ = ("size", "value")
-
-    def __init__(self, value: Any, size: int | None) -> None:
-        self.value = value
-        self.size = size
+    value: Any
+    size: int | None
 
 
 class _Builder:
@@ -242,10 +241,11 @@ class _Builder:
         else:
             top.keyed = True
             top.key = self._key(value, event)
+            top.merges = value == "<<" and event.__class__ is yaml.ScalarEvent and event.implicit[0]
 
     def _entry(self, top: _Open, value: Any, event: Any) -> None:
         mapping: Any = top.value
-        if top.key == "<<":
+        if top.merges:
             self._merge(top, value, event)
         elif top.key in mapping:
             raise self._error(f"the key {top.key!r} is given twice", event)

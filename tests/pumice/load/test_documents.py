@@ -87,6 +87,7 @@ def test_scalars(text: str, value: Any) -> None:
 def test_anchors_and_merge_keys() -> None:
     value = only("a: &x {b: 1, c: 2}\nd: {<<: *x, c: 3}\ne: [*x, *x]\n")
     assert value == {"a": {"b": 1, "c": 2}, "d": {"b": 1, "c": 3}, "e": [{"b": 1, "c": 2}] * 2}
+    assert only("a: {'<<': 1}\nb: {\"<<\": {c: 2}}") == {"a": {"<<": 1}, "b": {"<<": {"c": 2}}}
 
 
 def test_items_have_lines() -> None:
