@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from actors.agents.pod_runs import DURATION
+from pumice.errors import InputError
 from pumice.load.traces.jobs import objects_of
 from pumice.load.traces.table import read_rows
 from pumice.runtime.arrivals import ARRIVAL
@@ -28,6 +29,7 @@ def nodes(
     extra: Mapping[str, Quantity] | None = None,
 ) -> list[Object]:
     """So many ready nodes `name-0`, `name-1`, …; `extra`: further resources by name."""
+    _check(count, 0, "nodes")
     width = len(str(max(count - 1, 0)))
     amounts = _amounts(cpu, memory, gpu, {**(extra or {}), "pods": pods})
     return [_node(f"{name}-{number:0{width}}", amounts, labels or {}) for number in range(count)]
@@ -81,8 +83,9 @@ def gang(
     """A Volcano Job of so many pods that start together, or `min_available` of them.
 
     `duration` (`90s`, `1h30m`; None: as the cluster has it) is how long a pod runs, `arrival` when the job comes, after
-    the beginning.
+    the beginning. Raises InputError for less than one pod.
     """
+    _check(pods, 1, f"pods of {name}")
     amounts = _amounts(cpu, memory, gpu, extra or {})
     limits = {resource: amount for resource, amount in amounts.items() if resource not in ("cpu", "memory")}
     template: Object = {
@@ -111,6 +114,11 @@ def trace(rows: Iterable[Mapping[str, Any]]) -> list[Object]:
     and the rest. Raises InputError, which names the row and the column. `pumice.read` reads the same from files.
     """
     return list(objects_of(read_rows(rows, "rows")))
+
+
+def _check(count: Any, least: int, what: str) -> None:
+    if not isinstance(count, int) or count < least:
+        raise InputError(f"expected a number of {what} from {least} on, was {count!r}")
 
 
 def _amounts(cpu: Quantity, memory: Quantity | None, gpu: Quantity, extra: Mapping[str, Quantity]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import yaml
 
@@ -67,9 +67,9 @@ class Cluster:
     """A cluster on virtual time.
 
     `objects`: manifests, as `pumice.nodes` and its kin make them. `config`: Volcano's scheduler.conf as its path, its
-    text or what that text comes to (None: the stock one). `plugins`: plugins of one's own by name, which the
-    configuration may name.
-    `default_duration` is how long a pod runs that does not say (`"0"`: for ever). Raises ConfigError, InputError.
+    text or what that text comes to (None: the stock one; a text without a line end or a colon is a path). `plugins`:
+    plugins of one's own by name, which the configuration may name. `default_duration` is how long a pod runs that does
+    not say (`"0"`: for ever). Raises ConfigError, InputError.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Cluster:
         install(plugins or {})
         told = _told(config)
         parsed = parse_scheduler_config(told.text, source=told.source, built_plugins=PLUGINS, built_actions=ACTIONS)
-        fork = Fork((), start, parsed, told, default_duration_s=parse_duration(default_duration))
+        fork = Fork((), start, parsed, told, default_duration_s=_seconds(default_duration))
         self._begin(fork, seed)
         self.submit(*objects)
 
@@ -165,10 +165,7 @@ class Cluster:
             for _ in self._life.moments(self._life.elapsed + FAR_S):
                 pass
         else:
-            seconds = parse_duration(until) if isinstance(until, str) else until
-            if not 0 <= seconds < inf:
-                raise InputError(f"expected a time that can go by, was {until!r}")
-            self._life.run(self._life.elapsed + seconds)
+            self._life.run(self._life.elapsed + _seconds(until))
         return self.lived()
 
     # --- what one sees
@@ -251,21 +248,36 @@ def read(*paths: str | Path) -> list[Object]:
 
 
 def _told(config: str | Path | Mapping[str, Any] | None) -> ConfigLoaded:
-    if config is None:
-        return ConfigLoaded("", default_text(), "default")
-    if isinstance(config, Mapping):
-        return ConfigLoaded("", yaml.safe_dump(dict(config), sort_keys=False), "given")
-    if isinstance(config, Path) or "\n" not in config:
-        return ConfigLoaded("", read_text(Path(config)), str(config))
-    return ConfigLoaded("", config, "given")
+    match config:
+        case None:
+            return ConfigLoaded("", default_text(), "default")
+        case Mapping():
+            return ConfigLoaded("", yaml.safe_dump(dict(config), sort_keys=False), "given")
+        case str() if "\n" in config or ": " in config:
+            return ConfigLoaded("", config, "given")
+        case str() | Path():
+            return ConfigLoaded("", read_text(Path(config)), str(config))
+    raise InputError(f"expected a path, a text or a mapping, was {config!r}", path="config")
 
 
-def _flat(given: Iterable[Any]) -> Iterator[Object]:
+def _seconds(time: str | float) -> float:
+    try:
+        seconds = parse_duration(time) if isinstance(time, str) else float(time)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"expected seconds or a duration such as 90s or 1h30m, was {time!r}") from error
+    if not 0 <= seconds < inf:
+        raise InputError(f"expected a time that can go by, was {time!r}")
+    return seconds
+
+
+def _flat(given: Any) -> Iterator[Object]:
     for one in given:
         if is_mapping(one):
             yield one
+        elif isinstance(one, Iterable) and not isinstance(one, str | bytes):
+            yield from _flat(cast("Any", one))
         else:
-            yield from _flat(one)
+            raise InputError(f"expected an object as a mapping, or a list of such, was {one!r:.80}")
 
 
 def _checked(obj: Object) -> Object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -124,6 +124,9 @@ def test_queues_priorities_and_preemption() -> None:
         ({"apiVersion": "v1", "kind": "Pod"}, "with metadata"),
         (pumice.gang("NOT a name", pods=1), "NOT a name"),
         ({**pumice.gang("g", pods=1, arrival="soon")}, "expected a duration or a time, was 'soon'"),
+        ("a path", "expected an object as a mapping, or a list of such, was 'a path'"),
+        ([{"kind": "Pod"}, 5], "expected an object of a kind"),
+        (5, "or a list of such, was 5"),
     ],
 )
 def test_what_the_api_refuses_is_said(given: Any, said: str) -> None:
@@ -156,6 +159,10 @@ def test_a_configuration_may_be_what_its_text_comes_to() -> None:
     assert not cluster.step().binds
     with pytest.raises(ConfigError, match="nobody"):
         pumice.Cluster(config={**config, "tiers": [{"plugins": [{"name": "nobody"}]}]})
+    with pytest.raises(ConfigError, match="given:1: actions: unknown action 'allocte'"):
+        pumice.Cluster(config="actions: allocte")
+    with pytest.raises(InputError, match="config: expected a path, a text or a mapping, was 5"):
+        pumice.Cluster(config=cast("Any", 5))
 
 
 ROWS = [
@@ -198,9 +205,29 @@ def test_measures_are_arrays_and_arrow() -> None:
     assert table.column("wait_s").null_count == 1
 
 
-@pytest.mark.parametrize("until", [-5, float("nan"), float("inf")])
+@pytest.mark.parametrize("until", [-5, float("nan"), float("inf"), "-5s"])
 def test_time_does_not_go_back(until: float) -> None:
     cluster = pumice.Cluster(pumice.nodes(1))
     with pytest.raises(InputError, match="expected a time that can go by"):
         cluster.run(until)
     assert cluster.time == 0
+
+
+@pytest.mark.parametrize("until", ["soon", None, [1]])
+def test_times_are_seconds_or_durations(until: Any) -> None:
+    with pytest.raises(InputError, match="expected seconds or a duration such as 90s or 1h30m"):
+        pumice.Cluster().run(until)
+    with pytest.raises(InputError, match="expected seconds or a duration"):
+        pumice.Cluster(default_duration=until)
+
+
+@pytest.mark.parametrize("pods", [0, -1, "3", 1.5])
+def test_a_gang_has_pods(pods: Any) -> None:
+    with pytest.raises(InputError, match="expected a number of pods of g from 1 on"):
+        pumice.gang("g", pods=pods)
+
+
+def test_a_number_of_nodes_is_none_or_more() -> None:
+    assert pumice.nodes(0) == []
+    with pytest.raises(InputError, match="expected a number of nodes from 0 on, was -1"):
+        pumice.nodes(-1)
