@@ -47,7 +47,7 @@ class CellReportsMachine:
 
     def __init__(self) -> None:
         self._nodes: dict[str, tuple[NumaCells, Topology]] = {}
-        self._known: set[str] = set()  # nodes
+        self._known: dict[str, str] = {}  # node -> uid
         self._early: dict[PodKey, Object] = {}  # pods on nodes that are away
         self._reported: set[str] = set()
         self._held: dict[PodKey, Held] = {}
@@ -79,8 +79,10 @@ class CellReportsMachine:
             self._nodes[name] = wanted, topology_of(wanted)
             self._stale[name] = None
             self._gone.pop(name, None)
-        (self._known.discard if deleted else self._known.add)(name)
-        if name in self._known:
+        if deleted:
+            self._known.pop(name, None)
+        else:
+            self._known[name] = node["metadata"]["uid"]
             for key, pod in [(key, pod) for key, pod in self._early.items() if pod["spec"]["nodeName"] == name]:
                 del self._early[key]
                 self._pod(key, pod, deleted=False)
@@ -140,7 +142,9 @@ class CellReportsMachine:
         if name in self._reported:
             return Patch(KIND, "", name, pack({"spec": spec}), user=USER)
         self._reported.add(name)
-        made = {"apiVersion": "nodeinfo.volcano.sh/v1alpha1", "kind": KIND, "metadata": {"name": name}, "spec": spec}
+        owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": self._known[name]}
+        meta = {"name": name, "ownerReferences": [owner]}  # a node that goes while nobody looks takes it along
+        made = {"apiVersion": "nodeinfo.volcano.sh/v1alpha1", "kind": KIND, "metadata": meta, "spec": spec}
         return Create(pack(made), user=USER)
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:

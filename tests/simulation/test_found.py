@@ -161,3 +161,14 @@ def test_what_a_status_could_not_say_is_said_when_it_can_be(seed: int) -> None:
         for number in range(1, 11)
     ]
     assert simulate(Script(seed, (JOB, *conflicts))).violations == []
+
+
+def test_cells_go_with_their_node_even_while_nobody_reports_them() -> None:
+    """Agents that began while the node was away knew nothing of it, and left the CPUs of its pods taken for ever."""
+    cells = Event("node", target="n11", details={"cpu": 8, "memory": "16Gi", "pods": 6, "cards": 2, "cells": 2})
+    held = Event("job", 0.136, target="j17", details={"pods": 1, "cpu": "3", "memory": "1Gi", "seconds": 5, "whole": 1})
+    job = Event("vcjob", 0.875, target="j3", details={"pods": 4, "cpu": "1", "memory": "1Gi", "seconds": 0, "whole": 1})
+    crash = Event("crash", on="status Queue /default by scheduler #2", target="node-agents", amount=25.0)
+    gone = Event("bind-node-removed", on="bind default/j3-worker-3 #1", amount=8.0)
+    for seed in range(3):
+        assert simulate(Script(seed, (cells, held, job, crash, gone))).violations == []

@@ -38,6 +38,7 @@ GUARANTEED = {"cpu": "3", "memory": "1Gi"}
 
 def having(name: str, devices: dict[str, Any], **annotations: str) -> dict[str, Any]:
     made = node(name, cpu="8")
+    made["metadata"]["uid"] = name
     made["metadata"].setdefault("annotations", {}).update({ANNOTATION: json.dumps(devices), **annotations})
     return made
 
