@@ -34,6 +34,7 @@ from actors.mirror.changes import change_of
 from actors.remote.backoff import Backoff
 from actors.remote.reflector import Reflector
 from actors.runtime.actor import Actor
+from actors.scheduling.cycle_memory import LOST, SYNCED
 from core.messages.commands import ApiRequest, Create, Patch, ReportStatus
 from core.messages.replies import ApiReply
 
@@ -51,10 +52,6 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 Where = tuple[str, str, str]
 
-SYNCED: Final = 1
-"""The level of the permission to schedule at which the cluster is here and nobody else schedules it."""
-LOST: Final = 3
-"""At which there is none any more, and never will be in this process."""
 QUEUES: Final = {"default": True, "root": False}
 """Queues that Volcano's scheduler makes where they are not there, and whether they are reclaimable."""
 

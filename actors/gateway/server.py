@@ -14,7 +14,6 @@ from anyio.lowlevel import current_token
 from hypercorn.config import Config, Sockets
 from starlette.applications import Starlette
 
-from actors.errors import ListenError
 from actors.gateway.connections import break_off, break_off_from, closing_promptly
 from actors.gateway.descriptors import RESERVE, Complaints, OneLine, bounded, most_descriptors
 from actors.gateway.settings import GatewaySettings
@@ -100,16 +99,3 @@ def _config(settings: GatewaySettings, descriptor: int) -> Config:
         config.create_sockets = lambda: Sockets(listener if secure else [], [] if secure else listener, [])
     found: Config = config
     return found
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes any free one. Raises ListenError."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.create_server((host, port), family=family, backlog=512)
-    except (OSError, OverflowError) as error:
-        why = error.strerror if isinstance(error, OSError) else None
-        raise ListenError(f"cannot listen on {host}:{port}: {why or error}") from error
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    listener.setblocking(False)
-    return listener

@@ -52,7 +52,12 @@ class CycleMemory:
     said: CycleSaid = field(default_factory=CycleSaid)
 
 
+SYNCED: Final = 1
 PERMITTED: Final = 2
+LOST: Final = 3
+"""Levels of the permission to schedule: the cluster is here and nobody else schedules it; one may; there is none any
+more and never will be in this process.
+"""
 
 
 @dataclass(frozen=True)

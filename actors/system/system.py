@@ -15,7 +15,6 @@ from typing import Any, cast
 import anyio
 
 from actors.api.bootstrap import ask_first, first_requests
-from actors.cluster.cluster_api import SYNCED
 from actors.controllers.configuration.machine import take_over
 from actors.errors import ActorStoppedError, LeaseLostError, chief
 from actors.gateway.settings import REVISIONS_PER_S
@@ -24,7 +23,7 @@ from actors.runtime.activity import SCHEDULER
 from actors.runtime.asking import ask_again
 from actors.runtime.clock import Clock
 from actors.runtime.mailbox import expected
-from actors.scheduling.cycle_memory import PERMITTED, CycleMemory
+from actors.scheduling.cycle_memory import PERMITTED, SYNCED, CycleMemory
 from actors.scheduling.decider import Decider
 from actors.system.ports import ApiPort, ArrivalsPort, CachePort, MetricsPort, RunnerPort
 from actors.system.restart import recover, resolve, resolved

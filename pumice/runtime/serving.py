@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from actors.gateway.listening import listen
 from actors.gateway.security import is_loopback
-from actors.gateway.server import listen
 from actors.gateway.settings import GatewaySettings
 from config.errors import ConflictError
 from config.settings import ProcessSettings

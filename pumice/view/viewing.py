@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import anyio
 
 from actors.gateway.front import Front
+from actors.gateway.listening import listen
 from actors.gateway.page.viewer import build_viewer
 from actors.gateway.security import is_loopback
-from actors.gateway.server import listen, serve
+from actors.gateway.server import serve
 from actors.gateway.settings import GatewaySettings
 from config.errors import ConflictError
 from pumice.adviser.answers import answer

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 from actors.agents.arrivals import Arrivals
 from actors.agents.node_agents import NodeAgents
 from actors.api.faults.faulty_server import api_server
-from actors.cluster.cluster_api import ClusterApi
-from actors.gateway.gateway import Gateway
-from actors.mirror.mirror import Mirror
 from actors.system import ports
 from actors.system.settings import elsewhere, has_arrivals, mirroring, running_nodes, serving
 from actors.system.wiring import Role
 
 if TYPE_CHECKING:
     from actors.api.server import ApiServer
+    from actors.cluster.cluster_api import ClusterApi
+    from actors.gateway.gateway import Gateway
+    from actors.mirror.mirror import Mirror
     from actors.system.wiring import Wiring
 
 
@@ -26,6 +26,8 @@ def _api_server(wiring: Wiring, name: str) -> ApiServer:
 
 
 def _gateway(wiring: Wiring, name: str) -> Gateway:
+    from actors.gateway.gateway import Gateway  # noqa: PLC0415 - a web server is a tenth of a start
+
     settings, faults = wiring.settings.gateway, wiring.settings.faults
     assert settings is not None
     if faults is not None:
@@ -44,6 +46,8 @@ def _arrivals(wiring: Wiring, name: str) -> Arrivals:
 
 
 def _mirror(wiring: Wiring, name: str) -> Mirror:
+    from actors.mirror.mirror import Mirror  # noqa: PLC0415 - few have one
+
     settings = wiring.settings.mirror
     assert settings is not None, "there is a mirror where something is mirrored"
     whose, ports = wiring.own(name), wiring.ports(name)
@@ -51,6 +55,8 @@ def _mirror(wiring: Wiring, name: str) -> Mirror:
 
 
 def _cluster_api(wiring: Wiring, name: str) -> ClusterApi:
+    from actors.cluster.cluster_api import ClusterApi  # noqa: PLC0415 - few have one
+
     settings = wiring.settings.cluster
     assert settings is not None, "there is one where decisions are carried out elsewhere"
     whose, ports, permission = wiring.own(name), wiring.ports(name), wiring.permission

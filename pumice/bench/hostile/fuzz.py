@@ -14,7 +14,7 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 
-from actors.gateway.server import listen
+from actors.gateway.listening import listen
 from actors.gateway.settings import GatewaySettings
 from actors.runtime.clock import RealClock
 from actors.system.settings import SystemSettings

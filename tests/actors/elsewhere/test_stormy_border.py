@@ -15,7 +15,7 @@ import pytest
 from trio.testing import MockClock
 
 from actors.cluster.settings import ClusterSettings
-from actors.gateway.server import listen
+from actors.gateway.listening import listen
 from actors.gateway.settings import GatewaySettings
 from actors.mirror.settings import MirrorSettings, ShadowSettings
 from actors.runtime.clock import VirtualClock

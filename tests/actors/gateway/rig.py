@@ -12,7 +12,7 @@ import anyio
 import httpx
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from actors.gateway.server import listen
+from actors.gateway.listening import listen
 from actors.gateway.settings import GatewaySettings
 from actors.system.settings import SystemSettings
 from actors.system.system import System

@@ -17,7 +17,7 @@ import anyio
 import pytest
 
 from actors.gateway.descriptors import RESERVE, Complaints, bounded, most_descriptors
-from actors.gateway.server import listen
+from actors.gateway.listening import listen
 from tests.actors.gateway.rig import serving
 
 LIMIT = 64

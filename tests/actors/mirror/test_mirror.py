@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from actors.gateway.server import listen
+from actors.gateway.listening import listen
 from actors.gateway.settings import GatewaySettings
 from core.messages.boards import ReadBoard
 from core.messages.commands import Delete, Patch

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace as replace_
 
 from actors.errors import RemoteError
-from actors.gateway.server import listen
+from actors.gateway.listening import listen
 from actors.gateway.settings import GatewaySettings
 from actors.remote.api import RemoteApi
 from config.kubeconfig import ClusterAccess

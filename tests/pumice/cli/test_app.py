@@ -62,9 +62,9 @@ def test_what_it_says_of_itself_needs_nothing_that_commands_need(option: str) ->
     assert len(modules) < 400
 
 
-def test_a_run_on_the_real_clock_loads_no_trio_and_no_adviser(tmp_path: Path) -> None:
+def test_a_bare_run_loads_no_trio_no_adviser_and_no_web_server(tmp_path: Path) -> None:
     modules = loaded_by("run", "--until", "cycles=1", "--quiet", "--db", str(tmp_path / "j.db"))
-    assert {"trio", "pumice.adviser.answers", "pumice.storm.simulation"}.isdisjoint(modules)
+    assert {"trio", "pumice.adviser.answers", "pumice.storm.simulation", "hypercorn"}.isdisjoint(modules)
 
 
 def test_every_command_is_what_the_table_says() -> None:
