@@ -64,7 +64,7 @@ class Metrics(Actor[MetricsMessage, MetricsReply]):
                 self._families.shares(message.shares)
             case ReadRecent():
                 cycles = tuple(each for each in self._recent if each.cycle > message.after)
-                return RecentRead(cycles, self._queues if cycles else None)
+                return RecentRead(cycles, self._queues)
             case Expose():
                 measured = await self._supervisor.ask(MeasureProcess())
                 self._families.mailboxes(measured.mailboxes)

@@ -72,6 +72,10 @@ class Activity:
         self._heads.of(kinds)  # from now on it is known when they change
         self._changed()
 
+    def has_news(self, revision: int, kinds: tuple[str, ...]) -> bool:
+        """Whether something of these kinds may have changed after this revision, and watchers may see it."""
+        return self._heads.of(kinds) > revision
+
     def timers(self, actor: str, due: int) -> None:
         """So many timers of this actor will go off some day."""
         if self._timers.get(actor) != due and actor not in self._cut:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from core.life.task import TaskStatus
 from core.state.dimensions import MEMORY, PODS
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from core.state.columns import FloatArray
     from core.state.view import View
 
+Rows = npt.NDArray[np.intp]
 
 VOLUMES: Final = "attachable-volumes-"
 
@@ -28,28 +30,37 @@ def worth_showing(view: View) -> list[int]:
     return [place for place in places if not names[place].startswith(VOLUMES)]
 
 
-def told(view: View, columns: FloatArray, shown: Sequence[int]) -> FloatArray:
+def told(view: View, columns: FloatArray, shown: Sequence[int], rows: Rows) -> FloatArray:
     """Columns of nodes as people read them: cpu in cores, memory in bytes, all else in pieces."""
     scale = np.array([1.0 if number in (MEMORY, PODS) else 1000.0 for number in shown])
-    chosen: FloatArray = columns[list(shown), : view.nodes.count] / scale[:, None]
+    chosen: FloatArray = columns[np.ix_(np.array(shown, dtype=np.intp), rows)] / scale[:, None]
     return chosen
 
 
-def amounts_of(view: View, rows: Sequence[int], shown: Sequence[int]) -> bytes:
+def amounts_of(view: View, rows: Rows, shown: Sequence[int]) -> bytes:
     """Float64 [4, resource, node]: used, and of that releasing and being bound; nominated."""
-    tasks = view.tasks.status[: view.tasks.rows.used]
-    binding = _sums(view, _binding(view, np.flatnonzero(tasks == TaskStatus.BINDING).tolist()))
-    nominated = _sums(view, _nominated(view, np.flatnonzero(tasks == TaskStatus.PENDING).tolist()))
-    nodes = view.nodes
+    tasks, nodes = view.tasks.status[: view.tasks.rows.used], view.nodes
+    found = np.zeros((4, len(shown), len(rows)))
     used = nodes.used.copy()
     used[PODS, : nodes.count] = nodes.pod_count[: nodes.count]
-    found = np.stack([told(view, each, shown)[:, rows] for each in (used, nodes.releasing, binding, nominated)])
+    found[0] = told(view, used, shown, rows)
+    if nodes.releasing.any():
+        found[1] = told(view, nodes.releasing, shown, rows)
+    for part, placed in (
+        (2, _binding(view, np.flatnonzero(tasks == TaskStatus.BINDING).tolist())),
+        (3, _nominated(view, np.flatnonzero(tasks == TaskStatus.PENDING).tolist())),
+    ):
+        if (sums := _sums(view, placed)) is not None:
+            found[part] = told(view, sums, shown, rows)
     return found.tobytes()
 
 
-def _sums(view: View, placed: Iterator[tuple[Task, int]]) -> FloatArray:
-    found = np.zeros_like(view.nodes.used)
+def _sums(view: View, placed: Iterator[tuple[Task, int]]) -> FloatArray | None:
+    """What is asked for by node; None where nobody asks."""
+    found: FloatArray | None = None
     for task, node in placed:
+        if found is None:
+            found = np.zeros_like(view.nodes.used)
         for dimension, value in task.template.items:
             found[dimension, node] += value
     return found

@@ -15,6 +15,7 @@ from core.messages.queue_gauges import told
 from core.state.dimensions import PODS
 
 if TYPE_CHECKING:
+    from core.board.amounts import Rows
     from core.messages.boards import BoardLayout
     from core.objects.pod import Task
     from core.state.view import View
@@ -29,7 +30,7 @@ class BoardReader:
         self._layout: BoardLayout | None = None
         self._of: tuple[int, LayoutVersion] | None = None
         self._number = 0
-        self._rows: list[int] = []
+        self._rows: Rows = np.zeros(0, dtype=np.intp)
 
     def read(self, view: View, version: int, asked: ReadBoard = NOTHING_SEEN) -> BoardRead:
         """What is to be shown of the view, which is of that version."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from core.board.amounts import told, worth_showing
 from core.messages.boards import BoardLayout
 from core.objects.hyper_node import read_hyper_node
@@ -13,6 +15,7 @@ from core.state.hypernodes import TOP, build_tree
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from core.board.amounts import Rows
     from core.objects.node import NodeSpec
     from core.state.view import View
 
@@ -32,9 +35,10 @@ def layout_version(view: View) -> LayoutVersion:
     return (*view.nodes.versions.values(), versions.get("HyperNode", 0), len(view.dimensions))
 
 
-def layout_of(view: View, rows: Sequence[int]) -> BoardLayout:
+def layout_of(view: View, rows: Rows) -> BoardLayout:
     """The nodes of these rows, in this order."""
-    specs = [view.nodes.specs[row] for row in rows]
+    numbers: list[int] = rows.tolist()
+    specs = [view.nodes.specs[row] for row in numbers]
     paths = _by_hyper_node(view, specs) or [_by_labels(spec) for spec in specs]
     places = {path: number for number, path in enumerate(sorted(set(paths)))}
     shown = worth_showing(view)
@@ -45,7 +49,7 @@ def layout_of(view: View, rows: Sequence[int]) -> BoardLayout:
         [places[path] for path in paths],
         bytes(spec.unschedulable for spec in specs),
         bytes(_ready(spec) for spec in specs),
-        told(view, view.nodes.allocatable, shown)[:, rows].tobytes(),
+        told(view, view.nodes.allocatable, shown, rows).tobytes(),
     )
 
 
@@ -74,8 +78,8 @@ def _ready(spec: NodeSpec) -> bool:
     return all(each.get("type") != "Ready" or each.get("status") == "True" for each in conditions)
 
 
-def in_name_order(view: View) -> list[int]:
+def in_name_order(view: View) -> Rows:
     """Rows of nodes by name: a view brings them into order when a snapshot is taken, and not before."""
     specs = view.nodes.specs
     rows = range(len(specs))
-    return list(rows) if view.nodes.sorted else sorted(rows, key=lambda row: specs[row].name)
+    return np.array(rows if view.nodes.sorted else sorted(rows, key=lambda row: specs[row].name), dtype=np.intp)

@@ -31,7 +31,7 @@ class ReadResidents(Message, frozen=True):
 
 
 class ReadRecent(Message, frozen=True):
-    """Cycles above a number, and what the newest said of queues and cards. Reply: RecentRead."""
+    """Cycles above a number, and what was said last of queues and cards. Reply: RecentRead."""
 
     after: int = 0
 
@@ -99,7 +99,7 @@ class ResidentsRead(Message, frozen=True):
 
 
 class RecentRead(Message, frozen=True):
-    """The newest cycles, oldest first. `queues`: None, if there has been no cycle since."""
+    """The newest cycles, oldest first. `queues`: None where nobody has asked for them yet."""
 
     cycles: tuple[CycleMeasured, ...] = ()
     queues: QueuesMeasured | None = None

@@ -1,14 +1,14 @@
 """What goes on, told to all pages that are open: read once, encoded once, four times a second at most.
 
-Nothing is read while nobody listens. What reading costs the scheduler is measured, and rested for: until the process
-has worked a hundred times as long, but no longer than a second, unless that were more than a fiftieth of the event
-loop. The first picture is made once for who comes. Who does not read falls behind and is shown everything anew.
+Nothing is read while nobody listens. What a look costs the process is rested for: until it has worked a hundred times
+as long, but no longer than three seconds, unless that were more than a fiftieth of the event loop. The first picture is
+made once for who comes. Who does not read falls behind and is shown everything anew.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
@@ -27,16 +27,20 @@ from core.messages.cycles import TellQueues
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from actors.system.ports import CachePort, MetricsPort, MetricsReply, RunnerPort
+    from actors.system.ports import CachePort, MetricsPort, RunnerPort
     from core.messages.boards import BoardLayout
+    from core.messages.events import CycleMeasured
+    from core.messages.queue_tables import QueuesMeasured
 
 PERIOD_S: Final = 0.25
-QUEUES_S: Final = 1.0
+QUEUES_S: Final = 2.0
 """Queues' amounts are made for us by the session runner: not more often than that."""
-LATEST_S: Final = 1.0
+LATEST_S: Final = 3.0
 """So old may a picture be, as long as a fiftieth of the event loop makes newer ones."""
 REST: Final = 100.0
 """Of so many seconds of work one is for pages."""
+HOPS_S: Final = 1e-3
+"""A look's turns of other actors and its way to a page, which are not measured one by one."""
 LEAST_REST: Final = 50.0
 """Of every so many seconds one is spent on pages at most, however large the cluster is."""
 LEAST_S: Final = 1e-3
@@ -53,8 +57,7 @@ class ToldPages:
     read: BoardRead = field(default_factory=lambda: BoardRead(-1, -1))
     amounts: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((4, 0, 0)))
     cycles: deque[dict[str, Any]] = field(default_factory=lambda: deque[dict[str, Any]](maxlen=CYCLES))
-    queues: dict[str, Any] = field(default_factory=dict[str, Any])
-    cards: dict[str, Any] = field(default_factory=dict[str, Any])
+    queues: dict[str, Any] = field(default_factory=lambda: dict[str, Any](queues={}, cards={}))
 
 
 class ProcessWork:
@@ -83,6 +86,7 @@ class Broadcast:
     def __init__(self, cache: CachePort | None, metrics: MetricsPort, runner: RunnerPort | None) -> None:
         self._cache, self._metrics, self._runner = cache, metrics, runner
         self._queues_due = -inf
+        self._queues_old = True  # something has been since they were asked for
         self._somebody = anyio.Event()
         self._listening = 0
         self._shown = ToldPages()
@@ -90,7 +94,6 @@ class Broadcast:
         self._whole: tuple[int, bytes] = (-1, b"")
         self._work = ProcessWork()
         self.news = LevelSignal()
-        self.spent_s = 0.0
 
     @contextmanager
     def listening(self) -> Generator[None]:
@@ -107,7 +110,7 @@ class Broadcast:
         while True:
             if not self._listening:
                 self._somebody = anyio.Event()
-                self._shown, self._whole = ToldPages(), (-1, b"")
+                self._shown, self._whole, self._queues_old = ToldPages(), (-1, b""), True
                 await self._somebody.wait()
             first = self._shown.layout is None
             spent = await self._look()
@@ -122,32 +125,36 @@ class Broadcast:
         return newest, b"".join(list(self._events)[-behind:])
 
     async def _look(self) -> float:
-        """Read, tell, and say how many seconds of the event loop that took."""
-        shown, told = self._shown, list[bytes]()
-        recent = await self._newest_cycles(ReadRecent(shown.cycles[-1]["cycle"] if shown.cycles else 0))
+        """Read, tell, and say how many seconds of processors that took."""
+        shown, told, seconds = self._shown, list[bytes](), 0.0
         read = None
         if self._cache is not None:
             read = await ask_again(self._cache, ReadBoard(shown.read.version, shown.read.layout_version))
+        changed = isinstance(read, BoardRead) and read.version != shown.read.version
+        self._queues_old |= changed
+        queues_asked = await self._queues_told()
+        recent = await ask_again(self._metrics, ReadRecent(shown.cycles[-1]["cycle"] if shown.cycles else 0))
         began = thread_time()
-        if isinstance(read, BoardRead) and read.version != shown.read.version:
+        if isinstance(read, BoardRead) and changed:
             told.append(self._board(read))
-        if isinstance(recent, RecentRead) and recent.cycles:
-            told.append(self._recent(recent))
+            seconds = read.seconds
+        if isinstance(recent, RecentRead):
+            if recent.cycles:
+                told.append(self._cycles(recent.cycles))
+            if queues_asked and recent.queues is not None:
+                told.append(self._queues(recent.queues))
         self._events.extend(told)
         self.news.raise_to(max(1, self.news.value + len(told)))
-        spent = thread_time() - began + (read.seconds if isinstance(read, BoardRead) else 0.0)
-        self.spent_s += spent
-        return spent
+        return thread_time() - began + seconds + (HOPS_S if told else 0.0)
 
-    async def _newest_cycles(self, asked: ReadRecent) -> MetricsReply:
-        """Those that have not been told, and what the newest says of queues, which is made for who asks."""
-        recent = await ask_again(self._metrics, asked)
+    async def _queues_told(self) -> bool:
+        """Have the runner tell of queues, which it does for who asks: when something has been since, and it is time."""
         now = anyio.current_time()
-        if self._runner is None or not (isinstance(recent, RecentRead) and recent.cycles) or now < self._queues_due:
-            return recent
-        self._queues_due = now + QUEUES_S
+        if self._runner is None or not self._queues_old or now < self._queues_due:
+            return False
+        self._queues_due, self._queues_old = now + QUEUES_S, False
         await ask_again(self._runner, TellQueues())
-        return await ask_again(self._metrics, asked)
+        return True
 
     def _board(self, read: BoardRead) -> bytes:
         shown = self._shown
@@ -161,13 +168,15 @@ class Broadcast:
         shown.layout, shown.read, shown.amounts = layout, read, after
         return found
 
-    def _recent(self, recent: RecentRead) -> bytes:
-        shown = self._shown
-        cycles = [frames.cycle(each) for each in recent.cycles]
-        shown.cycles.extend(cycles)
-        if recent.queues is not None:
-            shown.queues, shown.cards = frames.queues(recent.queues), frames.cards(recent.queues.cards)
-        return frames.event("cycles", {"cycles": cycles, "queues": shown.queues, "cards": shown.cards})
+    def _cycles(self, newest: Sequence[CycleMeasured]) -> bytes:
+        cycles = [frames.cycle(each) for each in newest]
+        self._shown.cycles.extend(cycles)
+        self._queues_old = True
+        return frames.event("cycles", {"cycles": cycles})
+
+    def _queues(self, measured: QueuesMeasured) -> bytes:
+        self._shown.queues = {"queues": frames.queues(measured), "cards": frames.cards(measured.cards)}
+        return frames.event("queues", self._shown.queues)
 
     def _everything(self, newest: int) -> bytes:
         """For a page that has nothing yet: encoded once for all who come between two looks."""
@@ -175,7 +184,7 @@ class Broadcast:
             shown, told = self._shown, list[bytes]()
             if shown.layout is not None:
                 told.append(frames.event("board", frames.whole(shown.layout, shown.amounts, shown.read)))
-            listed = {"cycles": list(shown.cycles), "queues": shown.queues, "cards": shown.cards}
-            told.append(frames.event("cycles", {**listed, "anew": True}))
+            told.append(frames.event("cycles", {"cycles": list(shown.cycles), "anew": True}))
+            told.append(frames.event("queues", shown.queues))
             self._whole = (newest, b"".join(told))
         return self._whole[1]

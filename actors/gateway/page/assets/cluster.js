@@ -92,7 +92,7 @@ export function cluster(place, given) {
     timer = setTimeout(() => { looked = performance.now(); showNode(given); }, state.mode.live ? looked + LOOK_MS - performance.now() : 0);
   }
   const stop = onChange((what) => {
-    if (what.has("board") || what.has("cycles")) draw();
+    if (what.has("board") || what.has("queues")) draw();
     if (given && what.has("board")) lookAgain();
   });
   draw();

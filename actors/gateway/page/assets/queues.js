@@ -69,7 +69,7 @@ export function queues(place) {
   }
 
   const stop = onChange((what) => {
-    if (what.has("cycles") || what.has("board")) draw();
+    if (what.has("queues") || what.has("board")) draw();
     if (!state.mode.live && what.has("board")) ask();
   });
   draw();

@@ -86,6 +86,9 @@ const HISTORY = 600;
 
 function takeCycles(told) {
   state.cycles = (told.anew ? told.cycles : state.cycles.concat(told.cycles)).slice(-KEPT);
+}
+
+function takeQueues(told) {
   state.queues = told.queues;
   state.cards = told.cards;
   const newest = state.cycles[state.cycles.length - 1];
@@ -115,6 +118,7 @@ export function follow() {
   events.addEventListener("board", timed(takeBoard, "board"));
   events.addEventListener("change", timed(takeChange, "board"));
   events.addEventListener("cycles", timed(takeCycles, "cycles"));
+  events.addEventListener("queues", timed(takeQueues, "queues"));
   events.onopen = () => { state.connected = true; tell("state"); };
   events.onerror = () => {
     state.connected = false;
@@ -132,7 +136,6 @@ export async function lookAt(asked, end) {
   state.cards = board.cards;
   takeBoard(board);
   tell("board");
-  tell("cycles");
 }
 
 /** The pods on a node. */

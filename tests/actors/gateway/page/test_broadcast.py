@@ -105,13 +105,12 @@ async def test_the_first_picture_is_not_rested_for(monkeypatch: pytest.MonkeyPat
     ("spent", "busy", "seconds"),
     [
         (0.0, 0.5, broadcast.PERIOD_S),
-        (0.004, 1.0, 0.4),  # a hundred times as long
-        (0.004, 0.5, 0.8),  # … of work
-        (0.004, 0.01, broadcast.LATEST_S),  # … or a second, where there is little
-        (0.004, 7.0, 0.4),  # several threads make the loop no faster
-        (0.018, 0.01, broadcast.LATEST_S),
-        (0.018, 1.0, broadcast.LATEST_S),
-        (0.05, 1.0, 2.5),  # of the loop it is a fiftieth at most, however long it takes
+        (0.01, 1.0, 1.0),  # a hundred times as long
+        (0.01, 0.5, 2.0),  # … of work
+        (0.004, 0.01, broadcast.LATEST_S),  # … or three seconds, where there is little
+        (0.01, 7.0, 1.0),  # several threads make the loop no faster
+        (0.06, 1.0, broadcast.LATEST_S),
+        (0.1, 1.0, 5.0),  # of the loop it is a fiftieth at most, however long it takes
     ],
 )
 def test_how_long_is_rested(spent: float, busy: float, seconds: float) -> None:

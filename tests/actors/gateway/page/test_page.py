@@ -12,6 +12,7 @@ import anyio
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from actors.gateway.page import broadcast
 from tests.actors.gateway.rig import PASSIVE, PODS, Web, serving
 from tests.kit.nodes import node
 from tests.kit.pods import pod
@@ -148,7 +149,9 @@ async def test_a_page_is_told_what_is_there_and_what_changes() -> None:
         assert (await web.http.get("/page/nodes/nowhere")).status_code == 404
 
 
-async def test_cycles_and_queues_are_told() -> None:
+async def test_cycles_and_queues_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(broadcast, "LATEST_S", broadcast.PERIOD_S)
+    monkeypatch.setattr(broadcast, "QUEUES_S", broadcast.PERIOD_S)
     async with serving(settings=LIVE) as web:
         await web.send("POST", "/api/v1/nodes", node("n0"), 201)
         async with followed(web) as events:
@@ -158,6 +161,11 @@ async def test_cycles_and_queues_are_told() -> None:
             newest = told["cycles"][-1]
             assert newest["total_s"] >= newest["open_s"] > 0
             assert "enqueue" in newest["actions"]
+            await web.send("POST", "/api/v1/nodes", node("n1"), 201)
+            await web.send("POST", "/api/v1/nodes", node("n2"), 201)  # the last change is told as well, if later
+            with anyio.fail_after(30):
+                while (await first(events, "queues"))["queues"]["default"]["capability"].get("cpu") != 24.0:
+                    pass
 
 
 async def test_nobody_schedules_here() -> None:
@@ -165,4 +173,5 @@ async def test_nobody_schedules_here() -> None:
         assert (await web.get("/page/mode"))["scheduler"] is False
         assert (await web.http.get("/page/nodes/n0")).status_code == 503
         async with followed(web) as events:
-            assert await first(events, "cycles") == {"cycles": [], "queues": {}, "cards": {}, "anew": True}
+            assert await first(events, "cycles") == {"cycles": [], "anew": True}
+            assert await first(events, "queues") == {"queues": {}, "cards": {}}
