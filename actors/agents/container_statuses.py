@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from actors.agents.container_life import (
@@ -102,7 +103,7 @@ def _span(seconds: int) -> str:
     return f"{minutes}m{seconds}s" if minutes else f"{seconds}s"
 
 
-def _conditions(run: PodRun, life: PodContainers, at: str) -> list[Object]:
+def _conditions(run: PodRun, life: PodContainers, at: str) -> Sequence[Object]:
     phase = life.phase()
     lacking = [
         each.name

@@ -243,7 +243,7 @@ class NodeAgentsMachine:
         return len(self._timers) - sum(key in self._timers for key in self._repeating)
 
 
-def _together(written: list[Object], found: list[Object]) -> list[Object]:
+def _together(written: Sequence[Object], found: Sequence[Object]) -> list[Object]:
     """Conditions that were written here, and those of others."""
     own = {each["type"] for each in written}
     return [*written, *(each for each in found if each.get("type") not in own)]

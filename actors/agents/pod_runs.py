@@ -5,6 +5,9 @@ The annotations of a pod come before what its containers say (`container_plans`)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
+from sys import intern
 from typing import Any, Final
 
 from msgspec import Struct
@@ -33,7 +36,7 @@ _duration_s: Final = remembers(4096)(duration_s)
 _KEPT_UP: Final = ("ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet")
 
 
-class PodRun(Struct):
+class PodRun(Struct, gc=False):
     """One pod on a node. `duration_s` 0: it never ends. `started`, `delete_by` in seconds since the epoch, 0: not.
 
     `life`: of containers that say what they do; `conditions`: what was last written of them. `address`
@@ -54,7 +57,7 @@ class PodRun(Struct):
     delete_by: float
     revision: int
     life: PodContainers | None = None
-    conditions: list[Object] = []
+    conditions: Sequence[Object] = ()
     address: str = ""
     shares: bool = False
     ports: tuple[HostPort, ...] = ()
@@ -73,15 +76,17 @@ def read_run(pod: Object, revision: int, default_duration_s: float = DEFAULT_DUR
     grace = float(meta.get("deletionGracePeriodSeconds") or 0)
     termination = _duration_s(annotations.get(TERMINATION, ""))
     run = PodRun(
-        namespace=meta["namespace"],
+        namespace=intern(meta["namespace"]),
         name=meta["name"],
         uid=meta["uid"],
-        node=node,
+        node=intern(node),
         state=state,
         duration_s=_duration(meta, annotations, default_duration_s),
         exit_code=_exit_code(annotations),
         termination_s=min(DEFAULT_TERMINATION_S if termination is None else max(termination, 0.0), grace),
-        containers=tuple([(each.get("name", ""), each.get("image", "")) for each in spec.get("containers") or ()]),
+        containers=_same(
+            tuple([(each.get("name", ""), each.get("image", "")) for each in spec.get("containers") or ()])
+        ),
         scheduled=_scheduled(status),
         started=parse_time(status.get("startTime")),
         delete_by=parse_time(meta.get("deletionTimestamp")),
@@ -93,6 +98,12 @@ def read_run(pod: Object, revision: int, default_duration_s: float = DEFAULT_DUR
     if not containers.annotated(pod):
         _read_commands(run, pod)
     return run
+
+
+@lru_cache(maxsize=4096)
+def _same(named: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """One and the same for all pods whose containers have these names and images: a cluster has few sorts."""
+    return named
 
 
 def _read_commands(run: PodRun, pod: Object) -> None:

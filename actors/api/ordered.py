@@ -21,7 +21,7 @@ _RUN: Final = 1024
 """Names in a run at most; twice as many are split."""
 
 
-class ObjectRecord(Struct):
+class ObjectRecord(Struct, gc=False):
     """One object: its bytes, the revision that wrote them, its uid, and its labels (None: nobody has looked yet).
 
     `views`: what the watchers of each part of its kind see of it (`core.objects.parts`); None: as the bytes tell.

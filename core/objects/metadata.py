@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from functools import lru_cache
+from sys import intern
 from typing import Any
 
 Object = dict[str, Any]
@@ -18,6 +19,11 @@ def section(obj: Object, name: str) -> dict[str, Any]:
 def text_map(value: Any) -> dict[str, str]:
     """Labels or annotations as a plain dict, empty when absent."""
     return value or {}
+
+
+def once(text: str) -> str:
+    """The one copy of a text that many objects repeat; what is no text, in a manifest, is left as it is."""
+    return intern(text) if type(text) is str else text
 
 
 def key_of(namespace: str, name: str) -> str:

@@ -66,6 +66,12 @@ _GROUP_NAME: Final = "scheduling.k8s.io/group-name"
 _MADE: Final = "podgroup-"
 
 
+@lru_cache(maxsize=4096)
+def _alike(views: Views) -> Views:
+    """One and the same for all objects of which the same is seen: it is kept for every object."""
+    return views
+
+
 def _none(obj: Object) -> Views:
     del obj
     return ()
@@ -115,7 +121,7 @@ def _pod(pod: Object) -> Views:
     meta, spec = pod["metadata"], section(pod, "spec")
     references = meta.get("ownerReferences")
     controller = _controller(references) if references else None
-    return (
+    views = (
         EVERY if spec.get("nodeName") else None,
         EVERY if controller == VOLCANO_JOB else None,
         EVERY if controller in WORKLOADS else None,
@@ -124,6 +130,7 @@ def _pod(pod: Object) -> Views:
         _grouping(meta, spec),
         None if spec.get("schedulerName") in SCHEDULERS or spec.get("nodeName") else True,
     )
+    return _alike(views)
 
 
 def _controller(references: Sequence[Object]) -> tuple[str, str] | None:

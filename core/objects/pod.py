@@ -1,12 +1,13 @@
 """A pod as the scheduler sees it: a task. Source: Volcano `NewTaskInfo` (`api/job_info.go`)."""
 
-from typing import Any
+from sys import intern
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import astuple
 
 from core.life.task import TaskStatus
-from core.objects.metadata import Object, key_of, parse_bool, parse_time, section, text_map
+from core.objects.metadata import Object, key_of, once, parse_bool, parse_time, section, text_map
 from core.objects.parts import SCHEDULERS
 from core.objects.pod_state import pod_state
 from core.objects.pod_template import PodTemplate, read_template, with_scalars, without_scalars
@@ -22,6 +23,8 @@ QUEUE_ALLOCATION_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 
 _INT32 = 2**31
 _WAITED_FOR = (*SCHEDULERS, "", None)
+_TEXTS: Final = 4096
+"""So many dictionaries of labels and annotations are remembered: pods of one job come one after the other."""
 
 
 class _Container(msgspec.Struct, omit_defaults=True, gc=False, rename="camel"):
@@ -126,6 +129,20 @@ class TemplateTable:
         self._lighter: dict[tuple[int, frozenset[str]], PodTemplate] = {}
         self._uncounted: frozenset[str] = frozenset()
         self._count = 0
+        self._texts: dict[bytes, dict[str, str]] = {}
+
+    def texts(self, said: dict[str, str]) -> dict[str, str]:
+        """Labels or annotations that say the same: one dictionary for the pods of a job, which nobody may change."""
+        try:
+            key = msgspec.msgpack.encode(said)
+        except (OverflowError, TypeError):  # from a manifest: no texts, and nothing that MessagePack has
+            return said
+        found = self._texts.get(key)
+        if found is None:
+            if len(self._texts) >= _TEXTS:
+                self._texts.clear()
+            found = self._texts[key] = said
+        return found
 
     def intern(self, spec: dict[str, Any]) -> PodTemplate:
         """The one template of this content; raises QuantityError on a malformed request."""
@@ -233,8 +250,11 @@ def stranger_of(task: Task) -> str:
 def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
     """Build the task of a pod. Raises QuantityError for a malformed request."""
     meta, spec = section(pod, "metadata"), section(pod, "spec")
-    annotations, labels = text_map(meta.get("annotations")), text_map(meta.get("labels"))
-    namespace, name = meta.get("namespace") or "default", meta.get("name") or ""
+    annotations, labels = (
+        templates.texts(text_map(meta.get("annotations"))),
+        templates.texts(text_map(meta.get("labels"))),
+    )
+    namespace, name = once(meta.get("namespace") or "default"), meta.get("name") or ""
     key, group = key_of(namespace, name), annotations.get(GROUP_NAME)
     template, priority = templates.intern(spec), spec.get("priority")
     pod_priority = None if priority is None else int(priority)
@@ -244,10 +264,10 @@ def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
         namespace,
         name,
         key,
-        key_of(namespace, group) if group and not is_strange(spec) else "",  # job
+        intern(key_of(namespace, group)) if group and not is_strange(spec) else "",  # job
         annotations.get(TASK_SPEC) or labels.get(TASK_SPEC) or "",  # role
         _priority(annotations, pod_priority),
-        spec.get("priorityClassName") or "",
+        once(spec.get("priorityClassName") or ""),
         parse_time(meta.get("creationTimestamp")),
         pod_index(name),
         template,
@@ -256,7 +276,7 @@ def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
         _preemptable(annotations, labels),
         revocable_zone(annotations),
         bool(template.scheduling_gates),  # gated
-        spec.get("schedulerName") or "",
+        once(spec.get("schedulerName") or ""),
         pod_priority,
         *pod_state(pod),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.life.task import TaskStatus
-from core.objects.metadata import Object, parse_time
+from core.objects.metadata import Object, once, parse_time
 
 PodState = tuple[
     TaskStatus, str, bool, float, str, tuple[str, str] | None, float, bool, tuple[tuple[str, str | None], ...]
@@ -23,7 +23,7 @@ def pod_state(pod: Object) -> PodState:
     status: Object = pod.get("status") or {}  # at every change of every pod: no call for each section
     meta: Object = pod.get("metadata") or {}
     spec: Object = pod.get("spec") or {}
-    deleting, node = bool(meta.get("deletionTimestamp")), spec.get("nodeName") or ""
+    deleting, node = bool(meta.get("deletionTimestamp")), once(spec.get("nodeName") or "")
     conditions: list[dict[str, Any]] = status.get("conditions") or []
     condition, scheduled_at = _scheduled(conditions) if conditions else _NEVER
     started, claims = status.get("startTime"), status.get("resourceClaimStatuses")

@@ -54,8 +54,11 @@ async def _run(parameters: Parameters, samples: Samples, db: Path) -> None:
 
 
 async def _submit(system: System, objects: list[dict[str, Any]]) -> None:
-    for first in range(0, len(objects), BATCH):
-        for answer in await system.submit(objects[first : first + BATCH]):
+    """Whoever submits keeps nothing of what is accepted: it is not the system's memory that is measured then."""
+    objects.reverse()
+    while objects:
+        batch = [objects.pop() for _ in range(min(BATCH, len(objects)))]
+        for answer in await system.submit(batch):
             if isinstance(answer, Refused):
                 raise RuntimeError(answer.message)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -67,6 +67,18 @@ def test_what_differs_between_the_pods_of_a_role_does_not_split_their_template()
     first["spec"]["containers"][0]["env"] = [{"name": "VC_TASK_INDEX", "value": "0"}]
     assert table.intern(first["spec"]) is table.intern(second["spec"])
     assert table.intern(pod("c", cpu="2")["spec"]) is not table.intern(first["spec"])
+
+
+def test_what_the_pods_of_a_job_repeat_is_kept_once() -> None:
+    table = TemplateTable(Dimensions())
+    first, second, other = (
+        read_task(pod(name, group="j", labels={"role": role}), 0, table)
+        for name, role in [("a", "x"), ("b", "x"), ("c", "y")]
+    )
+    assert first.labels is second.labels
+    assert (first.labels, other.labels) == ({"role": "x"}, {"role": "y"})
+    assert first.job is second.job
+    assert table.texts({"a": cast("Any", object())}).keys() == {"a"}  # what has no bytes stays as it is
 
 
 def test_what_says_nothing_does_not_split_a_template() -> None:
