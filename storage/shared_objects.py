@@ -5,6 +5,7 @@ What it gives out is everybody's: nobody may change it.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from core.messages.events import Mutation
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 SHARED: Final = 4096
 """So many decoded objects, and so many changes, are remembered at most."""
 
+_REVISION: Final = attrgetter("revision")
 _mutation = codec.decoder(Mutation)
 
 
@@ -54,10 +56,10 @@ class SharedObjects:
         self.forget: Callable[[bytes], None] = self._objects.forget
         """Nobody is likely to read these bytes from now on: there is room for what is read."""
 
-    def keep_change(self, change: Mutation) -> None:
-        """`changes` gives out this one for its revision, which nobody has to decode then."""
+    def keep_changes(self, changes: Sequence[Mutation]) -> None:
+        """`changes` gives out these for their revisions, which nobody has to decode then."""
         known = self._changes
-        known[change.revision] = change
+        known.update(zip(map(_REVISION, changes), changes, strict=True))
         if len(known) > SHARED:
             _drop_older(known)
 

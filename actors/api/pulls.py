@@ -1,5 +1,8 @@
 """Pulls of those who watch: answered at once when there is something new for them, and held until there is.
 
+One that is held is answered again and again, each time from where the last answer ended: as soon as there is news and
+the watcher has taken that answer. A watcher asks anew only when news came before it was ready.
+
 A change is encoded once, for the journal and for however many pull it.
 """
 
@@ -7,6 +10,8 @@ from __future__ import annotations
 
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, cast
+
+from msgspec import Struct
 
 from actors.errors import ActorFailedError
 from core.messages.replies import ApiReply
@@ -22,11 +27,17 @@ if TYPE_CHECKING:
     from core.messages.events import Mutation
     from core.messages.watch import Pull
 
-    Waiting = Received[Pull, ApiReply]
-
 ENCODED: Final = 4096
 """So many encoded changes are remembered."""
 _REVISION: Final = attrgetter("revision")
+
+
+class HeldPull(Struct):
+    """A watcher that was told of everything up to revision `since`."""
+
+    pull: Pull
+    slot: Received[Pull, ApiReply]
+    since: int
 
 
 class Pulls:
@@ -35,7 +46,7 @@ class Pulls:
     def __init__(self, name: str, log: ChangeLog) -> None:
         self._name = name
         self._log = log
-        self._held: dict[str, Waiting] = {}
+        self._held: dict[str, HeldPull] = {}
         self._encoded: dict[int, bytes] = {}
 
     def encoded(self, changes: Sequence[Mutation], payloads: Sequence[bytes]) -> None:
@@ -43,43 +54,45 @@ class Pulls:
         self._encoded.update(zip(map(_REVISION, changes), payloads, strict=True))
         self._forget_older()
 
-    def take(self, waiting: Waiting) -> None:
+    def take(self, slot: Received[Pull, ApiReply]) -> None:
         """Answer it, or hold it."""
-        pull = waiting.message
+        pull = slot.message
         earlier = self._held.pop(pull.watcher, None)
         if earlier is not None:  # nobody waits for that one any more
-            earlier.reply(Pulled(earlier.message.since))
-        if pull.held and self._log.head(pull.kinds) <= pull.since:
+            earlier.slot.reply(Pulled(earlier.since))
+        waiting = HeldPull(pull, slot, pull.since)
+        if pull.held:
             self._held[pull.watcher] = waiting
-        else:
+        if not pull.held or self._log.head(pull.kinds) > pull.since:
             self._answer(waiting)
 
     def published(self, changed: AbstractSet[str]) -> None:
         """There is news of these kinds and parts of them: answer those who wait for some of it."""
-        concerned = [each for each in self._held.values() if not changed.isdisjoint(each.message.kinds or changed)]
-        for waiting in concerned:
-            del self._held[waiting.message.watcher]
-            self._answer(waiting)
+        for waiting in list(self._held.values()):
+            if waiting.slot.waits and not changed.isdisjoint(waiting.pull.kinds or changed):
+                self._answer(waiting)
 
     def give_up(self, error: str, *, stopped: bool) -> None:
         """Nobody will answer those that are held."""
         held, self._held = self._held, {}
         for waiting in held.values():
-            waiting.fail(self._name, error, stopped=stopped)
+            waiting.slot.fail(self._name, error, stopped=stopped)
 
-    def _answer(self, waiting: Waiting) -> None:
-        pull = waiting.message
+    def _answer(self, waiting: HeldPull) -> None:
+        pull = waiting.pull
         try:
-            found = self._log.read(pull.since, pull.kinds, pull.limit)
+            found = self._log.read(waiting.since, pull.kinds, pull.limit)
         except ActorFailedError as error:
-            waiting.fail(self._name, error.error)
+            self._held.pop(pull.watcher, None)
+            waiting.slot.fail(self._name, error.error)
             return
+        waiting.since = found.revision
         revisions = tuple(map(_REVISION, found.events))
         frames = tuple(map(self._encoded.get, revisions))
         if None in frames:  # from before this server, or forgotten
             both = zip(frames, found.events, strict=True)
             frames = tuple([frame or codec.encode(event) for frame, event in both])
-        waiting.reply(Pulled(found.revision, revisions, cast("tuple[bytes, ...]", frames), found.gone, found.more))
+        waiting.slot.reply(Pulled(found.revision, revisions, cast("tuple[bytes, ...]", frames), found.gone, found.more))
 
     def _forget_older(self) -> None:
         encoded = self._encoded

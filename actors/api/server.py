@@ -27,7 +27,7 @@ from core.messages.watch import Pull
 from storage import codec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from actors.api.store import Store
     from actors.api.watch import ChangeLog
@@ -62,7 +62,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
 
     async def on_start(self) -> None:
         """Let watchers see what the store holds already (what a crash left unwritten goes to the journal first)."""
-        await self._record(self._entries())
+        await self._record(self._entries({}))
         self._publish()
 
     async def handle_batch(self, batch: Sequence[Received[commands.ApiRequest, replies.ApiReply]]) -> None:
@@ -71,10 +71,13 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         if not requests:
             return
         now = self.clock.now()
-        entries: list[recording.Entry] = []
+        causes: dict[int, int] = {}
+        answers: list[replies.ApiReply] = []
         self._laps.begin()
-        answers = [self._apply(item.message, now, entries) for item in requests]
-        entries += self._entries()
+        for item in requests:
+            answers.append(self._apply(item.message, now, causes))
+            self._laps.lap(type(item.message).__name__, "at the api server")
+        entries = self._entries(causes)
         await self._record(entries)
         for item, answer in zip(requests, answers, strict=True):
             item.reply(answer)
@@ -85,23 +88,19 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         self, batch: Sequence[Received[Any, replies.ApiReply]]
     ) -> Sequence[Received[commands.StoreRequest, replies.ApiReply]]:
         """What is there to be pulled is pulled before anything else is done: it must not wait for the journal."""
-        requests: list[Received[Any, replies.ApiReply]] = []
-        for item in batch:
-            if type(item.message) is Pull:
-                self._pulls.take(item)
-            else:
-                requests.append(item)
-        return requests
+        pulls = [item for item in batch if type(item.message) is Pull]
+        for item in pulls:
+            self._pulls.take(item)
+        return [item for item in batch if type(item.message) is not Pull] if pulls else batch
 
-    def _apply(self, request: commands.StoreRequest, now: float, entries: list[recording.Entry]) -> replies.ApiReply:
-        """Carry out a request of a batch; what a decision comes to is an entry with its number, apart from all else."""
+    def _apply(self, request: commands.StoreRequest, now: float, causes: dict[int, int]) -> replies.ApiReply:
+        """Carry out a request of a batch; `causes` gets the number of the decision that a revision comes of."""
         decision = 0
         if isinstance(request, _CARRYING_OUT):
             if isinstance(request, _DECIDED) and anyio.current_time() >= request.until:
                 return refusals.timed_out()
             decision = request.sequence
-        if decision:
-            entries += self._entries()
+        before = self.store.revision
         try:
             return self.store.apply(request, now)
         except Exception as error:
@@ -109,18 +108,18 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
             log.exception("bug in Pumice: the api could not carry out %s", type(request).__name__)
             return replies.Refused(500, "InternalError", f"bug in Pumice: {error!r}")
         finally:
-            self._laps.lap(type(request).__name__, "at the api server")
             if decision:
-                entries += self._entries(decision)
+                causes.update(dict.fromkeys(range(before + 1, self.store.revision + 1), decision))
 
-    def _entries(self, cause: int = 0) -> list[recording.Entry]:
-        """What has changed in the store since this was last asked; `cause`: the journal number of what decided it."""
-        if not self.store.tables.outbox:  # mostly, before what a decision comes to
-            return []
+    def _entries(self, causes: Mapping[int, int]) -> list[recording.Entry]:
+        """What has changed in the store since this was last asked; `causes`: the journal number of what decided it, by
+        revision.
+        """
         changes = self.store.drain()
         payloads = codec.encode_many(changes)
         self._pulls.encoded(changes, payloads)
-        return [recording.Entry("api", payload, cause) for payload in payloads]
+        both = zip(changes, payloads, strict=True)
+        return [recording.Entry("api", payload, causes.get(change.revision, 0)) for change, payload in both]
 
     async def _record(self, entries: Sequence[recording.Entry]) -> None:
         """What is in the store is in the journal, whoever takes this actor away in between."""

@@ -95,8 +95,7 @@ class Store:
 
     def drain(self) -> list[Mutation]:
         """Take the outbox."""
-        taken, self.tables.outbox = self.tables.outbox, []
-        return taken
+        return self.tables.drain()
 
     def publish(self, revision: int | None = None) -> set[str]:
         """Let watchers see changes up to `revision` (None: all of them). Returns to what it is news: see the log."""

@@ -243,8 +243,13 @@ class ObjectTables:
         revision = self.revision = self.kind_revisions[kind] = self.revision + 1
         mutation = Mutation(revision, type_, kind, namespace, name, blob, user)
         self.log.append(mutation, concerned)
-        self._written.keep_change(mutation)
         self.outbox.append(mutation)
+
+    def drain(self) -> list[Mutation]:
+        """Take the outbox."""
+        taken, self.outbox = self.outbox, []
+        self._written.keep_changes(taken)
+        return taken
 
     def _own(self, key: Key, owners: Iterable[str]) -> None:
         for uid in owners:

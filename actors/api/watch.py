@@ -58,6 +58,7 @@ class RevisionLog:
         self._room = capacity + self._spare
         self._entries: list[Mutation] = []
         self._concerned: list[frozenset[str]] = []
+        self._shown = 0  # so many of them are published
         self._dropped_to = revision
         self._forgotten_to = revision
         self._last_dropped: dict[str, int] = {}
@@ -93,11 +94,13 @@ class RevisionLog:
                 self._last_dropped[topic] = event.revision
         self._dropped_to = self._entries[cut - 1].revision
         del self._entries[:cut], self._concerned[:cut]
+        self._shown = max(self._shown - cut, 0)
 
     def publish(self, revision: int) -> set[str]:
         """Let watchers see everything up to `revision`. Returns the kinds, and parts of them, to which it is news."""
-        before, position = self.published, self._position(self.published)
-        fresh = self._concerned[position : max(position, self._position(revision))]
+        before, shown = self.published, self._shown
+        self._shown = max(shown, self._position(revision))
+        fresh = self._concerned[shown : self._shown]
         dropped = [topic for topic, last in self._last_dropped.items() if last > before]
         changed = set(dropped).union(*set(fresh))
         self._heads.published(revision, changed)
@@ -107,6 +110,7 @@ class RevisionLog:
         """Drop every entry, as if all up to `revision` had been compacted."""
         self._entries.clear()
         self._concerned.clear()
+        self._shown = 0
         self._last_dropped.clear()
         self._room = self._capacity + self._spare
         self._dropped_to = self._forgotten_to = revision
@@ -117,7 +121,7 @@ class RevisionLog:
         published = self.published
         if since > published or (since < self._dropped_to and self._is_gone(since, kinds)):
             return Events(published, gone=True)
-        start, end = self._position(since), self._position(published)
+        start, end = self._position(since), self._shown
         cut = end if end - start <= _SCAN else start + _SCAN
         found = self._entries[start:cut]
         if kinds:

@@ -22,15 +22,20 @@ class Answer:
     """A slot for `expected` replies. Filling it never blocks, so an answer is no link that could close a cycle.
 
     `frames`: the replies in the order of the messages, empty where there is none yet; `complete` is set when there
-    are all.
+    are all. `over`: whoever was asked will not answer again.
     """
 
-    __slots__ = ("_missing", "complete", "frames")
+    __slots__ = ("_missing", "complete", "frames", "over")
 
     def __init__(self, expected: int, complete: anyio.Event) -> None:
         self.frames = [b""] * expected
         self.complete = complete
+        self.over = False
         self._missing = expected
+
+    def again(self, complete: anyio.Event) -> None:
+        """Its one reply was taken: there is room for the next from an actor that goes on answering."""
+        self.frames, self.complete, self._missing = [b""], complete, 1
 
     def fill(self, index: int, frame: bytes) -> None:
         """Put the reply to the index-th message; nothing happens when there is one already."""
@@ -71,6 +76,11 @@ class Received(Struct, Generic[M, R], eq=False):
         """Whether somebody waits for a reply."""
         return self._answer is not None
 
+    @property
+    def waits(self) -> bool:
+        """Whether there is room for a reply: none has come, or the asker has taken it and wants the next."""
+        return self._answer is not None and not self._answer.frames[self._index]
+
     def reply(self, reply: R) -> None:
         """Answer the asker; nothing happens when the message was told, or answered before."""
         self.settled = True
@@ -78,9 +88,10 @@ class Received(Struct, Generic[M, R], eq=False):
             self._answer.fill(self._index, codec.encode(reply))
 
     def fail(self, actor: str, error: str, *, stopped: bool = False) -> None:
-        """Tell the asker that there will be no answer."""
+        """Tell the asker that there will be no answer, or no other."""
         self.settled = True
         if self._answer is not None:
+            self._answer.over = True
             self._answer.fill(self._index, failure(actor, error, stopped=stopped))
 
 

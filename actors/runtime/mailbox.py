@@ -95,6 +95,19 @@ class Mailbox(Generic[M, R]):
                 await answer.complete.wait()
         return self._replies(answer.frames)[0]
 
+    def slot(self) -> Answer:
+        """For `ask_into`."""
+        return Answer(1, self._alarm.event())
+
+    async def ask_into(self, slot: Answer, message: M | None) -> R:
+        """`ask` with a slot of one's own. None: wait for the next reply to what was asked with it before."""
+        if message is None:
+            slot.again(self._alarm.event())
+        else:
+            await self._send(Envelope((self.encode(message),), slot))
+        await slot.complete.wait()
+        return self._replies(slot.frames)[0]
+
     async def ask_many(self, messages: Sequence[M]) -> list[R]:
         """Send a batch and wait for all replies, in the order of the messages."""
         replies: list[R] = []

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from actors.runtime.context import Context
+    from actors.runtime.envelope import Answer
     from actors.system.ports import ApiPort
 
 
@@ -70,6 +71,8 @@ class Watcher:
 
     def _watch(self, kinds: Sequence[str], since: int) -> None:
         self.revision = since
+        self._slot: Answer | None = None
+        self._told_to = since
         self._kinds = tuple(kinds)
         self._whole_kinds = tuple(dict.fromkeys(map(kind_of, kinds)))
         self._has_parts = self._whole_kinds != self._kinds
@@ -94,8 +97,7 @@ class Watcher:
     async def _read(self) -> WatchedChanges:
         if self.revision < 0:
             return await self._relist()
-        pull = Pull(self.name, self.revision, self._kinds, self._limit)
-        found = expected(await self._api.ask(pull), Pulled)
+        found = await self._pulled()
         if found.gone:
             return await self._relist()
         events = self._objects.changes(found.revisions, found.events)
@@ -103,6 +105,19 @@ class Watcher:
             events = [event for event in events if event.revision > self.revision]
         self._remember(events)
         return WatchedChanges(events, found.revision)
+
+    async def _pulled(self) -> Pulled:
+        """The api goes on where its last answer ended: it is asked anew when something has come meanwhile, or when that
+        is not where this watcher is.
+        """
+        pull = None
+        slot, news = self._slot, self._activity.has_news(self.revision, self._kinds)
+        if slot is None or slot.over or news or self._told_to != self.revision:
+            slot = self._slot = self._api.slot()
+            pull = Pull(self.name, self.revision, self._kinds, self._limit)
+        found = expected(await self._api.ask_into(slot, pull), Pulled)
+        self._told_to = found.revision
+        return found
 
     def done(self, changes: WatchedChanges) -> None:
         """These changes, and every request they led to, are dealt with."""
@@ -133,10 +148,12 @@ class Watcher:
         return Mutation(revision, "MODIFIED", kind, metadata.get("namespace", ""), metadata["name"], blob)
 
     def _remember(self, events: Iterable[Mutation]) -> None:
+        known, anew = self._known, self._has_parts  # what was there may have come into a part
         for event in events:
-            if event.type != "MODIFIED" or self._has_parts:  # then it may have come into one; else it was there
-                key = (event.kind, event.namespace, event.name)
-                (self._known.discard if event.type == "DELETED" else self._known.add)(key)
+            if event.type == "DELETED":
+                known.discard((event.kind, event.namespace, event.name))
+            elif anew or event.type == "ADDED":
+                known.add((event.kind, event.namespace, event.name))
 
 
 def _vanished(kind: str, namespace: str, name: str, revision: int) -> Mutation:

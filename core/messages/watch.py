@@ -8,8 +8,8 @@ from core.messages.message import Message
 class Pull(Message, frozen=True):
     """The published changes after revision `since` of these kinds, or parts of them (() for all), at most `limit`.
 
-    `held`: when there are none yet the answer waits until there are; a later pull of the same watcher takes its place.
-    Reply: Pulled.
+    `held`: when there are none yet the answer waits until there are, and so does the next, from where that one ended,
+    once it was taken; a later pull of the same watcher takes its place. Reply: Pulled.
     """
 
     watcher: str

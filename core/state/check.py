@@ -92,10 +92,10 @@ def _by_tasks(view: View, tasks: Iterable[Task]) -> tuple[list[float], list[floa
     height, statuses = len(view.nodes.used_at), view.tasks.status_at
     used, releasing = [0.0] * height, [0.0] * height
     for task in tasks:
-        leaves = statuses[task.row] == RELEASING
         for dimension, value in task.template.items:
             used[dimension] += value
-            if leaves:
+        if statuses[task.row] == RELEASING:
+            for dimension, value in task.template.items:
                 releasing[dimension] += value
     return used, releasing
 

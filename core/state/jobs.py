@@ -184,8 +184,9 @@ class JobTable:
 
     def is_over(self, job: Job) -> bool:
         """Whether it has no PodGroup and all its tasks have ended."""
-        ended = self._counts_at[SUCCEEDED][job.row] + self._counts_at[FAILED][job.row]
-        return job.spec is None and 0 < ended == len(job.tasks) and job.row != self.aside
+        if job.spec is not None or job.row == self.aside:
+            return False
+        return 0 < self._counts_at[SUCCEEDED][job.row] + self._counts_at[FAILED][job.row] == len(job.tasks)
 
     def lay_aside(self, key: str) -> None:
         """Begin a job in the row for those that are over."""

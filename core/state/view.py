@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from core.devices.ascend.chips import memories
 from core.devices.ascend.settings import chip_models
 from core.devices.settings import device_config
-from core.life.task import TaskTrigger, step
+from core.life.task import COMPLETED_STATUSES, TaskTrigger, step
 from core.objects.metadata import Object, key_of, object_key, section
 from core.objects.node import read_node, renewed_node
 from core.objects.pod import Task
@@ -105,7 +105,8 @@ class View(ViewTables):
             if known is not None:
                 self._take_out(known)
             self._put_in(task)
-        self._lay_aside(task.job)
+        if task.status in COMPLETED_STATUSES:
+            self._lay_aside(task.job)
 
     def _renew(self, known: Task, task: Task) -> None:
         """The pod is in the same row of the same job: only what differs is counted anew."""

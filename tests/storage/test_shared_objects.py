@@ -59,7 +59,7 @@ def test_a_change_that_its_writer_shares_is_not_decoded(monkeypatch: pytest.Monk
     monkeypatch.setattr(shared_objects, "SHARED", 4)
     shared, written = SharedObjects(), [change(revision) for revision in range(1, 7)]
     for each in written:
-        shared.keep_change(each)
+        shared.keep_changes([each])
     frames = [Raw(codec.encode(each)) for each in written]
     found = shared.changes(range(1, 7), frames)
     assert found == written

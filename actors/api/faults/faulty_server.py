@@ -18,7 +18,7 @@ from actors.api.faults.faulty_log import FaultyLog
 from actors.api.faults.network import Delivery, Network
 from actors.api.server import ApiServer
 from actors.errors import words_of
-from core.messages import commands, recording, replies
+from core.messages import commands, replies
 from core.messages.supervision import Restart
 
 if TYPE_CHECKING:
@@ -93,11 +93,11 @@ class FaultyApiServer(ApiServer):
 
     async def _carry_out(self, steps: Sequence[_Step]) -> None:
         now = self.clock.now()
-        entries: list[recording.Entry] = []
+        causes: dict[int, int] = {}
         for step in steps:
             if step.answer is None and step.request is not _NOTHING:
-                step.answer = self._apply(step.request, now, entries)
-        entries += self._entries()
+                step.answer = self._apply(step.request, now, causes)
+        entries = self._entries(causes)
         if entries:
             await self._record(entries)
         for step in steps:

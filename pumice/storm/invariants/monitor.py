@@ -31,6 +31,7 @@ from core.messages.events import (
 )
 from core.messages.operations import AssumedCycle, ViewOperation
 from pumice.storm.invariants.budget_books import BUDGET, BudgetBooks
+from pumice.storm.invariants.claim_books import KINDS as CLAIM_KINDS
 from pumice.storm.invariants.failures import Failures
 from pumice.storm.invariants.gangs import broken_gangs, partial_gangs
 from pumice.storm.invariants.shared_card_books import LockBook
@@ -197,11 +198,12 @@ class Monitor:
         if mutation.kind == "Node":
             for words in self.locks.see(mutation):
                 self.violated("locks-heeded", words)
+        elif mutation.kind in CLAIM_KINDS:
+            for problem in self.truth.claims.new_problems():
+                self.violated(*problem)
         if mutation.kind == BUDGET or self.budgets.by_name:
             for words in self.budgets.see(mutation):
                 self.violated("within-budget", words)
-        for problem in self.truth.claims.new_problems():
-            self.violated(*problem)
         if bound is None:
             return
         pod, before = bound

@@ -15,6 +15,7 @@ from actors.errors import ActorStoppedError
 from actors.journal.recorder import Recorder
 from actors.runtime.clock import RealClock
 from actors.runtime.context import Context
+from actors.runtime.envelope import Received
 from actors.runtime.mailbox import Mailbox, expected
 from actors.runtime.watcher import WatchedChanges, Watcher
 from actors.system.ports import ApiPort, RecorderPort
@@ -166,6 +167,37 @@ async def test_a_pull_waits_for_news_of_what_it_asks_for_and_a_later_one_takes_i
         assert at_once == watch.Pulled(2)
 
 
+async def test_a_watcher_that_keeps_up_asks_once() -> None:
+    async with serving() as (api, context), anyio.create_task_group() as tasks:
+        watcher, told = Watcher("test", api, context, ["Node"]), list[tuple[str, str]]()
+
+        async def follow() -> None:
+            while True:
+                changes = await watcher.next()
+                told.extend(names(changes))
+                watcher.done(changes)
+
+        tasks.start_soon(follow)
+        await anyio.wait_all_tasks_blocked()
+        for name in "abc":
+            await create(api, node(name), queue(name))
+            await anyio.wait_all_tasks_blocked()
+        assert told == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
+        assert api.statistics().received == 1 + 3 * 2, "one pull, and the objects"
+        tasks.cancel_scope.cancel()
+
+
+async def test_what_came_while_a_watcher_was_busy_is_asked_for() -> None:
+    async with serving() as (api, context):
+        watcher = Watcher("test", api, context, ["Node"])
+        await create(api, node("a"))
+        changes = await watcher.next()
+        await create(api, node("b"))
+        await create(api, node("c"))
+        watcher.done(changes)
+        assert names(changes) + names(await watcher.next()) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
+
+
 async def test_who_waits_for_news_of_a_server_that_ends_is_told() -> None:
     told: list[str] = []
     async with serving() as (api, _), anyio.create_task_group() as tasks:
@@ -187,12 +219,14 @@ class Scripted:
     def __init__(self, *answers: watch.Pulled | None) -> None:
         self.api: ApiPort = Mailbox("api-server", commands.ApiRequest, replies.ApiReply)
         self.asked: list[commands.ApiRequest] = []
+        self.items: list[Received[commands.ApiRequest, replies.ApiReply]] = []
         self._answers = list(answers)
 
     async def run(self) -> None:
         while self._answers:
             for item in await self.api.receive():
                 self.asked.append(item.message)
+                self.items.append(item)
                 answer = self._answers.pop(0)
                 if answer is None:
                     item.fail("api-server", "the connection broke")
@@ -215,6 +249,18 @@ async def test_what_a_replayed_watch_brings_again_is_no_news() -> None:
         assert [event.revision for event in changes.events] == [5, 6]
         assert changes.revision == 6
     assert scripted.asked == [watch.Pull("test", 4, ("Pod",), 1000)]
+
+
+async def test_a_server_that_ended_after_its_answer_is_not_waited_for() -> None:
+    scripted = Scripted(*(pulled(Mutation(at, "ADDED", "Pod", "d", f"p{at}", b"")) for at in (6, 7)))
+    watcher = Watcher("test", scripted.api, Context(RealClock()), ["Pod"], since=5)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(scripted.run)
+        changes = await watcher.next()
+        scripted.items[0].fail("api-server", "crashed")
+        watcher.done(changes)
+        assert names(await watcher.next()) == [("ADDED", "p7")]
+    assert scripted.asked == [watch.Pull("test", at, ("Pod",), 1000) for at in (5, 6)]
 
 
 async def test_a_broken_watch_is_pulled_again() -> None:
