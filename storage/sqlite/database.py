@@ -284,12 +284,11 @@ class Database:
     async def close(self) -> bool:
         """Whether everything is in the main file now."""
         async with self._turn:
-            gone = isinstance(self._failed, JournalGoneError)
-            if self._spare is not None and gone:
-                leave_open(self._spare)
-            elif self._spare is not None:
-                self._spare.close()
             closed = self._failed is None and (self._lock is None or await opening.say_closed(self._connection))
+            if self._spare is not None and closed:
+                self._spare.close()
+            elif self._spare is not None:
+                leave_open(self._spare)
             with using():
                 await unbroken(self._connection.close())
             return closed

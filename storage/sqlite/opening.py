@@ -125,8 +125,18 @@ async def make_ready(connection: Connection, name: str, found: OpenedFile, migra
 
 
 async def say_closed(connection: Connection) -> bool:
-    """False where the disk has become read-only: then the journal counts as left open."""
+    """False where the disk has no room for it, or has become read-only: then the journal counts as left open."""
     try:
+        await connection.execute_fetchall(queries.CLOSED)
+    except sqlite3.Error:
+        return await _say_closed_in_place(connection)
+    return True
+
+
+async def _say_closed_in_place(connection: Connection) -> bool:
+    """Where the write-ahead file cannot grow: it begins anew once the main file has all that is in it."""
+    try:
+        await connection.execute_fetchall(queries.INTO_FILE)
         await connection.execute_fetchall(queries.CLOSED)
     except sqlite3.Error:
         return False

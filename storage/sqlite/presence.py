@@ -34,6 +34,7 @@ class FilePresence:
 def leave_open(connection: sqlite3.Connection) -> None:
     """Never close it, not even when the process ends.
 
-    The last connection to a database removes the write-ahead file by its name, under which somebody else's may be now.
+    The last connection to a database removes the write-ahead file by its name. Somebody else's may be there now; and
+    where nobody could say that the journal was closed, that file is what shows that nothing is missing.
     """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))

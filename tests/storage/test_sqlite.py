@@ -163,7 +163,7 @@ async def test_every_commit_waits_for_the_disk(opened: SqliteJournal) -> None:
     assert level == 2, "FULL; a kill does not show the difference, a power cut does"
 
 
-async def test_a_disk_gone_read_only(opened: SqliteJournal) -> None:
+async def test_a_disk_gone_read_only(path: Path, opened: SqliteJournal) -> None:
     await opened.append(records(2))
     database = opened._database  # pyright: ignore[reportPrivateUsage]
     await opened._thread.call(database._rows, "PRAGMA query_only = 1")  # pyright: ignore[reportPrivateUsage]
@@ -171,6 +171,11 @@ async def test_a_disk_gone_read_only(opened: SqliteJournal) -> None:
         with pytest.raises(ReadOnlyError, match="read-only"):
             await opened.append(records(count))
     assert len(await opened.read()) == 2
+    await opened.close()
+    assert path.with_name(f"{path.name}-wal").exists(), "nobody could write into the main file that it was closed"
+    async with await SqliteJournal.open(path) as again:
+        assert await again.append(records(1, 3)) == 3
+        assert (await again.check()).whole
 
 
 async def test_after_a_failure_of_unknown_effect_nothing_more_is_written(path: Path, opened: SqliteJournal) -> None:
