@@ -6,8 +6,6 @@ The annotations of a pod come before what its containers say (`container_plans`)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from sys import intern
 from typing import Any, Final
 
 from msgspec import Struct
@@ -18,7 +16,7 @@ from actors.agents.host_ports import HostPort, host_ports
 from actors.agents.pod_life import PodState
 from actors.kube.commands import containers
 from config.durations import duration_s
-from core.objects.metadata import parse_time, section, text_map
+from core.objects.metadata import alike, once, parse_time, section, text_map
 from core.short_texts import remembers
 from core.whole_numbers import whole_number
 
@@ -76,15 +74,15 @@ def read_run(pod: Object, revision: int, default_duration_s: float = DEFAULT_DUR
     grace = float(meta.get("deletionGracePeriodSeconds") or 0)
     termination = _duration_s(annotations.get(TERMINATION, ""))
     run = PodRun(
-        namespace=intern(meta["namespace"]),
+        namespace=once(meta["namespace"]),
         name=meta["name"],
         uid=meta["uid"],
-        node=intern(node),
+        node=once(node),
         state=state,
         duration_s=_duration(meta, annotations, default_duration_s),
         exit_code=_exit_code(annotations),
         termination_s=min(DEFAULT_TERMINATION_S if termination is None else max(termination, 0.0), grace),
-        containers=_same(
+        containers=alike(
             tuple([(each.get("name", ""), each.get("image", "")) for each in spec.get("containers") or ()])
         ),
         scheduled=_scheduled(status),
@@ -98,12 +96,6 @@ def read_run(pod: Object, revision: int, default_duration_s: float = DEFAULT_DUR
     if not containers.annotated(pod):
         _read_commands(run, pod)
     return run
-
-
-@lru_cache(maxsize=4096)
-def _same(named: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    """One and the same for all pods whose containers have these names and images: a cluster has few sorts."""
-    return named
 
 
 def _read_commands(run: PodRun, pod: Object) -> None:

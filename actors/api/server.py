@@ -95,12 +95,11 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
 
     def _apply(self, request: commands.StoreRequest, now: float, causes: dict[int, int]) -> replies.ApiReply:
         """Carry out a request of a batch; `causes` gets the number of the decision that a revision comes of."""
-        decision = 0
+        decision = before = 0
         if isinstance(request, _CARRYING_OUT):
             if isinstance(request, _DECIDED) and anyio.current_time() >= request.until:
                 return refusals.timed_out()
-            decision = request.sequence
-        before = self.store.revision
+            decision, before = request.sequence, self.store.revision
         try:
             return self.store.apply(request, now)
         except Exception as error:

@@ -3,9 +3,10 @@
 from datetime import UTC, datetime
 from functools import lru_cache
 from sys import intern
-from typing import Any
+from typing import Any, TypeVar
 
 Object = dict[str, Any]
+H = TypeVar("H")
 
 _EMPTY: dict[str, Any] = {}
 _DESCRIBES = ("uid", "labels", "annotations", "creationTimestamp")
@@ -24,6 +25,12 @@ def text_map(value: Any) -> dict[str, str]:
 def once(text: str) -> str:
     """The one copy of a text that many objects repeat; what is no text, in a manifest, is left as it is."""
     return intern(text) if type(text) is str else text
+
+
+@lru_cache(maxsize=8192)
+def alike(value: H) -> H:
+    """One and the same for all that are equal to it lately: of what is kept for every object there are few sorts."""
+    return value
 
 
 def key_of(namespace: str, name: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from core.objects.metadata import Object, section, text_map
+from core.objects.metadata import Object, alike, section, text_map
 
 View = Hashable | None
 """What the watchers of a part see of an object; None: it is not in the part. Small: it is kept for every object."""
@@ -66,12 +66,6 @@ _GROUP_NAME: Final = "scheduling.k8s.io/group-name"
 _MADE: Final = "podgroup-"
 
 
-@lru_cache(maxsize=4096)
-def _alike(views: Views) -> Views:
-    """One and the same for all objects of which the same is seen: it is kept for every object."""
-    return views
-
-
 def _none(obj: Object) -> Views:
     del obj
     return ()
@@ -121,16 +115,18 @@ def _pod(pod: Object) -> Views:
     meta, spec = pod["metadata"], section(pod, "spec")
     references = meta.get("ownerReferences")
     controller = _controller(references) if references else None
-    views = (
-        EVERY if spec.get("nodeName") else None,
-        EVERY if controller == VOLCANO_JOB else None,
-        EVERY if controller in WORKLOADS else None,
-        None if controller else (frozenset(text_map(meta.get("labels")).items()), "deletionTimestamp" in meta),
-        EVERY if spec.get("resourceClaims") or (spec.get("volumes") and _has_ephemeral(spec)) else None,
-        _grouping(meta, spec),
-        None if spec.get("schedulerName") in SCHEDULERS or spec.get("nodeName") else True,
+    views: Views = alike(
+        (  # kept for every pod
+            EVERY if spec.get("nodeName") else None,
+            EVERY if controller == VOLCANO_JOB else None,
+            EVERY if controller in WORKLOADS else None,
+            None if controller else (frozenset(text_map(meta.get("labels")).items()), "deletionTimestamp" in meta),
+            EVERY if spec.get("resourceClaims") or (spec.get("volumes") and _has_ephemeral(spec)) else None,
+            _grouping(meta, spec),
+            None if spec.get("schedulerName") in SCHEDULERS or spec.get("nodeName") else True,
+        )
     )
-    return _alike(views)
+    return views
 
 
 def _controller(references: Sequence[Object]) -> tuple[str, str] | None:

@@ -1,6 +1,5 @@
 """A pod as the scheduler sees it: a task. Source: Volcano `NewTaskInfo` (`api/job_info.go`)."""
 
-from sys import intern
 from typing import Any, Final
 
 import msgspec
@@ -264,7 +263,7 @@ def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
         namespace,
         name,
         key,
-        intern(key_of(namespace, group)) if group and not is_strange(spec) else "",  # job
+        once(key_of(namespace, group)) if group and not is_strange(spec) else "",  # job
         annotations.get(TASK_SPEC) or labels.get(TASK_SPEC) or "",  # role
         _priority(annotations, pod_priority),
         once(spec.get("priorityClassName") or ""),

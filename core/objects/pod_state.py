@@ -23,13 +23,13 @@ def pod_state(pod: Object) -> PodState:
     status: Object = pod.get("status") or {}  # at every change of every pod: no call for each section
     meta: Object = pod.get("metadata") or {}
     spec: Object = pod.get("spec") or {}
-    deleting, node = bool(meta.get("deletionTimestamp")), once(spec.get("nodeName") or "")
+    deleting, node = bool(meta.get("deletionTimestamp")), spec.get("nodeName")
     conditions: list[dict[str, Any]] = status.get("conditions") or []
     condition, scheduled_at = _scheduled(conditions) if conditions else _NEVER
     started, claims = status.get("startTime"), status.get("resourceClaimStatuses")
     return (
         _status(status.get("phase"), deleting, node),
-        node,
+        once(node) if node else "",
         deleting,
         parse_time(started) if started else 0.0,
         status.get("nominatedNodeName") or "",
@@ -40,7 +40,7 @@ def pod_state(pod: Object) -> PodState:
     )
 
 
-def _status(phase: str | None, deleting: bool, node: str) -> TaskStatus:
+def _status(phase: str | None, deleting: bool, node: str | None) -> TaskStatus:
     if phase == "Running":
         return TaskStatus.RELEASING if deleting else TaskStatus.RUNNING
     if phase == "Pending":
