@@ -229,7 +229,7 @@ class Supervisor:
             self._context.activity.settled(child.name, False)
             if child.vital:
                 self._doomed = True
-                log.critical("actor %s crashed and cannot be done without: %r", child.name, error)
+                log.critical("actor %s crashed and cannot be done without: %r", child.name, chief(error))
                 raise
             return error
         if running.replaced:
