@@ -5,13 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from core.actions import ACTIONS, IDLE, PLACING
 from core.default_scheduler import cycle as kubernetes
 from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
+from core.life.pod_group import PodGroupPhase
+from core.life.task import TaskStatus
 from core.outside import nobody
-from core.plugins import PLUGINS, asks_outside, of_ours_alone
+from core.plugins import PLUGINS, SILENT, asks_outside, of_ours_alone
 from core.plugins.plugin import KnowsDevices
 from core.session.carry import Carry, CycleClock, SessionOptions
 from core.session.closing import close, report
@@ -25,7 +28,10 @@ if TYPE_CHECKING:
     from config.schema import SchedulerConfig
     from core.messages.decisions import CycleResult
     from core.outside import Ask
+    from core.session.closing.telling import Tellers
     from core.state.snapshot import Snapshot
+
+_PENDING, _OUTSIDE = int(TaskStatus.PENDING), int(PodGroupPhase.PENDING)
 
 Watch = Callable[[str, str, Callable[["Session"], None], "Session"], None]
 """Is told which plugin is to work, and at which point, OnSessionOpen or OnSessionClose, and lets it: `work(session)`; a
@@ -69,19 +75,24 @@ def open_session(
     watch: Watch = unwatched,
     trail: Silence = SILENCE,
     ask: Ask = nobody,
+    sparing: bool = False,
 ) -> Session:
     """Open a session on the snapshot (which it takes over) and let the plugins register.
 
     `report`: also gather what only readers need. What was true at the opening is worked out when the session closes,
     where nobody waits for it. `trail`: is told what is asked and answered; no decision depends on it. `ask`: asks
-    processes outside, or remembers what they said.
+    processes outside, or remembers what they said. `sparing`: where nobody waits for anything, plugins that only answer
+    are opened when somebody wants to be told of them.
     """
     total = total_allocatable(snapshot.derived).clone()
     session = Session(snapshot, config, clock, carry.copy(), options or SessionOptions(), total, trail)
     session.wants_report, session.ask = report, ask
+    spared = SILENT if sparing and not report and _nobody_asks(session) else frozenset[str]()
     for option in (option for tier in config.tiers for option in tier.plugins):
-        if option.name in PLUGINS and option.name not in session.plugins:
+        if option.name in PLUGINS and option.name not in session.plugins and option.name not in spared:
             session.plugins[option.name] = PLUGINS[option.name](option.arguments)
+    if spared:
+        session.later = cache(partial(_whole, snapshot.as_it_is(), config, clock, carry, options))
     for plugin in session.plugins.values():
         if isinstance(plugin, KnowsDevices):
             plugin.find_devices(session)
@@ -90,6 +101,20 @@ def open_session(
     if report:
         session.opening = _report.at_open(session)
     return session
+
+
+def _whole(
+    snapshot: Snapshot, config: SchedulerConfig, clock: CycleClock, carry: Carry, options: SessionOptions | None
+) -> Tellers:
+    """What all plugins have to say of a session in which some were spared."""
+    return open_session(snapshot, config, clock, carry, options).tellers
+
+
+def _nobody_asks(session: Session) -> bool:
+    """Whether nobody waits for a place or to be admitted, and all that acts only places: no action asks any plugin."""
+    columns = session.snapshot.jobs
+    waits = (columns.counts[_PENDING] > 0) | (columns.phase <= _OUTSIDE)
+    return session.trail is SILENCE and may_rest(session.config) and not session.jobs.holds_for_any(waits)
 
 
 def may_rest(config: SchedulerConfig) -> bool:
@@ -139,7 +164,7 @@ def run_cycle(
     """Open, the configured actions in order, close. `scheduler`: Kubernetes' own decides instead of Volcano's."""
     if scheduler == DEFAULT_SCHEDULER:
         return kubernetes.decide(snapshot, config, clock, carry)
-    session = open_session(snapshot, config, clock, carry, options, report=report, trail=trail, ask=ask)
+    session = open_session(snapshot, config, clock, carry, options, report=report, trail=trail, ask=ask, sparing=True)
     for name in config.actions:
         run_action(session, name)
     return close_session(session)

@@ -100,7 +100,7 @@ def _open(
 ) -> Session:
     clock, carried = CycleClock(moment.cycle, moment.now, moment.seed), Carry.from_dict(carry)
     times.forget()
-    return open_session(snapshot, config, clock, carried, report=report, watch=times.watch, ask=ask)
+    return open_session(snapshot, config, clock, carried, report=report, watch=times.watch, ask=ask, sparing=True)
 
 
 def _decide_others(

@@ -73,6 +73,14 @@ ASKING: Final = frozenset({"extender"})
 """Those that ask processes outside."""
 
 
+SILENT: Final = frozenset(
+    (
+        "binpack", "capacity", "conformance", "drf", "nodeorder", "overcommit", "predicates", "priority", "proportion",
+    )
+)  # fmt: skip
+"""Those that only answer: of a session in which nobody asks they write nothing, and remember nothing."""
+
+
 def asks_outside(config: SchedulerConfig) -> bool:
     """Whether the configuration names one of these."""
     return any(option.name in ASKING for tier in config.tiers for option in tier.plugins)

@@ -85,6 +85,7 @@ class Session:
         self.fit = JobFit(self)
         self.plugins: dict[str, Plugin] = {}
         self.tellers = Tellers()
+        self.later: Callable[[], Tellers] | None = None  # the same, where plugins are opened only to be told of
         self.binds: list[Bind] = []
         self.bound: list[Task] = []  # the task of each bind
         self.evicts: list[Evict] = []

@@ -175,6 +175,10 @@ class DerivedColumns:
         for column, table in self.tables.items():
             yield from ((column, args, value) for args, value in table.items())
 
+    def afresh(self) -> DerivedColumns:
+        """For another session on the same material: nothing has been worked out, and nothing is given back."""
+        return DerivedColumns(Loan(self._loan.versions), {}, self.material)
+
     def give_back(self) -> None:
         """The session is over."""
         if self._material is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import replace
 
 from core.state.columns import FloatArray
 
@@ -106,6 +107,10 @@ class Snapshot(Struct, frozen=True, eq=False):
     objects: dict[str, dict[str, Object]]
     promised: Mapping[str, Promised]
     derived: DerivedColumns
+
+    def as_it_is(self) -> Snapshot:
+        """The same for another session, later on, whatever phases this one's may end in."""
+        return replace(self, jobs=replace(self.jobs, phase=self.jobs.phase.copy()), derived=self.derived.afresh())
 
     def annotations_of(self, task: Task) -> Mapping[str, str]:
         """The pod's annotations; while its bind is on its way, with what that will write."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from core.objects.pod import Task
-    from core.session.closing.telling import QueueTeller, Texts
+    from core.session.closing.telling import QueueTeller, Tellers, Texts
     from core.session.session import Session
 
 APART = "gauges-kept-apart"
@@ -68,8 +68,13 @@ def _said(answers: Iterable[QueueTables | None]) -> tuple[QueueTables, ...]:
 
 def tables_later(session: Session) -> Callable[[], tuple[QueueTables, ...]]:
     """All their answers, for whoever asks when the session is over: mostly nobody does."""
-    tellers, apart = session.tellers.queues, keeps_apart(session)
-    return lambda: (*gauges_of(tellers, apart), *amounts_of(tellers))
+    tellers, apart = _tellers_later(session), keeps_apart(session)
+    return lambda: (*gauges_of(tellers().queues, apart), *amounts_of(tellers().queues))
+
+
+def _tellers_later(session: Session) -> Callable[[], Tellers]:
+    tellers = session.tellers
+    return session.later or (lambda: tellers)
 
 
 def cards_later(session: Session) -> Callable[[], CardTable]:
@@ -80,8 +85,8 @@ def cards_later(session: Session) -> Callable[[], CardTable]:
 
 def shares_later(session: Session) -> Callable[[], JobShares]:
     """Who has how much of the cluster, in the same way."""
-    tellers = session.tellers.shares
-    return lambda: tellers[0]() if tellers else JobShares()
+    tellers = _tellers_later(session)
+    return lambda: next((told() for told in tellers().shares), JobShares())
 
 
 def keeps_apart(session: Session) -> bool:
