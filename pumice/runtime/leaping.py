@@ -7,13 +7,16 @@ from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 import trio
 
 from actors.runtime.alarm import Alarm
 from actors.system.settings import SystemSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FEW: Final = 1000
 """Bells that are kept, rung or not."""
@@ -71,10 +74,14 @@ class LeapingClock(trio.abc.Clock):
 
 
 class Bell(Alarm):
-    """An alarm that the clock itself rings, at a quarter of the cost of a scope that is cancelled at its deadline."""
+    """An alarm that the clock itself rings, at a quarter of the cost of a scope that is cancelled at its deadline.
+
+    Its events are trio's own, which anyio's are only a shell of: one is made for every message that is waited for.
+    """
 
     def __init__(self, clock: LeapingClock) -> None:
         super().__init__()
+        self.event = cast("Callable[[], anyio.Event]", trio.Event)
         self._clock = clock
         self._bell: trio.Event | None = None
         self._due = inf

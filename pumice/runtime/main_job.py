@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -116,19 +116,19 @@ def _run_plan(plan: RunPlan, watching: Watching) -> RunOutcome:
     settings, options = leaping(replace(plan.settings, retention=Retention()))  # what nobody keeps is cut at the end
     whole = replace(plan, settings=settings)
     with file_in_pieces(plan.db, plan.settings.retention) as journal:
-        clock = _clock(plan, journal.last_at)
+        clock = _clock(plan, journal.last_at, options["clock"].current_time)
         with deterministic(plan.settings.seed):
             return anyio.run(_run, whole, watching, journal, clock, backend="trio", backend_options=options)
 
 
-def _clock(plan: RunPlan, last: float) -> VirtualClock:
+def _clock(plan: RunPlan, last: float, elapsed: Callable[[], float]) -> VirtualClock:
     """Time does not go back in a journal, whose last record is of `last` (0.0: there is none)."""
     start = plan.start
     if start is not None and start <= last:
         raise ConflictError(f"the journal goes on until {timestamp(last)}: expected a later time", path="--start")
     if start is not None:
-        return VirtualClock(start)
-    return VirtualClock(max(last + 1.0 if last else 0.0, plan.shown) or VirtualClock.start)
+        return VirtualClock(start, elapsed)
+    return VirtualClock(max(last + 1.0 if last else 0.0, plan.shown) or VirtualClock.start, elapsed)
 
 
 async def _run_on_file(plan: RunPlan, watching: Watching) -> RunOutcome:

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final
 
 import trio
-
-from pumice.runtime.leaping import Bell
-
-if TYPE_CHECKING:
-    import anyio
-
-    from pumice.runtime.leaping import LeapingClock
 
 START: Final = 1_700_000_000.0
 
@@ -36,13 +29,3 @@ class JumpingClock:
     def jump(self, seconds: float) -> None:
         """Be so much later, or earlier, from now on."""
         self.offset_s += seconds
-
-
-class StormBell(Bell):
-    """Its events are trio's own, which anyio's are only a shell of: a storm makes some 1,400, one for every message
-    that is waited for, and takes 2 % more instructions with the shell.
-    """
-
-    def __init__(self, clock: LeapingClock) -> None:
-        super().__init__(clock)
-        self.event = cast("Callable[[], anyio.Event]", trio.Event)

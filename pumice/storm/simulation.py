@@ -20,8 +20,8 @@ from actors.system.roles import CRASHABLE
 from actors.system.settings import SystemSettings
 from actors.system.system import System
 from pumice.runtime.determinism import deterministic, held
-from pumice.runtime.leaping import LeapingClock
-from pumice.storm.clock import JumpingClock, StormBell
+from pumice.runtime.leaping import Bell, LeapingClock
+from pumice.storm.clock import JumpingClock
 from pumice.storm.driver import Driver, PowerCutError
 from pumice.storm.extender import StormExtender
 from pumice.storm.invariants.books import final_problems
@@ -95,7 +95,7 @@ class Storm:
     def __init__(self, script: Script, time: LeapingClock, *, digest: bool = False) -> None:
         self.script = script
         self.digest = digest
-        self.alarm = partial(StormBell, time)
+        self.alarm = partial(Bell, time)
         self.clock = JumpingClock()
         self.objects = SharedObjects()
         self.monitor = Monitor(objects=self.objects)
