@@ -14,6 +14,7 @@ has not come true, and the outcome says so: the cache forgets the bind and looks
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +113,7 @@ class PreBindWorker(EffectWorker[BindOrder]):
         self._waiting = waiting
         self._lock = anyio.Lock()
         self._more = anyio.Event()
+        self._pulling = anyio.CancelScope()
         self._revision = -1
         self._note_timers()
 
@@ -187,8 +189,8 @@ class PreBindWorker(EffectWorker[BindOrder]):
                         await self._look()
 
     async def _pull(self) -> Pulled | None:
-        """What is new; None: the way to the api is broken, or the time of a bind is up."""
-        with anyio.CancelScope(deadline=self._waiting.next_at):
+        """What is new; None: the way to the api is broken, the time of a bind is up, or it is to be asked anew."""
+        with anyio.CancelScope(deadline=self._waiting.next_at) as self._pulling:
             try:
                 return expected(await self._api.ask(Pull(self.name, self._revision, WATCHED)), Pulled)
             except ActorFailedError:
@@ -230,6 +232,7 @@ class PreBindWorker(EffectWorker[BindOrder]):
             await anyio.sleep(AGAIN_S)
         if unanswered or not self._waiting.by_cause:
             self._revision = -1  # look again soon; or nobody reads on, and the next one begins with the newest
+        self._pulling.deadline = -math.inf if unanswered else self._waiting.next_at  # of a pull held meanwhile
         self._note_timers()
         self._more.set()
 

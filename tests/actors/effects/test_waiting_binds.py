@@ -1,0 +1,152 @@
+"""Binds that wait for their volumes, beside each other: what one meets, the others do not feel."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from actors.effects.pre_bind import Place, claim_place
+from actors.effects.pre_bind_worker import PreBindWorker, WaitingBinds
+from actors.runtime.clock import RealClock
+from actors.runtime.context import Context
+from actors.runtime.mailbox import Mailbox
+from core.kube.storage import BIND_COMPLETED, SELECTED_NODE
+from core.messages.commands import BindPod, Get, Update
+from core.messages.decisions import Bind, BindContext
+from core.messages.events import BindRefused, Bound
+from core.messages.orders import BindOrder
+from core.messages.replies import Accepted, Done, Refused
+from core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
+from storage import codec
+from tests.actors.effects.told import Told
+from tests.kit.pods import pod
+from tests.kit.storage import claim, volume
+
+pytestmark = pytest.mark.anyio
+Object = dict[str, Any]
+REVISION = 7
+
+
+def place_of(obj: Object) -> Place:
+    return obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+
+
+class Api:
+    """Objects by place. Nobody but the worker writes, so a pull that is held is never answered."""
+
+    def __init__(self, *objects: Object, loses: Callable[[Any], bool] = lambda request: False) -> None:
+        self.objects = {place_of(obj): obj for obj in objects}
+        self.loses = loses
+        self.held = anyio.Event()
+
+    async def ask_each(self, requests: Sequence[Any], timeout_s: float) -> list[Any]:
+        del timeout_s
+        return [None if self.loses(request) else self.answer(request) for request in requests]
+
+    async def ask(self, pull: Pull) -> Pulled:
+        if pull.since >= REVISION:
+            self.held.set()
+            await anyio.sleep_forever()
+        return Pulled(REVISION)
+
+    def answer(self, request: Any) -> Any:
+        match request:
+            case Get(kind, namespace, name):
+                found = self.objects.get((kind, namespace, name))
+                return Refused(404, "NotFound", "") if found is None else Accepted(REVISION, codec.pack(found))
+            case Update(blob):
+                obj = codec.unpack(blob)
+                self.objects[place_of(obj)] = obj
+            case ReadRevision():
+                return RevisionRead(REVISION)
+            case _:
+                assert isinstance(request, BindPod)
+        return Accepted(REVISION)
+
+    def chosen_node(self, name: str) -> str | None:
+        """For the volume that is to be made for a claim."""
+        annotations: dict[str, str] = self.objects[claim_place(f"default/{name}")]["metadata"].get("annotations", {})
+        return annotations.get(SELECTED_NODE)
+
+
+@asynccontextmanager
+async def outcomes(api: Api, *orders: tuple[Bind, ...]) -> AsyncGenerator[Told]:
+    """Of these binds; the worker hears of an order once it waits for news about the one before."""
+    mailbox: Mailbox[BindOrder, Done] = Mailbox("w", BindOrder, Done)
+    told, other = Told(), Told()
+    ports: dict[str, Any] = {"api": api, "cache": told, "recorder": other, "status": other, "metrics": other}
+    worker = PreBindWorker("w", mailbox, Context(RealClock()), waiting=WaitingBinds(), **ports)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(worker.run)
+        for cycle, binds in enumerate(orders):
+            if cycle:
+                await api.held.wait()
+            await mailbox.tell(BindOrder(cycle, 1, binds))
+        yield told
+        mailbox.close()
+    mailbox.abort()
+
+
+def bind(name: str, **needs: Any) -> Bind:
+    return Bind("default", name, name, "n0", "default/j", BindContext(**needs))
+
+
+def bound_claim(name: str) -> Object:
+    made = claim(name, volumeName="pv")
+    made["metadata"]["annotations"] = {BIND_COMPLETED: "yes"}
+    return made
+
+
+OTHER = bind("q", provisions=("default/else",))
+
+
+@pytest.mark.parametrize("others", [[], [(OTHER,)]], ids=["alone", "beside another"])
+async def test_claims_that_could_not_be_read_are_read_again_though_nothing_changes(others: list[Any]) -> None:
+    lost: list[Get] = []
+
+    def loses(request: Any) -> bool:
+        """The first answer about the pod."""
+        if isinstance(request, Get) and request.name == "p" and not lost:
+            lost.append(request)
+            return True
+        return False
+
+    objects = [pod("p", uid="p"), bound_claim("c"), pod("q", uid="q"), claim("else")]
+    async with outcomes(Api(*objects, loses=loses), *others, (bind("p", provisions=("default/c",)),)) as told:
+        assert isinstance(await told.outcome(0), Bound)
+    assert lost
+
+
+async def test_a_bind_is_given_up_in_time_beside_one_that_has_more() -> None:
+    objects = [pod("p", uid="p"), claim("c"), pod("q", uid="q"), claim("else")]
+    hasty = bind("p", provisions=("default/c",), timeout_s=0.02)
+    async with outcomes(Api(*objects), (OTHER,), (hasty,)) as told:
+        given_up = await told.outcome(0)
+    assert (given_up.name, given_up.message) == ("p", "its volumes were not bound in time")
+
+
+async def test_a_bind_that_never_will_be_holds_up_none_after_it() -> None:
+    api = Api(pod("q", uid="q"), bound_claim("c"))
+    needs = {"provisions": ("default/c",)}
+    async with outcomes(api, (bind("gone", **needs), bind("q", **needs))) as told:
+        await told.outcome(1)
+    assert {each.name: isinstance(each, Bound) for each in told.outcomes} == {"gone": False, "q": True}
+
+
+@pytest.mark.parametrize("sharing", [True, False])
+async def test_what_a_failed_bind_wrote_is_taken_back_unless_another_waits_for_the_same_claim(sharing: bool) -> None:
+    """Two claims: of one the volume is there, that of the other is to be made."""
+    api = Api(pod("q", uid="q"), claim("made"), claim("there"), claim("else"), volume("pv"))
+    needs = {"provisions": ("default/made",), "volumes": (("pv", "default/there"),)}
+    other = needs if sharing else {"provisions": ("default/else",)}
+    async with outcomes(api, (bind("q", **other), bind("gone", **needs))) as told:
+        refused = await told.outcome(0)
+        assert (refused.name, type(refused)) == ("gone", BindRefused)
+        assert api.chosen_node("made") == ("n0" if sharing else None)
+        kept = api.objects["PersistentVolume", "", "pv"]["spec"].get("claimRef", {})
+        assert kept.get("name") == ("there" if sharing else None)
