@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -24,7 +23,7 @@ class Unsent:
     statuses: bytes
     first: int
     now: float
-    seen: int = 0
+    seen: int
 
 
 @dataclass
@@ -41,10 +40,10 @@ class CycleMemory:
     """
 
     changed: LevelSignal
-    cycle: int = 0
-    done: int = 0
-    carry: dict[str, Any] = field(default_factory=dict[str, Any])
-    seen: int = 0
+    cycle: int
+    done: int
+    carry: dict[str, Any]
+    seen: int
     wake_at: float | None = None
     unsent: Unsent | None = None
     lost: int = 0
@@ -67,12 +66,12 @@ class RunnerSettings:
     """
 
     source: ConfigSource
-    fixed_period_s: float | None = None
+    fixed_period_s: float | None
+    seed: int
+    serves_others: bool
+    stopwatch: Callable[[], float]
+    permission: LevelSignal | None
     reload_s: float = 1.0
-    seed: int = 0
-    serves_others: bool = True
-    stopwatch: Callable[[], float] = time.perf_counter
-    permission: LevelSignal | None = None
 
     @property
     def period_s(self) -> float:

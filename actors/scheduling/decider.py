@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from config.schema import SchedulerConfig
@@ -73,30 +73,10 @@ def no_tables() -> tuple[QueueTables, ...]:
     return ()
 
 
-def no_questions(config: SchedulerConfig) -> bool:
-    """Nobody outside is asked."""
-    del config
-    return False
-
-
 def always(config: SchedulerConfig) -> bool:
     """Every cycle is decided."""
     del config
     return False
-
-
-def nobody_waits(snapshot: Snapshot) -> bool:
-    """There is no other scheduler."""
-    del snapshot
-    return False
-
-
-def nothing_decided(
-    snapshot: Snapshot, config: SchedulerConfig, moment: Moment, carry: Mapping[str, Any]
-) -> CycleResult:
-    """In its place."""
-    del snapshot, config
-    return CycleResult(cycle=moment.cycle, digest="", carry=dict(carry))
 
 
 @dataclass(frozen=True)
@@ -113,23 +93,23 @@ class Decider:
     """(session, action): whether it is plain that the action would find nothing to do now."""
     actions: tuple[str, ...]
     """Every action there is: each has a worker, so that a reloaded configuration may name any of them."""
-    stepped: Mapping[str, Callable[[Session], Steps]] = field(default_factory=dict[str, Callable[["Session"], Steps]])
+    stepped: Mapping[str, Callable[[Session], Steps]]
     """The actions that stop at dry runs, by name: (session) -> its steps. All others run at once."""
-    plugins: tuple[str, ...] | None = None
-    """Every plugin there is (None: whatever a configuration may name)."""
-    queue_tables: Callable[[], tuple[QueueTables, ...]] = no_tables
+    plugins: tuple[str, ...]
+    """Every plugin there is."""
+    queue_tables: Callable[[], tuple[QueueTables, ...]]
     """What the newest closed session knew of the queues, made when somebody asks."""
-    card_table: Callable[[], CardTable] = CardTable
+    card_table: Callable[[], CardTable]
     """How much of which card is in use, as the newest closed session knew it, made when somebody asks."""
-    job_shares: Callable[[], JobShares] = JobShares
+    job_shares: Callable[[], JobShares]
     """Who has how much of the cluster, in the same way."""
-    asks: Callable[[SchedulerConfig], bool] = no_questions
+    asks: Callable[[SchedulerConfig], bool]
     """Whether under that configuration processes outside are asked: every step of a session may stop at a question."""
-    may_rest: Callable[[SchedulerConfig], bool] = always
+    may_rest: Callable[[SchedulerConfig], bool]
     """Whether under that configuration a cycle comes to nothing when nobody waits and nothing but what the cycle before
     said has come since.
     """
-    others_wait: Callable[[Snapshot], bool] = nobody_waits
+    others_wait: Callable[[Snapshot], bool]
     """Whether pods of Kubernetes' own scheduler wait in a snapshot."""
-    decide_others: Callable[[Snapshot, SchedulerConfig, Moment, Mapping[str, Any]], CycleResult] = nothing_decided
+    decide_others: Callable[[Snapshot, SchedulerConfig, Moment, Mapping[str, Any]], CycleResult]
     """(snapshot, configuration, moment, carry): a whole cycle of that scheduler at once."""

@@ -119,7 +119,7 @@ class Wiring:
         )
         self.changed = LevelSignal()
         self.permission = LevelSignal()
-        self.memory = CycleMemory(self.changed)
+        self.memory = CycleMemory(self.changed, 0, 0, {}, 0)  # until the journal says more
         self.observed = ObservedCycles()
         self.recovered = Recovered()
         self.snapshots = HandleTable(Snapshot)

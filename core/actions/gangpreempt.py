@@ -48,19 +48,15 @@ def _accepts(session: Session) -> Callable[[Job, Task, Job], bool]:
 
 
 def _order(session: Session) -> Callable[[Job, list[Bundle], Amounts], list[Bundle]]:
-    """Safe before whole; of one cost the job that is last in JobOrder first, then by gain."""
+    """Safe before whole; of one cost, of which a job has one bundle, the job that is last in JobOrder first."""
 
-    def order(_: Job, bundles: list[Bundle], need: Amounts) -> list[Bundle]:
-        gain = {id(bundle): bundle.gain(need) for bundle in bundles}
+    def compare(left: Bundle, right: Bundle) -> int:
+        if left.cost != right.cost:
+            return left.cost - right.cost
+        return 1 if session.points.job_order.before(left.job, right.job) else -1
 
-        def compare(left: Bundle, right: Bundle) -> int:
-            if left.cost != right.cost:
-                return left.cost - right.cost
-            if left.job.key != right.job.key:
-                return 1 if session.points.job_order.before(left.job, right.job) else -1
-            mine, other = (-gain[id(left)], left.identity()), (-gain[id(right)], right.identity())
-            return (mine > other) - (mine < other)
-
+    def order(job: Job, bundles: list[Bundle], need: Amounts) -> list[Bundle]:
+        del job, need
         return sorted(bundles, key=cmp_to_key(compare))
 
     return order

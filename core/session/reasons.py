@@ -3,7 +3,7 @@
 Sources: Volcano `api/unschedule_info.go` (FitErrors) and kube-scheduler's status codes.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -81,7 +81,7 @@ class FitErrors:
     codes: IntArray | None = None
     text: str = ""
     hyper_node: str = ""
-    _message: str = field(default="", repr=False)
+    _message: str = ""
 
     def histogram(self) -> dict[str, int]:
         """Reason text -> number of nodes that gave it."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from core.state.jobs import Job
 
 
-class TaskColumns(Struct, frozen=True, eq=False):
+class TaskColumns(Struct, frozen=True):
     """Over task rows: `status` int8, `node` and `job` int32 (row or -1); `handles[row]` is the task or None."""
 
     status: npt.NDArray[np.int8]
@@ -33,7 +33,7 @@ class TaskColumns(Struct, frozen=True, eq=False):
     handles: list[Task | None]
 
 
-class NodeColumns(Struct, frozen=True, eq=False):
+class NodeColumns(Struct, frozen=True):
     """Over node rows in name order; vectors float64 [dimension, node].
 
     `arrival`: rows as the nodes came.
@@ -52,7 +52,7 @@ class NodeColumns(Struct, frozen=True, eq=False):
     nonzero: FloatArray
 
 
-class JobColumns(Struct, frozen=True, eq=False):
+class JobColumns(Struct, frozen=True):
     """Over job rows (see JobTable); `order`: rows of the jobs in the session, by "namespace/name". `pending` stays what
     it was when the session opened.
     """
@@ -89,7 +89,7 @@ class JobColumns(Struct, frozen=True, eq=False):
         )  # fmt: skip
 
 
-class Snapshot(Struct, frozen=True, eq=False):
+class Snapshot(Struct, frozen=True):
     """Everything a cycle may read.
 
     `queues` are in name order and numbered by it; `objects`: other kinds, by kind and name; `promised`: what pods
