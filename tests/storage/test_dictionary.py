@@ -66,6 +66,17 @@ def test_small_appends_get_one_once() -> None:
     assert sampler.proposal is None
 
 
+def test_it_is_looked_at_as_soon_as_enough_was_given() -> None:
+    sampler = Sampler(0)
+    for _ in range(FIRST_LOOK_BYTES // 1000):
+        sampler.note([Record("api", b"x" * 1000)], 1000)
+    rest = FIRST_LOOK_BYTES % 1000
+    sampler.note([Record("api", b"x" * (rest - 1))], rest)
+    assert sampler.proposal is None
+    sampler.note([Record("api", b"x")], 1)
+    assert sampler.proposal is not None
+
+
 def test_what_deflates_well_needs_none() -> None:
     sampler = Sampler(0)
     noted(sampler, [[Record("api", b"the same " * 200)]] * 100)

@@ -35,6 +35,11 @@ async def test_what_was_appended_is_read_in_order(journal: Journal) -> None:
     assert (head.sequence, head.hash, head.cut, head.cut_hash, head.written) == (4, stored[3].hash, 0, GENESIS, 4)
 
 
+async def test_what_nothing_led_to_has_no_cause(journal: Journal) -> None:
+    await journal.append([Record("api", b"first"), Record("cycle", b"because of it", 1)])
+    assert [each.cause for each in await journal.read() if each.cause] == [1]
+
+
 async def test_an_append_of_many_packs_is_one(journal: Journal) -> None:
     assert await journal.append(records(3000)) == 3000
     assert [contents(each) for each in await everything(journal)] == records(3000)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from storage.sqlite import lock
 from storage.sqlite.lock import FileLock
 
 HOLD = """
@@ -38,6 +39,27 @@ def test_a_lock_file_left_behind_is_no_lock(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     path.write_text("99999999\n")
     FileLock(path).release()
+
+
+def test_a_file_that_its_holder_removes_meanwhile_is_not_what_is_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between our opening it and our locking it: whoever comes next would find another file there, and no lock."""
+    path = tmp_path / "lock"
+    seize, removed = lock._seize_or_say_who, list[Path]()  # pyright: ignore[reportPrivateUsage]
+
+    def after_it_was_removed(handle: int) -> None:
+        if not removed:
+            path.unlink()
+            removed.append(path)
+        seize(handle)
+
+    monkeypatch.setattr(lock, "_seize_or_say_who", after_it_was_removed)
+    held = FileLock(path)
+    assert removed
+    with pytest.raises(BlockingIOError):
+        FileLock(path)
+    held.release()
 
 
 def test_it_goes_with_its_process(tmp_path: Path) -> None:

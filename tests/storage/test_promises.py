@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -163,6 +165,20 @@ async def test_the_write_ahead_file_of_another_journal(left: Path, tmp_path: Pat
     for read_only in (True, False):
         with pytest.raises(OpenError, match=r"another journal's"):
             await SqliteJournal.open(left, read_only=read_only)
+
+
+async def test_one_that_holds_a_record_nobody_can_read(left: Path, tmp_path: Path) -> None:
+    """Written there by SQLite itself: no page is damaged. It can be read up to that record, and not be written to."""
+    edited = tmp_path / "edited.db"
+    with closing(sqlite3.connect(left, isolation_level=None)) as connection:
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("UPDATE journal SET content = x'00' WHERE sequence = 21")
+        for file in (left, log_of(left)):
+            shutil.copy(file, tmp_path / file.name.replace("pumice", "edited"))
+    async with await SqliteJournal.open(edited, read_only=True) as journal:
+        assert [stored.sequence for stored in await journal.read()] == [*range(1, 21)]
+    with pytest.raises(OpenError, match=r"record 21.*it can only be read"):
+        await SqliteJournal.open(edited)
 
 
 async def test_one_that_says_nothing_of_whose_it_is(left: Path, tmp_path: Path) -> None:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from actors.effects.pre_bind import PreBindError, writes_of
+from actors.effects.pre_bind import PreBindError, free_volume, promise_volume, writes_of
+from core.kube.volume_writes import in_phase
 from core.messages.decisions import Bind, BindContext, ClaimedDevices
+from tests.kit.storage import claim as volume_claim
+from tests.kit.storage import volume
 
 NOON, LATER = "2026-01-01T12:00:00Z", "2026-01-01T12:05:01Z"
 GPU = ("gpus", "driver.example.com", "n0", "gpu-0")
@@ -60,3 +65,35 @@ def test_a_node_is_locked_unless_somebody_else_has_it() -> None:
     for said, words in (("2026-01-01T12:00:02Z", "locked by gpu since"), ("x", "'x' is no moment")):
         with pytest.raises(PreBindError, match=words):
             lock(said, LATER)
+
+
+NAMES = st.sampled_from("abc")
+ANNOTATIONS = st.dictionaries(st.sampled_from("xyz"), NAMES, max_size=2)
+
+
+@st.composite
+def volumes(draw: st.DrawFn) -> dict[str, Any]:
+    made = volume(draw(NAMES), cls=draw(NAMES))
+    made["metadata"]["annotations"] = draw(ANNOTATIONS)
+    return made
+
+
+@given(volumes(), NAMES)
+def test_a_volume_that_was_promised_is_free_again_as_if_nothing_had_been(free: dict[str, Any], name: str) -> None:
+    wanted = volume_claim(name)
+    promised = promise_volume(free, wanted)
+    assert promised is not None
+    assert promise_volume(promised, wanted) is None
+    assert free_volume(promised, wanted) == free
+
+
+@given(volumes(), NAMES)
+def test_a_volume_stays_with_a_claim_that_has_it_or_shall_have_it(free: dict[str, Any], name: str) -> None:
+    """Bound to it by now; bound from the claim's side; promised by a person; promised to another."""
+    wanted = volume_claim(name)
+    promised = promise_volume(free, wanted)
+    assert promised is not None
+    assert free_volume(in_phase(promised, "Bound"), wanted) is None
+    assert free_volume(promised, volume_claim(name, volumeName=free["metadata"]["name"])) is None
+    assert free_volume({**promised, "metadata": free["metadata"]}, wanted) is None
+    assert free_volume(promised, volume_claim("other")) is None

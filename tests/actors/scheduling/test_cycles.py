@@ -17,9 +17,7 @@ from config.errors import ConfigError
 from core.messages.commands import BindPod, StoreRequest
 from core.messages.decisions import Bind, Decision
 from core.messages.events import (
-    ActorCrashed,
     ConfigLoaded,
-    CycleDropped,
     Outcome,
 )
 from core.messages.replies import Accepted, ApiReply, Refused
@@ -32,7 +30,6 @@ from tests.actors.rig import (
     cycles,
     idle,
     journaled,
-    lives,
     placed,
     started,
     stored,
@@ -163,48 +160,6 @@ async def test_a_session_is_handed_over_only_for_an_action_that_has_something_to
     assert 0 < received["action-worker:allocate"] < sessions
     assert f'action_scheduling_latency_milliseconds_count{{action="backfill"}} {sessions}' in text
     assert f"open_session_duration_milliseconds_count {sessions}" in text
-
-
-async def test_a_crashed_action_costs_the_cycle_and_never_the_process() -> None:
-    crashes = 0
-
-    def run_action(real: Callable[[Any, str], None], session: Any, action: str) -> None:
-        nonlocal crashes
-        real(session, action)
-        if action == "allocate" and session.binds and crashes < 3:
-            crashes += 1  # after it has allocated: what it did must not leak
-            raise RuntimeError("planted")
-
-    journal = MemoryJournal()
-    async with started(journal, decider=tampered(run_action)) as system:
-        await system.submit([*three_nodes(), *gang("g", pods=6, duration="0")])
-        await idle(system)
-        assert len(placed(system)) == 6
-        assert system.supervisor.restarts["action-worker:allocate"] == 3
-        assert system.memory.lost == 3
-    numbers = [record.cycle for record in await cycles(journal)]
-    assert numbers == list(range(1, len(numbers) + 1))  # a lost cycle takes no number
-    assert len(await lives(journal, CycleDropped)) == 3
-    assert len([event for event in await lives(journal, ActorCrashed) if event.restart_in_s]) == 3
-    assert len(await journaled(journal, "decision", Decision)) == 6
-
-
-async def test_a_cycle_that_always_fails_is_given_up_until_something_changes() -> None:
-    broken = True
-
-    def run_action(real: Callable[[Any, str], None], session: Any, action: str) -> None:
-        if broken:
-            raise RuntimeError("planted")
-        real(session, action)
-
-    async with started(decider=tampered(run_action)) as system:
-        await system.submit([*three_nodes(), *gang("g", pods=2, duration="0")])
-        await idle(system)
-        assert placed(system) == {}
-        broken = False
-        await system.submit(gang("h", pods=2, duration="0"))
-        await idle(system)
-        assert len(placed(system)) == 4
 
 
 @pytest.mark.parametrize("actor", ["cache", "session-runner", "bind-worker:0", "status-writer", "metrics"])

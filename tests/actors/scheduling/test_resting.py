@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from actors.scheduling.resting import said_by
 from core.messages.commands import CycleSaid
-from core.messages.decisions import Bind, CycleResult, PodGroupStatus, QueueStatus
+from core.messages.decisions import Bind, CycleResult, Evict, PodCondition, PodGroupEvent, PodGroupStatus, QueueStatus
 from core.messages.events import CycleRecord
 
 GROUPS = (PodGroupStatus("default", "g", "Completed", succeeded=1),)
@@ -27,6 +27,9 @@ def test_what_it_said_when_it_did_nothing_else() -> None:
     [
         ({}, False),
         ({"binds": (Bind("default", "p", "u", "n", "default/g"),)}, True),
+        ({"evicts": (Evict("default", "p", "u", "n", "default/g", "preempt"),)}, True),
+        ({"pod_conditions": (PodCondition("default", "p", "u", "Unschedulable", "no room"),)}, True),
+        ({"events": (PodGroupEvent("default", "g", "Unschedulable", "no room"),)}, True),
         ({"wake_at": 5.0}, True),
         ({"carry": {"drawn": 1}}, True),
     ],

@@ -17,7 +17,7 @@ from core.cycle import Carry, CycleClock, open_session, run_cycle
 from core.state.view import View
 from tests.kit.hyper_nodes import hyper_node
 from tests.kit.jobs import gang
-from tests.kit.nodes import node
+from tests.kit.nodes import node, taint
 from tests.kit.pods import pod
 from tests.kit.queues import queue
 
@@ -89,12 +89,31 @@ def never(*_: object) -> bool:
 @given(st.data())
 def test_trying_by_promise_decides_as_trying_all(data: st.DataObject) -> None:
     view = cluster(data.draw)
-    by_promise = run_cycle(view.snapshot(), CONFIG, CycleClock(1, 0.0), Carry())
+    by_promise = run_cycle(view.snapshot(), CONFIG, CycleClock(1, 0.0), Carry(), report=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DomainAllocator, "_is_simple", never)
-        exhaustive = run_cycle(view.snapshot(), CONFIG, CycleClock(1, 0.0), Carry())
+        exhaustive = run_cycle(view.snapshot(), CONFIG, CycleClock(1, 0.0), Carry(), report=True)
     assert by_promise.digest == exhaustive.digest
     assert by_promise.carry == exhaustive.carry
+    assert by_promise.report.pending == exhaustive.report.pending
+
+
+@pytest.mark.parametrize("busy", ["n0", "n1", None])
+@pytest.mark.parametrize("racks", [2, 1])
+def test_the_reasons_that_stay_are_those_of_the_last_rack_in_line_in_whichever_order_they_are_tried(
+    busy: str | None, racks: int
+) -> None:
+    """The fuller one promises more and is tried first."""
+    nodes = [node("n0", cpu="2"), node("n1", taints=[taint("a")])][-racks:]
+    names = [each["metadata"]["name"] for each in nodes]
+    hard = asking(gang("j", queue="q", pods=2, phase="Inqueue", cpu="2"), {"mode": "hard", "highestTierAllowed": 1})
+    old = [pod("old", group="old", node=busy, cpu="1")] if busy in names else []
+    view = View()
+    for obj in (queue("q"), *nodes, *[hyper_node(f"r{name}", 1, nodes=[name]) for name in names], *old, *hard):
+        view.apply("ADDED", obj)
+    result = run_cycle(view.snapshot(), CONFIG, CycleClock(1, 0.0), Carry(), report=True)
+    assert result.binds == ()
+    assert "untolerated taint" in result.report.pending["default/j-0"].message
 
 
 @given(st.data())

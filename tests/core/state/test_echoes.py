@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 RUNNING = pod_group("g", phase="Running")
 ENDED = {**RUNNING, "status": {**RUNNING["status"], "phase": "Completed", "succeeded": 1}}
+OTHER = pod_group("other", phase="Running")
 FULL = {**queue("q"), "status": {**queue("q")["status"], "allocated": {"cpu": "1"}}}
 SAID = CycleSaid((PodGroupStatus("default", "g", "Completed", succeeded=1),), (QueueStatus("q", {"cpu": "1"}),), True)
 
@@ -32,8 +33,8 @@ def seen(view: View, *objects: Object, event: str = "MODIFIED") -> View:
 
 
 def quiet() -> View:
-    """A view of which all is known: one job that runs, and a pod that waits for nobody."""
-    view = seen(View(), node("n"), queue("q"), queue("default"), RUNNING, event="ADDED")
+    """A view of which all is known: two jobs that run, and a pod that waits for nobody."""
+    view = seen(View(), node("n"), queue("q"), queue("default"), RUNNING, OTHER, event="ADDED")
     seen(view, pod("p", group="g", node="n", phase="Running"), event="ADDED")
     view.hears_itself(CycleSaid())
     return view
@@ -66,7 +67,8 @@ def relabelled(obj: Object) -> Object:
         ("a pod", [ENDED, FULL, pod("p", group="g", node="n", phase="Succeeded")]),
         ("a node", [ENDED, FULL, node("n", cpu="7")]),
         ("another job", [ENDED, FULL, *gang("h", pods=1, nodes=["n"], phase="Running")]),
-        ("a status that nobody said", [ENDED, FULL, {**RUNNING, "metadata": {**RUNNING["metadata"], "name": "h"}}]),
+        ("a status that nobody said", [ENDED, FULL, {**OTHER, "status": {**OTHER["status"], "running": 1}}]),
+        ("a job that nobody knew", [ENDED, FULL, {**RUNNING, "metadata": {**RUNNING["metadata"], "name": "h"}}]),
     ],
 )
 def test_what_else_there_may_be(what: str, news: Sequence[Object]) -> None:

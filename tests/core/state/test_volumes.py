@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.state.view import View
 from core.state.volumes import VolumeRules, attach_limit_key, volume_rules
@@ -75,6 +77,14 @@ def test_the_count_follows_what_comes_later_and_goes() -> None:
     assert asked(view) == {}
 
 
+def test_a_pod_that_comes_or_changes_once_the_rules_are_known_asks_at_once() -> None:
+    view = view_of(CLOUD, claim("a", cls="cloud"))
+    view.snapshot()
+    for event, labels in (("ADDED", None), ("MODIFIED", {"touched": "yes"})):
+        view.apply(event, using(pod("p", labels=labels), "a"))
+        assert asked(view) == {CSI: 1.0}
+
+
 def test_nothing_counts_while_one_claim_is_missing() -> None:
     view = view_of(CLOUD, claim("a", cls="cloud"), using(pod("p"), "a", "b"))
     assert asked(view) == {}
@@ -126,4 +136,11 @@ def test_a_long_name_is_cut_and_hashed() -> None:
     assert attach_limit_key("d" * 39) == "attachable-volumes-csi-" + "d" * 39
     long = attach_limit_key("driver-with-a-very-long-name.storage.example.com")
     assert long == "attachable-volumes-csi-driver-with-a-very-long" + long[-16:]
-    assert len(long) == 62
+
+
+@given(st.text("ab.", max_size=80), st.text("ab.", max_size=80))
+def test_every_driver_has_a_resource_of_its_own_whose_name_is_short(one: str, other: str) -> None:
+    """Of less than 63 letters, as Kubernetes limits it (ResourceNameLengthLimit)."""
+    keys = {driver: attach_limit_key(driver) for driver in (one, other, "d" * 39, "d" * 40)}
+    assert all(len(key) < 63 for key in keys.values())
+    assert len({*keys.values()}) == len(keys)

@@ -146,3 +146,24 @@ def test_a_nomination_that_cannot_be_kept_is_void() -> None:
     assert later.binds == []
     later.nominations.remember()
     assert later.carry.nominated == {}
+
+
+def test_a_job_goes_to_the_rack_where_room_was_made_though_another_is_free_by_now() -> None:
+    """Both are the same to it, and the other comes first by its name."""
+    tiers = ["priority", "gang", "conformance"], ["predicates", "nodeorder", "network-topology-aware"]
+    config = configuration(*tiers, fix=FIX)
+    racks = [hyper_node("r0", 1, nodes=["n0"]), hyper_node("r1", 1, nodes=["n1"])]
+    group, *pods = waiting("new", 2, queue="q", cpu="2")
+    group = {**group, "spec": {**group["spec"], "networkTopology": {"mode": "hard", "highestTierAllowed": 1}}}
+    old = [*running("firm", ["n0"] * 4, group="high", least=4, queue="q"), *running("low", ["n1"] * 4, queue="q")]
+    session = after("gangpreempt", config, *WORLD, racks, old, [group, *pods])
+    assert {evict.node for evict in session.evicts} == {"n1"}
+    session.nominations.remember()
+    for one in pods:
+        one["status"]["nominatedNodeName"] = "n1"
+    later = open_world(config, *WORLD, racks, [group, *pods], carry=Carry.from_dict(session.carry.to_dict()))
+    run_action(later, "allocate")
+    assert [bind.node for bind in later.binds] == ["n1", "n1"]
+    anew = open_world(config, *WORLD, racks, [group, *pods])
+    run_action(anew, "allocate")
+    assert [bind.node for bind in anew.binds] == ["n0", "n0"]

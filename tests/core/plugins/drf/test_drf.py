@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from core.plugins.drf.shares import Shares, changed
 from core.session.session import Session
 from tests.core.plugins.world import configuration, evictable, job_of, open_world, task_of
-from tests.kit import gang, node, queue
+from tests.kit import gang, node, pod, queue
 from tests.kit.objects import Object
 
 CONFIG = configuration(["drf"])
@@ -47,6 +47,12 @@ def test_the_share_is_that_of_the_scarcest_dimension() -> None:
 def test_a_dimension_the_cluster_lacks_does_not_count() -> None:
     session = open_world(CONFIG, node("n", cpu="16"), queue("q"), runs("gpu", 2, gpus=1, cpu="1", memory="1Gi"))
     assert share_of(session, "gpu") == 0.125
+
+
+def test_nobody_goes_for_a_pod_of_no_job() -> None:
+    session = open_world(CONFIG, CLUSTER, queue("q"), runs("old", 8), pod("alone"), gang("new", queue="q", pods=1))
+    assert evictable(session, "Preemptable", task_of(session, "alone"), "old-0", "old-1") == []
+    assert evictable(session, "Preemptable", task_of(session, "new-0"), "old-0", "old-1") == ["old-0", "old-1"]
 
 
 @st.composite

@@ -11,8 +11,11 @@ from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import node, pod, pod_group, queue
 
 
-def scores(arguments: dict[str, object]) -> list[float]:
-    """Of a pod of 2 cpu on n0 and n1 of rack r0, of which 6 of 16 cpu are taken, n2 and n3 of r1, which is empty."""
+def scores(arguments: dict[str, object], *, full: bool = False) -> list[float]:
+    """Of a pod of 2 cpu on n0 and n1 of rack r0, of which 6 of 16 cpu are taken, n2 and n3 of r1, which is empty.
+
+    `full`: the pod takes all that is left of the cluster.
+    """
     plugin = {"name": "network-topology-aware", "arguments": arguments}
     session = open_world(
         configuration([plugin, "gang"], ["predicates"]),
@@ -20,7 +23,8 @@ def scores(arguments: dict[str, object]) -> list[float]:
         [rack("r0", "n0", "n1"), rack("r1", "n2", "n3")],
         queue("q"),
         pod_group("g", queue="q", phase="Running"),
-        pod("r", group="g", node="n0", phase="Running", cpu="6", memory="8Gi"),
+        pod("r", group="g", node="n0", phase="Running", cpu="6", memory="24Gi"),
+        *[pod(f"o{i}", group="g", node=f"n{i}", phase="Running", cpu="8", memory="32Gi") for i in (1, 2, 3) if full],
         pod("w", group="g", cpu="2", memory="8Gi"),
     )
     search = session.search_for(task_of(session, "w"))
@@ -37,3 +41,8 @@ def test_a_fuller_rack_is_better_and_its_nodes_are_equal() -> None:
 @pytest.mark.parametrize("weight", [1, 7])
 def test_scores_rise_with_the_weight(weight: int) -> None:
     assert scores({"weight": weight}) == pytest.approx([weight * each for each in scores({"weight": 1})])
+
+
+@pytest.mark.parametrize("weight", [1, 10])
+def test_a_node_of_what_will_be_full_is_worth_the_whole_weight(weight: int) -> None:
+    assert scores({"weight": weight}, full=True)[0] == pytest.approx(100.0 * weight)

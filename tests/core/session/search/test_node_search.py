@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.load import parse_scheduler_config
-from core.cycle import Carry, CycleClock, Session, open_session
+from core.cycle import Carry, CycleClock, Session, SessionOptions, open_session
 from core.life.task import TaskStatus
 from core.objects.pod import Task
 from core.session.reasons import FitFailure
@@ -109,6 +109,37 @@ def test_keeping_up_equals_starting_over(data: st.DataObject) -> None:
         kept, fresh = session.search_for(task), NodeSearch(session, task)
         kept.refresh(ErrorCache(enabled=data.draw(st.booleans())))
         same(kept, fresh, codes=True)
+
+
+@given(st.data())
+def test_another_error_cache_has_no_memory_of_what_was_refused_under_the_one_before(data: st.DataObject) -> None:
+    session = open_cluster(data.draw)
+    cache, statements = ErrorCache(enabled=True), list[Statement]()
+    task = pick(session, data.draw, TaskStatus.PENDING)
+    assert task is not None
+    for _ in range(data.draw(st.integers(1, 4))):
+        for _ in range(data.draw(st.integers(0, 3))):
+            change(session, data.draw, statements)
+        session.search_for(task).refresh(cache)
+    kept, fresh = session.search_for(task), NodeSearch(session, task)
+    for search in (kept, fresh):
+        search.refresh(ErrorCache(enabled=True))
+    same(kept, fresh, codes=True)
+
+
+def test_a_sampled_search_chooses_among_the_nodes_it_has_looked_at_and_the_next_begins_behind_them() -> None:
+    view = View()
+    for obj in (queue("q"), *[node(f"n{i}", cpu=str(2 + i)) for i in range(8)], *gang("j", queue="q", pods=1)):
+        view.apply("ADDED", obj)
+    options, carry = SessionOptions(percentage_of_nodes=25, minimum_feasible_nodes=1), Carry()
+    config = parse_scheduler_config(CONF, source="test")
+    session = open_session(view.snapshot(), config, CycleClock(1, 0.0), carry, options=options)
+    chosen: list[int] = []
+    for _ in range(3):
+        search = NodeSearch(session, session.jobs.in_order[0].in_uid_order()[0])
+        search.refresh(ErrorCache(enabled=False))
+        chosen.append(search.choose()[0])
+    assert chosen == [1, 4, 7], "the larger of two; the one node too many was looked at, too"
 
 
 @given(st.data())

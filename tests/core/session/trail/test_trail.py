@@ -15,7 +15,7 @@ from core.session.carry import Carry, CycleClock
 from core.session.reasons import Code, Reason, ReasonTable
 from core.session.trail.records import Ending, Look
 from tests.core.actions.crowds import with_arguments
-from tests.core.plugins.world import NOW, configuration, view_of
+from tests.core.plugins.world import NOW, configuration, task_of, view_of
 from tests.kit import gang, node, nodes, pod, pod_group, priority_class, queue, taint
 from tests.kit.hyper_nodes import hyper_node
 
@@ -252,3 +252,16 @@ def test_what_was_only_remembered_against_a_node_is_said_too() -> None:
     look = Look("allocate", "default/p", ["before", "free"], table, codes, np.array([1]), every=[])
     assert look.refusers("before") == look.refused()["before"] == (refusal,)
     assert look.refusers("free") == ()
+
+
+def test_what_nobody_looked_at_is_looked_at_anyway_as_an_action_would_have() -> None:
+    trail = Trail()
+    view = view_of(
+        node("small", cpu="1"), node("n0"), node("n1"), queue("default"), GROUP, pod("p", group="j", cpu="4")
+    )
+    session = open_session(view.snapshot(), CONFIG, CycleClock(1, parse_time(NOW)), Carry(), trail=trail)
+    trail.look_anyway(task_of(session, "p"))
+    (look,) = trail.looks["default/p"]
+    assert (look.action, look.chosen) == ("", "")
+    assert look.by_reason() == {"Insufficient cpu": 1, "fits": 2}
+    assert set(look.totals()) == {"n0", "n1"}

@@ -1,0 +1,84 @@
+"""A worker of plain binds: what it measures, and when it may say that one was refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import pytest
+
+from actors.effects.bind_worker import BindWorker
+from actors.runtime.context import Context
+from actors.runtime.envelope import Received
+from actors.runtime.mailbox import Mailbox
+from core.messages.commands import BindPod
+from core.messages.decisions import Bind
+from core.messages.events import BindRefused, Bound, TasksBound
+from core.messages.orders import BindOrder
+from core.messages.replies import Accepted, ApiReply, Done, Refused
+from tests.actors.effects.told import Told
+
+pytestmark = pytest.mark.anyio
+NOW, PATIENCE_S = 1000.0, 0.05
+
+
+class Clock:
+    def now(self) -> float:
+        return NOW
+
+
+@dataclass
+class Api:
+    """Refuses these pods with a code."""
+
+    codes: dict[str, int]
+
+    async def ask_each(self, requests: Sequence[BindPod], timeout_s: float) -> list[ApiReply | None]:
+        del timeout_s
+        codes = [self.codes.get(each.name) for each in requests]
+        return [Accepted(7) if code is None else Refused(code, "Planted", "") for code in codes]
+
+
+def order(cycle: int, *pods: str, created: tuple[float, ...] = (), attempts: int = 0) -> Received[Any, Any]:
+    """As it comes out of the mailbox; `attempts`: how many instances have crashed over it."""
+    binds = tuple(Bind("default", name, name, "n0", "default/j") for name in pods)
+    message = BindOrder(cycle, 1, binds, NOW - cycle, created)
+    return Received(message, b"", None, 0, attempts=attempts)
+
+
+async def carried_out(batch: Sequence[Received[Any, Any]], **codes: int) -> tuple[Told, Told]:
+    """What the cache and the metrics were told."""
+    mailbox: Mailbox[BindOrder, Done] = Mailbox("w", BindOrder, Done)
+    cache, metrics = Told(), Told()
+    ports: dict[str, Any] = {"api": Api(codes), "cache": cache, "recorder": Told(), "metrics": metrics}
+    await BindWorker("w", mailbox, Context(Clock()), **ports, timeout_s=PATIENCE_S).handle_batch(batch)
+    mailbox.abort()
+    return cache, metrics
+
+
+async def test_how_long_binds_took_is_told_in_seconds_since_the_decision_and_since_the_pods_were_made() -> None:
+    batch = [order(3, "a", "b", created=(NOW - 5, NOW - 4)), order(2, "c")]
+    _, metrics = await carried_out(batch)
+    assert metrics.messages == [TasksBound((3.0, 3.0, 2.0), (5.0, 4.0))]
+
+
+@pytest.mark.parametrize(
+    ("attempts", "codes", "waits"),
+    [
+        pytest.param((1, 0), {"a": 500}, True, id="the bind that was sent before may still be under way"),
+        pytest.param((0, 1), {"a": 500}, True, id="whichever order it was"),
+        pytest.param((1, 0), {"a": 404, "b": 409}, False, id="it can come true no more"),
+        pytest.param((1, 0), {}, False, id="it has come true"),
+        pytest.param((0, 0), {"a": 500, "b": 500}, False, id="nothing was sent before"),
+    ],
+)
+async def test_after_a_crash_a_refusal_is_told_once_the_bind_of_the_instance_before_can_no_longer_come_true(
+    attempts: tuple[int, int], codes: dict[str, int], waits: bool
+) -> None:
+    batch = [order(1, name, attempts=each) for name, each in zip("ab", attempts, strict=True)]
+    began = anyio.current_time()
+    cache, _ = await carried_out(batch, **codes)
+    assert (anyio.current_time() - began >= PATIENCE_S) is waits
+    assert [type(each) for each in cache.outcomes] == [BindRefused if name in codes else Bound for name in "ab"]
