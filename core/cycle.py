@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from core.actions import ACTIONS, IDLE, PLACING
 from core.default_scheduler import cycle as kubernetes
 from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
-from core.life.pod_group import PodGroupPhase
+from core.life.pod_group import OUTSIDE
 from core.life.task import TaskStatus
 from core.outside import nobody
-from core.plugins import PLUGINS, SILENT, asks_outside, of_ours_alone
+from core.plugins import PLACERS, PLUGINS, SILENT, asks_outside, of_ours_alone
 from core.plugins.plugin import KnowsDevices
 from core.session.carry import Carry, CycleClock, SessionOptions
 from core.session.closing import close, report
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from core.session.closing.telling import Tellers
     from core.state.snapshot import Snapshot
 
-_PENDING, _OUTSIDE = int(TaskStatus.PENDING), int(PodGroupPhase.PENDING)
+_PENDING: Final[int] = TaskStatus.PENDING.value
 
 Watch = Callable[[str, str, Callable[["Session"], None], "Session"], None]
 """Is told which plugin is to work, and at which point, OnSessionOpen or OnSessionClose, and lets it: `work(session)`; a
@@ -87,11 +87,11 @@ def open_session(
     total = total_allocatable(snapshot.derived).clone()
     session = Session(snapshot, config, clock, carry.copy(), options or SessionOptions(), total, trail)
     session.wants_report, session.ask = report, ask
-    spared = SILENT if sparing and not report and _nobody_asks(session) else frozenset[str]()
+    spared = _spared(session) if sparing and not report else frozenset[str]()
     for option in (option for tier in config.tiers for option in tier.plugins):
         if option.name in PLUGINS and option.name not in session.plugins and option.name not in spared:
             session.plugins[option.name] = PLUGINS[option.name](option.arguments)
-    if spared:
+    if spared is SILENT:
         session.later = cache(partial(_whole, snapshot.as_it_is(), config, clock, carry, options))
     for plugin in session.plugins.values():
         if isinstance(plugin, KnowsDevices):
@@ -110,11 +110,14 @@ def _whole(
     return open_session(snapshot, config, clock, carry, options).tellers
 
 
-def _nobody_asks(session: Session) -> bool:
-    """Whether nobody waits for a place or to be admitted, and all that acts only places: no action asks any plugin."""
-    columns = session.snapshot.jobs
-    waits = (columns.counts[_PENDING] > 0) | (columns.phase <= _OUTSIDE)
-    return session.trail is SILENCE and may_rest(session.config) and not session.jobs.holds_for_any(waits)
+def _spared(session: Session) -> frozenset[str]:
+    """The plugins that no action asks, where all that acts only places: while nobody waits for a place they need not
+    say which node, while nobody waits to be admitted either, nothing.
+    """
+    columns, jobs = session.snapshot.jobs, session.jobs
+    if session.trail is not SILENCE or not may_rest(session.config) or jobs.holds_for_any(columns.counts[_PENDING] > 0):
+        return frozenset()
+    return PLACERS if jobs.holds_for_any(columns.phase <= OUTSIDE) else SILENT
 
 
 def may_rest(config: SchedulerConfig) -> bool:

@@ -5,7 +5,7 @@ section 1.2).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from core.actions.enqueue import is_strict
 from core.actions.placing.domains import Decisions, DomainAllocator
@@ -13,7 +13,7 @@ from core.actions.placing.nomination import allocate_as_nominated
 from core.actions.placing.plainly import PlainRoom
 from core.actions.placing.task_loop import allocate_tasks
 from core.actions.placing.worksheet import Worksheet, organize
-from core.life.pod_group import PodGroupPhase
+from core.life.pod_group import OUTSIDE
 from core.life.task import TaskStatus
 from core.session.action_arguments import caches_errors
 from core.session.heap import PriorityQueue
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from core.session.session import Session
     from core.session.statement import Statement
     from core.state.jobs import Job
+
+
+WAITING: Final[int] = TaskStatus.PENDING.value
 
 
 @dataclass(slots=True)
@@ -51,8 +54,8 @@ class AllocateContext:
 def is_idle(session: Session) -> bool:
     """Whether no job has a task that it may place, and none is to be admitted here."""
     columns = session.snapshot.jobs
-    outside = columns.phase <= PodGroupPhase.PENDING.value
-    busy = (columns.counts[TaskStatus.PENDING.value] > 0) & ~outside
+    outside = columns.phase <= OUTSIDE
+    busy = (columns.counts[WAITING] > 0) & ~outside
     return not session.jobs.holds_for_any(busy if "enqueue" in session.config.actions else busy | outside)
 
 
@@ -107,12 +110,12 @@ def build_context(session: Session, only: frozenset[int] | None = None) -> Alloc
     plainly = PlainRoom(session) if session.options.wordless else None
     context = AllocateContext(Decisions(session), PriorityQueue(session.points.queue_order.before), plainly=plainly)
     if "enqueue" not in session.config.actions:
-        for job in session.jobs.where(session.snapshot.jobs.phase <= PodGroupPhase.PENDING.value):
+        for job in session.jobs.where(session.snapshot.jobs.phase <= OUTSIDE):
             if only is None or job.row in only:
                 session.jobs.admit(job)
     columns = session.snapshot.jobs
-    has_pending = columns.counts[TaskStatus.PENDING.value] > 0
-    for job in session.jobs.where(has_pending & (columns.phase > PodGroupPhase.PENDING.value)):
+    has_pending = columns.counts[WAITING] > 0
+    for job in session.jobs.where(has_pending & (columns.phase > OUTSIDE)):
         if (only is not None and job.row not in only) or not session.job_is_valid(job):
             continue
         if not session.topology.is_ready and session.topology.is_asked_for(job):

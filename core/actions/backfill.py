@@ -4,9 +4,9 @@ section 1.3).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from core.life.pod_group import PodGroupPhase
+from core.life.pod_group import OUTSIDE
 from core.life.task import TaskStatus
 from core.session.action_arguments import caches_errors
 from core.session.heap import PriorityQueue
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from core.session.points.orders import JobQueue
     from core.session.session import Session
     from core.state.jobs import Job
+
+
+PROMISED: Final[int] = TaskStatus.PIPELINED.value
 
 
 def is_idle(session: Session) -> bool:
@@ -88,8 +91,8 @@ def pick_up(session: Session) -> list[Task]:
 
 def _candidates(session: Session) -> BoolArray:
     columns = session.snapshot.jobs
-    has_candidates = (columns.best_effort > 0) | (columns.counts[TaskStatus.PIPELINED.value] > 0)
-    found: BoolArray = has_candidates & (columns.phase > PodGroupPhase.PENDING.value)
+    has_candidates = (columns.best_effort > 0) | (columns.counts[PROMISED] > 0)
+    found: BoolArray = has_candidates & (columns.phase > OUTSIDE)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.life.pod_group import PodGroupPhase
+from core.life.pod_group import OUTSIDE
 from core.objects.metadata import section
 from core.session.heap import PriorityQueue
 from core.session.trail.records import Ending
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 def is_idle(session: Session) -> bool:
     """Whether no job is pending."""
-    return not session.jobs.holds_for_any(session.snapshot.jobs.phase <= PodGroupPhase.PENDING.value)
+    return not session.jobs.holds_for_any(session.snapshot.jobs.phase <= OUTSIDE)
 
 
 def execute(session: Session) -> None:
     """Move jobs to Inqueue in the session's columns; it is written when the session closes."""
-    pending = session.jobs.where(session.snapshot.jobs.phase <= PodGroupPhase.PENDING.value)
+    pending = session.jobs.where(session.snapshot.jobs.phase <= OUTSIDE)
     if not pending:
         return
     queues: PriorityQueue[Queue] = PriorityQueue(session.points.queue_order.before)

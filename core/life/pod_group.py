@@ -33,6 +33,10 @@ class PodGroupPhase(IntEnum):
         return LABELS[self]
 
 
+OUTSIDE: Final[int] = PodGroupPhase.PENDING.value
+"""In the column: who is at this, or below, waits to be admitted. (To ask a member for its value takes as long as it
+takes to compare a small column.)
+"""
 LABELS: Final = ("", "Pending", "Inqueue", "Running", "Unknown", "Completed")
 BY_LABEL: Final = {label: PodGroupPhase(i) for i, label in enumerate(LABELS)}
 

@@ -81,6 +81,10 @@ SILENT: Final = frozenset(
 """Those that only answer: of a session in which nobody asks they write nothing, and remember nothing."""
 
 
+PLACERS: Final = frozenset(("binpack", "nodeorder", "predicates"))
+"""Those of them that are asked about nodes only."""
+
+
 def asks_outside(config: SchedulerConfig) -> bool:
     """Whether the configuration names one of these."""
     return any(option.name in ASKING for tier in config.tiers for option in tier.plugins)

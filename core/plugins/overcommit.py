@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from config.arguments import Arguments
-from core.session.demand import admitted, anybody_asks, outstanding, over_all, without_gated
+from core.session.demand import admitted, anybody_asks, in_job_order, outstanding, over_all, without_gated
 from core.session.fit import TooLittle
 from core.session.points.votes import Vote
 
@@ -41,11 +41,12 @@ class Overcommit:
         self._idle = session.total.clone().multi(self.factor).sub_without_assert(session.dims.resource(used))
         columns, dims = session.snapshot.jobs, session.dims
         inqueue, running = admitted(columns)
-        if "overcommit-counts-once" in session.config.pumice.fix:
-            charged = outstanding(columns, dims, inqueue)
-        else:
-            charged = without_gated(columns, dims, columns.minimum * inqueue, inqueue)
-        self._inqueue = over_all(session, charged + outstanding(columns, dims, running))
+        some = in_job_order(columns, inqueue | running)
+        charged = outstanding(columns, dims, some)
+        if "overcommit-counts-once" not in session.config.pumice.fix:
+            whole = without_gated(columns, dims, columns.minimum.take(some, axis=1), some)
+            charged = np.where(inqueue.take(some), whole, charged)
+        self._inqueue = over_all(session, charged)
         session.points.job_enqueueable.add(self.name, self.job_enqueueable)
         session.points.job_enqueued.add(self.name, self.job_enqueued)
 

@@ -20,8 +20,8 @@ class ByQueue:
     """`rows` [J]: the queue row of each job in job order; `count`: how many queues there are."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._order = snapshot.jobs.order
-        self.rows: npt.NDArray[np.int32] = snapshot.jobs.queue.take(self._order)
+        self._order, self._of_job = snapshot.jobs.order, snapshot.jobs.queue
+        self.rows: npt.NDArray[np.int32] = self._of_job.take(self._order)
         self.count = len(snapshot.queues)
         self._bins: npt.NDArray[np.int64] = np.empty((0, len(self.rows)), dtype=np.int64)
 
@@ -38,6 +38,10 @@ class ByQueue:
         if len(self._bins) < height:
             self._bins = self._places(height, self.rows)
         return self._added(every.take(self._order, axis=1), self._bins[:height])
+
+    def among(self, some: npt.NDArray[np.intp], amounts: FloatArray) -> FloatArray:
+        """The same of a table [line, one of some jobs], of whose rows `some` are: nobody else has anything."""
+        return self._added(amounts, self._places(len(amounts), self._of_job.take(some)))
 
     def _places(self, height: int, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """Every queue has a bin in every line, so that one pass adds up all tables."""

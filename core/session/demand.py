@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from core.life.pod_group import PodGroupPhase
+from core.life.pod_group import OUTSIDE, PodGroupPhase
 from core.life.task import ALLOCATED_STATUSES
 from core.once import once
 from core.session.jobs import gated_request
@@ -24,13 +24,16 @@ if TYPE_CHECKING:
     from core.state.snapshot import JobColumns
 
 BoolArray = npt.NDArray[np.bool_]
+JobRows = npt.NDArray[np.intp]
+"""Of some jobs, in job order: what the others have is 0, which changes no sum."""
+INQUEUE, RUNNING = PodGroupPhase.INQUEUE.value, PodGroupPhase.RUNNING.value
 OF_ALLOCATED = np.array([*ALLOCATED_STATUSES], dtype=np.intp)
 
 
 def anybody_asks(session: Session) -> bool:
     """Whether some job waits for admission with minResources: of no other the plugins are asked."""
     columns = session.snapshot.jobs
-    return session.jobs.holds_for_any((columns.phase <= PodGroupPhase.PENDING.value) & columns.has_min_resources)
+    return session.jobs.holds_for_any((columns.phase <= OUTSIDE) & columns.has_min_resources)
 
 
 def admitted(columns: JobColumns) -> tuple[BoolArray, BoolArray]:
@@ -38,27 +41,35 @@ def admitted(columns: JobColumns) -> tuple[BoolArray, BoolArray]:
 
     Inqueue with minResources; Running with minResources and at least minMember tasks of allocated class.
     """
-    tasks = np.add.reduce(columns.counts.take(OF_ALLOCATED, axis=0))
-    inqueue = (columns.phase == PodGroupPhase.INQUEUE.value) & columns.has_min_resources
-    running = (columns.phase == PodGroupPhase.RUNNING.value) & columns.has_min_resources & (tasks >= columns.min_member)
+    inqueue = (columns.phase == INQUEUE) & columns.has_min_resources
+    running = (columns.phase == RUNNING) & columns.has_min_resources
+    some = running.nonzero()[0]
+    tasks = np.add.reduce(columns.counts[OF_ALLOCATED[:, None], some])
+    running[some] = tasks >= columns.min_member[some]
     return inqueue, running
 
 
-def outstanding(columns: JobColumns, dims: Dimensions, rows: BoolArray) -> FloatArray:
-    """max(minResources - allocated, 0) of those jobs less what their gated tasks ask for, 0 for the others;
-    [dimension, job].
-    """
-    return without_gated(columns, dims, np.maximum(columns.minimum - columns.allocated, 0.0) * rows, rows)
+def in_job_order(columns: JobColumns, mask: BoolArray) -> JobRows:
+    """The rows of the session's jobs for which a mask over job rows holds."""
+    rows: JobRows = columns.order[mask.take(columns.order)]
+    return rows
 
 
-def without_gated(columns: JobColumns, dims: Dimensions, amounts: FloatArray, rows: BoolArray) -> FloatArray:
-    """Take off what gated tasks of those jobs ask for, never below 0."""
-    for row in (rows & (columns.gated > 0)).nonzero()[0].tolist():
-        job = columns.handles[row]
+def outstanding(columns: JobColumns, dims: Dimensions, some: JobRows) -> FloatArray:
+    """max(minResources - allocated, 0) of those jobs less what their gated tasks ask for; [dimension, one of them]."""
+    left = columns.minimum.take(some, axis=1) - columns.allocated.take(some, axis=1)
+    return without_gated(columns, dims, np.maximum(left, 0.0), some)
+
+
+def without_gated(columns: JobColumns, dims: Dimensions, amounts: FloatArray, some: JobRows) -> FloatArray:
+    """Take off what gated tasks of those jobs ask for, never below 0; [dimension, one of them]."""
+    rows: list[int] = some.tolist()
+    for place in columns.gated.take(some).nonzero()[0].tolist():
+        job = columns.handles[rows[place]]
         gated = gated_request(job) if job is not None else None
         if gated is not None:
             for dimension, value in dims.items(gated):
-                amounts[dimension, row] = max(amounts[dimension, row] - value, 0.0)
+                amounts[dimension, place] = max(amounts[dimension, place] - value, 0.0)
     return amounts
 
 
@@ -79,26 +90,31 @@ class QueueDemand:
     @once
     def inqueue(self) -> FloatArray:
         """What admitted jobs have not taken yet. Asked for at admissions, and by readers."""
-        rows = np.logical_or(*admitted(self._columns))
-        return self._sums(outstanding(self._columns, self._dims, rows))[0]
+        some = in_job_order(self._columns, np.logical_or(*admitted(self._columns)))
+        return self._padded(self._by_queue.among(some, outstanding(self._columns, self._dims, some)))
 
     @once
     def elastic(self) -> FloatArray:
         """max(allocated - minResources, 0) of the jobs (GetElasticResources). Asked for as seldom."""
-        return self._sums(np.maximum(self._columns.allocated - self._columns.minimum, 0.0))[0]
+        columns = self._columns
+        some = in_job_order(columns, np.logical_or.reduce(columns.allocated != 0.0))
+        beyond = np.maximum(columns.allocated.take(some, axis=1) - columns.minimum.take(some, axis=1), 0.0)
+        return self._padded(self._by_queue.among(some, beyond))
 
     def _sums(self, *tables: FloatArray) -> list[FloatArray]:
         sums = self._by_queue.sums(*tables).reshape(len(tables), len(tables[0]), -1)
-        if sums.shape[1] == self._height:
-            return list(sums)
-        padded = np.zeros((len(tables), self._height, self._by_queue.count))
-        padded[:, : sums.shape[1]] = sums
-        return list(padded)
+        return [self._padded(each) for each in sums]
+
+    def _padded(self, sums: FloatArray) -> FloatArray:
+        if len(sums) == self._height:
+            return sums
+        padded = np.zeros((self._height, self._by_queue.count))
+        padded[: len(sums)] = sums
+        return padded
 
 
 def over_all(session: Session, amounts: FloatArray) -> Resource:
-    """Sum over all jobs of the session, in job order."""
-    order = session.snapshot.jobs.order
-    if not len(order):
-        return session.dims.resource([0.0] * amounts.shape[0])
-    return session.dims.resource(np.add.accumulate(amounts.take(order, axis=1), axis=1)[:, -1].tolist())
+    """The sum of amounts [dimension, job], job by job."""
+    if not amounts.shape[1]:
+        return session.dims.resource([0.0] * len(amounts))
+    return session.dims.resource(np.add.accumulate(amounts, axis=1)[:, -1].tolist())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from core.life.pod_group import PodGroupPhase
+from core.life.pod_group import OUTSIDE
 from core.life.task import TaskStatus
 from core.state.tasks import NOWHERE
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from core.messages.decisions import PodGroupStatus, QueueStatus
     from core.state.tables import ViewTables
     from core.state.tasks import TaskTable
+
+
+WAITING: Final[int] = TaskStatus.PENDING.value
 
 
 class Echoes:
@@ -38,14 +41,14 @@ def waits(view: ViewTables) -> bool:
     """Whether a task of a job has no place yet, or a PodGroup has not been admitted."""
     jobs = view.jobs
     used = slice(jobs.rows.used)
-    outside = (jobs.phase[used] <= PodGroupPhase.PENDING.value) & jobs.has_spec[used]
-    return bool(jobs.counts[TaskStatus.PENDING, used].any() or outside.any())
+    outside = (jobs.phase[used] <= OUTSIDE) & jobs.has_spec[used]
+    return bool(jobs.counts[WAITING, used].any() or outside.any())
 
 
 def _waits_alone(tasks: TaskTable) -> bool:
     """Whether a pod of no job has no place yet."""
     used = slice(tasks.rows.used)
-    alone = (tasks.status[used] == TaskStatus.PENDING.value) & (tasks.job[used] == NOWHERE)
+    alone = (tasks.status[used] == WAITING) & (tasks.job[used] == NOWHERE)
     return any(tasks.handles[row] is not None for row in alone.nonzero()[0].tolist())
 
 

@@ -55,6 +55,9 @@ def test_jobs_that_have_nothing_change_no_sum(part: float) -> None:
     for _ in range(2):
         sums: list[list[float]] = by_queue.sums(*tables).tolist()
         assert sums == [line for table in tables for line in sums_one_by_one(table, order, queue)]
+    some = jobs.order[np.array(held)[jobs.order]]
+    for table in tables:
+        assert by_queue.among(some, table.take(some, axis=1)).tolist() == sums_one_by_one(table, order, queue)
 
 
 def test_where_there_is_no_queue_there_is_no_sum() -> None:

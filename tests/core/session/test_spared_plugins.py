@@ -21,22 +21,29 @@ from core.cycle import (
     shares_later,
     tables_later,
 )
-from core.plugins import SILENT
+from core.plugins import PLACERS
 from core.session.trail.trail import SILENCE, Silence
 from tests.core.plugins.world import configuration, view_of
-from tests.kit import gang, node, pod, queue
+from tests.kit import gang, node, pod, pod_group, queue
 
 Object = dict[str, Any]
 
 PLACING = ("enqueue", "allocate", "backfill")
-STOCK = configuration(
+TIERS = (
     ["priority", "gang", "conformance"],
     ["overcommit", "drf", "predicates", "proportion", "nodeorder", "binpack"],
-    actions=PLACING,
 )
+STOCK = configuration(*TIERS, actions=PLACING)
 HIERARCHICAL = configuration(["gang"], ["drf", "capacity", "predicates"], actions=PLACING)
 MENDED = configuration(["gang"], ["proportion"], actions=PLACING, fix=("terminating-members", "min-member-zero"))
 QUEUES = (queue("root"), queue("q", weight=2, guarantee={"cpu": "1"}), queue("default"), queue("empty"))
+
+
+def outside(queue: str, cpu: str | None) -> Object:
+    return pod_group("new", queue=queue, min_resources=None if cpu is None else {"cpu": cpu})
+
+
+OUTSIDE = st.builds(outside, st.sampled_from(["q", "default"]), st.sampled_from([None, "1", "2", "40"]))
 
 
 def member(phase: str, cpu: str | None, where: int) -> Object:
@@ -70,16 +77,18 @@ def objects(world: World) -> list[Object]:
 def lived(config: SchedulerConfig, seen: list[Object], *, sparing: bool) -> tuple[dict[str, Any], Any, Any]:
     """What comes of a cycle, and what is told of it afterwards."""
     session = open_session(view_of(*seen).snapshot(), config, CycleClock(7, 9.0), Carry(), sparing=sparing)
-    assert SILENT.isdisjoint(session.plugins) is sparing
+    assert PLACERS.isdisjoint(session.plugins) or not sparing
     for action in config.actions:
         run_action(session, action)
     tables, shares = tables_later(session), shares_later(session)
     return msgspec.structs.asdict(close_session(session)), tables(), shares()
 
 
-@given(WORLDS, st.sampled_from([STOCK, HIERARCHICAL, MENDED]))
-def test_the_same_comes_of_a_session_and_is_told_of_it(world: World, config: SchedulerConfig) -> None:
-    seen = objects(world)
+@given(WORLDS, st.none() | OUTSIDE, st.sampled_from([STOCK, HIERARCHICAL, MENDED]))
+def test_the_same_comes_of_a_session_and_is_told_of_it(
+    world: World, new: Object | None, config: SchedulerConfig
+) -> None:
+    seen = objects(world) + ([] if new is None else [new])
     assert lived(config, seen, sparing=True) == lived(config, seen, sparing=False)
 
 
@@ -90,15 +99,17 @@ def opened(*more: Object, config: SchedulerConfig = STOCK, report: bool = False,
 
 def test_nobody_is_spared_where_somebody_waits_or_wants_to_know() -> None:
     assert set(opened().plugins) == {"gang"}
-    evicting = configuration(["gang", "priority"], actions=[*PLACING, "preempt"])
     whole = [
         opened(*gang("waiting", pods=1, phase="Inqueue")),
-        opened(*gang("outside", pods=0)),
-        opened(config=evicting),
+        opened(config=configuration(*TIERS, actions=[*PLACING, "preempt"])),
         opened(report=True),
         opened(trail=cast("Silence", Trail())),
     ]
-    assert all("priority" in session.plugins for session in whole)
+    assert all(session.plugins.keys() == {*TIERS[0], *TIERS[1]} for session in whole)
+
+
+def test_who_waits_to_be_admitted_needs_no_node() -> None:
+    assert opened(*gang("outside", pods=0)).plugins.keys() == {*TIERS[0], *TIERS[1]} - PLACERS
 
 
 @pytest.mark.parametrize("lost", ["nowhere", "default"])
