@@ -125,8 +125,8 @@ class Gang:
 
     def on_session_close(self, session: Session) -> None:
         """The Scheduled or Unschedulable condition of every job that has tasks."""
-        columns, order = session.snapshot.jobs, session.snapshot.jobs.order
-        counts = self._jobs.counts_in_order()
+        columns, order = session.snapshot.jobs, self._jobs.unsettled
+        counts = self._jobs.counts_of_unsettled()
         ready = self._jobs.readiness[order] > 0
         attention = (np.add.reduce(counts) > 0) & ~(ready & columns.announced[order])
         if "terminating-members" in session.config.pumice.fix:

@@ -10,7 +10,7 @@ import numpy as np
 from core.life import pod_group
 from core.life.task import IS_ALLOCATED, IS_READY, READY_STATUSES, TRANSITIONS, TaskStatus, TaskTrigger, move
 from core.once import once
-from core.session.by_queue import ByQueue
+from core.session.by_queue import FEW, ByQueue
 from core.state.scalars import integer_lines, integers, lines
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from core.state.jobs import Job
     from core.state.snapshot import Snapshot
 
-PENDING, PIPELINED, SUCCEEDED = TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.SUCCEEDED
+PENDING, PIPELINED = TaskStatus.PENDING, TaskStatus.PIPELINED
+SUCCEEDED, FAILED = TaskStatus.SUCCEEDED, TaskStatus.FAILED
+COMPLETED: Final[int] = pod_group.PodGroupPhase.COMPLETED.value
 OF_READY = np.array([*READY_STATUSES], dtype=np.intp)
 
 
@@ -89,7 +91,7 @@ class SessionJobs:
         self.node = integers(snapshot.tasks.node)
         self.of_task = integers(snapshot.tasks.job)
         self.generation = 0  # rises with every change of a task's status
-        self._in_order_at: tuple[int, npt.NDArray[np.int32]] | None = None  # as of that generation
+        self._unsettled_at: tuple[int, npt.NDArray[np.int32]] | None = None  # as of that generation
 
     @staticmethod
     def _membership(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
@@ -107,11 +109,31 @@ class SessionJobs:
         order = self.columns.order
         return self.columns.named(order[mask.take(order)])
 
-    def counts_in_order(self) -> npt.NDArray[np.int32]:
-        """How many tasks of each status each job has now, [status, job in order]; not to be written to."""
-        known = self._in_order_at
+    @once
+    def settled(self) -> npt.NDArray[np.bool_]:
+        """Of which jobs, by row, nothing is left to be done or said: Completed, all tasks ended, and all of that is
+        written. A task that has ended does not stir again, so this holds as long as the session.
+        """
+        columns, counts = self.columns, self.columns.counts
+        phase, running, succeeded, failed = columns.reported
+        ended = counts[SUCCEEDED] + counts[FAILED]
+        said = (phase == COMPLETED) & (running == 0) & (succeeded == counts[SUCCEEDED]) & (failed == counts[FAILED])
+        over = (ended > 0) & (ended >= columns.min_member) & (ended == np.add.reduce(counts))
+        over &= (self.readiness > 0) & columns.announced & (columns.phase == COMPLETED)
+        found: npt.NDArray[np.bool_] = said & over
+        return found
+
+    @once
+    def unsettled(self) -> npt.NDArray[np.intp]:
+        """The rows of all others, in job order: after a while most jobs are over. Of few it is not found out."""
+        order = self.columns.order
+        return order if len(order) < FEW else order[~self.settled.take(order)]
+
+    def counts_of_unsettled(self) -> npt.NDArray[np.int32]:
+        """How many tasks of each status each of those has now, [status, unsettled job]; not to be written to."""
+        known = self._unsettled_at
         if known is None or known[0] != self.generation:
-            known = self._in_order_at = self.generation, self.columns.counts.take(self.columns.order, axis=1)
+            known = self._unsettled_at = self.generation, self.columns.counts.take(self.unsettled, axis=1)
         return known[1]
 
     def holds_for_any(self, mask: npt.NDArray[np.bool_]) -> bool:

@@ -146,7 +146,7 @@ def _who_waits(session: Session) -> list[Job]:
     """
     found = jobs_with_waiting_tasks(session)
     columns, order = session.snapshot.jobs, session.snapshot.jobs.order
-    without = np.add.reduce(session.jobs.counts_in_order()) == 0
+    without = np.add.reduce(columns.counts.take(order, axis=1)) == 0
     early = without & (columns.phase[order] <= PodGroupPhase.INQUEUE.value)
     return [*found, *[session.jobs.in_order[place] for place in early.nonzero()[0].tolist()]]
 

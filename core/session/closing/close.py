@@ -22,6 +22,7 @@ from core.session.fit import ALL_NODES_UNAVAILABLE
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from core.session.demand import JobRows
     from core.session.session import Session
     from core.state.jobs import Job
 
@@ -41,11 +42,9 @@ def set_condition(session: Session, job: Job, condition: PodGroupCondition) -> N
     conditions.append(condition)
 
 
-def update_phases(session: Session, counts: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
-    """The phase each job of the session ends the cycle with, in job order, as `counts` [status, job] is; the column
-    follows.
-    """
-    columns, order = session.snapshot.jobs, session.snapshot.jobs.order
+def update_phases(session: Session, order: JobRows, counts: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
+    """The phase each of those jobs ends the cycle with, as `counts` [status, job] is; the column follows."""
+    columns = session.snapshot.jobs
     scheduled = np.add.reduce(counts.take(OF_SCHEDULED, axis=0))  # integers: no order of summation to keep
     completed = np.add.reduce(counts.take(OF_COMPLETED, axis=0))
     if "terminating-members" in session.config.pumice.fix:
@@ -64,13 +63,14 @@ def update_phases(session: Session, counts: npt.NDArray[np.int32]) -> npt.NDArra
 
 def job_statuses(session: Session) -> list[PodGroupStatus]:
     """The PodGroups whose status changed, in job order."""
-    columns, order = session.snapshot.jobs, session.snapshot.jobs.order
-    counts = session.jobs.counts_in_order()
-    parts = update_phases(session, counts)[None], counts.take(OF_REPORTED, axis=0)
-    found: npt.NDArray[np.int32] = np.concatenate(parts, dtype=np.int32)
-    changed = np.logical_or.reduce(found != columns.reported.take(order, axis=1))
+    columns, order, counts = session.snapshot.jobs, session.jobs.unsettled, session.jobs.counts_of_unsettled()
     touched = np.zeros(len(columns.phase), dtype=np.bool_)
     touched[list(session.conditions)] = True
+    if len(order) < len(columns.order) and (touched & session.jobs.settled).any():  # a user's plugin has more to say
+        order, counts = columns.order, columns.counts.take(columns.order, axis=1)
+    parts = update_phases(session, order, counts)[None], counts.take(OF_REPORTED, axis=0)
+    found: npt.NDArray[np.int32] = np.concatenate(parts, dtype=np.int32)
+    changed = np.logical_or.reduce(found != columns.reported.take(order, axis=1))
     candidates: npt.NDArray[np.intp] = (changed | touched[order]).nonzero()[0]
     numbers: list[list[int]] = found.take(candidates, axis=1).T.tolist()
     told = zip(columns.named(order[candidates]), numbers, strict=True)
@@ -109,9 +109,8 @@ def pod_conditions(session: Session) -> list[PodCondition]:
 
 def jobs_with_waiting_tasks(session: Session) -> list[Job]:
     """Jobs with allocated, pending or pipelined tasks, in job order."""
-    waits = np.add.reduce(session.jobs.counts_in_order().take(OF_EXPLAINED, axis=0))
-    columns = session.snapshot.jobs
-    return columns.named(columns.order[waits > 0])
+    waits = np.add.reduce(session.jobs.counts_of_unsettled().take(OF_EXPLAINED, axis=0))
+    return session.snapshot.jobs.named(session.jobs.unsettled[waits > 0])
 
 
 def promised_jobs(session: Session) -> list[Job]:
