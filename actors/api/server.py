@@ -7,19 +7,23 @@ When full: whoever asks waits. The api waits for nobody but the recorder, so it 
 Stops: after what is queued has been made durable and answered.
 
 A batch of requests is applied in order, its changes go to the journal in one append, and only then is anybody answered
-or any watcher woken: what has been acknowledged, or seen, is on disk.
+or any watcher woken: what has been acknowledged, or seen, is on disk. Where the journal has a thread of its own, the
+next batches are applied meanwhile; they wait for their own append, and are answered in their order.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+from msgspec import Struct
 
 from actors.api import refusals
 from actors.api.pulls import Pulls
 from actors.runtime.actor import Actor
+from actors.runtime.level_signal import LevelSignal
 from actors.runtime.longest import Laps
 from core.messages import commands, recording, replies
 from core.messages.reflection import Reflect
@@ -27,12 +31,12 @@ from core.messages.watch import Pull
 from storage import codec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from actors.api.store import Store
     from actors.api.watch import ChangeLog
     from actors.runtime.context import Context
-    from actors.runtime.envelope import Received
+    from actors.runtime.envelope import Answer, Received
     from actors.system.ports import ApiPort, RecorderPort
 
 log = logging.getLogger(__name__)
@@ -43,21 +47,54 @@ _CARRYING_OUT: Final = (*_DECIDED, Reflect)
 """Requests that may carry out a decision of the journal."""
 
 
+class Applied(Struct, frozen=True):
+    """A batch that is in the store: its requests and their answers, which nobody has yet.
+
+    `revision`: up to which the store had come, 0 when the batch changed nothing; `slot`: for the recorder's answer.
+    """
+
+    requests: Sequence[Received[commands.StoreRequest, replies.ApiReply]]
+    answers: Sequence[replies.ApiReply]
+    revision: int = 0
+    slot: Answer | None = None
+
+
 class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
-    """`store` outlives a crash of this actor: it is the truth, and what is in it is in the journal."""
+    """`store` outlives a crash of this actor: it is the truth, and what is in it is in the journal.
+
+    `ahead`: so many batches may be on their way to the journal while the next one is applied.
+    """
 
     cap = 512
     answers_later = True
 
-    def __init__(self, name: str, mailbox: ApiPort, context: Context, *, store: Store, recorder: RecorderPort) -> None:
+    def __init__(
+        self, name: str, mailbox: ApiPort, context: Context, *, store: Store, recorder: RecorderPort, ahead: int = 0
+    ) -> None:
         super().__init__(name, mailbox, context)
         self.store = store
+        self._ahead = ahead
+        self._under_way: deque[Applied] = deque()
+        self._sent, self._finished = LevelSignal(), LevelSignal()
         self._recorder = recorder
         self._laps = Laps(context.longest)
         self._pulls = Pulls(name, self._readable())
 
+    def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
+        """Answering what has become durable."""
+        return (self._finish_each,) if self._ahead else ()
+
+    async def on_stop(self) -> None:
+        """Until all that was applied is answered."""
+        await self._finished.wait_beyond(self._sent.value - 1)
+
     def at_end(self) -> None:
-        """Who watches comes again, if there is another server after this one."""
+        """Who watches comes again, if there is another server after this one. What the journal did not take is lost."""
+        for batch in self._under_way:
+            for item in batch.requests:
+                item.fail(self.name, "crashed before it was in the journal")
+            self.activity.end()
+        self._under_way.clear()
         self._pulls.give_up("stopped, or crashed, before there was news", stopped=self.mailbox.closed)
 
     async def on_start(self) -> None:
@@ -78,11 +115,11 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
             answers.append(self._apply(item.message, now, causes))
             self._laps.lap(type(item.message).__name__, "at the api server")
         entries = self._entries(causes)
+        if self._ahead:
+            await self._send(Applied(requests, answers), entries)
+            return
         await self._record(entries)
-        for item, answer in zip(requests, answers, strict=True):
-            item.reply(answer)
-        if entries:
-            self._publish()
+        self._acknowledge(Applied(requests, answers, self.store.revision if entries else 0))
 
     def _without_pulls(
         self, batch: Sequence[Received[Any, replies.ApiReply]]
@@ -125,12 +162,60 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         if entries:
             await self._recorder.ask(recording.Append(tuple(entries)), through=True)
 
+    # --- batches under way to the journal
+
+    async def _send(self, batch: Applied, entries: Sequence[recording.Entry]) -> None:
+        """Have it written while the next batch is applied, once there are not too many. Who crashes from here on has
+        this one answered all the same.
+        """
+        if entries:
+            slot = await self._recorder.ask_later(recording.Append(tuple(entries)), through=True)
+            batch = Applied(batch.requests, batch.answers, self.store.revision, slot)
+        self.activity.begin()
+        self._under_way.append(batch)
+        for item in batch.requests:
+            item.settled = True
+        self._sent.raise_to(self._sent.value + 1)
+        await self._finished.wait_beyond(self._sent.value - 1 - self._ahead)
+
+    async def _finish_each(self) -> None:
+        while True:
+            await self._sent.wait_beyond(self._finished.value)
+            await self._finish_oldest()
+
+    async def _finish_oldest(self) -> None:
+        """Whoever cancels: what is in the store is in the journal, and who asked for it is told."""
+        batch = self._under_way[0]
+        if batch.slot is not None:
+            await self._recorder.answered(batch.slot, through=True)
+        self._under_way.popleft()
+        self._acknowledge(batch)
+        self._finished.raise_to(self._finished.value + 1)
+        self.activity.end()
+
+    async def _live(self) -> None:
+        try:
+            await super()._live()
+        finally:
+            while self._under_way:
+                await self._finish_oldest()
+
+    def _acknowledge(self, batch: Applied) -> None:
+        """It is durable."""
+        for item, answer in zip(batch.requests, batch.answers, strict=True):
+            item.reply(answer)
+        if batch.revision:
+            self._publish(batch.revision)
+
     def _readable(self) -> ChangeLog:
         """What watchers read."""
         return self.store.log
 
-    def _publish(self) -> None:
-        """Let those see it who watch. On the board they are behind from now on, not only once they are awake."""
-        changed = self.store.publish()
-        self.activity.published(self.store.revision, changed)
+    def _publish(self, revision: int | None = None) -> None:
+        """Let those who watch see what came up to this revision, or all. On the board they are behind from now on, not
+        only once they are awake.
+        """
+        revision = self.store.revision if revision is None else revision
+        changed = self.store.publish(revision)
+        self.activity.published(revision, changed)
         self._pulls.published(changed)

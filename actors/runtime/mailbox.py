@@ -84,8 +84,16 @@ class Mailbox(Generic[M, R]):
         `through`: who asks must have the reply. Cancelled while it waits, it is so again at its next wait, and not
         before; as in a shielded scope, but that costs more than asking, and is made here only when somebody cancels.
         """
+        return await self.answered(await self.ask_later(message, through=through), through=through)
+
+    async def ask_later(self, message: M, *, through: bool = False) -> Answer:
+        """The first half of `ask`: send. `answered` waits for the reply."""
         answer = Answer(1, self._alarm.event())
         await self._send(Envelope((self.encode(message),), answer), shield=through)
+        return answer
+
+    async def answered(self, answer: Answer, *, through: bool = False) -> R:
+        """The second half of `ask`: the reply, or what is raised instead."""
         try:
             await answer.complete.wait()
         except anyio.get_cancelled_exc_class():

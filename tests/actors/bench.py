@@ -19,9 +19,12 @@ PATIENCE_S = 10
 
 
 class Bench:
-    """An api server whose recorder is this object: it keeps what it is given and answers when it may."""
+    """An api server whose recorder is this object: it keeps what it is given and answers when it may.
 
-    def __init__(self, capacity: int = 256, clock: Clock | None = None) -> None:
+    `ahead`: see the server.
+    """
+
+    def __init__(self, capacity: int = 256, clock: Clock | None = None, ahead: int = 0) -> None:
         self.context = Context(clock or RealClock())
         self.api: ApiPort = Mailbox(
             "api-server",
@@ -36,9 +39,11 @@ class Bench:
         self.appends = 0
         self.may_write = anyio.Event()
         self.may_write.set()
+        self.ahead = ahead
 
     def server(self) -> ApiServer:
-        return ApiServer("api-server", self.api, self.context, store=self.store, recorder=self.recorder)
+        whose = "api-server", self.api, self.context
+        return ApiServer(*whose, store=self.store, recorder=self.recorder, ahead=self.ahead)
 
     async def record(self) -> None:
         while True:

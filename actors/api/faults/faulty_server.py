@@ -194,8 +194,9 @@ def api_server(
     ports: dict[str, Any],
     faults: Faults | None,
     network: Network,
+    ahead: int,
 ) -> ApiServer:
-    """The plain server, or one with faults before it."""
+    """The plain server, or one with faults before it, which carries out one batch after the other."""
     if faults is None:
-        return ApiServer(*own, store=ports["store"], recorder=ports["recorder"])
+        return ApiServer(*own, store=ports["store"], recorder=ports["recorder"], ahead=ahead)
     return FaultyApiServer(*own, **ports, faults=faults, network=network)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from actors.agents.arrivals import Arrivals
 from actors.agents.node_agents import NodeAgents
 from actors.api.faults.faulty_server import api_server
+from actors.runtime.clock import VirtualClock
 from actors.system import ports
 from actors.system.settings import elsewhere, has_arrivals, mirroring, running_nodes, serving
 from actors.system.wiring import Role
@@ -19,10 +20,16 @@ if TYPE_CHECKING:
     from actors.mirror.mirror import Mirror
     from actors.system.wiring import Wiring
 
+AHEAD: Final = 2
+"""Batches of the api under way to the journal while it applies the next: the journal's thread always has one to write
+while another comes back from it.
+"""
+
 
 def _api_server(wiring: Wiring, name: str) -> ApiServer:
     given = {**wiring.ports(name), "store": wiring.store}
-    return api_server(wiring.own(name), given, wiring.settings.faults, wiring.network)
+    ahead = 0 if isinstance(wiring.context.clock, VirtualClock) else AHEAD  # there the journal takes no time
+    return api_server(wiring.own(name), given, wiring.settings.faults, wiring.network, ahead)
 
 
 def _gateway(wiring: Wiring, name: str) -> Gateway:

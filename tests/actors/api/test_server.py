@@ -23,8 +23,12 @@ def create(obj: Object) -> commands.Create:
     return commands.Create(codec.pack(obj))
 
 
-async def test_a_batch_is_one_append_and_every_request_is_answered() -> None:
-    async with running(Bench()) as bench:
+either_way = pytest.mark.parametrize("ahead", [0, 2])
+
+
+@either_way
+async def test_a_batch_is_one_append_and_every_request_is_answered(ahead: int) -> None:
+    async with running(Bench(ahead=ahead)) as bench:
         requests = [create(pod(f"p{number}")) for number in range(20)]
         answers = await bench.api.ask_many([*requests, create(pod("p0")), commands.Get("Pod", "default", "p3")])
         assert [type(answer) for answer in answers[:20]] == [replies.Accepted] * 20
@@ -36,8 +40,9 @@ async def test_a_batch_is_one_append_and_every_request_is_answered() -> None:
         assert [mutation.name for mutation in bench.mutations()] == [f"p{number}" for number in range(20)]
 
 
-async def test_nothing_is_answered_or_seen_before_it_is_on_disk() -> None:
-    async with running(Bench()) as bench:
+@either_way
+async def test_nothing_is_answered_or_seen_before_it_is_on_disk(ahead: int) -> None:
+    async with running(Bench(ahead=ahead)) as bench:
         bench.may_write = anyio.Event()
         answered: list[object] = []
 
@@ -113,8 +118,9 @@ async def test_a_request_nobody_foresaw_costs_itself_alone(monkeypatch: pytest.M
         assert "bug in Pumice" in refused.message
 
 
-async def test_a_full_mailbox_holds_senders_and_loses_nothing() -> None:
-    async with running(Bench(capacity=1)) as bench:
+@either_way
+async def test_a_full_mailbox_holds_senders_and_loses_nothing(ahead: int) -> None:
+    async with running(Bench(capacity=1, ahead=ahead)) as bench:
 
         async def ask(number: int) -> None:
             await bench.api.ask(create(pod(f"p{number}")))
@@ -133,17 +139,18 @@ async def test_who_asks_a_stopped_server_is_told() -> None:
         await bench.api.ask(commands.List("Pod"))
 
 
-async def test_a_dead_recorder_takes_the_server_with_it_and_nobody_is_told_yes() -> None:
-    bench = Bench()
-    outcomes: list[ActorStoppedError] = []
+@either_way
+async def test_a_dead_recorder_takes_the_server_with_it_and_nobody_is_told_yes(ahead: int) -> None:
+    bench = Bench(ahead=ahead)
+    outcomes: list[BaseException] = []
     with anyio.fail_after(10):
         async with anyio.create_task_group() as tasks:
 
             async def serve() -> None:
                 try:
                     await bench.server().run()
-                except ActorStoppedError as error:
-                    outcomes.append(error)
+                except* ActorStoppedError as errors:
+                    outcomes.extend(errors.exceptions)
 
             tasks.start_soon(serve)
             bench.recorder.abort()
@@ -151,4 +158,4 @@ async def test_a_dead_recorder_takes_the_server_with_it_and_nobody_is_told_yes()
                 await bench.api.ask(create(node("n")))
             bench.api.close()
     bench.api.abort()
-    assert [error.actor for error in outcomes] == ["recorder"]
+    assert [error.actor for error in outcomes if isinstance(error, ActorStoppedError)] == ["recorder"]
