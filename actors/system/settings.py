@@ -31,6 +31,8 @@ class SystemSettings:
     verifies, before every snapshot, what has changed in the scheduler's view since the one before. `report` has each
     cycle compute all that a reader may want.
     `gc_thresholds` are Python's while the system runs (None: left alone); the stock ones cost a third of the speed.
+    `switch_interval_s`: after so long a busy thread lets another one have the interpreter (None: left alone). The
+    journal's thread asks for it several times an append, and everybody waits for the journal; Python's own is 5 ms.
     `alarm` makes something to sleep by.
     `dry_run_deadline_s`: how long a worker may take over a chunk; `dry_run_chunk_rows`: no chunk is smaller, unless it
     is the last of its wave. No result depends on either.
@@ -68,6 +70,7 @@ class SystemSettings:
     report: bool = False
     default_queues: bool = True
     gc_thresholds: tuple[int, int, int] | None = (50_000, 20, 100)
+    switch_interval_s: float | None = 0.0005
     stopwatch: Callable[[], float] = time.perf_counter
     alarm: Callable[[], Alarm] = Alarm
     faults: Faults | None = None

@@ -7,6 +7,7 @@ What is not stated there: answers fill a slot and never block. What is held by r
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -67,8 +68,9 @@ class System(Wiring):
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[System]:
         """Recover what the journal holds, run everything, stop in order. Raises what a vital actor crashed with."""
-        thresholds = gc.get_threshold()
+        thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
         gc.set_threshold(*self.settings.gc_thresholds or thresholds)
+        sys.setswitchinterval(self.settings.switch_interval_s or interval)
         try:
             await self._recover()
             self._began = anyio.current_time()
@@ -88,6 +90,7 @@ class System(Wiring):
             raise chief(group) from None
         finally:
             gc.set_threshold(*thresholds)
+            sys.setswitchinterval(interval)
 
     async def submit(self, objects: Sequence[dict[str, Any]]) -> list[replies.Accepted | replies.Refused]:
         """Create the objects, in order; one answer each. Each is durable when it is accepted."""

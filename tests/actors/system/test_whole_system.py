@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -29,6 +31,15 @@ from tests.kit.jobs import gang, job_task, vcjob
 def the_job(duration: str) -> dict[str, Any]:
     """Six pods of which three are needed, as in Volcano's first example."""
     return vcjob("test-job", job_task("web", replicas=6, cpu="1", memory=None, duration=duration), min_available=3)
+
+
+@pytest.mark.anyio
+async def test_the_interpreter_is_tuned_while_a_system_runs_and_then_as_it_was() -> None:
+    before = gc.get_threshold(), sys.getswitchinterval()
+    async with started(MemoryJournal()) as system:
+        assert gc.get_threshold() == system.settings.gc_thresholds
+        assert sys.getswitchinterval() == pytest.approx(system.settings.switch_interval_s)
+    assert (gc.get_threshold(), sys.getswitchinterval()) == before
 
 
 @asynccontextmanager
