@@ -22,6 +22,8 @@ Object = dict[str, Any]
 
 JITTER: Final = 1.2
 NOT_FOUND: Final = 404
+RELEASE_S: Final = 1.0
+"""So long it is tried to give it back, and before that waited for a renewal under way."""
 
 
 class LeaseElection:
@@ -35,6 +37,7 @@ class LeaseElection:
         self._seen: Object = {}
         self._seen_at = 0.0
         self._renewed_at: float | None = None
+        self._turn = anyio.Lock()  # to renew it, or to give it back
         self.problem = ""
 
     @property
@@ -62,17 +65,22 @@ class LeaseElection:
         while True:
             await anyio.sleep(min(self._settings.retry_period_s, max(self._left_s(), 0.0)))
             with anyio.move_on_after(max(self._left_s(), 0.0)):
-                await self._attempt()
+                async with self._turn:
+                    await self._attempt()
             if not self.leads:
                 return
 
     async def release(self) -> None:
-        """Let others have it at once."""
+        """Let others have it at once: after a renewal that is under way, and with none to come."""
+        with anyio.move_on_after(RELEASE_S) as waiting:
+            await self._turn.acquire()
+        if waiting.cancelled_caught:
+            raise RemoteError("its renewal is under way and does not end")
         if self.leads:
             self._renewed_at = None
             spec = {**section(self._seen, "spec"), "holderIdentity": "", "leaseDurationSeconds": 1}
             await self._client.replace(
-                f"{self._leases}/{self._settings.name}", {**self._seen, "spec": spec}, anyio.current_time() + 1.0
+                f"{self._leases}/{self._settings.name}", {**self._seen, "spec": spec}, anyio.current_time() + RELEASE_S
             )
 
     def _left_s(self) -> float:

@@ -1,17 +1,22 @@
 """Who schedules where there are several: whoever holds the Lease, and never two."""
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import pytest
 
-from actors.errors import LeaseLostError
+from actors.cluster.election import LeaseElection
+from actors.errors import LeaseLostError, RemoteError
+from actors.runtime.clock import RealClock
 from storage.memory import MemoryJournal
 from tests.actors.elsewhere.rig import QUICK, KilledError, ends_with, is_bound, scheduler, unscheduled, until, way_to
 from tests.actors.gateway.rig import Web
 from tests.actors.mirror.rig import decided
 from tests.kit.pods import pod
+
+if TYPE_CHECKING:
+    from actors.cluster.client import ClusterClient
 
 pytestmark = pytest.mark.anyio
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/volcano"
@@ -76,3 +81,61 @@ async def test_who_stops_in_order_gives_it_back() -> None:
             await web.system.submit([pod("a")])
             await until(web, "Pod", "a", is_bound)
         assert await holder(web) == ""
+
+
+class SlowLeases:
+    """One Lease, in place of a client's server: a write takes its place at once and is answered `slow_s` later."""
+
+    def __init__(self) -> None:
+        self.lease: dict[str, Any] = {}
+        self.slow_s = 0.0
+
+    async def get(self, path: str) -> dict[str, Any]:
+        if not self.lease:
+            raise RemoteError(f"{path} is not there", 404)
+        return self.lease
+
+    async def create(self, path: str, lease: dict[str, Any], until: float) -> dict[str, Any]:
+        del path, until
+        return self._written(lease, 1)
+
+    async def replace(self, path: str, lease: dict[str, Any], until: float) -> dict[str, Any]:
+        del path, until
+        version = int(self.lease["metadata"]["resourceVersion"])
+        if lease["metadata"]["resourceVersion"] != str(version):
+            raise RemoteError("the object has been modified", 409)
+        written = self._written(lease, version + 1)
+        await anyio.sleep(self.slow_s)
+        return written
+
+    def _written(self, lease: dict[str, Any], version: int) -> dict[str, Any]:
+        self.lease = {**lease, "metadata": {**lease["metadata"], "resourceVersion": str(version)}}
+        return self.lease
+
+
+async def test_it_is_given_back_after_the_renewal_under_way_and_not_taken_again() -> None:
+    server = SlowLeases()
+    election = LeaseElection(cast("ClusterClient", server), replace(QUICK, retry_period_s=0.02), RealClock())
+    await election.acquire()
+    server.slow_s = 0.2
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(election.hold)
+        await anyio.sleep(0.1)
+        await election.release()
+        assert server.lease["spec"]["holderIdentity"] == ""
+        await anyio.sleep(0.1)
+        assert server.lease["spec"]["holderIdentity"] == ""
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_renewal_that_does_not_end_keeps_nobody_from_stopping() -> None:
+    server = SlowLeases()
+    election = LeaseElection(cast("ClusterClient", server), replace(QUICK, retry_period_s=0.02), RealClock())
+    await election.acquire()
+    server.slow_s = 60.0
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(election.hold)
+        await anyio.sleep(0.1)
+        with pytest.raises(RemoteError, match="does not end"), anyio.fail_after(5.0):
+            await election.release()
+        tasks.cancel_scope.cancel()
