@@ -1,5 +1,7 @@
 """Who schedules where there are several: whoever holds the Lease, and never two."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -113,29 +115,29 @@ class SlowLeases:
         return self.lease
 
 
-async def test_it_is_given_back_after_the_renewal_under_way_and_not_taken_again() -> None:
+@asynccontextmanager
+async def renewing(slow_s: float) -> AsyncGenerator[tuple[SlowLeases, LeaseElection]]:
+    """A Lease that is held, and a renewal of it under way that is answered so late."""
     server = SlowLeases()
     election = LeaseElection(cast("ClusterClient", server), replace(QUICK, retry_period_s=0.02), RealClock())
     await election.acquire()
-    server.slow_s = 0.2
+    server.slow_s = slow_s
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(election.hold)
         await anyio.sleep(0.1)
+        yield server, election
+        tasks.cancel_scope.cancel()
+
+
+async def test_it_is_given_back_after_the_renewal_under_way_and_not_taken_again() -> None:
+    async with renewing(slow_s=0.2) as (server, election):
         await election.release()
         assert server.lease["spec"]["holderIdentity"] == ""
         await anyio.sleep(0.1)
         assert server.lease["spec"]["holderIdentity"] == ""
-        tasks.cancel_scope.cancel()
 
 
 async def test_a_renewal_that_does_not_end_keeps_nobody_from_stopping() -> None:
-    server = SlowLeases()
-    election = LeaseElection(cast("ClusterClient", server), replace(QUICK, retry_period_s=0.02), RealClock())
-    await election.acquire()
-    server.slow_s = 60.0
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(election.hold)
-        await anyio.sleep(0.1)
+    async with renewing(slow_s=60.0) as (_, election):
         with pytest.raises(RemoteError, match="does not end"), anyio.fail_after(5.0):
             await election.release()
-        tasks.cancel_scope.cancel()
