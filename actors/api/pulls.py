@@ -8,6 +8,7 @@ A change is encoded once, for the journal and for however many pull it.
 
 from __future__ import annotations
 
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, cast
 
@@ -41,11 +42,15 @@ class HeldPull(Struct):
 
 
 class Pulls:
-    """At most one is held for each watcher, so they are no more than there are watchers."""
+    """At most one is held for each watcher, so they are no more than there are watchers.
 
-    def __init__(self, name: str, log: ChangeLog) -> None:
+    `gathers`: what is in an answer is read when the watcher takes it, so that news of one turn come together.
+    """
+
+    def __init__(self, name: str, log: ChangeLog, *, gathers: bool = False) -> None:
         self._name = name
         self._log = log
+        self._gathers = gathers
         self._held: dict[str, HeldPull] = {}
         self._encoded: dict[int, bytes] = {}
 
@@ -64,19 +69,25 @@ class Pulls:
         if pull.held:
             self._held[pull.watcher] = waiting
         if not pull.held or self._log.head(pull.kinds) > pull.since:
-            self._answer(waiting)
+            self._tell(waiting)
 
     def published(self, changed: AbstractSet[str]) -> None:
         """There is news of these kinds and parts of them: answer those who wait for some of it."""
         for waiting in list(self._held.values()):
             if waiting.slot.waits and not changed.isdisjoint(waiting.pull.kinds or changed):
-                self._answer(waiting)
+                self._tell(waiting)
 
     def give_up(self, error: str, *, stopped: bool) -> None:
         """Nobody will answer those that are held."""
         held, self._held = self._held, {}
         for waiting in held.values():
             waiting.slot.fail(self._name, error, stopped=stopped)
+
+    def _tell(self, waiting: HeldPull) -> None:
+        if self._gathers:
+            waiting.slot.promise(partial(self._answer, waiting))
+        else:
+            self._answer(waiting)
 
     def _answer(self, waiting: HeldPull) -> None:
         pull = waiting.pull

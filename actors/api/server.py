@@ -77,12 +77,18 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         self._under_way: deque[Applied] = deque()
         self._sent, self._finished = LevelSignal(), LevelSignal()
         self._recorder = recorder
+        self.waits_for = (recorder,)
         self._laps = Laps(context.longest)
-        self._pulls = Pulls(name, self._readable())
+        self._pulls = Pulls(name, self._readable(), gathers=context.at_once)
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         """Answering what has become durable."""
         return (self._finish_each,) if self._ahead else ()
+
+    def at_once(self, message: commands.ApiRequest) -> bool:
+        """Where no batch is under way."""
+        del message
+        return not self._ahead
 
     async def on_stop(self) -> None:
         """Until all that was applied is answered."""

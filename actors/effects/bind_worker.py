@@ -49,7 +49,13 @@ class BindWorker(EffectWorker[BindOrder]):
     ) -> None:
         super().__init__(name, mailbox, context, **ports)
         self._metrics = metrics
+        self.waits_for = (self._api,)
         self._recent = RecentOperations()
+
+    def at_once(self, message: BindOrder) -> bool:
+        """Any: a crash here was none of the api's, which answers at once."""
+        del message
+        return True
 
     async def handle_batch(self, batch: Sequence[Received[BindOrder, Done]]) -> None:
         """All orders that wait go to the api together."""

@@ -24,7 +24,7 @@ from actors.effects.effect_worker import EffectWorker
 from actors.effects.outcomes import RecentOperations
 from actors.effects.pre_bind import Place, PreBindError, Write, awaited_places, is_ready, writes_of
 from actors.errors import ActorFailedError
-from actors.runtime.mailbox import expected
+from actors.runtime.asking import expected
 from core.messages.commands import BindPod, Get, Update
 from core.messages.decisions import Bind, PodCondition
 from core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound

@@ -73,6 +73,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
     ) -> None:
         super().__init__(name, mailbox, context)
         self._api = api
+        self.waits_for = (api,)
         self._cache = cache
         self._recorder = recorder
         self._objects = context.objects
@@ -80,6 +81,11 @@ class StatusWriter(Actor[WriteStatus, Done]):
         self._sayings = Sayings("")
         self._written: dict[Where, tuple[Status, int]] = {}
         self._given_up = 0
+
+    def at_once(self, message: WriteStatus) -> bool:
+        """Any."""
+        del message
+        return True
 
     async def handle_batch(self, batch: Sequence[Received[WriteStatus, Done]]) -> None:
         """Of several statuses for one object only the newest is written."""

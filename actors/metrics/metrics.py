@@ -45,6 +45,10 @@ class Metrics(Actor[MetricsMessage, MetricsReply]):
         self._recent: deque[CycleMeasured] = deque(maxlen=RECENT)
         self._queues = QueuesMeasured()
 
+    def at_once(self, message: MetricsMessage) -> bool:
+        """Any but those for which the supervisor is asked."""
+        return not isinstance(message, Expose)
+
     async def handle(self, message: MetricsMessage) -> MetricsReply | None:
         """One measurement, or the whole exposition."""
         match message:

@@ -43,6 +43,7 @@ class Actor(Generic[M, R]):
         self.mailbox = mailbox
         self.clock = context.clock
         self.activity = context.activity
+        self._at_once = context.at_once
         self._in_hand: Received[M, R] | None = None
 
     async def handle(self, message: M) -> R | None:
@@ -99,17 +100,37 @@ class Actor(Generic[M, R]):
             tasks.cancel_scope.cancel()
 
     async def _serve(self) -> None:
+        if self._at_once:
+            self.mailbox.attended(self)
+        try:
+            await self._serve_each()
+        finally:
+            self.mailbox.attended(None)
+
+    async def _serve_each(self) -> None:
         while True:
             try:
                 batch = await self.mailbox.receive(self.cap)
             except anyio.EndOfStream:
                 return
-            try:
-                await self.handle_batch(batch)
-            except BaseException as error:
-                self._give_up(batch, error)
-                raise
-            self._finish(batch)
+            await self.deal_with(batch)
+
+    async def deal_with(self, batch: Sequence[Received[M, R]]) -> None:
+        """Handle a batch to its end: what it may have had in hand at a crash is handed on."""
+        try:
+            await self.handle_batch(batch)
+        except BaseException as error:
+            self._give_up(batch, error)
+            raise
+        self._finish(batch)
+
+    waits_for: Sequence[Mailbox[Any, Any]] = ()
+    """Those whose answers are waited for while it deals with what `at_once` names."""
+
+    def at_once(self, message: M) -> bool:
+        """Whether to handle this is no wait, but for those it `waits_for`: see `actors.runtime.at_once`."""
+        del message
+        return False
 
     def _finish(self, batch: Sequence[Received[M, R]]) -> None:
         if not self.answers_later:

@@ -1,4 +1,4 @@
-"""Asking until there is an answer."""
+"""Asking until there is an answer, and what the answer may be."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
 
-from actors.errors import ActorFailedError
+from actors.errors import ActorFailedError, UnexpectedReplyError
 from core.messages.message import Message
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message)
+A = TypeVar("A")
 
 AGAIN_S: Final = 0.02
 
@@ -28,3 +29,10 @@ async def ask_again(mailbox: Mailbox[M, R], message: M) -> R:
             return await mailbox.ask(message)
         except ActorFailedError:
             await anyio.sleep(AGAIN_S)
+
+
+def expected(reply: Message, kind: type[A]) -> A:
+    """The reply, where only one type of it is possible. Raises UnexpectedReplyError."""
+    if not isinstance(reply, kind):
+        raise UnexpectedReplyError(f"the answer was {reply!r}, expected {kind.__name__}")
+    return reply

@@ -18,7 +18,8 @@ class Context:
     """What every actor gets: the wall clock, the activity board, and what many read, decoded once.
 
     `alarm` makes something to sleep by; `longest` knows the request that held the loop longest; `door`: who is to be
-    heard about what controllers ask of the api.
+    heard about what controllers ask of the api. `at_once`: whether messages are dealt with in the turn of who sends
+    them where that is no wait (`actors.runtime.at_once`).
     """
 
     clock: Clock
@@ -27,3 +28,4 @@ class Context:
     objects: SharedObjects = field(default_factory=SharedObjects)
     longest: Longest = field(default_factory=Longest)
     door: Door = field(default_factory=Door)
+    at_once: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count, repeat
 from typing import Any, Generic, TypeVar
 
@@ -18,32 +18,57 @@ M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message)
 
 
+BATCH = 256
+"""Messages in one envelope at most: longer batches are cut, so that a mailbox stays bounded in messages too."""
+
+
 class Answer:
     """A slot for `expected` replies. Filling it never blocks, so an answer is no link that could close a cycle.
 
-    `frames`: the replies in the order of the messages, empty where there is none yet; `complete` is set when there
-    are all. `over`: whoever was asked will not answer again.
+    `frames`: the replies in the order of the messages, empty where there is none yet; `missing`: so many of them.
+    `complete`, which who waits brings along, is set when there are all. `over`: whoever was asked will not answer
+    again. `promised`: puts the one reply here when it is taken.
     """
 
-    __slots__ = ("_missing", "complete", "frames", "over")
+    __slots__ = ("complete", "frames", "missing", "over", "promised")
 
-    def __init__(self, expected: int, complete: anyio.Event) -> None:
+    def __init__(self, expected: int) -> None:
         self.frames = [b""] * expected
-        self.complete = complete
+        self.complete: anyio.Event | None = None
         self.over = False
-        self._missing = expected
+        self.missing = expected
+        self.promised: Callable[[], None] | None = None
 
-    def again(self, complete: anyio.Event) -> None:
+    def again(self) -> None:
         """Its one reply was taken: there is room for the next from an actor that goes on answering."""
-        self.frames, self.complete, self._missing = [b""], complete, 1
+        self.frames, self.complete, self.missing = [b""], None, 1
+
+    def awaited(self, complete: anyio.Event) -> anyio.Event:
+        """What is set when there are all, from now on."""
+        self.complete = complete
+        if not self.missing or self.promised is not None:
+            complete.set()
+        return complete
+
+    def promise(self, answer: Callable[[], None]) -> None:
+        """There is a reply: `answer` fills the slot with it once who waits has its turn."""
+        self.promised = answer
+        if self.complete is not None:
+            self.complete.set()
+
+    def redeem(self) -> None:
+        """Who waits has its turn."""
+        promised, self.promised = self.promised, None
+        if promised is not None:
+            promised()
 
     def fill(self, index: int, frame: bytes) -> None:
         """Put the reply to the index-th message; nothing happens when there is one already."""
         if self.frames[index]:
             return
         self.frames[index] = frame
-        self._missing -= 1
-        if not self._missing:
+        self.missing -= 1
+        if not self.missing and self.complete is not None:
             self.complete.set()
 
 
@@ -79,7 +104,13 @@ class Received(Struct, Generic[M, R], eq=False):
     @property
     def waits(self) -> bool:
         """Whether there is room for a reply: none has come, or the asker has taken it and wants the next."""
-        return self._answer is not None and not self._answer.frames[self._index]
+        answer = self._answer
+        return answer is not None and answer.promised is None and not answer.frames[self._index]
+
+    def promise(self, answer: Callable[[], None]) -> None:
+        """There is a reply to the only message that was sent, which `answer` gives when the asker takes it."""
+        if self._answer is not None:
+            self._answer.promise(answer)
 
     def reply(self, reply: R) -> None:
         """Answer the asker; nothing happens when the message was told, or answered before."""
@@ -93,6 +124,12 @@ class Received(Struct, Generic[M, R], eq=False):
         if self._answer is not None:
             self._answer.over = True
             self._answer.fill(self._index, failure(actor, error, stopped=stopped))
+
+
+def parts(frames: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """What is sent together, as so many envelopes."""
+    for start in range(0, len(frames), BATCH):
+        yield frames[start : start + BATCH]
 
 
 def failure(actor: str, error: str, *, stopped: bool) -> bytes:

@@ -16,25 +16,23 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 import anyio
 from anyio import lowlevel
 
-from actors.errors import ActorStoppedError, UnexpectedReplyError, UnknownMessageError
+from actors.errors import ActorStoppedError, UnknownMessageError
 from actors.runtime.alarm import Alarm
-from actors.runtime.envelope import NO_ANSWER, Answer, Envelope, Received, error_of, failure, reply_or_none
+from actors.runtime.at_once import AtOnce
+from actors.runtime.envelope import NO_ANSWER, Answer, Envelope, Received, error_of, failure, parts, reply_or_none
 from core.messages.message import Message
 from core.messages.replies import Failed
 from core.messages.supervision import MailboxStatistics
 from storage import codec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from actors.runtime.activity import Activity
+    from actors.runtime.at_once import Attendant
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message)
-A = TypeVar("A")
-
-BATCH = 256
-"""Messages in one envelope at most: longer batches are cut, so that a mailbox stays bounded in messages too."""
 
 
 class Mailbox(Generic[M, R]):
@@ -64,6 +62,7 @@ class Mailbox(Generic[M, R]):
         self._unread: deque[Received[M, R]] = deque()
         self._sent = self._received = self._high_water = 0
         self._mail: anyio.Event | None = None  # while the receiver waits for it
+        self._at_once: AtOnce | None = None
         self.closed = False
 
     # --- senders
@@ -75,7 +74,7 @@ class Mailbox(Generic[M, R]):
         `through`: never cancelled, which costs a scope only while there is no room.
         """
         frames = [each if isinstance(each, bytes) else self.encode(each) for each in messages]
-        for part in _parts(frames):
+        for part in parts(frames):
             await self._send(Envelope(part), shield=through)
 
     async def ask(self, message: M, *, through: bool = False) -> R:
@@ -88,52 +87,58 @@ class Mailbox(Generic[M, R]):
 
     async def ask_later(self, message: M, *, through: bool = False) -> Answer:
         """The first half of `ask`: send. `answered` waits for the reply."""
-        answer = Answer(1, self._alarm.event())
+        answer = Answer(1)
         await self._send(Envelope((self.encode(message),), answer), shield=through)
         return answer
 
     async def answered(self, answer: Answer, *, through: bool = False) -> R:
         """The second half of `ask`: the reply, or what is raised instead."""
-        try:
-            await answer.complete.wait()
-        except anyio.get_cancelled_exc_class():
-            if not through:
-                raise
-            with anyio.CancelScope(shield=True):
-                await answer.complete.wait()
+        if answer.missing:
+            complete = answer.awaited(self._alarm.event())
+            try:
+                await complete.wait()
+            except anyio.get_cancelled_exc_class():
+                if not through:
+                    raise
+                with anyio.CancelScope(shield=True):
+                    await complete.wait()
+        answer.redeem()
         return self._replies(answer.frames)[0]
 
     def slot(self) -> Answer:
         """For `ask_into`."""
-        return Answer(1, self._alarm.event())
+        return Answer(1)
 
     async def ask_into(self, slot: Answer, message: M | None) -> R:
         """`ask` with a slot of one's own. None: wait for the next reply to what was asked with it before."""
         if message is None:
-            slot.again(self._alarm.event())
+            slot.again()
         else:
             await self._send(Envelope((self.encode(message),), slot))
-        await slot.complete.wait()
+        await slot.awaited(self._alarm.event()).wait()  # others run first, even when it is there
+        slot.redeem()
         return self._replies(slot.frames)[0]
 
     async def ask_many(self, messages: Sequence[M]) -> list[R]:
         """Send a batch and wait for all replies, in the order of the messages."""
         replies: list[R] = []
-        for part in _parts(self._encode_many(messages)):
-            answer = Answer(len(part), self._alarm.event())
+        for part in parts(self._encode_many(messages)):
+            answer = Answer(len(part))
             await self._send(Envelope(part, answer))
-            await answer.complete.wait()
+            if answer.missing:
+                await answer.awaited(self._alarm.event()).wait()
             replies += self._replies(answer.frames)
         return replies
 
     async def ask_each(self, messages: Sequence[M], timeout_s: float) -> list[R | None]:
         """`ask_many`, where None stands for a reply that did not come in time, or never will."""
         replies: list[R | None] = []
-        for part in _parts(self._encode_many(messages)):
-            answer = Answer(len(part), self._alarm.event())
+        for part in parts(self._encode_many(messages)):
+            answer = Answer(len(part))
             until = self._alarm.now() + timeout_s
             await self._send(Envelope(part, answer), deadline=until)
-            await self._alarm.wait(answer.complete, until)
+            if answer.missing:
+                await self._alarm.wait(answer.awaited(self._alarm.event()), until)
             frames = [frame or NO_ANSWER for frame in answer.frames]
             replies += [reply_or_none(reply) for reply in self._decode_replies(frames)]
         return replies
@@ -163,7 +168,19 @@ class Mailbox(Generic[M, R]):
                 raise anyio.EndOfStream
             self._mail = self._alarm.event()
             await self._mail.wait()
+            if self._at_once is not None and self._at_once.crash is not None:
+                raise self._at_once.crash
         return self._drain(cap)
+
+    def attended(self, actor: Attendant | None) -> None:
+        """From now on what comes while the actor waits is dealt with in the turn of who sends it, where that can be;
+        None: nothing is, any more.
+        """
+        self._at_once = None if actor is None else AtOnce(actor, self._decode)
+
+    def at_rest(self) -> bool:
+        """Whether what is sent now may be dealt with at once."""
+        return self._mail is not None and self._at_once is not None and self._at_once.is_free()
 
     def _drain(self, cap: int) -> list[Received[M, R]]:
         batch: list[Received[M, R]] = []
@@ -253,10 +270,15 @@ class Mailbox(Generic[M, R]):
             raise ActorStoppedError(self.name)
 
     def _post(self, envelope: Envelope) -> None:
-        self._queue.append(envelope)
         self._sent += len(envelope.frames)
         if self._mail is not None:
+            if self._at_once is not None and self._at_once.deals_with(envelope):
+                self._received += len(envelope.frames)
+                if self._at_once.crash is not None:
+                    self._wake()
+                return
             self._wake()
+        self._queue.append(envelope)
 
     def _wake(self) -> None:
         if self._mail is not None:
@@ -268,15 +290,3 @@ class Mailbox(Generic[M, R]):
         if Failed in map(type, replies):
             raise next(error_of(reply) for reply in replies if isinstance(reply, Failed))
         return replies
-
-
-def _parts(frames: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    for start in range(0, len(frames), BATCH):
-        yield frames[start : start + BATCH]
-
-
-def expected(reply: Message, kind: type[A]) -> A:
-    """The reply, where only one type of it is possible. Raises UnexpectedReplyError."""
-    if not isinstance(reply, kind):
-        raise UnexpectedReplyError(f"the answer was {reply!r}, expected {kind.__name__}")
-    return reply

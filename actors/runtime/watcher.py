@@ -13,7 +13,7 @@ from anyio import lowlevel
 from msgspec import Struct
 
 from actors.errors import ActorFailedError, UnexpectedReplyError
-from actors.runtime.mailbox import expected
+from actors.runtime.asking import expected
 from core.messages.commands import List
 from core.messages.events import Mutation
 from core.messages.replies import Listing

@@ -55,6 +55,10 @@ class ActionWorker(Actor[RunAction, ActionReply]):
         self._outside = outside
         self._stopwatch = stopwatch
 
+    def at_once(self, message: RunAction) -> bool:
+        """Any action that asks nobody."""
+        return not message.asking and message.action not in self._decider.stepped
+
     async def handle_batch(self, batch: Sequence[Received[RunAction, ActionReply]]) -> None:
         """Run it, hand the baton back."""
         for item in self.each(batch):

@@ -126,6 +126,11 @@ class Cache(Actor[CacheMessage, CacheReply]):
         """Watching, and looking again at what failed."""
         return (self._watch, self._resync)
 
+    def at_once(self, message: CacheMessage) -> bool:
+        """Any."""
+        del message
+        return True
+
     async def handle(self, message: CacheMessage) -> CacheReply | None:
         """One message; outcomes are only noted, the truth comes by the watch."""
         match message:

@@ -11,7 +11,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from actors.errors import CycleLostError
-from actors.runtime.mailbox import expected
+from actors.runtime.asking import expected
 from actors.scheduling.cycle_record import record_of
 from actors.scheduling.decider import Moment
 from core.default_scheduler.profile import NAME

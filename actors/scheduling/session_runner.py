@@ -25,7 +25,7 @@ import anyio
 from actors.errors import ActorFailedError, CycleLostError
 from actors.runtime.activity import SCHEDULER
 from actors.runtime.actor import Actor
-from actors.runtime.mailbox import expected
+from actors.runtime.asking import expected
 from actors.scheduling.cycle_record import record_of
 from actors.scheduling.decider import Moment
 from actors.scheduling.measure import Measure

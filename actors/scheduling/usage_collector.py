@@ -21,7 +21,7 @@ import httpx
 
 from actors.kube.times import timestamp
 from actors.runtime.actor import Actor
-from actors.runtime.mailbox import expected
+from actors.runtime.asking import expected
 from config.durations import parse_duration
 from core.messages.commands import Create, List, Poke, Update
 from core.messages.replies import Done, Listing

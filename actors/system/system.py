@@ -21,9 +21,8 @@ from actors.errors import ActorStoppedError, LeaseLostError, chief
 from actors.gateway.settings import REVISIONS_PER_S
 from actors.metrics.summary import Summary
 from actors.runtime.activity import SCHEDULER
-from actors.runtime.asking import ask_again
+from actors.runtime.asking import ask_again, expected
 from actors.runtime.clock import Clock
-from actors.runtime.mailbox import expected
 from actors.scheduling.cycle_memory import PERMITTED, SYNCED, CycleMemory
 from actors.scheduling.decider import Decider
 from actors.system.ports import ApiPort, ArrivalsPort, CachePort, MetricsPort, RunnerPort

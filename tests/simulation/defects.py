@@ -18,8 +18,9 @@ from actors.api.server import ApiServer
 from actors.api.tables import ObjectTables
 from actors.api.verbs.placement import Placement
 from actors.effects.outcomes import Outcomes
+from actors.runtime.asking import expected
 from actors.runtime.level_signal import LevelSignal
-from actors.runtime.mailbox import Mailbox, expected
+from actors.runtime.mailbox import Mailbox
 from actors.runtime.watcher import WatchedChanges, Watcher
 from actors.scheduling.cache import Cache
 from actors.scheduling.commit import Commit

@@ -7,8 +7,7 @@ from actors.gateway.problems import no_such_path
 from actors.gateway.queue_counts import exposed_counts
 from actors.gateway.request.exchange import Exchange
 from actors.gateway.site import Site, guarded
-from actors.runtime.asking import ask_again
-from actors.runtime.mailbox import expected
+from actors.runtime.asking import ask_again, expected
 from core.messages import commands
 from core.messages.cycles import TellQueues
 from core.messages.replies import Exposition

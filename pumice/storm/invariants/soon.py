@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 import anyio
 
 from actors.errors import ActorFailedError
-from actors.runtime.mailbox import expected
+from actors.runtime.asking import expected
 from core.messages.commands import CheckView, Get
 from core.messages.replies import ViewChecked
 from core.state.watched import WATCHED

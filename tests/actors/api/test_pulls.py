@@ -10,24 +10,15 @@ from actors.api.pulls import Pulls
 from actors.api.watch import RevisionLog
 from actors.runtime.envelope import Answer, Received
 from core.messages.events import Mutation
-from core.messages.replies import ApiReply
+from core.messages.replies import ApiReply, Failed
 from core.messages.watch import Pull, Pulled
 from storage import codec
 
 
-class Slot(Answer):
-    """Takes one answer, which nobody waits for."""
-
-    def __init__(self) -> None:
-        self.frames = [b""]
-
-    def fill(self, index: int, frame: bytes) -> None:
-        self.frames[index] = frame
-
-
 def pulled(asked: Pulls, since: int) -> Pulled:
-    slot = Slot()
+    slot = Answer(1)
     asked.take(Received[Pull, ApiReply](Pull("me", since), b"", slot, 0))
+    slot.redeem()
     return codec.decode(slot.frames[0], Pulled)
 
 
@@ -51,3 +42,28 @@ def test_what_the_journal_got_is_what_is_pulled(monkeypatch: pytest.MonkeyPatch)
     found = pulled(asked, 0)
     assert [codec.decode(bytes(frame), Mutation) for frame in found.events] == changes
     assert again == [*changes[:4], *changes[6:]], "the older were gone"
+
+
+def test_an_answer_holds_what_came_until_it_was_taken() -> None:
+    log = RevisionLog()
+    asked = Pulls("api-server", log, gathers=True)
+    slot = Answer(1)
+    asked.take(Received[Pull, ApiReply](Pull("me", 0), b"", slot, 0))
+    for revision in (1, 2):
+        log.append(Mutation(revision, "ADDED", "Pod", "default", f"p{revision}", b"x"), frozenset({"Pod"}))
+        asked.published(log.publish(revision))
+    slot.redeem()
+    assert codec.decode(slot.frames[0], Pulled).revisions == (1, 2)
+
+
+def test_a_promise_that_nobody_can_keep_any_more_is_a_failure() -> None:
+    log = RevisionLog()
+    asked = Pulls("api-server", log, gathers=True)
+    slot = Answer(1)
+    asked.take(Received[Pull, ApiReply](Pull("me", 0), b"", slot, 0))
+    log.append(Mutation(1, "ADDED", "Pod", "default", "p1", b"x"), frozenset({"Pod"}))
+    asked.published(log.publish(1))
+    asked.give_up("crashed", stopped=False)
+    slot.redeem()
+    assert codec.decode(slot.frames[0], Failed).error == "crashed"
+    assert slot.over

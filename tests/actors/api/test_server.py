@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from actors.errors import ActorFailedError, ActorStoppedError
-from actors.runtime.mailbox import expected
+from actors.runtime.asking import expected
 from core.messages import commands, replies, watch
 from storage import codec
 from tests.actors.bench import Bench, running

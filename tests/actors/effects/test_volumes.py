@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.runtime.mailbox import expected
+from actors.runtime.asking import expected
 from core.messages.commands import BindPod, Create, StoreRequest, Update
 from core.messages.events import BindRefused, Bound, Mutation, Outcome
 from core.messages.replies import ApiReply, Refused

@@ -74,8 +74,8 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(kind: type[Echo] = Echo, *, vital: bool = False) -> AsyncGenerator[Stage]:
-    context = Context(VirtualClock())
+async def staged(kind: type[Echo] = Echo, *, vital: bool = False, at_once: bool = False) -> AsyncGenerator[Stage]:
+    context = Context(VirtualClock(), at_once=at_once)
     seen: list[int] = []
     notes: list[ActorEvent] = []
 

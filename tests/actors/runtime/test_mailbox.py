@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from actors.errors import ActorFailedError, ActorStoppedError, UnexpectedReplyError, UnknownMessageError
 from actors.runtime.activity import Activity
-from actors.runtime.mailbox import BATCH, Mailbox, expected
+from actors.runtime.asking import expected
+from actors.runtime.envelope import BATCH
+from actors.runtime.mailbox import Mailbox
 from core.messages.commands import Poke, TakeSnapshot
 from core.messages.cycles import RunCycle
 from core.messages.replies import Done, SnapshotTaken, ViewChecked

@@ -11,8 +11,9 @@ from actors.controllers.family import FamilyMachine
 from actors.controllers.groups.machine import PodGroupMachine
 from actors.controllers.jobs.machine import JobMachine
 from actors.controllers.queues.machine import QueueMachine
+from actors.runtime.asking import expected
 from actors.runtime.clock import RealClock, VirtualClock
-from actors.runtime.mailbox import Mailbox, expected
+from actors.runtime.mailbox import Mailbox
 from actors.runtime.reconciler import TOLD, Machine, Reconciler
 from actors.system.ports import PokePort
 from actors.system.roles.controllers import deployment_rules

@@ -13,10 +13,11 @@ from actors.api.server import ApiServer
 from actors.api.store import Store
 from actors.errors import ActorStoppedError
 from actors.journal.recorder import Recorder
+from actors.runtime.asking import expected
 from actors.runtime.clock import RealClock
 from actors.runtime.context import Context
 from actors.runtime.envelope import Received
-from actors.runtime.mailbox import Mailbox, expected
+from actors.runtime.mailbox import Mailbox
 from actors.runtime.watcher import WatchedChanges, Watcher
 from actors.system.ports import ApiPort, RecorderPort
 from core.messages import commands, recording, replies, watch

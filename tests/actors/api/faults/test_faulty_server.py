@@ -9,7 +9,8 @@ from actors.api.faults.faulty_server import FaultyApiServer
 from actors.api.faults.network import Network
 from actors.api.faults.strikes import ListedFaults
 from actors.api.server import ApiServer
-from actors.runtime.mailbox import Mailbox, expected
+from actors.runtime.asking import expected
+from actors.runtime.mailbox import Mailbox
 from core.messages import commands, supervision, watch
 from storage import codec
 from tests.actors.bench import Bench, running
