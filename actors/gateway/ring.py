@@ -6,7 +6,9 @@ of the ring is told so and lists again. So memory is bounded by the ring and by 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any, Final, cast
+from weakref import WeakValueDictionary
 
 from actors.gateway.forms import encode
 from actors.gateway.request.selection import Traits
@@ -73,6 +75,8 @@ class Ring:
         self._most = most
         self._first = 0
         self._entries: list[RingEntry] = []
+        self._parts: WeakValueDictionary[str, RingPart] = WeakValueDictionary()
+        self._touched: set[str] = set()
         self._chunk: tuple[int, int, bytes] = (-1, -1, b"")
 
     def __len__(self) -> int:
@@ -87,8 +91,22 @@ class Ring:
         """The position after the newest entry."""
         return self._first + len(self._entries)
 
+    def part(self, namespace: str) -> RingPart:
+        """What is of one namespace, for as long as somebody holds it."""
+        part = self._parts.get(namespace)
+        if part is None:
+            part = self._parts[namespace] = RingPart(self)
+            for position, entry in enumerate(self._entries, start=self._first):
+                if entry.key[0] == namespace:
+                    part.append(position, entry)
+        return part
+
     def append(self, entry: RingEntry) -> None:
         """Add a change; the oldest go when there are too many."""
+        namespace = entry.key[0]
+        if (part := self._parts.get(namespace)) is not None:
+            part.append(self.end, entry)
+            self._touched.add(namespace)
         self._entries.append(entry)
         self.bytes += entry.size
         if len(self._entries) > self._most + self._most // 4:
@@ -101,6 +119,8 @@ class Ring:
             self.oldest = self._entries[cut - 1].revision
             self._first += cut
             del self._entries[:cut]
+            for part in self._parts.values():
+                part.cut(self._first)
             self.bytes = sum(entry.size for entry in self._entries)
 
     def reset(self, revision: int) -> None:
@@ -110,10 +130,16 @@ class Ring:
         self.bytes = 0
         self.oldest = revision
         self.news.raise_to(self.end)
+        for part in self._parts.values():
+            part.reset(self.end)
 
     def publish(self) -> None:
         """Wake who waits for what was appended."""
         self.news.raise_to(self.end)
+        for namespace in self._touched:
+            if (part := self._parts.get(namespace)) is not None:
+                part.publish()
+        self._touched.clear()
 
     def position(self, revision: int) -> int | None:
         """Where what is newer than a revision begins; None when it reaches back no longer."""
@@ -128,19 +154,13 @@ class Ring:
                 high = middle
         return self._first + low
 
-    def read(self, position: int) -> list[RingEntry] | None:
-        """The next entries from a position on, a chunk at most; None when they are gone."""
+    def read(self, position: int) -> tuple[list[RingEntry], int] | None:
+        """The next entries from a position on, a chunk at most, and the position after them; None: they are gone."""
         start = position - self._first
         if start < 0:
             return None
-        found: list[RingEntry] = []
-        size = 0
-        for entry in self._entries[start : start + MOST]:
-            found.append(entry)
-            size += len(entry.blob)
-            if size > CHUNK:
-                break
-        return found
+        found = _a_chunk(self._entries[start : start + MOST])
+        return found, position + len(found)
 
     def lines(self, position: int, entries: list[RingEntry]) -> bytes:
         """The events of what `read` gave, as those see it who watch everything: joined once for all at one position."""
@@ -148,3 +168,61 @@ class Ring:
         if self._chunk[:2] != key:
             self._chunk = (*key, b"".join([entry.line() for entry in entries]))
         return self._chunk[2]
+
+
+class RingPart:
+    """The entries of a ring that are of one namespace, for those who watch no other: a change elsewhere wakes none of
+    them, and what falls off the ring meanwhile, none of it theirs, is no loss to them.
+
+    Positions are the ring's. It is the ring that fills it.
+    """
+
+    def __init__(self, ring: Ring) -> None:
+        self.news = LevelSignal()
+        self._ring = ring
+        self._gone = 0
+        self._positions: list[int] = []
+        self._entries: list[RingEntry] = []
+
+    def append(self, position: int, entry: RingEntry) -> None:
+        """A change, and where in the ring it is."""
+        self._positions.append(position)
+        self._entries.append(entry)
+
+    def cut(self, first: int) -> None:
+        """The ring begins here now."""
+        number = bisect_left(self._positions, first)
+        if number:
+            self._gone = self._positions[number - 1] + 1
+            del self._positions[:number], self._entries[:number]
+
+    def reset(self, first: int) -> None:
+        """Something was missed: whatever somebody has read before this position is no good any more."""
+        self._gone = first
+        self._positions.clear()
+        self._entries.clear()
+        self.news.raise_to(first)
+
+    def publish(self) -> None:
+        """Wake who waits for what was appended."""
+        if self._positions:
+            self.news.raise_to(self._positions[-1] + 1)
+
+    def read(self, position: int) -> tuple[list[RingEntry], int] | None:
+        """As `Ring.read`; the position after everything there is when none is left of this namespace."""
+        if position < self._gone:
+            return None
+        start = bisect_left(self._positions, position)
+        found = _a_chunk(self._entries[start : start + MOST])
+        rest = start + len(found) < len(self._positions)
+        return found, self._positions[start + len(found)] if rest else max(position, self._ring.end)
+
+
+def _a_chunk(entries: list[RingEntry]) -> list[RingEntry]:
+    """The first of them that are sent at once."""
+    size = 0
+    for number, entry in enumerate(entries, start=1):
+        size += len(entry.blob)
+        if size > CHUNK:
+            return entries[:number]
+    return entries

@@ -23,7 +23,7 @@ from actors.gateway.request.negotiation import negotiate
 from actors.gateway.request.paths import Target
 from actors.gateway.request.query import ListOptions, list_options
 from actors.gateway.request.selection import Condition, Selection, selection
-from actors.gateway.ring import Ring, RingEntry, event_line
+from actors.gateway.ring import Ring, RingEntry, RingPart, event_line
 from actors.gateway.site import Site
 from actors.gateway.statuses import failure
 from core.objects.metadata import Object
@@ -62,6 +62,8 @@ class Stream:
         self._selected = selected
         self._options = options
         self._ring: Ring = site.hub.ring(selected.kind)
+        self._source: Ring | RingPart = self._ring
+        self._read = -1  # nothing yet
         self._told = False
         self._after = 0
 
@@ -77,7 +79,7 @@ class Stream:
                     await self._follow(await self._start())
                 except ApiError as error:
                     await self._exchange.chunk(event_line("ERROR", failure(error.refused)))
-            if time.cancelled_caught and self._options.bookmarks:
+            if time.cancelled_caught and self._options.bookmarks and not self._owes():
                 await self._bookmark()
             await self._exchange.end()
             tasks.cancel_scope.cancel()
@@ -103,6 +105,8 @@ class Stream:
         position = self._ring.position(revision)
         if position is None:
             raise expired(f"too old resource version: {revision} ({self._ring.oldest})")
+        namespace = self._selected.namespace
+        self._source = self._ring.part(namespace) if namespace else self._ring
         return position
 
     async def _until_gone(self, scope: anyio.CancelScope) -> None:
@@ -133,26 +137,32 @@ class Stream:
     # --- what changes
 
     async def _follow(self, position: int) -> None:
+        self._read = position
         while True:
-            entries = self._ring.read(position)
-            if entries is None:
+            found = self._source.read(self._read)
+            if found is None:
                 raise expired("too old resource version: the watch was too slow and has fallen behind")
+            entries, after = found
             if not entries:
-                await self._idle(position)
-                continue
-            chunk = self._chunk(position, entries)
-            position += len(entries)
-            if chunk:
+                await self._idle(after)
+            elif chunk := self._chunk(self._read, entries):
                 await self._exchange.chunk(chunk)
             else:
                 await lowlevel.checkpoint()
+            self._read = after
 
     async def _idle(self, position: int) -> None:
-        """Wait for news of the kind; from time to time a bookmark says how far the rest of the world has come."""
+        """Wait for news of what is watched; from time to time a bookmark says how far all the rest has come."""
+        self._read = position
         with anyio.move_on_after(BOOKMARK_S) as time:
-            await self._ring.news.wait_beyond(position)
-        if time.cancelled_caught and self._options.bookmarks and not self._ring.read(position):
+            await self._source.news.wait_beyond(position)
+        if time.cancelled_caught and self._options.bookmarks and not self._owes():
             await self._bookmark()
+
+    def _owes(self) -> bool:
+        """Whether there is something that was not sent, or not to its end: a bookmark would have it passed over."""
+        found = self._source.read(self._read)
+        return found is None or bool(found[0])
 
     def _chunk(self, position: int, entries: list[RingEntry]) -> bytes:
         if entries[0].revision <= self._after:  # the client has it from wherever it got its revision

@@ -7,6 +7,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from actors.gateway.request.exchange import Exchange
 from tests.actors.gateway.rig import PODS, Web, pod_of, serving, shown, take
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -114,6 +115,23 @@ async def test_a_watch_ends_when_its_time_is_up() -> None:
     path = f"{PODS}?watch=true&timeoutSeconds=1&allowWatchBookmarks=true"
     async with serving() as web, web.watching(path) as events:
         assert [event["type"] async for event in events] == ["BOOKMARK"]
+
+
+async def test_a_bookmark_passes_over_nothing_that_was_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that goes on from it would never hear of that."""
+    send = Exchange.chunk
+
+    async def stuck(self: Exchange, data: bytes) -> None:
+        if b'"ADDED"' in data:
+            await anyio.sleep_forever()
+        await send(self, data)
+
+    monkeypatch.setattr(Exchange, "chunk", stuck)
+    async with serving() as web:
+        query = f"watch=true&timeoutSeconds=1&allowWatchBookmarks=true&resourceVersion={await revision(web)}"
+        async with web.watching(f"{PODS}?{query}") as events:
+            await web.create_pods("a")
+            assert [event async for event in events] == []
 
 
 async def test_a_watch_from_an_old_revision_opens_and_says_that_it_is_gone() -> None:
