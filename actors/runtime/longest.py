@@ -12,6 +12,10 @@ R = TypeVar("R")
 
 SHOWN: Final = 200
 """Letters of a request that are told."""
+FRESH_S: Final = 0.005
+"""So old may a reading of the processor's clock be when a step begins: of other steps so much may be counted with it.
+A watch that wakes does little, and two readings would be a sixth of what hundreds of watches cost the loop.
+"""
 
 
 class Longest:
@@ -20,10 +24,22 @@ class Longest:
     def __init__(self) -> None:
         self.seconds = 0.0
         self.request = ""
+        self._processor, self._wall = thread_time(), perf_counter()
 
-    def note(self, began: float, what: str, about: str) -> None:
-        """A step that began at this `thread_time` ends now."""
-        self.took(thread_time() - began, what, about)
+    def begun(self) -> float:
+        """A step begins; the wall's time, for `ended`."""
+        wall = perf_counter()
+        if wall - self._wall > FRESH_S:
+            self._processor, self._wall = thread_time(), wall
+        return wall
+
+    def ended(self, began: float, what: str, about: str) -> None:
+        """The step that began then is over."""
+        wall = perf_counter()
+        if wall - began > self.seconds:
+            processor = thread_time()
+            self.took(min(wall - began, processor - self._processor), what, about)
+            self._processor, self._wall = processor, perf_counter()
 
     def took(self, seconds: float, what: str, about: str) -> None:
         """A step has taken so long."""
@@ -74,14 +90,14 @@ class _Timed(Awaitable[R]):
         value: Any = None
         error: BaseException | None = None
         while True:
-            began = thread_time()
+            began = self._longest.begun()
             try:
                 waiting = self._work.send(value) if error is None else self._work.throw(error)
             except StopIteration as done:
                 found: R = done.value
                 return found
             finally:
-                self._longest.note(began, self._what, self._about)
+                self._longest.ended(began, self._what, self._about)
             value = error = None
             try:
                 value = yield waiting
