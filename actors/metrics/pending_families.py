@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -12,8 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
+MOST: Final = 1_000
+"""Jobs that wait no more and are shown. Volcano shows a job until it is gone, which is not heard of here."""
+
+
 class PendingFamilies(Collector):
-    """A job that is pending no more is shown no more, but for how often it was tried."""
+    """A job that is pending no more is shown no more, but for how often it was tried: the newest `MOST` are."""
 
     def __init__(self) -> None:
         self._tasks: Mapping[str, int] = {}
@@ -24,6 +28,13 @@ class PendingFamilies(Collector):
         self._tasks = unscheduled
         for job in unscheduled:
             self._tries[job] += 1
+        if len(self._tries) > len(unscheduled) + MOST + MOST // 10:
+            self._forget(unscheduled)
+
+    def _forget(self, unscheduled: Mapping[str, int]) -> None:
+        done = [job for job in self._tries if job not in unscheduled]
+        for job in done[:-MOST]:
+            del self._tries[job]
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Tasks and tries by job, and how many jobs."""

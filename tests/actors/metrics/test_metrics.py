@@ -11,6 +11,8 @@ from actors.metrics.card_families import OF_CARDS
 from actors.metrics.families import Families
 from actors.metrics.histogram_family import HistogramFamily
 from actors.metrics.job_families import MOST
+from actors.metrics.pending_families import MOST as MOST_TRIED
+from actors.metrics.pending_families import PendingFamilies
 from actors.metrics.queue_families import AMOUNTS
 from core.messages.card_table import CardTable, PodOnCard
 from core.messages.decisions import BindingJob
@@ -88,6 +90,17 @@ def test_a_cycle_is_told_in_volcanos_names() -> None:
     assert value(families, "volcano_unschedule_task_count", job_id="ns/g") is None
     assert value(families, "volcano_total_preemption_attempts") == 1.0
     assert value(families, "volcano_pod_preemption_victims") == 0.0
+
+
+def test_of_jobs_that_wait_no_more_the_newest_are_remembered() -> None:
+    pending = PendingFamilies()
+    for number in range(3 * MOST_TRIED):
+        pending.show({"ns/waits": 1, f"ns/{number:06d}": 1})
+    (tries,) = [family for family in pending.collect() if family.name == "volcano_job_retry_counts"]
+    counts = {sample.labels["job_id"]: sample.value for sample in tries.samples}
+    assert counts["ns/waits"] == 3 * MOST_TRIED
+    assert MOST_TRIED <= len(counts) - 1 <= 1.1 * MOST_TRIED
+    assert f"ns/{3 * MOST_TRIED - 1:06d}" in counts
 
 
 def test_jobs_that_got_nodes() -> None:
