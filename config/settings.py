@@ -116,6 +116,7 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     keep_events: Annotated[
         Count | None, Meta(description="How many records of the journal to keep at least; without it, all.")
     ] = None
+    event_ttl: Annotated[Duration, Meta(description="How long an Event object is kept.")] = "1h"
     plugins_dir: Annotated[
         Text | None, Meta(description="A folder with plugins of one's own; without it, only installed ones.")
     ] = None

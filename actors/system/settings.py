@@ -10,6 +10,7 @@ from pathlib import Path
 from actors.agents.pod_runs import DEFAULT_DURATION_S
 from actors.api.faults.strikes import Faults
 from actors.cluster.settings import ClusterSettings
+from actors.controllers.events.machine import KEPT_S
 from actors.controllers.unserved.kinds import SERVED
 from actors.gateway.settings import GatewaySettings
 from actors.mirror.settings import MirrorSettings
@@ -38,6 +39,7 @@ class SystemSettings:
     is the last of its wave. No result depends on either.
     `journal_look_s`: seconds between two looks whether the journal is still there (0: nobody looks).
     `checkpoint_every`: records between two checkpoints (0: none); `retention` is what is kept of the journal.
+    `event_ttl_s`: how long Event objects are kept (kube-apiserver's --event-ttl).
     `user_plugins`: plugins of users, and what tells one version of them from another.
     `post` asks extenders.
     `uid_seed`: instead of `seed` for uids and generated names, where others of that seed are there already.
@@ -80,6 +82,7 @@ class SystemSettings:
     journal_look_s: float = 0.0
     checkpoint_every: int | None = None
     retention: Retention = field(default_factory=Retention)
+    event_ttl_s: float = KEPT_S
     user_plugins: Mapping[str, str] = field(default_factory=dict[str, str])
     gateway: GatewaySettings | None = None
     budgets: bool = True

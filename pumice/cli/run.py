@@ -86,6 +86,7 @@ def run(
     seed: Annotated[int | None, _option("seed")] = None,
     keep: Annotated[str | None, _option("keep")] = None,
     keep_events: Annotated[int | None, _option("keep_events")] = None,
+    event_ttl: Annotated[str | None, _option("event_ttl")] = None,
     plugins_dir: Annotated[str | None, _option("plugins_dir")] = None,
     faults: Annotated[str | None, _option("faults", SEVERAL)] = None,
     profiles: Annotated[str | None, _option("profiles")] = None,
@@ -199,6 +200,7 @@ def plan_of(
             seed=settings.seed,
             default_duration_s=duration_s(settings.default_duration) or 0.0,
             retention=retention,
+            event_ttl_s=duration_s(settings.event_ttl) or 0.0,
             gateway=gateway_settings(settings),  # after all that may be refused: it listens from here on
             scheduler=not settings.no_scheduler,
             default_scheduler=not settings.no_default_scheduler,

@@ -38,16 +38,19 @@ KUBELET: Final = "kubelet"
 CONTROLLER: Final = "vc-controller-manager"
 GROUP_NAME: Final = "scheduling.k8s.io/group-name"
 KEPT_S: Final = 3600.0
-"""An event is kept for so long (kube-apiserver's --event-ttl)."""
+"""An event is kept for so long, unless somebody says otherwise (kube-apiserver's --event-ttl)."""
 
 
 class PodEventsMachine:
-    """See `actors.runtime.reconciler.Machine`. `scheduler`: speak for it too, not for the node agents alone."""
+    """See `actors.runtime.reconciler.Machine`. `scheduler`: speak for it too, not for the node agents alone. `kept_s`:
+    how long events are kept.
+    """
 
     kinds = ("Event", "PodGroup", "Pod")  # what has been said before comes first
 
-    def __init__(self, *, scheduler: bool = True) -> None:
+    def __init__(self, *, scheduler: bool = True, kept_s: float = KEPT_S) -> None:
         self._scheduler = scheduler
+        self._kept_s = kept_s
         self._said: dict[tuple[str, Name], tuple[Said, ...]] = {}
         self._groups: dict[Name, Object] = {}
         self._news: list[tuple[Object, Said, bool]] = []
@@ -108,7 +111,7 @@ class PodEventsMachine:
     def step(self, now: float) -> Sequence[ApiRequest]:
         """See `Machine`."""
         for name in self._fresh:
-            self._kept.set(name, now + KEPT_S)
+            self._kept.set(name, now + self._kept_s)
         self._fresh.clear()
         news, self._news = self._news, []
         requests = [request for each in news if (request := self._saying(*each, now)) is not None]

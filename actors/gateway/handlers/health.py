@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from actors.gateway.fault_counts import exposed_faults
+from actors.gateway.handlers.object_counts import exposed_objects
 from actors.gateway.problems import no_such_path
 from actors.gateway.queue_counts import exposed_counts
 from actors.gateway.request.exchange import Exchange
@@ -48,4 +49,5 @@ async def metrics(site: Site, exchange: Exchange) -> None:
     _, blobs = await site.listing("Queue", None)
     counts = exposed_counts(codec.unpack(blob) for blob in blobs)
     faults = b"" if site.settings.struck is None else exposed_faults(site.settings.struck())
-    await exchange.answer(200, answer.text + counts + faults + site.waiting.text(), METRICS_TYPE)
+    objects = exposed_objects(site.kinds, site.hub.counts())
+    await exchange.answer(200, answer.text + counts + objects + faults + site.waiting.text(), METRICS_TYPE)

@@ -170,7 +170,7 @@ CONFIG_WATCHER: Final = Role(
 POD_EVENTS: Final = _controller(
     "pod-events",
     lambda wiring: [
-        PodEventsMachine(scheduler=wiring.settings.scheduler),
+        PodEventsMachine(scheduler=wiring.settings.scheduler, kept_s=wiring.settings.event_ttl_s),
         NamespaceMachine(),
         NodeTaintsMachine(agents=wiring.settings.agents),
         EndpointsMachine(),

@@ -91,6 +91,16 @@ async def test_version_and_metrics() -> None:
 
 
 @anyio
+async def test_metrics_say_how_many_objects_there_are() -> None:
+    said = 'apiserver_resource_objects{group="",resource="pods"} 2.0'
+    async with serving() as web:
+        await web.create_pods("a", "b")
+        with fail_after(5):
+            while said not in (await web.http.get("/metrics")).text:  # noqa: ASYNC110
+                await sleep(0.01)
+
+
+@anyio
 async def test_there_are_metrics_where_nobody_schedules() -> None:
     async with serving(settings=PASSIVE) as web:
         answer = await web.http.get("/metrics")

@@ -153,3 +153,15 @@ def test_what_is_said_again_is_counted_and_not_by_a_restart(cluster: Cluster) ->
     cluster.restart(PodEventsMachine())
     cluster.settle()
     assert {each["message"]: each["count"] for each in cluster.all("Event")} == counts
+
+
+def test_events_are_kept_for_as_long_as_somebody_says() -> None:
+    cluster = Cluster(PodEventsMachine(kept_s=20.0))
+    cluster.create(node("n1"))
+    cluster.create(pod("p"))
+    cluster.bind("p", "n1")
+    cluster.settle()
+    for seconds, left in ((19.0, 1), (2.0, 0)):
+        cluster.now += seconds
+        cluster.settle()
+        assert len(cluster.all("Event")) == left
