@@ -49,6 +49,12 @@ def kills(session: nox.Session) -> None:
 
 
 @nox.session
+def soak(session: nox.Session) -> None:
+    """Two hours of churn over HTTP, and whether anything grows (docs/soak.md); `-- --seconds 600` and the like."""
+    session.run(sys.executable, "-m", "pumice.bench.soak", *session.posargs, external=True)
+
+
+@nox.session
 def published(session: nox.Session) -> None:
     """Runs of a published experiment (docs/fgd.md) on all its traces, every point compared; `-- SEEDS` (42)."""
     session.env["PUMICE_TEST_TRACES"] = "all"

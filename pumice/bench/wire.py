@@ -9,7 +9,10 @@ from typing import Final
 import anyio
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+JSON: Final = "application/json"
+_GOOD: Final = ("200", "201", "202")
 _HEAD_LIMIT: Final = 65_536
+_SAID: Final = 200
 _PIECE: Final = 262_144
 _EVENT: Final = b'{"type":"'
 
@@ -19,21 +22,28 @@ class UnexpectedAnswerError(Exception):
 
 
 class HttpConnection:
-    """Requests one after the other. Raises AnswerError when the status is not 200 or 201."""
+    """Requests one after the other. Raises UnexpectedAnswerError when the status is not 200 to 202."""
 
     def __init__(self, stream: anyio.abc.SocketStream, host: str) -> None:
         self._stream = stream
         self._buffered = BufferedByteReceiveStream(stream)
         self._host = host
 
-    async def ask(self, method: str, path: str, body: bytes = b"") -> bytes:
+    async def ask(self, method: str, path: str, body: bytes = b"", form: str = JSON) -> bytes:
         """The answer's body."""
-        return b"".join([part async for part in self.parts(method, path, body)])
+        return b"".join([part async for part in self.parts(method, path, body, form)])
 
-    async def parts(self, method: str, path: str, body: bytes = b"") -> AsyncGenerator[bytes]:
-        """The answer's body as it comes."""
-        await self._send(method, path, body)
-        headers = await self._head()
+    async def parts(self, method: str, path: str, body: bytes = b"", form: str = JSON) -> AsyncGenerator[bytes]:
+        """The answer's body as it comes. `form`: the content type of what is sent."""
+        await self._send(method, path, body, form)
+        status, headers = await self._head()
+        if status not in _GOOD:
+            said = b"".join([part async for part in self._body(headers)])
+            raise UnexpectedAnswerError(f"{status}: {said[:_SAID].decode('utf-8', 'replace')}")
+        async for part in self._body(headers):
+            yield part
+
+    async def _body(self, headers: str) -> AsyncGenerator[bytes]:
         if "transfer-encoding: chunked" in headers:
             while size := int(await self._buffered.receive_until(b"\r\n", 64), 16):
                 yield (await self._buffered.receive_exactly(size + 2))[:-2]
@@ -43,9 +53,11 @@ class HttpConnection:
         yield await self._buffered.receive_exactly(int(length.partition(":")[2]))
 
     async def events(self, path: str, wanted: int) -> int:
-        """Watch until so many events have come; the bytes received. Raises AnswerError when the stream ends before."""
-        await self._send("GET", path, b"")
-        await self._head()
+        """Watch until so many events have come; the bytes received. UnexpectedAnswerError when it ends before."""
+        await self._send("GET", path, b"", JSON)
+        status, _ = await self._head()
+        if status not in _GOOD:
+            raise UnexpectedAnswerError(status)
         rest, size = b"", 0
         while wanted > 0:
             try:
@@ -57,7 +69,7 @@ class HttpConnection:
             rest = data[1 - len(_EVENT) :]
         return size
 
-    async def _send(self, method: str, path: str, body: bytes) -> None:
+    async def _send(self, method: str, path: str, body: bytes, form: str) -> None:
         lines = [
             f"{method} {path} HTTP/1.1",
             f"Host: {self._host}",
@@ -65,15 +77,14 @@ class HttpConnection:
             f"Content-Length: {len(body)}",
         ]
         if body:
-            lines.append("Content-Type: application/json")
+            lines.append(f"Content-Type: {form}")
         await self._stream.send("\r\n".join([*lines, "", ""]).encode() + body)
 
-    async def _head(self) -> str:
+    async def _head(self) -> tuple[str, str]:
+        """The status and the headers in lower case."""
         head = (await self._buffered.receive_until(b"\r\n\r\n", _HEAD_LIMIT)).decode("latin-1")
         status, _, headers = head.partition("\r\n")
-        if status.split(" ")[1] not in ("200", "201"):
-            raise UnexpectedAnswerError(status)
-        return headers.lower()
+        return status.split(" ")[1], headers.lower()
 
 
 @asynccontextmanager
