@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from core.messages.recording import Append, Entry
@@ -33,17 +32,23 @@ class Outcomes:
 
 
 class RecentOperations:
-    """The last `limit` operation ids."""
+    """The operations of the last `limit` cycles. Who takes over from a runner that crashed sends the orders of its last
+    cycle again, before those of any other: nothing older comes twice.
+    """
 
-    def __init__(self, limit: int = 65_536) -> None:
+    def __init__(self, limit: int = 16) -> None:
         self._limit = limit
-        self._ids: OrderedDict[str, None] = OrderedDict()
+        self._uids: dict[str, set[str]] = {}
 
     def is_new(self, operation: str) -> bool:
-        """Whether it was not seen before; it is from now on."""
-        if operation in self._ids:
+        """Whether "cycle/uid" was not seen before; it is from now on."""
+        cycle, _, uid = operation.partition("/")
+        seen = self._uids.get(cycle)
+        if seen is None:
+            seen = self._uids[cycle] = set()
+            if len(self._uids) > self._limit:
+                del self._uids[next(iter(self._uids))]
+        if uid in seen:
             return False
-        self._ids[operation] = None
-        if len(self._ids) > self._limit:
-            self._ids.popitem(last=False)
+        seen.add(uid)
         return True

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from actors.effects.outcomes import RecentOperations
 from actors.effects.status_writer import AGAIN_S, ATTEMPTS
 from actors.runtime.mailbox import Mailbox
 from actors.system.ports import StatusPort
@@ -258,3 +259,11 @@ async def test_what_was_said_is_remembered_of_the_latest_pod_groups_only(monkeyp
         for name in ("g0", "g1", "g1", "g2", "g0", "g2"):
             await status.ask(WriteStatus(1, events=(PodGroupEvent("default", name, "Unschedulable", "no room"),)))
     assert told == ["g0", "g1", "g2", "g0 x 2"]
+
+
+def test_operations_are_remembered_for_some_cycles() -> None:
+    recent = RecentOperations(limit=2)
+    assert [recent.is_new(each) for each in ("1/a", "1/b", "1/a", "2/a", "1/b")] == [True, True, False, True, False]
+    assert recent.is_new("3/a")
+    assert [recent.is_new(each) for each in ("2/a", "3/a", "3/b")] == [False, False, True]
+    assert recent.is_new("1/a"), "of a cycle that is forgotten"
