@@ -45,8 +45,8 @@ class AtOnce:
         return all(each.at_rest() for each in self._actor.waits_for)
 
     def deals_with(self, envelope: Envelope) -> bool:
-        """Have these messages dealt with. False: that is for the actor's own turn. Raises RuntimeError when it waits
-        all the same.
+        """Have these messages dealt with. False: that is for the actor's own turn. One that waits all the same has
+        crashed.
         """
         if not self.is_free():
             return False
