@@ -7,20 +7,15 @@ broken page is looked for, and what the main file holds alone must be what the w
 from __future__ import annotations
 
 import sqlite3
-import struct
 import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from storage.sqlite.frames import read_frames
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-HEADER: Final = struct.Struct(">4sIII8sII")
-"""Magic, format, page size, checkpoint number, salts, checksum: https://sqlite.org/fileformat.html#walformat."""
-FRAME: Final = struct.Struct(">II8s8s")
-"""Page number, pages of the database after a commit (0: no commit), salts, checksum; the page follows."""
-INDEX: Final = struct.Struct("=16xI12x8s")
-"""Of the first 40 bytes of the index: the last frame that holds, and the salts as they are in the write-ahead file."""
 TRIES: Final = 3
 PAUSE_S: Final = 0.01
 
@@ -37,30 +32,14 @@ def lost_commits(path: Path) -> int:
     """Transactions in the write-ahead file after the first one that SQLite does not accept.
 
     One that was being written when the power went is not accepted either, and nobody was told of it: 0, unless there
-    is another one after it, which nobody begins before the one before is on the disk.
+    is another one after it, which nobody begins before the one before is on the disk. A writer may be at it: what
+    looks lost is looked at again.
     """
-    log, index = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
-    try:
-        with log.open("rb") as file:
-            head = file.read(HEADER.size)
-            if len(head) < HEADER.size:
-                return 0
-            _, _, page, _, salts, *_ = HEADER.unpack(head)
-            commits: list[int] = []
-            frames = (log.stat().st_size - HEADER.size) // (FRAME.size + page)
-            for number in range(frames):
-                file.seek(HEADER.size + number * (FRAME.size + page))
-                _, pages, own, _ = FRAME.unpack(file.read(FRAME.size))
-                if pages and own == salts:
-                    commits.append(number + 1)
-        with index.open("rb") as file:
-            last, indexed = INDEX.unpack(file.read(INDEX.size))
-    except (OSError, struct.error, ZeroDivisionError):
-        return 0
-    if indexed != salts:  # a writer has begun it anew meanwhile
-        return 0
-    lost = sum(number > last for number in commits)
-    return lost if lost > 1 else 0
+    log = path.with_name(f"{path.name}-wal")
+    lost = _lost_commits(log)
+    for _ in range(TRIES - 1):
+        lost = lost and _lost_commits(log)
+    return lost
 
 
 def alone(path: Path) -> Alone | None:
@@ -91,3 +70,12 @@ def _alone(path: Path) -> Alone | None:
         )
         found = identity.fetchone() if identity is not None else None
         return Alone(found[0] if found else None, sequence, hash_ or b"")
+
+
+def _lost_commits(log: Path) -> int:
+    try:
+        with log.open("rb") as file:
+            lost = sum(frame.ends and frame.own and not frame.accepted for frame in read_frames(file))
+    except OSError:
+        return 0
+    return lost if lost > 1 else 0

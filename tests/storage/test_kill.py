@@ -7,6 +7,8 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import anyio
@@ -29,6 +31,12 @@ from tests.storage.test_kill import write
 anyio.run(write, sys.argv[1], backend=sys.argv[2])
 """
 
+READER = """
+import sys, anyio
+from tests.storage.test_kill import look
+anyio.run(look, sys.argv[1])
+"""
+
 
 async def write(path: str) -> None:
     """Append for ever: batches of 1 to 2,000 records, now and then a checkpoint and a cut. Say what is acknowledged."""
@@ -43,6 +51,13 @@ async def write(path: str) -> None:
             if chance.random() < 0.1:
                 await journal.save_checkpoint(Checkpoint(last, 0.0, bytes(50_000)))
                 await journal.cut(chance.randrange(last))
+
+
+async def look(path: str) -> None:
+    """Open the journal again and again, as those do who ask what happened."""
+    while True:
+        async with await SqliteJournal.open(path, read_only=True) as journal:
+            await journal.head()
 
 
 def run_and_kill(path: Path, backend: str, after_s: float) -> int:
@@ -63,15 +78,29 @@ def run_and_kill(path: Path, backend: str, after_s: float) -> int:
 @pytest.mark.timeout(120 + 5 * KILLS)
 @pytest.mark.parametrize("journal", range(JOURNALS))
 def test_nothing_acknowledged_is_lost(journal: int, tmp_path: Path) -> None:
+    """Every other journal has someone who reads it all the while, and who must not notice either."""
     chance = random.Random(journal)
     path = tmp_path / "pumice.db"
     acknowledged = 0
-    for kill in range(journal, KILLS, JOURNALS):
-        last = run_and_kill(path, ("asyncio", "trio")[kill // JOURNALS % 2], chance.uniform(0, 0.15))
-        acknowledged = max(acknowledged, last)
-        found = anyio.run(examine, path)
-        assert found >= acknowledged, f"kill {kill}: {acknowledged} was acknowledged, {found} is there"
+    with ExitStack() as readers:
+        for kill in range(journal, KILLS, JOURNALS):
+            last = run_and_kill(path, ("asyncio", "trio")[kill // JOURNALS % 2], chance.uniform(0, 0.15))
+            acknowledged = max(acknowledged, last)
+            if journal % 2 and kill == journal:
+                readers.enter_context(reading(path))
+            found = anyio.run(examine, path)
+            assert found >= acknowledged, f"kill {kill}: {acknowledged} was acknowledged, {found} is there"
     assert acknowledged > 100
+
+
+@contextmanager
+def reading(path: Path) -> Generator[None]:
+    with subprocess.Popen([sys.executable, "-c", READER, str(path)], cwd=ROOT, stderr=subprocess.PIPE) as reader:
+        yield
+        ended = reader.poll()
+        reader.kill()
+        assert reader.stderr is not None
+        assert ended is None, f"who read ended with {ended}: {reader.stderr.read().decode()}"
 
 
 async def examine(path: Path) -> int:

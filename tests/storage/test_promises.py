@@ -17,8 +17,8 @@ import pytest
 from storage.errors import DamagedError, OpenError
 from storage.journal import Checkpoint
 from storage.sqlite import SqliteJournal, back_up
+from storage.sqlite.frames import FRAME, HEADER
 from storage.sqlite.lock import beside
-from storage.sqlite.tail import FRAME, HEADER
 from tests.storage.examples import make, records, run_sql
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ lock = FileLock(Path(sys.argv[1]))
 print("held", flush=True)
 time.sleep(60)
 """
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_one_holder_at_a_time(tmp_path: Path) -> None:
