@@ -138,12 +138,11 @@ class View(ViewTables):
         spec = read_node(node, attachable_on(csi_node), self.uncounted)
         if self._chip_models:
             spec = self._with_chips(spec, csi_node)
-        self.dimensions.items(spec.allocatable)
-        self._fit_dimensions()
         if row is not None:
             self.nodes.update(row, spec)
-            return
-        self.residents.with_node(spec.name, self.nodes.add(spec))
+        else:
+            self.residents.with_node(spec.name, self.nodes.add(spec))
+        self._fit_dimensions()
 
     # --- volumes as a resource
 

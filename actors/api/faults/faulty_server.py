@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import anyio
 from anyio import lowlevel
 from msgspec import Struct
 
@@ -18,7 +17,7 @@ from actors.api.faults.faulty_log import FaultyLog
 from actors.api.faults.network import Delivery, Network
 from actors.api.server import ApiServer
 from actors.errors import words_of
-from core.messages import commands, replies
+from core.messages import commands, recording, replies
 from core.messages.supervision import Restart
 
 if TYPE_CHECKING:
@@ -65,7 +64,8 @@ class FaultyApiServer(ApiServer):
         self._network = network
         super().__init__(name, mailbox, context, store=store, recorder=recorder)
         self._supervisor = supervisor
-        self._lock = anyio.Lock(fast_acquire=True)
+        self._durable = 0  # up to this revision
+        self._writing = 0  # so many turns wait for the journal
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         """What the network delivers late, and crashes."""
@@ -79,32 +79,42 @@ class FaultyApiServer(ApiServer):
         await self._deliver(self._network.take(float("inf")))
 
     async def handle_batch(self, batch: Sequence[Received[commands.ApiRequest, replies.ApiReply]]) -> None:
-        """As without faults, one turn at a time with what comes late."""
+        """As without faults; what comes late is carried out while this waits for the journal, and the reverse."""
         requests = self._without_pulls(batch)
         if not requests:
             return
-        async with self._lock:
-            steps = [_Step(item.message, item) for item in requests]
-            for step in steps:
-                fault = self._faults.strike(step.request)
-                if fault is not None:
-                    self._struck(step, fault)
-            await self._carry_out(steps)
+        steps = [_Step(item.message, item) for item in requests]
+        for step in steps:
+            fault = self._faults.strike(step.request)
+            if fault is not None:
+                self._struck(step, fault)
+        await self._carry_out(steps)
 
     async def _carry_out(self, steps: Sequence[_Step]) -> None:
+        """Apply at once; answer, and show to watchers, once all that was applied until then is durable."""
         now = self.clock.now()
         causes: dict[int, int] = {}
         for step in steps:
             if step.answer is None and step.request is not _NOTHING:
                 step.answer = self._apply(step.request, now, causes)
         entries = self._entries(causes)
-        if entries:
-            await self._record(entries)
+        if entries or self._writing:
+            await self._write(entries)
         for step in steps:
             if step.answer is not None and step.item is not None:
                 step.item.reply(step.answer)
         if entries and not self._network.holds_news():
-            self._publish()
+            self._publish(self._durable)
+
+    async def _write(self, entries: Sequence[recording.Entry]) -> None:
+        """Until these are durable, and all before them: the journal takes one thing after the other."""
+        revision = self.store.revision
+        self._writing += 1
+        try:
+            await self._recorder.ask(recording.Append(tuple(entries)), through=True)
+        finally:
+            self._writing -= 1
+        self._durable = max(self._durable, revision)
 
     # --- one fault
 
@@ -149,12 +159,11 @@ class FaultyApiServer(ApiServer):
         if not held:
             return
         try:
-            async with self._lock:
-                if any(each.news for each in held):
-                    self._publish()  # with the lock: all that was carried out is on disk
-                steps = [_Step(each.request or _NOTHING, each.item, each.answer) for each in held if not each.news]
-                if steps:
-                    await self._carry_out(steps)
+            if any(each.news for each in held):
+                self._publish(self._durable)
+            steps = [_Step(each.request or _NOTHING, each.item, each.answer) for each in held if not each.news]
+            if steps:
+                await self._carry_out(steps)
         except BaseException as error:
             for each in held:
                 if each.item is not None:

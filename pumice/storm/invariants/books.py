@@ -96,7 +96,8 @@ def _known_of(view: View, task: Task) -> tuple[Any, ...]:
     """All that the view knows of a task, in flight or not, but for its row: `KNOWN` names it."""
     row, job = task.row, view.jobs.by_key.get(task.job)
     member = job is not None and job.tasks.get(task.uid) is task
-    plain = replace(task, template=view.templates.asking_for(task.template, ()))  # volumes follow at the next snapshot
+    template = view.templates.asking_for(task.template, ())  # volumes follow at the next snapshot
+    plain = task if template is task.template else replace(task, template=template)
     return (*astuple(plain)[1:], view.tasks.status_at[row], view.tasks.resides[row], member)
 
 
