@@ -105,7 +105,8 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
 
     async def on_start(self) -> None:
         """Let watchers see what the store holds already (what a crash left unwritten goes to the journal first)."""
-        await self._record(self._entries({}))
+        if entries := self._entries({}):
+            await self._record(entries)
         self._publish()
 
     async def handle_batch(self, batch: Sequence[Received[commands.ApiRequest, replies.ApiReply]]) -> None:
@@ -124,7 +125,8 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         if self._ahead:
             await self._send(Applied(requests, answers), entries)
             return
-        await self._record(entries)
+        if entries:
+            await self._record(entries)
         self._acknowledge(Applied(requests, answers, self.store.revision if entries else 0))
 
     def _without_pulls(
@@ -165,8 +167,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
 
     async def _record(self, entries: Sequence[recording.Entry]) -> None:
         """What is in the store is in the journal, whoever takes this actor away in between."""
-        if entries:
-            await self._recorder.ask(recording.Append(tuple(entries)), through=True)
+        await self._recorder.ask(recording.Append(tuple(entries)), through=True)
 
     # --- batches under way to the journal
 

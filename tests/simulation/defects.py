@@ -224,8 +224,7 @@ def hears_late(read: Any) -> Any:
 
 async def answers_first(self: FaultyApiServer, entries: Sequence[Entry]) -> None:
     """What is done is answered, and written down while the asker goes on."""
-    if entries:
-        await self._recorder.tell(Append(tuple(entries)))
+    await self._recorder.tell(Append(tuple(entries)))
 
 
 def writes_last(record: Any) -> Any:

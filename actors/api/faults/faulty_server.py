@@ -111,7 +111,7 @@ class FaultyApiServer(ApiServer):
         revision = self.store.revision
         self._writing += 1
         try:
-            await self._recorder.ask(recording.Append(tuple(entries)), through=True)
+            await self._record(entries)
         finally:
             self._writing -= 1
         self._durable = max(self._durable, revision)
