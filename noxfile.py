@@ -40,6 +40,13 @@ def slow(session: nox.Session) -> None:
 
 
 @nox.session
+def answers(session: nox.Session) -> None:
+    """What `pumice whatif` says of 200 random clusters, or as many as `-- N` says, tried by deciding again."""
+    session.env["PUMICE_TEST_CLUSTERS"] = session.posargs[0] if session.posargs else "200"
+    _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow", "tests/pumice/whatif")
+
+
+@nox.session
 def kills(session: nox.Session) -> None:
     """Kill writers and runs at 200 points, or as many as `-- N` says, and look for losses; compare with twins."""
     number = session.posargs[0] if session.posargs else "200"

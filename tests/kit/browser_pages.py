@@ -14,11 +14,13 @@ PATIENCE_MS = 20_000.0
 
 @contextmanager
 def opened(*, width: int = 1280, height: int = 800, dark: bool = False) -> Generator[tuple[Page, list[str]]]:
-    """A page, and what goes wrong on it: errors of its scripts and of the console."""
+    """A page, and what goes wrong on it: errors of its scripts and of the console. That a question was turned away
+    (429, which the browser says by itself) is none: the page asks again.
+    """
     wrong: list[str] = []
 
     def said(message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
+        if message.type in ("error", "warning") and "status of 429" not in message.text:
             wrong.append(message.text)
 
     def raised(error: Error) -> None:

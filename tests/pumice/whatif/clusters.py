@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from typing import Any
 
@@ -18,6 +19,8 @@ from tests.kit.queues import queue
 
 Object = dict[str, Any]
 
+CLUSTERS = int(os.environ.get("PUMICE_TEST_CLUSTERS", "25"))
+"""200 and more on request (`nox -s answers`)."""
 BEGAN = 1_700_000_000.0
 ACTIONS_OF = (
     "enqueue, allocate, backfill",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from itertools import islice
+from mmap import mmap
 from pathlib import Path
 
 import pytest
@@ -40,8 +41,8 @@ def test_the_cluster_is_of_namespaces_and_ready_nodes() -> None:
 def test_this_process_can_be_read(tmp_path: Path) -> None:
     before = read_process(os.getpid())
     with (tmp_path / "open").open("wb") as file:
-        held = bytearray(30_000_000)
-        held[::4096] = b"x" * len(held[::4096])
+        held = mmap(-1, 30_000_000)  # pages of its own: freed memory might be used again
+        held[::4096] = b"x" * len(range(0, len(held), 4096))
         file.write(b"x" * 2_000_000)
         file.flush()
         now = read_process(os.getpid())
