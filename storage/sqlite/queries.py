@@ -19,6 +19,10 @@ Statement = tuple[str, "Sequence[Any]"]
 PRAGMAS: Final = """
 PRAGMA synchronous = FULL;
 PRAGMA wal_autocheckpoint = 2000;
+PRAGMA journal_size_limit = 16777216;
+"""
+"""What is in the write-ahead file goes into the main one every 8 MB or so; one append may be larger, and what the file
+took for it is given back.
 """
 INTO_FILE: Final = "PRAGMA wal_checkpoint(FULL)"
 """All that is in the write-ahead file goes into the main one; an empty write-ahead file would be as good as none."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
@@ -32,6 +33,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.anyio
+
+
+async def test_the_write_ahead_file_gives_back_what_a_large_append_took(path: Path) -> None:
+    log = path.with_name(f"{path.name}-wal")
+    async with await SqliteJournal.open(path) as journal:
+        await journal.append([Record("api", random.Random(1).randbytes(24_000_000))])
+        large = log.stat().st_size
+        for each in records(3, 2):
+            await journal.append([each])
+        assert log.stat().st_size <= 16 << 20 < 24_000_000 < large
 
 
 async def test_it_is_there_after_closing_and_opening(path: Path) -> None:
