@@ -26,6 +26,7 @@ VERSION: Final = 2
 
 
 AT_ONCE: Final = 512
+_MANY: Final = (tuple, list)
 _Rows = Callable[[Sequence[Any]], list[Any]]
 _Order = Literal["deterministic"] | None
 
@@ -145,7 +146,7 @@ def _as_rows(fields: Fields) -> _Rows:
             for place, row in enumerate(found):
                 held: Any = row[index]
                 if held:
-                    many = isinstance(held, tuple | list)
+                    many = isinstance(held, _MANY)
                     said = inner_rows(cast("Sequence[Any]", held)) if many else inner_rows((held,))[0]
                     found[place] = (*row[:index], said, *row[index + 1 :])
         return found
@@ -177,7 +178,7 @@ def _each(row: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def each(value: Any) -> Any:
         if value is None:
             return None
-        if isinstance(value, tuple | list):
+        if isinstance(value, _MANY):
             return list(map(row, cast("Sequence[Any]", value)))
         return row(value)
 

@@ -17,7 +17,6 @@ import logging
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-import anyio
 from msgspec import Struct
 
 from actors.api import refusals
@@ -77,6 +76,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         self._under_way: deque[Applied] = deque()
         self._sent, self._finished = LevelSignal(), LevelSignal()
         self._recorder = recorder
+        self._alarm = context.alarm()
         self.waits_for = (recorder,)
         self._laps = Laps(context.longest)
         self._pulls = Pulls(name, self._readable(), gathers=context.at_once)
@@ -142,7 +142,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         """Carry out a request of a batch; `causes` gets the number of the decision that a revision comes of."""
         decision = before = 0
         if isinstance(request, _CARRYING_OUT):
-            if isinstance(request, _DECIDED) and anyio.current_time() >= request.until:
+            if isinstance(request, _DECIDED) and self._alarm.now() >= request.until:
                 return refusals.timed_out()
             decision, before = request.sequence, self.store.revision
         try:

@@ -23,9 +23,12 @@ class Heads:
         """
         if revision > self.newest:
             self.newest = revision
-            concerned = [self._of] if changed is None else [self._asking.get(topic, ()) for topic in changed]
-            for each in concerned:
-                self._of.update(dict.fromkeys(each, revision))
+            if changed is None:
+                self._of = dict.fromkeys(self._of, revision)
+                return
+            for topic in changed:
+                for kinds in self._asking.get(topic, ()):
+                    self._of[kinds] = revision
 
     def of(self, kinds: tuple[str, ...]) -> int:
         """The newest revision at which something of these kinds may have changed; () means all kinds."""

@@ -17,14 +17,13 @@ class Timers(Generic[K]):
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, K]] = []
-        self._current: dict[K, tuple[float, int]] = {}
+        self._current: dict[K, tuple[float, int, K]] = {}
         self._numbers = count()
 
     def set(self, key: K, due: float) -> None:
         """Go off at `due`, to the `moment`."""
-        mark = (moment(due), next(self._numbers))
-        self._current[key] = mark
-        heappush(self._heap, (*mark, key))
+        timer = self._current[key] = (moment(due), next(self._numbers), key)
+        heappush(self._heap, timer)
 
     def cancel(self, key: K) -> None:
         """Never mind."""
@@ -41,9 +40,10 @@ class Timers(Generic[K]):
 
     def next_due(self) -> float | None:
         """The earliest time, or None."""
-        while self._heap and self._current.get(self._heap[0][2]) != self._heap[0][:2]:
-            heappop(self._heap)
-        return self._heap[0][0] if self._heap else None
+        heap = self._heap
+        while heap and self._current.get(heap[0][2]) is not heap[0]:
+            heappop(heap)
+        return heap[0][0] if heap else None
 
     def __contains__(self, key: object) -> bool:
         return key in self._current

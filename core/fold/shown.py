@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, assert_never
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, assert_never
 
 from config.errors import RequestError
 from core.messages.decisions import Bind
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from core.messages.decisions import BindContext, Decision
     from core.messages.operations import ViewOperation
 
+_BINDS: Final = (Bind, HeldBind)
 Object = dict[str, Any]
 Change = tuple[str, Object]
 """ADDED, MODIFIED or DELETED, and the object."""
@@ -105,7 +106,7 @@ class Shown(Generic[V]):
 
     def _assume(self, flight: Decision | HeldBind | HeldEviction) -> bool:
         """Of this pod, not of a namesake that has come since."""
-        if isinstance(flight, Bind | HeldBind):
+        if isinstance(flight, _BINDS):
             return self.view.assume(flight.namespace, flight.name, flight.node, flight.pre_bind, flight.uid)
         self.view.evicting(flight.namespace, flight.name, flight.uid)
         return True

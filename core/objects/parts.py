@@ -74,7 +74,8 @@ def _none(obj: Object) -> Views:
 class KindParts:
     """The parts of one kind. `views` sees an object with the eyes of each.
 
-    `own`: who knows what it wrote into a status, and the part to which that is no news.
+    `concerned` (views before, views after, who wrote the status and nothing else): the kind, and its parts to which
+    that is news. `own`: who knows what it wrote into a status, and the part to which that is no news.
     `blind`: the views do not depend on the status.
     """
 
@@ -93,17 +94,15 @@ class KindParts:
         self._kind = kind
         self.names = tuple(names)
         self._own = own or {}
+        self.concerned = lru_cache(maxsize=4096)(self._concerned)  # most objects of a kind look alike
 
-    def concerned(self, before: Views, after: Views, status_by: str = "") -> frozenset[str]:
-        """The kind, and its parts to which this change is news. `status_by`: who wrote the status and nothing else."""
-        return _concerned(self._kind, self.names, before, after, self._own.get(status_by, ""))
-
-
-@lru_cache(maxsize=4096)  # most objects of a kind look alike
-def _concerned(kind: str, names: tuple[str, ...], before: Views, after: Views, own: str) -> frozenset[str]:
-    """The kind, and its parts to which this change is news, but for the part of who made it."""
-    seen = zip(names, before, after, strict=True)
-    return frozenset({kind, *(name for name, was, now in seen if was is EVERY or was != now)} - {own})
+    def _concerned(self, before: Views, after: Views, status_by: str = "") -> frozenset[str]:
+        """The kind, and its parts to which this change is news, but for the part of who made it: `status_by`, who wrote
+        the status and nothing else.
+        """
+        seen = zip(self.names, before, after, strict=True)
+        news = {self._kind, *(name for name, was, now in seen if was is EVERY or was != now)}
+        return frozenset(news - {self._own.get(status_by, "")})
 
 
 def kind_of(topic: str) -> str:

@@ -172,7 +172,7 @@ class JobTable:
         self._rows_by_key.insert(at, row)
         self._stale += 1
         if self._stale <= FEW:
-            self._order = np.insert(self._order, at, row)
+            self._order = np.concatenate((self._order[:at], (row,), self._order[at:]), dtype=np.intp)
         return job
 
     def in_key_order(self) -> npt.NDArray[np.intp]:
@@ -209,7 +209,7 @@ class JobTable:
         del self.keys[at], self._rows_by_key[at]
         self._stale += 1
         if self._stale <= FEW:
-            self._order = np.delete(self._order, at)
+            self._order = np.concatenate((self._order[:at], self._order[at + 1 :]))
 
     def set_spec(self, job: Job, spec: PodGroupSpec | None) -> None:
         """Attach or detach the PodGroup."""

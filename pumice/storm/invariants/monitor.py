@@ -56,6 +56,7 @@ INJECTED: Final = ("HungActorError", "ActorFailedError", "ActorStoppedError")
 """What actors die of when somebody takes them away, or whom they asked."""
 PATIENCE_S: Final = 89.0
 
+_OF_BINDS: Final = (Bound, BindRefused, BindTimedOut)
 _read_mutation = codec.decoder(Mutation)
 _read_cycle = codec.decoder(CycleRecord)
 _read_decision = codec.decoder(Decision)
@@ -272,7 +273,7 @@ class Monitor:
         self._held.view.assume(bind.namespace, bind.name, bind.node, bind.pre_bind, bind.uid)
 
     def _outcome(self, outcome: Outcome) -> None:
-        if not isinstance(outcome, Bound | BindRefused | BindTimedOut):
+        if not isinstance(outcome, _OF_BINDS):
             return
         self.failures.outcome(outcome, anyio.current_time, self.truth.revision)
         decided = self.decided.get(outcome.uid)
