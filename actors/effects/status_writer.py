@@ -3,13 +3,14 @@
 Owns: what it last said about each PodGroup, and the statuses that it has just written.
 Accepts: `WriteStatus`.
 Sends: asks the api (`ReportStatus`, which says up to which revision the object is known; after a conflict, which says
-where the object is by now, or when no answer comes, it retries); tells the recorder what could not be written, and the
-cache (`LookLater`) that there is something to be said once more: nothing in the view says so.
-When full: the session runner waits.
-Stops: after what is queued. After a crash the next instance writes what was in hand again.
+where the object is by now, it tries again at once); tells the recorder what could not be written, and the cache
+(`LookLater`) that there may be something to be said once more: nothing in the view says so.
+When full: the session runner waits, as it does for what it asks: until all of a cycle has been tried.
+Stops: after what is queued. After a crash the next instance writes what was told again; who asked is told of the crash.
 
-A cycle that has not yet seen what was written for the one before says the same again: of ten thousand pods, each in a
-group of its own, three reports in five. What was written after all that a cycle saw is not written for it once more.
+A cycle is not held up for longer than one try takes. Of what gets no answer nobody knows whether it is written: the
+watch shows it, or a later cycle says it anew. One that has not yet seen what was written for the one before says the
+same again, and what was written after all that a cycle saw is not written for it once more.
 """
 
 from __future__ import annotations
@@ -38,10 +39,9 @@ if TYPE_CHECKING:
     Status = PodCondition | PodGroupStatus | QueueStatus
 
 ATTEMPTS = 5
-FIRST_WAIT_S = 1.0
-"""So long the first answer is waited for, and twice as long each time after: a slow one must not hold up the others.
-
-To write again what may still arrive is harmless, since nothing is laid over what is newer than what was known of it.
+WAIT_S = 1.0
+"""So long an answer is waited for: Volcano's period. What arrives later is not laid over what is newer than what was
+known of the object.
 """
 SOURCE = "volcano"
 Where = tuple[str, str, str]
@@ -50,9 +50,9 @@ REMEMBERED = 10_000
 """PodGroups of which it is known what was said last; of one that is forgotten the same may be said again."""
 CONFLICT, GONE = 409, 404
 AGAIN_S, LONGEST_AGAIN_S = 1.0, 64.0
-"""When a cycle says anew what was given up: Volcano's period, doubled each time in a row."""
+"""When a cycle says anew what was given up, or not answered: Volcano's period, doubled each time in a row."""
 _NOTHING = None, 0
-GIVEN_UP = Refused(CONFLICT, "Conflict", f"somebody else kept writing, or no answer came, {ATTEMPTS} times")
+GIVEN_UP = Refused(CONFLICT, "Conflict", f"somebody else kept writing, {ATTEMPTS} times")
 
 
 class StatusWriter(Actor[WriteStatus, Done]):
@@ -70,8 +70,10 @@ class StatusWriter(Actor[WriteStatus, Done]):
         api: ApiPort,
         cache: CachePort,
         recorder: RecorderPort,
+        wait_s: float = WAIT_S,
     ) -> None:
         super().__init__(name, mailbox, context)
+        self._wait_s = wait_s
         self._api = api
         self.waits_for = (api,)
         self._cache = cache
@@ -80,7 +82,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
         self._said: dict[tuple[str, str], str] = {}
         self._sayings = Sayings("")
         self._written: dict[Where, tuple[Status, int]] = {}
-        self._given_up = 0
+        self._in_a_row = 0
 
     def at_once(self, message: WriteStatus) -> bool:
         """Any."""
@@ -88,17 +90,14 @@ class StatusWriter(Actor[WriteStatus, Done]):
         return True
 
     async def handle_batch(self, batch: Sequence[Received[WriteStatus, Done]]) -> None:
-        """Of several statuses for one object only the newest is written."""
+        """Of several statuses for one object only the newest is written. No asker waits for events."""
         newest = {_where(each): each for item in batch for each in _reports(item.message)}
-        left = [report for where, report in newest.items() if not self._stands(where, report)]
-        for attempt in range(ATTEMPTS):
-            if not left:
-                break
-            left = await self._write(left, FIRST_WAIT_S * 2**attempt)
-        await self._leave_to_later(left)
-        await self._announce([event for item in batch for event in item.message.events])
+        if newest:
+            await self._write([report for where, report in newest.items() if not self._stands(where, report)])
         for item in batch:
-            item.reply(Done())
+            if item.asked:
+                item.reply(Done())
+        await self._announce([event for item in batch for event in item.message.events])
 
     def _stands(self, where: Where, report: ReportStatus) -> bool:
         """Whether just this was written after what the cycle saw: who has changed it since is seen by a later one."""
@@ -110,24 +109,32 @@ class StatusWriter(Actor[WriteStatus, Done]):
         _, revision = self._written.pop(_where(report), _NOTHING)
         return replace(report, as_of=revision) if revision > report.as_of else report
 
-    async def _leave_to_later(self, left: Sequence[ReportStatus]) -> None:
-        """Have a later cycle say anew what is true then: written late it would overtake what was decided since."""
+    async def _write(self, left: Sequence[ReportStatus]) -> None:
+        """Of what may not be written a later cycle says anew what is true then: written late it would overtake what was
+        decided since.
+        """
+        unheard = 0
+        for _ in range(ATTEMPTS):
+            if not left:
+                break
+            left, unanswered = await self._try(left)
+            unheard += unanswered
         await self._refused([(report, GIVEN_UP) for report in left])
-        if left:
-            await self._cache.tell(LookLater(min(AGAIN_S * 2.0**self._given_up, LONGEST_AGAIN_S)))
-        self._given_up = min(self._given_up + 1, 60) if left else 0
+        if left or unheard:
+            await self._cache.tell(LookLater(min(AGAIN_S * 2.0**self._in_a_row, LONGEST_AGAIN_S)))
+        self._in_a_row = min(self._in_a_row + 1, 60) if left or unheard else 0
 
     async def _announce(self, events: Sequence[PodGroupEvent]) -> None:
         """Events about PodGroups that were not the last thing said of them."""
         news = {(event.namespace, event.name): event for event in events if self._is_news(event)}
-        found = await self._api.ask_each([Get("PodGroup", *where) for where in news], FIRST_WAIT_S)
+        found = await self._api.ask_each([Get("PodGroup", *where) for where in news], self._wait_s)
         requests: list[ApiRequest] = []
         for said, reply in zip(news.values(), found, strict=True):
             if isinstance(reply, Accepted):
                 about = self._objects.unpack(reply.blob)
                 now = self.clock.now()
                 requests.append(self._sayings.say(about, said.reason, said.message, now, source=SOURCE))
-        await self._api.ask_each(requests, FIRST_WAIT_S)
+        await self._api.ask_each(requests, self._wait_s)
         self._said.update({where: said.message for where, said in news.items()})
         while len(self._said) > REMEMBERED:
             del self._said[next(iter(self._said))]
@@ -135,15 +142,14 @@ class StatusWriter(Actor[WriteStatus, Done]):
     def _is_news(self, event: PodGroupEvent) -> bool:
         return self._said.get((event.namespace, event.name)) != event.message
 
-    async def _write(self, reports: Sequence[ReportStatus], wait_s: float) -> list[ReportStatus]:
-        """Returns those to be tried again: they met a conflict, or nobody knows what became of them."""
+    async def _try(self, reports: Sequence[ReportStatus]) -> tuple[list[ReportStatus], int]:
+        """Returns those to be tried again, as they met a conflict, and of how many nobody knows what became of them."""
         again: list[ReportStatus] = []
         refused: list[tuple[ReportStatus, Refused]] = []
         reports = [self._after_what_is_known(report) for report in reports]
-        for report, reply in zip(reports, await self._api.ask_each(reports, wait_s), strict=True):
-            if reply is None:
-                again.append(report)
-            elif isinstance(reply, Refused) and reply.code == CONFLICT:
+        replies = await self._api.ask_each(reports, self._wait_s)
+        for report, reply in zip(reports, replies, strict=True):
+            if isinstance(reply, Refused) and reply.code == CONFLICT:
                 again.append(replace(report, as_of=reply.revision))
             elif isinstance(reply, Refused) and reply.code != GONE:
                 refused.append((report, reply))
@@ -152,7 +158,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
         while len(self._written) > REMEMBERED:
             del self._written[next(iter(self._written))]
         await self._refused(refused)
-        return again
+        return again, replies.count(None)
 
     async def _refused(self, refused: Sequence[tuple[ReportStatus, Refused]]) -> None:
         events = [

@@ -49,7 +49,7 @@ class Families:
 
     def _latencies(self) -> None:
         session, waits = bounds(1, 5000, 20), bounds(100, 120_000, 30)
-        self._e2e = self._histogram("e2e_scheduling_latency", "One session, from snapshot to commit", session)
+        self._e2e = self._histogram("e2e_scheduling_latency", "One session, from snapshot to written statuses", session)
         self._open = self._histogram("open_session_duration", "Opening a session", session)
         self._action = self._histogram("action_scheduling_latency", "One action", bounds(1, 2000, 20), "action")
         self._plugin = self._histogram(

@@ -85,10 +85,11 @@ class Mailbox(Generic[M, R]):
         """
         return await self.answered(await self.ask_later(message, through=through), through=through)
 
-    async def ask_later(self, message: M, *, through: bool = False) -> Answer:
-        """The first half of `ask`: send. `answered` waits for the reply."""
+    async def ask_later(self, message: M | bytes, *, through: bool = False) -> Answer:
+        """The first half of `ask`: send, bytes as they are. `answered` waits for the reply."""
         answer = Answer(1)
-        await self._send(Envelope((self.encode(message),), answer), shield=through)
+        frame = message if isinstance(message, bytes) else self.encode(message)
+        await self._send(Envelope((frame,), answer), shield=through)
         return answer
 
     async def answered(self, answer: Answer, *, through: bool = False) -> R:

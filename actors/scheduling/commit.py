@@ -5,12 +5,14 @@ Part of the session runner, which holds it.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from itertools import cycle as rotation
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
-from msgspec.structs import replace
+import anyio
 
+from actors.errors import ActorFailedError
 from actors.scheduling.cycle_memory import Unsent
 from core.messages.commands import Assume
 from core.messages.message import Message
@@ -21,6 +23,7 @@ from storage import codec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from actors.runtime.envelope import Answer
     from actors.scheduling.cycle_memory import CycleMemory
     from actors.system.ports import BindPort, CachePort, EvictPort, RecorderPort, StatusPort
     from core.messages.decisions import Bind, CycleResult
@@ -52,6 +55,7 @@ class Commit:
         self._pre_binder = pre_binder
         self._evictors = rotation(evictors)
         self._status = status
+        self._patience = anyio.CancelScope()
 
     async def note(self, kind: str, event: Message) -> None:
         """Have an event written down some time."""
@@ -66,17 +70,39 @@ class Commit:
         appended = await self._recorder.ask(Append(entries), through=True)
         memory.cycle = record.cycle
         memory.carry = record.carry
-        memory.unsent = Unsent(result, record.statuses, appended.first + 1, record.now, record.revision)
+        memory.unsent = Unsent(result, record.statuses, appended.first + 1, record.now)
 
     async def carry_out(self, memory: CycleMemory) -> None:
-        """Assume, then hand out, what is recorded and not yet sent: once, whoever crashes in between."""
-        if memory.unsent is None:
+        """Assume, then hand out, what is recorded and not yet sent: once, whoever crashes in between. On return its
+        statuses are written, as Volcano's are at the end of a cycle (`JobUpdater.UpdateAll`): the next one would decide
+        all of it again. Each was tried then; what failed is said again by a later cycle.
+        """
+        unsent = memory.unsent
+        if unsent is None:
             return
-        await self._hand_out(memory.unsent)
+        written = await self._hand_out(unsent)
         memory.unsent = None
+        if written is not None:
+            await self._wait_for(written, unsent.statuses)
 
-    async def _hand_out(self, unsent: Unsent) -> None:
-        """Through to the end whoever cancels: handed out in part, it would be handed out again as a whole."""
+    def wait_no_more(self) -> None:
+        """The cycle in hand is the last one: nobody needs its statuses written."""
+        self._patience.cancel()
+
+    async def _wait_for(self, written: Answer, statuses: bytes) -> None:
+        waits = written.missing > 0
+        try:
+            with self._patience if waits else nullcontext():
+                await self._status.answered(written)
+        except ActorFailedError:  # the next instance has them then, and nobody waits until it is there
+            await self._status.tell(statuses, through=True)
+        if waits:
+            self._patience = anyio.CancelScope()
+
+    async def _hand_out(self, unsent: Unsent) -> Answer | None:
+        """Through to the end whoever cancels: handed out in part, it would be handed out again as a whole. Returns the
+        status writer's answer to come, where it was asked.
+        """
         result, first, now = unsent.result, unsent.first, unsent.now
         if result.binds or result.evicts:
             await self._cache.ask(Assume(result.cycle, result.binds, result.evicts), through=True)
@@ -87,10 +113,10 @@ class Commit:
         for start, evicts in _cut(result.evicts):
             order = EvictOrder(result.cycle, first + len(result.binds) + start, evicts)
             await next(self._evictors).tell(order, through=True)
+        written = await self._status.ask_later(unsent.statuses, through=True) if unsent.statuses else None
         if result.events:
-            await self._status.tell(replace(_statuses(result, unsent.seen), events=result.events), through=True)
-        elif unsent.statuses:
-            await self._status.tell(unsent.statuses, through=True)
+            await self._status.tell(WriteStatus(result.cycle, events=result.events), through=True)
+        return written
 
 
 def statuses_of(result: CycleResult, seen: int) -> bytes:
@@ -99,11 +125,8 @@ def statuses_of(result: CycleResult, seen: int) -> bytes:
     """
     if not (result.pod_conditions or result.pod_groups or result.queues):
         return b""
-    return codec.encode(_statuses(result, seen))
-
-
-def _statuses(result: CycleResult, seen: int) -> WriteStatus:
-    return WriteStatus(result.cycle, result.pod_conditions, result.pod_groups, result.queues, seen=seen)
+    said = WriteStatus(result.cycle, result.pod_conditions, result.pod_groups, result.queues, seen=seen)
+    return codec.encode(said)
 
 
 def _writes(bind: Bind) -> bool:

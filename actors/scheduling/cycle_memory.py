@@ -15,15 +15,13 @@ from core.messages.decisions import CycleResult
 @dataclass(frozen=True, slots=True)
 class Unsent:
     """A cycle that is in the journal and not yet carried out. `first`: the journal number of its first decision;
-    `statuses`: its WriteStatus without events as the journal has it, empty when there is nothing to write; `seen`: the
-    api's revision that it saw.
+    `statuses`: its WriteStatus without events as the journal has it, empty when there is nothing to write.
     """
 
     result: CycleResult
     statuses: bytes
     first: int
     now: float
-    seen: int
 
 
 @dataclass

@@ -2,16 +2,16 @@
 
 Owns: the cycle number, the carry, the configuration in force, and the session whenever no action worker holds it.
 Accepts: `RunCycle` (run one now, changed or not), `OfferConfig`, `AwaitCycle`, `TellQueues`.
-Sends: asks the cache (snapshot, assume), the recorder (append) and the action workers (the baton; an action that would
-find nothing to do is run here); tells the bind and evict workers, the status writer and the metrics.
+Sends: asks the cache (snapshot, assume), the recorder (append), the action workers (the baton; an action that would
+find nothing to do is run here) and the status writer; tells the bind and evict workers and the metrics.
 When full: askers of `RunCycle` wait.
-Stops: after the cycle in hand, before everybody it sends to.
+Stops: after the cycle in hand, before everybody it sends to; nobody waits for its statuses then.
 
 A cycle starts when the view changed, when a plugin's time has come or when the configuration changed; a schedule
 period after the end of the one before (as in Volcano), and after whoever answers to the same change. Nothing is sent
-before the cycle record and its decisions are on disk; then the cache assumes them, then the workers carry them out. So
-a crash before the record loses a session of which nothing was sent; after it, the next instance carries out what was
-recorded, and the next process resolves it against the api.
+before the cycle record and its decisions are on disk; then the cache assumes them, the workers carry them out, and the
+statuses are written. So a crash before the record loses a session of which nothing was sent; after it, the next
+instance carries out what was recorded, and the next process resolves it against the api.
 """
 
 from __future__ import annotations
@@ -144,6 +144,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
 
     async def on_stop(self) -> None:
         """Let the cycle in hand end, and start no other."""
+        self._commit.wait_no_more()
         await self._lock.acquire()
 
     async def _cycles(self) -> None:
@@ -255,8 +256,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
 
     def _settle(self, version: int, wake_at: float | None) -> None:
         memory = self._memory
-        memory.seen, memory.wake_at = version, wake_at
-        memory.lost_in_a_row = 0
+        memory.seen, memory.wake_at, memory.lost_in_a_row = version, wake_at, 0
         self.activity.timers(self.name, 0 if memory.wake_at is None else 1)
         self.activity.settled(SCHEDULER, memory.changed.value <= version)
 

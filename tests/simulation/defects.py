@@ -231,7 +231,7 @@ def writes_last(record: Any) -> Any:
     """What the cycle decided is handed out before it is on disk."""
 
     async def patched(self: Commit, cycle: Any, result: Any, memory: CycleMemory) -> None:
-        memory.unsent = Unsent(result, cycle.statuses, 1, cycle.now, 0)
+        memory.unsent = Unsent(result, cycle.statuses, 1, cycle.now)
         await self.carry_out(memory)
         await record(self, cycle, result, memory)
         memory.unsent = None

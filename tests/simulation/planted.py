@@ -68,7 +68,9 @@ BUGS: dict[str, Bug] = {
     "a failed bind is never looked at again": Bug(
         replace(Cache, "_failed", defects.forgets_resync), invariants=("books-agree",)
     ),
-    "a new cache does not count binds in flight": Bug(replace(Cache, "_hold", nothing), invariants=("decided-once",)),
+    "a new cache does not count binds in flight": Bug(
+        replace(Cache, "_hold", nothing), "binds+crashes", invariants=("decided-once",)
+    ),
     "a bind without an answer counts as done": Bug(
         wrap(Cache, "handle", defects.believes_timeouts), "binds+nodes", invariants=("books-agree",)
     ),
@@ -98,8 +100,7 @@ BUGS: dict[str, Bug] = {
         replace(DeviceMachine, "step", asks_nothing), "claims+pods", invariants=("claims-come-back",)
     ),
     "nodes take more pods than they may have": Bug(
-        replace(PodCount, "prepare", nothing),
-        invariants=("within-allocatable",),
+        replace(PodCount, "prepare", nothing), "storm+nodes", invariants=("within-allocatable",)
     ),
     "a pod that comes alone gets no group": Bug(
         replace(PodGroupMachine, "step", asks_nothing), invariants=("reasons",)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from actors.effects.bind_worker import BindWorker
 from actors.effects.evict_worker import EvictWorker
 from actors.effects.pre_bind_worker import PreBindWorker
-from actors.effects.status_writer import StatusWriter
+from actors.effects.status_writer import WAIT_S, StatusWriter
 from actors.system import ports
-from actors.system.settings import numbered, scheduling
+from actors.system.settings import elsewhere, numbered, scheduling
 from actors.system.wiring import Role
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ def _evict_worker(wiring: Wiring, name: str) -> EvictWorker:
 
 
 def _status_writer(wiring: Wiring, name: str) -> StatusWriter:
-    return StatusWriter(*wiring.own(name), **wiring.ports_there(name))
+    settings = wiring.settings
+    wait_s = settings.answer_timeout_s if elsewhere(settings) else WAIT_S  # there, one waits for a place in the line
+    return StatusWriter(*wiring.own(name), **wiring.ports_there(name), wait_s=wait_s)
 
 
 BIND_WORKER: Final = Role(
