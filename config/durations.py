@@ -19,6 +19,7 @@ _UNITS_NS = {
 }
 _PART = re.compile(r"([0-9]*+)(?:\.([0-9]*+))?(ns|us|µs|\u03bcs|ms|s|m|h)", re.ASCII)
 _LONGEST_NS = 2**63 - 1
+SECOND_NS: Final = 1_000_000_000
 
 
 def parse_duration(text: str) -> float:
@@ -53,6 +54,19 @@ def parse_duration_ns(text: str) -> int:
     if not rest or position < len(rest) or total > _LONGEST_NS + negative:
         raise ValueError(f"{text!r} is not {EXPECTED}")
     return -total if negative else total
+
+
+def format_duration(nanoseconds: int) -> str:
+    """Go's spelling, as `time.Duration.String` has it: ``1h0m30s``, ``1.5s``, ``250ms``, ``0s``."""
+    sign, left = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
+    if 0 < left < SECOND_NS:
+        unit = next(unit for unit in ("ms", "µs", "ns") if left >= _UNITS_NS[unit])
+        return f"{sign}{left / _UNITS_NS[unit]:.9f}".rstrip("0").rstrip(".") + unit
+    seconds, rest = divmod(left, SECOND_NS)
+    hours, minutes = seconds // 3600, seconds // 60 % 60
+    text = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    fraction = f".{rest:09d}".rstrip("0") if rest else ""
+    return f"{sign}{text}{seconds % 60}{fraction}s"
 
 
 def _fraction_ns(digits: str, unit: int) -> int:

@@ -21,7 +21,7 @@ from config.errors import NewerVersionError
 if TYPE_CHECKING:
     from core.messages.decisions import Bind, Evict, PodCondition, PodGroupStatus, QueueStatus
 
-VERSION: Final = 2
+VERSION: Final = 3
 """The one that new cycles are digested by."""
 
 
@@ -71,6 +71,13 @@ COVERED: Final[Mapping[int, Covered]] = {
     ),
     2: Covered(
         Fields(_BIND, {"pre_bind": Fields((*_CARRIED, "annotations"), {"devices": _DEVICES})}),
+        Fields(_EVICT),
+        Fields(_POD),
+        Fields(_GROUP, {"conditions": _CONDITION}),
+        Fields(_QUEUE),
+    ),
+    3: Covered(
+        Fields(_BIND, {"pre_bind": Fields((*_CARRIED, "annotations", "locks"), {"devices": _DEVICES})}),
         Fields(_EVICT),
         Fields(_POD),
         Fields(_GROUP, {"conditions": _CONDITION}),

@@ -16,6 +16,7 @@ from actors.agents.container_life import (
 from actors.agents.pod_runs import PodRun
 from actors.kube.conditions import merge_condition
 from actors.kube.times import timestamp
+from config.durations import SECOND_NS, format_duration
 
 Object = dict[str, Any]
 
@@ -78,7 +79,7 @@ def _state(run: PodRun, container: AskedContainer, each: ContainerRun) -> Object
             return _terminated(each.ended)
         case ContainerState.BACKOFF:
             whose = f"container={container.name} pod={run.name}_{run.namespace}({run.uid})"
-            message = f"back-off {_span(int(each.backoff_s))} restarting failed {whose}"
+            message = f"back-off {format_duration(int(each.backoff_s) * SECOND_NS)} restarting failed {whose}"
             return {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
         case _:
             return {"waiting": {"reason": "PodInitializing"}}
@@ -95,12 +96,6 @@ def _terminated(ended: ContainerEnd | None) -> Object:
             "finishedAt": timestamp(ended.finished),
         }
     }
-
-
-def _span(seconds: int) -> str:
-    """As Go writes it."""
-    minutes, seconds = divmod(seconds, 60)
-    return f"{minutes}m{seconds}s" if minutes else f"{seconds}s"
 
 
 def _conditions(run: PodRun, life: PodContainers, at: str) -> Sequence[Object]:

@@ -17,7 +17,7 @@ from actors.gateway.settings import GatewaySettings
 from actors.outside.over_http import over_http, standing_still
 from actors.system.settings import SystemSettings
 from actors.system.system import System
-from config.durations import duration_s
+from config.durations import parse_duration
 from config.settings import ProcessSettings, config_map_of, process_settings, read_process_settings
 from core.messages.replies import Refused
 from core.objects.metadata import parse_time
@@ -198,9 +198,9 @@ def plan_of(
             config_map=config_map,
             lenient=settings.lenient,
             seed=settings.seed,
-            default_duration_s=duration_s(settings.default_duration) or 0.0,
+            default_duration_s=parse_duration(settings.default_duration),
             retention=retention,
-            event_ttl_s=duration_s(settings.event_ttl) or 0.0,
+            event_ttl_s=parse_duration(settings.event_ttl),
             gateway=gateway_settings(settings),  # after all that may be refused: it listens from here on
             scheduler=not settings.no_scheduler,
             default_scheduler=not settings.no_default_scheduler,

@@ -11,7 +11,7 @@ from typing import Final
 from actors.cluster.settings import ClusterSettings, ElectionSettings
 from actors.remote.access import in_cluster, proxy_of
 from actors.system.settings import SystemSettings, scheduling_there
-from config.durations import duration_s
+from config.durations import parse_duration
 from config.errors import ConflictError
 from config.kubeconfig import ClusterAccess, read_kubeconfig
 from config.settings import CHARTS, ProcessSettings, config_map_of
@@ -104,9 +104,9 @@ def election_of(settings: ProcessSettings) -> ElectionSettings | None:
     found = ElectionSettings(
         namespace=settings.leader_elect_resource_namespace,
         name=settings.leader_elect_resource_name,
-        lease_duration_s=duration_s(settings.leader_elect_lease_duration) or 0.0,
-        renew_deadline_s=duration_s(settings.leader_elect_renew_deadline) or 0.0,
-        retry_period_s=duration_s(settings.leader_elect_retry_period) or 0.0,
+        lease_duration_s=parse_duration(settings.leader_elect_lease_duration),
+        renew_deadline_s=parse_duration(settings.leader_elect_renew_deadline),
+        retry_period_s=parse_duration(settings.leader_elect_retry_period),
     )
     if found.lease_duration_s <= found.renew_deadline_s:
         raise ConflictError("expected it to be longer than the renew deadline", path="--leader-elect-lease-duration")

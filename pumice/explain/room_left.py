@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from core.plugins.overcommit import Overcommit
 from core.plugins.resourcequota import ResourceQuotas
+from core.resources import MIN_RESOURCE
 from pumice.units import amount
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def sentence(asked: Amounts, left: Amounts, total: Amounts) -> str:
     short = [
         f"asks {amount(name, value)}, {_number(name, left)} left of {_number(name, total)}"
         for name, value in asked.items()
-        if value > left.get(name, 0.0) + 0.1 and value > 0
+        if value > left.get(name, 0.0) + MIN_RESOURCE and value > 0
     ]
     return "; ".join(short)
 

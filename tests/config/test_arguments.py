@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.arguments import Arguments
-from config.durations import duration_s, parse_duration, parse_duration_ns
+from config.durations import duration_s, format_duration, parse_duration, parse_duration_ns
 
 
 @pytest.mark.parametrize(
@@ -98,3 +98,28 @@ def test_durations_go_refuses(text: str) -> None:
 def test_parts_add_up(hours: int, minutes: int, milliseconds: int) -> None:
     expected = (hours * 3600 + minutes * 60) * 10**9 + milliseconds * 10**6
     assert parse_duration_ns(f"{hours}h{minutes}m{milliseconds}ms") == expected
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [
+        (0, "0s"),
+        (1, "1ns"),
+        (1_100, "1.1µs"),
+        (250_000_000, "250ms"),
+        (1_500_000_000, "1.5s"),
+        (-1_500_000_000, "-1.5s"),
+        (75 * 10**9, "1m15s"),
+        (3_600 * 10**9, "1h0m0s"),
+        (3_630 * 10**9 + 5, "1h0m30.000000005s"),
+        (2**63 - 1, "2562047h47m16.854775807s"),
+    ],
+)
+def test_durations_are_written_as_go_writes_them(nanoseconds: int, text: str) -> None:
+    """Those of Go's own tests of Duration.String, among others."""
+    assert format_duration(nanoseconds) == text
+
+
+@given(st.integers(-(2**63) + 1, 2**63 - 1))
+def test_what_is_written_is_read_again(nanoseconds: int) -> None:
+    assert parse_duration_ns(format_duration(nanoseconds)) == nanoseconds

@@ -12,7 +12,14 @@ from config.fixes import BUILT_FIXES, KNOWN_FIXES
 from config.load import parse_scheduler_config
 from config.pumice_arguments import PumiceArguments, settings
 from config.schema import SchedulerConfig
-from config.settings import ConfigMapName, ProcessSettings, config_map_of, process_settings, read_process_settings
+from config.settings import (
+    DURATIONS,
+    ConfigMapName,
+    ProcessSettings,
+    config_map_of,
+    process_settings,
+    read_process_settings,
+)
 from docs.list_volcano import actions_table, flags_table
 
 README = Path(config.__file__).parent / "README.md"
@@ -164,3 +171,12 @@ def test_a_configuration_of_the_cluster_is_named_by_two_names() -> None:
 def test_half_a_name_of_a_config_map_is_refused(half: str) -> None:
     with pytest.raises(WrongTypeError, match="configmap:NAMESPACE/NAME"):
         config_map_of(half)
+
+
+@pytest.mark.parametrize("name", DURATIONS)
+def test_durations_are_read_as_go_reads_them(name: str) -> None:
+    for text in ("1us", ".5s", "1h30m", "0", "2562047h"):
+        assert getattr(read_process_settings({name: text}, {}), name) == text
+    for text in ("2562048h", "-1s", "5", "5d", "s", ""):
+        with pytest.raises(WrongTypeError, match=f"{name.replace('_', '-')}: expected a duration such as 90s"):
+            read_process_settings({name: text}, {})

@@ -104,6 +104,22 @@ def test_annotations_count_from_version_2_on() -> None:
     assert of(2, bind=bare) != of(2, bind=annotated)
 
 
+def test_locks_of_nodes_count_from_version_3_on() -> None:
+    bare, locking = (msgspec.structs.replace(BIND, pre_bind=BindContext(locks=each)) for each in ((), (("a", "b"),)))
+    assert of(2, bind=bare) == of(2, bind=locking)
+    assert of(3, bind=bare) != of(3, bind=locking)
+
+
+def test_the_newest_version_covers_all_that_there_is() -> None:
+    """A field that a class has gained is part of what was decided: it wants a version that lists it."""
+    newest = COVERED[VERSION]
+    kinds = (Bind, Evict, PodCondition, PodGroupStatus, QueueStatus)
+    inner = ((BindContext, newest.bind.inner["pre_bind"]), (PodGroupCondition, newest.pod_group.inner["conditions"]))
+    devices = ((ClaimedDevices, newest.bind.inner["pre_bind"].inner["devices"]),)
+    for kind, fields in (*zip(kinds, newest, strict=True), *inner, *devices):
+        assert set(fields.names) == set(kind.__struct_fields__), kind
+
+
 def test_version_1_is_the_encoding_of_the_classes_as_they_were() -> None:
     """As msgspec wrote them: tag first, fields in order, `pre_bind` only where there is one."""
     written = (

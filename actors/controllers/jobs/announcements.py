@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from actors.controllers.jobs.life import Action
 from actors.controllers.jobs.policies import Resolved
-from actors.controllers.jobs.status import go_duration
 from actors.kube.events import Sayings
+from config.durations import SECOND_NS, format_duration
 from core.messages.commands import Create, Patch
 
 Object = dict[str, Any]
@@ -41,7 +41,8 @@ class Announcements:
     def executed(self, job: Object, resolved: Resolved, now: float) -> None:
         """An action begins, or is put off."""
         if resolved.delay_s > 0:
-            self._say(job, EXECUTE, f"Execute action {resolved.action} after {_span(resolved.delay_s)}", now)
+            delay = format_duration(round(resolved.delay_s * SECOND_NS))
+            self._say(job, EXECUTE, f"Execute action {resolved.action} after {delay}", now)
         elif resolved.action is not Action.SYNC_JOB:
             self._say(job, EXECUTE, f"Start to execute action {resolved.action} ", now)
 
@@ -62,8 +63,3 @@ class Announcements:
     def _say(self, job: Object, reason: str, message: str, now: float, *, warning: bool = False) -> None:
         if self._aloud:
             self._requests.append(self._sayings.say(job, reason, message, now, source=SOURCE, warning=warning))
-
-
-def _span(seconds: float) -> str:
-    """As Go prints it: whole seconds, or milliseconds below one."""
-    return go_duration(int(seconds)) if seconds >= 1 else f"{round(seconds * 1000)}ms"

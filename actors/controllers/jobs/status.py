@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from actors.controllers.jobs.state import PodView
 from actors.kube.times import timestamp
+from config.durations import SECOND_NS, format_duration
 from core.objects.metadata import section
 
 Object = dict[str, Any]
@@ -70,13 +71,4 @@ def run_for(status: Object, job: Object, now: float) -> Object:
     created = datetime.fromisoformat(job["metadata"]["creationTimestamp"]).timestamp()
     changed = section(status, "state").get("lastTransitionTime")
     end = datetime.fromisoformat(changed).timestamp() if changed else now
-    return {**status, "runningDuration": go_duration(max(int(end - created), 0))}
-
-
-def go_duration(seconds: int) -> str:
-    """`1h2m3s`, without leading zeros."""
-    hours, rest = divmod(seconds, 3600)
-    minutes, left = divmod(rest, 60)
-    if hours:
-        return f"{hours}h{minutes}m{left}s"
-    return f"{minutes}m{left}s" if minutes else f"{left}s"
+    return {**status, "runningDuration": format_duration(max(int(end - created), 0) * SECOND_NS)}

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from actors.gateway.protobuf.errors import MalformedBodyError
 from actors.gateway.protobuf.wire import Value, fields, text_of
+from config.durations import format_duration
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_UNITS: Final = (("h", 3_600_000_000_000), ("m", 60_000_000_000))
 
 
 def whole(value: Value, bits: int = 64) -> int:
@@ -72,21 +72,8 @@ def _micro_time(value: Value) -> str | None:
 
 
 def _duration(value: Value) -> str:
-    """Go's spelling: `1h0m30s`, `1.5s`, `250ms`."""
     found = fields(raw(value))
-    nanos = whole(found[1][-1]) if 1 in found else 0
-    sign, left = ("-", -nanos) if nanos < 0 else ("", nanos)
-    if 0 < left < 1_000_000_000:
-        unit, size = next(pair for pair in (("ms", 10**6), ("µs", 10**3), ("ns", 1)) if left >= pair[1])
-        return f"{sign}{left / size:.9f}".rstrip("0").rstrip(".") + unit
-    text = ""
-    for unit, size in _UNITS:
-        if text or left >= size:
-            text += f"{left // size}{unit}"
-            left %= size
-    seconds, rest = divmod(left, 10**9)
-    fraction = f".{rest:09d}".rstrip("0") if rest else ""
-    return f"{sign}{text}{seconds}{fraction}s"
+    return format_duration(whole(found[1][-1]) if 1 in found else 0)
 
 
 def _json(value: Value) -> Any:

@@ -37,6 +37,7 @@ from tests.actors.rig import (
     three_nodes,
 )
 from tests.kit.jobs import gang
+from tests.kit.nodes import node
 from tests.kit.pods import pod
 
 pytestmark = pytest.mark.anyio
@@ -146,6 +147,8 @@ async def test_a_session_is_handed_over_only_for_an_action_that_has_something_to
 
     async with started(decider=tampered(run_action)) as system:
         await system.submit([*three_nodes(), *gang("g", pods=2, duration="0")])
+        await idle(system)
+        await system.submit([node("n9")])  # one more cycle, in which nobody waits
         await idle(system)
         assert len(placed(system)) == 2
         received = {
