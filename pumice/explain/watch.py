@@ -95,15 +95,17 @@ def watch_cycle(
     """
     trail = Trail(asked.pods, asked.jobs, every_filter=True)
     session = open_session(snapshot, config, clock, carry, options, report=True, trail=trail, ask=ask or Supposing())
-    jobs = look_at_jobs(session, sorted(asked.jobs))
+    with trail.aside():
+        jobs = look_at_jobs(session, sorted(asked.jobs))
     handles = {job.key: job for job in session.jobs.in_order if job.key in jobs}
     for action in config.actions:
         run_action(session, action)
-    _look_for_others(session, trail)
-    room, cards, locks = Room.of(session), cards_against(session, trail), standing_locks(session)
-    quotas = {key: of_namespace(session, job) for key, job in handles.items()}
-    left = {key: at_refusal(session, job) for key, job in handles.items()}
-    bounds = {key: confined(session, job) for key, job in handles.items() if not jobs[key].valid}
+    with trail.aside():
+        _look_for_others(session, trail)
+        room, cards, locks = Room.of(session), cards_against(session, trail), standing_locks(session)
+        quotas = {key: of_namespace(session, job) for key, job in handles.items()}
+        left = {key: at_refusal(session, job) for key, job in handles.items()}
+        bounds = {key: confined(session, job) for key, job in handles.items() if not jobs[key].valid}
     result = close_session(session)
     conclude(jobs, result, trail)
     for look in jobs.values():

@@ -44,6 +44,7 @@ class PluginFailures:
 
     `refuses`: with `onError: fail` what the plugin was asked about is refused; else the plugin is as if it had not
     been asked. A cycle that is decided again (`SessionOptions.failed`) asks nothing that failed when it was recorded.
+    What is asked only for a trail is no part of the cycle: it is neither counted, told and kept nor taken for recorded.
     """
 
     def __init__(
@@ -72,7 +73,10 @@ class PluginFailures:
 
     def note(self, what: str, error: BaseException) -> str:
         """Remember an error; the sentence that names it."""
-        return self._noted(f"plugin {self.plugin} failed in {what}: {type(error).__name__}: {_said(error)}")
+        return self._noted(self._sentence(what, error))
+
+    def _sentence(self, what: str, error: BaseException) -> str:
+        return f"plugin {self.plugin} failed in {what}: {type(error).__name__}: {_said(error)}"
 
     def _noted(self, sentence: str) -> str:
         """Each sentence is told once a session."""
@@ -93,25 +97,33 @@ class PluginFailures:
         """The plugin's answer, or what stands instead of it (made from the sentence that names the error). `row`: of
         the node that it is asked about.
         """
+        if self._session is not None and self._session.trail.is_asking:
+            return self._answer(what, ask, instead)
         number = self._numbers.get((what, row), 0)
         self._numbers[what, row] = number + 1
+
+        def failed(sentence: str) -> T:
+            self._kept.add(what, row, number, self._noted(sentence))
+            return instead(sentence)
+
         if self._recorded and (known := self._recalled(what, row, number)):
-            sentence = self._noted(known)
-        else:
-            asked = self._asked
-            before = asked.plugin, asked.what
-            asked.number += not asked.plugin
-            asked.plugin, asked.what = self.plugin, what
-            try:
-                return ask()
-            except (FitFailure, KeyboardInterrupt):
-                raise
-            except BaseException as error:  # noqa: BLE001 - somebody else's code may raise anything, SystemExit too
-                sentence = self.note(what, error)
-            finally:
-                asked.plugin, asked.what = before
-        self._kept.add(what, row, number, sentence)
-        return instead(sentence)
+            return failed(known)
+        return self._answer(what, ask, failed)
+
+    def _answer(self, what: str, ask: Callable[[], T], failed: Callable[[str], T]) -> T:
+        asked = self._asked
+        before = asked.plugin, asked.what
+        asked.number += not asked.plugin
+        asked.plugin, asked.what = self.plugin, what
+        try:
+            return ask()
+        except (FitFailure, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 - somebody else's code may raise anything, SystemExit too
+            sentence = self._sentence(what, error)
+        finally:
+            asked.plugin, asked.what = before
+        return failed(sentence)
 
     def _recalled(self, what: str, row: int, number: int) -> str:
         """What the record has of this question, "" for nothing."""

@@ -163,10 +163,15 @@ class Scoring:
         return totals if totals.ndim else np.full(len(rows), totals)
 
     def parts(self, rows: npt.NDArray[np.intp]) -> list[tuple[str, FloatArray | float]]:
-        """What each scorer adds to the totals of these candidates, by plugin."""
-        if self._stale:
+        """What each scorer adds to the totals of these candidates, by plugin. Who has not been asked yet is asked again
+        when it counts: a choice is made of the same questions whether somebody looked on or not.
+        """
+        stale, raw = self._stale, [*self._raw]
+        if stale:
             self._score()
-        return [(plugin, self._finished(i, rows)) for i, (plugin, _) in enumerate(self._by_plugin)]
+        found = [(plugin, self._finished(i, rows)) for i, (plugin, _) in enumerate(self._by_plugin)]
+        self._stale, self._raw = stale, raw
+        return found
 
     def _finished(self, i: int, rows: Rows) -> FloatArray | float:
         score, raw = self._scores[i], self._raw[i]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from core.life.task import LABELS
@@ -12,7 +13,7 @@ from core.session.trail.looks import HeardSearch, look_at_one, look_of, look_of_
 from core.session.trail.records import AdmissionVotes, Ended, Ending, Precedence, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterator
 
     from core.objects.pod import Task
     from core.session.points.batches import BoolArray
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 
 
 class Silence:
-    """Nobody asked: nothing is kept. `listens`: whether it is worth finding out something just to tell it;
-    `search`: how nodes are searched.
+    """Nobody asked: nothing is kept. `listens`: whether it is worth finding out something just to tell it; `is_asking`:
+    whether plugins are being asked just for that; `search`: how nodes are searched.
     """
 
-    listens = False
+    listens = is_asking = False
     search: type[NodeSearch] = NodeSearch
 
     def begin(self, session: Session) -> None:
@@ -125,6 +126,15 @@ class Trail(Silence):
         tasks = (task for task in session.snapshot.tasks.handles if task is not None and task.key in self.tasks)
         self.statuses = {task.key: LABELS[status[task.row]] for task in tasks}
 
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """What plugins are asked meanwhile is no part of the cycle."""
+        before, self.is_asking = self.is_asking, True
+        try:
+            yield
+        finally:
+            self.is_asking = before
+
     def of_job(self, name: str) -> list[Ended]:
         """Where each action ended for the job or its tasks, in order; or for its whole queue."""
         own = self.endings.get(name, [])
@@ -142,13 +152,15 @@ class Trail(Silence):
     def queue_ended(self, queue: str, ending: Ending, left: JobQueue | None = None) -> None:
         """See Silence."""
         self._of_queues.append((queue, Ended(self.session.action, queue, ending)))
-        waiting = left.in_order() if left else []
-        for job, following in zip(waiting, (*waiting[1:], None), strict=False):
-            self._take_turn(job, following, tried=False)
+        with self.aside():
+            waiting = left.in_order() if left else []
+            for job, following in zip(waiting, (*waiting[1:], None), strict=False):
+                self._take_turn(job, following, tried=False)
 
     def job_turn(self, job: Job, behind: JobQueue) -> None:
         """See Silence."""
-        self._take_turn(job, behind.first() if behind else None, tried=True)
+        with self.aside():
+            self._take_turn(job, behind.first() if behind else None, tried=True)
 
     def _take_turn(self, job: Job, following: Job | None, *, tried: bool) -> None:
         if job.key not in self.jobs:
@@ -183,7 +195,8 @@ class Trail(Silence):
         """See Silence."""
         if search.task.key in self.tasks:
             assert isinstance(search, HeardSearch)
-            self._keep(look_of(search, group, node, every_filter=self.every_filter))
+            with self.aside():
+                self._keep(look_of(search, group, node, every_filter=self.every_filter))
 
     def looked_at_one(self, task: Task, row: int) -> None:
         """See Silence."""
@@ -212,8 +225,9 @@ class Trail(Silence):
         session = self.session
         session.action, session.searches.current = "", task
         try:
-            session.points.pre_predicate(task)
-            search = HeardSearch(session, task)
+            with self.aside():
+                session.points.pre_predicate(task)
+                search = HeardSearch(session, task)
         except FitFailure as failure:
             self.found_nowhere(task, failure)
             return

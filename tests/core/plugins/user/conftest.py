@@ -14,6 +14,7 @@ from core.objects.metadata import parse_time
 from core.plugins import PLUGINS
 from core.plugins.user import guarded
 from core.session.carry import Carry, CycleClock, SessionOptions
+from core.session.trail.trail import SILENCE, Silence
 from tests.core.plugins.world import NOW, configuration, view_of
 from tests.kit import gang, node, queue
 
@@ -32,7 +33,11 @@ def use(told: list[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Cycle
     """Run a cycle over two nodes, a gang of three and one of one, with a plugin that registers what is given."""
 
     def run(
-        builder: Any, carry: Carry | None = None, failed: tuple[FailedAnswers, ...] = (), **arguments: Any
+        builder: Any,
+        carry: Carry | None = None,
+        failed: tuple[FailedAnswers, ...] = (),
+        trail: Silence = SILENCE,
+        **arguments: Any,
     ) -> CycleResult:
         monkeypatch.setitem(PLUGINS, "mine", guarded("mine", builder, lambda _, sentence: told.append(sentence)))
         first, second = configuration(["gang"], ["predicates"]).tiers
@@ -43,6 +48,7 @@ def use(told: list[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Cycle
         objects = [node("n0"), node("n1"), queue("default"), *jobs]
         clock = CycleClock(1, parse_time(NOW))
         options = SessionOptions(failed=failed)
-        return run_cycle(view_of(objects).snapshot(), config, clock, carry or Carry(), options, report=True)
+        snapshot = view_of(objects).snapshot()
+        return run_cycle(snapshot, config, clock, carry or Carry(), options, report=True, trail=trail)
 
     return run

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from core.messages.failed_answers import MOST, NOWHERE, FailedAnswers
 from core.plugins.user.failures import PluginFailures
 from core.session.carry import Carry
+from core.session.trail.trail import SILENCE, Silence, Trail
 from tests.core.plugins.user.test_user_plugins import registering
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ QUESTIONS = st.lists(
 
 
 def session_of(failed: tuple[FailedAnswers, ...]) -> Any:
-    return SimpleNamespace(carry=Carry(), options=SimpleNamespace(failed=failed), failed=[])
+    return SimpleNamespace(carry=Carry(), options=SimpleNamespace(failed=failed), failed=[], trail=SILENCE)
 
 
 def asked(
@@ -90,4 +91,55 @@ def test_a_cycle_that_is_decided_again_comes_out_the_same(use: Callable[..., Cyc
     healthy = use(of(Flaky(lambda _: False)), onError=on_error)
     assert healthy.digest != first.digest
     again = use(of(Flaky(lambda _: False)), failed=first.failed, onError=on_error)
+    assert (again.digest, again.carry, again.failed) == (first.digest, first.carry, first.failed)
+
+
+class Broken:
+    """Fails, while it is broken, over one task: on its node, in its score and beside any other."""
+
+    broken = True
+
+    def __init__(self, arguments: Any) -> None:
+        del arguments
+
+    def on_session_open(self, session: Any) -> None:
+        session.points.predicate.add("mine", self._test)
+        session.points.node_order.add("mine", self._score)
+        session.points.job_order.add("mine", self._compare)
+
+    def on_session_close(self, session: Any) -> None:
+        del session
+
+    def _test(self, task: Any, node: Any) -> None:
+        del node
+        self._demand(task.name != "j-1")
+
+    def _score(self, task: Any, node: Any) -> float:
+        self._demand(task.name != "j-1")
+        return float(node.name == "n1")
+
+    def _compare(self, left: Any, right: Any) -> int:
+        self._demand("default/k" not in (left.key, right.key))
+        return 0
+
+    def _demand(self, well: bool) -> None:
+        if self.broken and not well:
+            raise ConnectionError("nobody there")
+
+
+class Mended(Broken):
+    broken = False
+
+
+TRAILS: dict[str, Callable[[], Silence]] = {"some": Trail, "every filter": lambda: Trail(every_filter=True)}
+
+
+@pytest.mark.parametrize("on_error", ["ignore", "fail"])
+@pytest.mark.parametrize("trail", TRAILS)
+def test_a_trail_asks_nothing_that_counts(use: Callable[..., CycleResult], trail: str, on_error: str) -> None:
+    first = use(Broken, onError=on_error)
+    assert {"reject_one", "score_one", "JobOrder"} >= {one.what for one in first.failed} > {"JobOrder"}
+    heard = use(Broken, trail=TRAILS[trail](), onError=on_error)
+    assert (heard.digest, heard.carry, heard.failed) == (first.digest, first.carry, first.failed)
+    again = use(Mended, failed=first.failed, trail=TRAILS[trail](), onError=on_error)
     assert (again.digest, again.carry, again.failed) == (first.digest, first.carry, first.failed)
