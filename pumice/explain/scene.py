@@ -55,6 +55,7 @@ def scene_of(past: Rewound) -> Scene:
         clock,
         carry,
         past.cycle,
+        options=SessionOptions(failed=record.failed),
         objects=lambda: past.objects,
         in_flight=past.in_flight,
         ask=lambda: Supposing(record.answers),

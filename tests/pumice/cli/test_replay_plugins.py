@@ -134,3 +134,6 @@ def test_what_a_plugin_failed_to_answer_is_not_asked_again(tmp_path: Path) -> No
     assert (said.code, said.json["identical"]) == (0, True), said.json
     same = pumice("replay", db, "--config", conf, *folder)
     assert same.code == 0, same.out
+    told = pumice("explain", "pod", "default/j-0", "--db", db, *folder, "-o", "json")
+    assert (told.code, told.json["differs"]) == (0, {}), told.out
+    assert "was placed on n0" in told.json["message"]
