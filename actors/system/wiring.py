@@ -147,7 +147,7 @@ class Wiring:
         }
 
     def ports_there(self, name: str) -> dict[str, Any]:
-        """The same; a cluster elsewhere, where there is one, stands where the api stands."""
+        """What `ports` says, with a cluster elsewhere, where there is one, in the place of the api."""
         found = self.ports(name)
         cluster = found.pop("cluster")
         return found if cluster is None else {**found, "api": cluster}

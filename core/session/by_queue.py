@@ -40,7 +40,7 @@ class ByQueue:
         return self._added(every.take(self._order, axis=1), self._bins[:height])
 
     def among(self, some: npt.NDArray[np.intp], amounts: FloatArray) -> FloatArray:
-        """The same of a table [line, one of some jobs], of whose rows `some` are: nobody else has anything."""
+        """Sums by queue of a table [line, job] in which only the jobs in rows `some` have anything."""
         return self._added(amounts, self._places(len(amounts), self._of_job.take(some)))
 
     def _places(self, height: int, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:

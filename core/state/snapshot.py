@@ -109,7 +109,7 @@ class Snapshot(Struct, frozen=True):
     derived: DerivedColumns
 
     def as_it_is(self) -> Snapshot:
-        """The same for another session, later on, whatever phases this one's may end in."""
+        """A copy for another session, later on, whatever phases this one's may end in."""
         return replace(self, jobs=replace(self.jobs, phase=self.jobs.phase.copy()), derived=self.derived.afresh())
 
     def annotations_of(self, task: Task) -> Mapping[str, str]:
