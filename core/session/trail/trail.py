@@ -13,7 +13,7 @@ from core.session.trail.looks import HeardSearch, look_at_one, look_of, look_of_
 from core.session.trail.records import AdmissionVotes, Ended, Ending, Precedence, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Generator
 
     from core.objects.pod import Task
     from core.session.points.batches import BoolArray
@@ -127,7 +127,7 @@ class Trail(Silence):
         self.statuses = {task.key: LABELS[status[task.row]] for task in tasks}
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def aside(self) -> Generator[None]:
         """What plugins are asked meanwhile is no part of the cycle."""
         before, self.is_asking = self.is_asking, True
         try:
