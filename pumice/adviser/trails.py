@@ -88,12 +88,13 @@ def _about(trail: Trail, task: str) -> Plain:
 
 
 def _look(look: Look) -> Plain:
-    """By node: who refused it and with which words, or what each plugin adds to its score."""
+    """By node that was looked at: who refused it and with which words, or what each plugin adds to its score."""
     refused = look.refused()
     nodes = {
         name: {"refused": [[reason.plugin, reason.text] for reason in look.refusers(name)]}
         if name in refused
         else {"scores": look.score_of(name)}
-        for name in look.names
+        for row, name in enumerate(look.names)
+        if look.seen is None or look.seen[row]
     }
     return {"action": look.action, "chosen": look.chosen, "nominated": look.nominated, "nodes": nodes}

@@ -23,14 +23,15 @@ def placed(pod: str, node: str, look: Look | None) -> str:
     if look.nominated == node:
         return f"{pod} was placed on {node}: it was nominated, for room had been made there; no other node was asked"
     totals, fitting = look.totals(), look.by_reason().get(FITS, 0)
+    nodes = f"{look.looked_at} nodes" + (" that were looked at" if look.looked_at < look.nodes else "")
     if node not in totals and len(look.fitting) == 1:
-        fit = "nodes fit, one of them now" if fitting > 1 else "nodes fits"
-        return f"{pod} was placed on {node}: {fitting} of {look.nodes} {fit}, and a single one is not scored"
+        fit = "fit, one of them now" if fitting > 1 else "fits"
+        return f"{pod} was placed on {node}: {fitting} of {nodes} {fit}, and a single one is not scored"
     if node not in totals:
-        return f"{pod} was placed on {node}, one of {fitting} of {look.nodes} nodes that could take it"
+        return f"{pod} was placed on {node}, one of {fitting} of {nodes} that could take it"
     best = sum(total == totals[node] for total in totals.values())
     among = f", the first by name of {best} with that score" if best > 1 else ""
-    return f"{pod} was placed on {node}: {fitting} of {look.nodes} nodes fit, it scored {totals[node]:g}{among}"
+    return f"{pod} was placed on {node}: {fitting} of {nodes} fit, it scored {totals[node]:g}{among}"
 
 
 def evicted(pod: str, evict: Evict) -> str:

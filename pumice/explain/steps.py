@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from core.life.task import LABELS, READY_STATUSES, TaskStatus
-from core.session.trail.records import Ending
+from core.session.trail.records import UNSEEN, Ending
 from core.state.hypernodes import TOP
 from pumice.explain.room_left import amounts
 from pumice.explain.victims import GANGS, opinions_of, standing_of, who_could_go
@@ -188,7 +188,7 @@ def _closed_to(watched: Watched, pod: str, action: str) -> dict[str, str]:
     said = {node: " and ".join(each.words for each in reasons) for node, reasons in look.refused().items()}
     rows: list[int] = look.fitting.tolist()
     taken = {look.names[row] for row in rows}
-    return {node: said.get(node, "not looked at") for node in look.names if node not in taken}
+    return {node: said.get(node, UNSEEN) for node in look.names if node not in taken}
 
 
 def _stop(ended: Sequence[Ended]) -> Ended | None:

@@ -58,7 +58,7 @@ class CandidateNodes:
         taken, seen = self._look(listed, ~refused)
         if self._cache_errors and task.role:
             self._refused[task.job, task.role] = refused & seen
-        session.trail.looked(search, taken)
+        session.trail.looked(search, taken, seen=seen if session.searches.samples else None)
         if not taken.any():
             session.trail.task_ended(task, Ending.NO_CANDIDATES)
         return taken

@@ -250,7 +250,7 @@ class NodeSearch:
             return node if node >= 0 else self.best_of((self.codes == 0) & ~self.idle), self.codes
         taken, codes = self.codes == 0, self.codes
         if searches.samples:
-            taken, seen = searches.look(taken)
+            taken, seen = self.look(taken)
             codes = np.where(seen, codes, np.int32(0))
             if self._cache is not None:
                 known = self._cache.seen.get(self.task.role, codes)
@@ -261,6 +261,10 @@ class NodeSearch:
                 if node >= 0:
                     return node, codes
         return -1, codes
+
+    def look(self, feasible: BoolArray) -> tuple[BoolArray, BoolArray]:
+        """Which feasible nodes are taken and which were looked at, where not all of them are."""
+        return self.session.searches.look(feasible)
 
     def choose_within(self, rows: npt.NDArray[np.intp]) -> tuple[int, IntArray]:
         """Choose among some rows only."""

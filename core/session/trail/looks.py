@@ -25,13 +25,19 @@ class HeardSearch(NodeSearch):
     """A NodeSearch whose choices are told to the session's trail."""
 
     _group: BoolArray | None = None  # the candidates among whom the last choice was made
+    _seen: BoolArray | None = None  # who was looked at for it; None: all
 
     def choose(self) -> tuple[int, IntArray]:
         """See NodeSearch."""
-        self._group = None
+        self._group = self._seen = None
         node, codes = super().choose()
-        self.session.trail.looked(self, self.idle if self._group is None else self._group, node)
+        self.session.trail.looked(self, self.idle if self._group is None else self._group, node, self._seen)
         return node, codes
+
+    def look(self, feasible: BoolArray) -> tuple[BoolArray, BoolArray]:
+        """See NodeSearch."""
+        taken, self._seen = super().look(feasible)
+        return taken, self._seen
 
     def choose_within(self, rows: npt.NDArray[np.intp]) -> tuple[int, IntArray]:
         """See NodeSearch."""
@@ -71,21 +77,26 @@ def _has_said(code: int, plugin: str, search: HeardSearch) -> bool:
     return any(reason.plugin == plugin for reason in search.session.reasons.reasons(code))
 
 
-def look_of(search: HeardSearch, group: BoolArray, node: int, *, every_filter: bool) -> Look:
-    """What a search sees now. `group`: the candidates; `node`: the row that was chosen among them, or -1."""
+def look_of(
+    search: HeardSearch, group: BoolArray, node: int, seen: BoolArray | None = None, *, every_filter: bool
+) -> Look:
+    """What a search sees now. `group`: the candidates; `node`: the row that was chosen among them, or -1; `seen`: who
+    was looked at, None for all.
+    """
     session, fitting = search.session, np.flatnonzero(group)
     return Look(
         session.action,
         search.task.key,
         session.nodes.names,
         session.reasons,
-        search.codes.copy(),
+        search.codes.copy() if seen is None else np.where(seen, search.codes, np.int32(0)),
         fitting,
         chosen=session.nodes.names[node] if node >= 0 else "",
         nominated=search.task.nominated,
         every=search.answers() if every_filter else [],
         scores=_scores(search, fitting),
         lacking=_lacking(session, search.task),
+        seen=seen,
     )
 
 

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from core.session.points.batches import BoolArray
     from core.session.points.nodes import FloatArray
     from core.session.reasons import IntArray, Reason, ReasonTable
 
 FITS = "fits"
+UNSEEN = "not looked at"
 
 
 class Ending(StrEnum):
@@ -154,10 +156,11 @@ class FilterAnswer:
 class Look:
     """One look at the nodes for a task. `action` is "" where no action looked.
 
-    `codes` int32 [N]: the reason number that counted, of the first plugin that refuses; `every`: what each filter says
+    `codes` int32 [N]: the reason number that counted, of the first plugin that refuses, 0 too for a node that was not
+    looked at; `every`: what each filter says
     by itself now, room first, where that was asked for. `scores`: plugin -> float64 over the rows `fitting`. `lacking`:
-    resource -> (what the task asks for, the most that any node has to come). `seen`: none of the other nodes was looked
-    at. `chosen`, `nominated`: names of nodes, or "".
+    resource -> (what the task asks for, the most that any node has to come). `seen`: bool [N], none of the
+    other nodes was looked at; None: all were. `chosen`, `nominated`: names of nodes, or "".
     """
 
     action: str
@@ -171,31 +174,39 @@ class Look:
     every: list[FilterAnswer] = field(default_factory=list[FilterAnswer])
     scores: dict[str, FloatArray] = field(default_factory=dict[str, "FloatArray"])
     lacking: dict[str, tuple[float, float]] = field(default_factory=dict[str, "tuple[float, float]"])
+    seen: BoolArray | None = None
 
     @property
     def nodes(self) -> int:
         """How many there are."""
         return len(self.names)
 
+    @property
+    def looked_at(self) -> int:
+        """How many of them were looked at."""
+        return self.nodes if self.seen is None else int(np.count_nonzero(self.seen))
+
     def refused(self) -> dict[str, tuple[Reason, ...]]:
-        """Node -> the reasons that counted; every other node fits."""
+        """Node -> the reasons that counted; every other node that was looked at fits."""
         return {self.names[row]: self.table.reasons(int(self.codes[row])) for row in np.flatnonzero(self.codes)}
 
     def refusers(self, node: str) -> tuple[Reason, ...]:
         """All reasons against a node, be it that an earlier filter had settled it already: first what counted, which
-        may be remembered from an earlier look when no filter has anything against the node any more.
+        may be remembered from an earlier look when no filter has anything against the node any more. None against one
+        that was not looked at.
         """
-        return tuple(dict.fromkeys(self._reasons_at(self.names.index(node))))
+        row = self.names.index(node)
+        return tuple(dict.fromkeys(self._reasons_at(row))) if self.seen is None or self.seen[row] else ()
 
     def _reasons_at(self, row: int) -> Iterator[Reason]:
         for codes in (self.codes, *[answer.codes for answer in self.every]):
             yield from self.table.reasons(int(codes[row]))
 
     def by_reason(self) -> dict[str, int]:
-        """Reason -> nodes, and how many fit: the counts add up to all nodes."""
+        """Reason -> nodes, and how many fit or were not looked at: the counts add up to all nodes."""
         counts = Counter(" and ".join(r.words for r in reasons) for reasons in self.refused().values())
-        fitting = self.nodes - counts.total()
-        return {**dict(counts.most_common()), **({FITS: fitting} if fitting else {})}
+        others = {FITS: self.looked_at - counts.total(), UNSEEN: self.nodes - self.looked_at}
+        return {**dict(counts.most_common()), **{what: count for what, count in others.items() if count}}
 
     def by_filter(self) -> dict[str, int]:
         """Filter -> nodes that it was the first to refuse: the counts add up to the nodes that do not fit."""

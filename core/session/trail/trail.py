@@ -51,8 +51,10 @@ class Silence:
     def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:
         """The action is done with the task, or with one node for it."""
 
-    def looked(self, search: NodeSearch, group: BoolArray, node: int = -1) -> None:
-        """It was looked for a node for a task; `group`: the candidates, `node`: the one chosen."""
+    def looked(self, search: NodeSearch, group: BoolArray, node: int = -1, seen: BoolArray | None = None) -> None:
+        """It was looked for a node for a task; `group`: the candidates, `node`: the one chosen, `seen`: who was looked
+        at where not all were.
+        """
 
     def looked_at_one(self, task: Task, row: int) -> None:
         """Only the nominated node was looked at, and it would do."""
@@ -191,12 +193,12 @@ class Trail(Silence):
         found = [teller.held_now(queue) for teller in self.session.tellers.queues] if queue else []
         return {name: held.get(name) for held in found if held is not None for name in held.resource_names()}
 
-    def looked(self, search: NodeSearch, group: BoolArray, node: int = -1) -> None:
+    def looked(self, search: NodeSearch, group: BoolArray, node: int = -1, seen: BoolArray | None = None) -> None:
         """See Silence."""
         if search.task.key in self.tasks:
             assert isinstance(search, HeardSearch)
             with self.aside():
-                self._keep(look_of(search, group, node, every_filter=self.every_filter))
+                self._keep(look_of(search, group, node, seen, every_filter=self.every_filter))
 
     def looked_at_one(self, task: Task, row: int) -> None:
         """See Silence."""

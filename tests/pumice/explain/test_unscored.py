@@ -41,9 +41,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def explained(folder: Path, *nodes: dict[str, Any]) -> Said:
+def explained(folder: Path, *nodes: dict[str, Any], more: str = "") -> Said:
     (folder / "o.yaml").write_text(yaml.safe_dump_all([*nodes, queue("default"), *gang("g", pods=1, cpu="3")]))
-    (folder / "c.conf").write_text(CONFIG)
+    (folder / "c.conf").write_text(CONFIG + more)
     at = ("-f", folder / "o.yaml", "--config", folder / "c.conf", "--budget", 0, "-o", "json")
     return pumice("explain", "pod", "g-0", *at)
 
@@ -58,3 +58,13 @@ def test_several_are(tmp_path: Path, asked: list[str]) -> None:
     said = explained(tmp_path, node("n0", cpu="4"), node("n1", cpu="4"))
     assert "2 of 2 nodes fit, it scored 7" in said.json["message"]
     assert set(asked) == {"n0", "n1"}
+
+
+@pytest.mark.usefixtures("asked")
+def test_of_a_search_that_ended_early_only_what_it_saw_is_told(tmp_path: Path) -> None:
+    crowd = [node(f"n{number:03d}", cpu="4", unschedulable=number % 2 == 1) for number in range(400)]
+    sampled = "configurations: [{name: pumice, arguments: {percentageOfNodesToFind: 10}}]\n"
+    said = explained(tmp_path, *crowd, more=sampled)
+    assert said.code == 0, said.err
+    assert "101 of 201 nodes that were looked at fit, it scored 7" in said.json["message"]
+    assert said.json["nodes"] == {"node(s) were unschedulable": 100, "fits": 101, "not looked at": 199}

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from config.schema import SchedulerConfig
-from core.cycle import Trail, close_session, open_session, run_action
+from core.cycle import Trail, close_session, open_session, run_action, run_cycle
 from core.messages.decisions import CycleResult
 from core.objects.metadata import parse_time
-from core.session.carry import Carry, CycleClock
+from core.session.carry import Carry, CycleClock, SessionOptions
 from core.session.reasons import Code, Reason, ReasonTable
 from core.session.trail.records import Ending, Look
 from tests.core.actions.crowds import with_arguments
@@ -99,6 +99,28 @@ def test_only_what_is_asked_about_is_kept() -> None:
     assert list(trail.looks) == ["default/j-0"]
     assert list(trail.endings) == ["default/j"]
     assert list(trail.statuses) == ["default/j-0"]
+
+
+@pytest.mark.parametrize("wanting", ["1", "9"])
+def test_a_search_that_ends_early_says_what_it_saw(wanting: str) -> None:
+    trail = Trail(every_filter=True)
+    crowd = [node(f"n{number:03d}", cpu="8", unschedulable=number % 2 == 1) for number in range(400)]
+    view = view_of(*crowd, queue("default"), GROUP, pod("p", group="j", cpu=wanting))
+    options = SessionOptions(percentage_of_nodes=10)
+    clock = CycleClock(1, parse_time(NOW))
+    result = run_cycle(view.snapshot(), CONFIG, clock, Carry(), options, trail=trail)
+    look, counts = trail.looks["default/p"][0], trail.looks["default/p"][0].by_reason()
+    assert sum(counts.values()) == look.nodes == 400
+    if wanting == "9":
+        assert (look.looked_at, counts) == (400, {"Insufficient cpu": 400})
+        return
+    assert look.looked_at == result.carry["start"] == 201
+    assert (counts["fits"], counts["not looked at"]) == (101, 199)
+    assert (len(look.refused()), len(look.fitting), look.by_filter()) == (100, 100, {"NodeUnschedulable": 100})
+    assert look.seen is not None
+    seen = {name for name, was in zip(look.names, look.seen.tolist(), strict=True) if was}
+    assert {name for name in look.names if look.refusers(name)} == look.refused().keys() <= seen
+    assert look.chosen in seen
 
 
 # --- votes
