@@ -68,8 +68,10 @@ def uri(path: Path, read_only: bool) -> str:
 
 def log_waits(path: Path) -> bool:
     """Whether there is something in a write-ahead file."""
-    log = path.with_name(f"{path.name}-wal")
-    return log.exists() and log.stat().st_size > 0
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size > 0
+    except FileNotFoundError:  # who wrote has closed the journal
+        return False
 
 
 async def inspect(connection: Connection, path: Path, name: str, newest: int, *, may_be_empty: bool) -> OpenedFile:
