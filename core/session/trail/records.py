@@ -158,8 +158,9 @@ class Look:
 
     `codes` int32 [N]: the reason number that counted, of the first plugin that refuses, 0 too for a node that was not
     looked at; `every`: what each filter says by itself now, room first, where that was asked for. `scores`: plugin ->
-    float64 over the rows `fitting`. `lacking`: resource -> (what the task asks for, the most that any node has to come).
-    `seen`: bool [N], none of the other nodes was looked at; None: all were. `chosen`, `nominated`: names of nodes, or "".
+    float64 over the rows `fitting`. `lacking`: resource -> (what the task asks for, the most that any node has to
+    come). `seen`: bool [N], none of the other nodes was looked at; None: all were. `chosen`, `nominated`: names of
+    nodes, or "".
     """
 
     action: str
