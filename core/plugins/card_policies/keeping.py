@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from core.session.session import Session
 
 
-class Policy(Protocol):
+class Scorer(Protocol):
     """Scores some nodes."""
 
     def __call__(
@@ -31,6 +31,13 @@ class Policy(Protocol):
 
 Pick = Callable[["NodeStates", "CardAsk"], int]
 """(one node, as it was before a pod came, what the pod asks for) -> the card that it is to get first, -1 for any."""
+
+
+class ScoringPolicy(NamedTuple):
+    """What nodes are worth for a pod, and which card of its node it is to get first; None: any, whatever the pod."""
+
+    scores: Scorer
+    pick: Pick | None
 
 
 @dataclass(slots=True)
@@ -47,7 +54,7 @@ class KeptScores:
     node was touched since, and that alone.
     """
 
-    def __init__(self, session: Session, columns: CardColumns, policy: Policy) -> None:
+    def __init__(self, session: Session, columns: CardColumns, policy: ScoringPolicy) -> None:
         self._nodes, self._columns, self._policy = session.nodes, columns, policy
         self._kept: dict[CardWish, Kept] = {}
 
@@ -73,7 +80,7 @@ class KeptScores:
         for number, size in enumerate(columns.sizes.tolist()):
             some = rows if len(columns.sizes) == 1 else rows[columns.size[rows] == number]
             if len(some):
-                worth, card = self._policy(columns.states(some), wish.of(size), some)
+                worth, card = self._policy.scores(columns.states(some), wish.of(size), some)
                 kept.worth[some] = worth
                 if card is not None:
                     kept.card[some] = card

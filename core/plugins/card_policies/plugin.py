@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from config.argument_types import CLASSES, SHARE
 from config.arguments import Arguments
+from core.devices.milli.scores import best_fit, dot_product
 from core.devices.milli.typical import CardClass, TypicalPods, typical_of
 from core.devices.vgpu.asking import USE
 from core.once import once
 from core.plugins.card_policies.columns import CardColumns
-from core.plugins.card_policies.keeping import KeptScores
-from core.plugins.card_policies.policies import FragmentationGradient, GpuClustering, bestfit, dotprod, gpupacking
+from core.plugins.card_policies.keeping import KeptScores, ScoringPolicy
+from core.plugins.card_policies.policies import PACKING, FragmentationGradient, GpuClustering, by_room
 from core.session.points.by_rows import RowsScore
 from core.session.points.nodes import Reads
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from core.objects.pod import Task
     from core.plugins.card_policies.columns import CardWish
-    from core.plugins.card_policies.keeping import Policy
     from core.session.points.nodes import FloatArray, Rows
     from core.session.session import Session
 
@@ -54,7 +54,7 @@ class CardScorer:
         return CardColumns(self._session)
 
     @once
-    def policy(self) -> Policy:
+    def policy(self) -> ScoringPolicy:
         """The policy over them."""
         return self._plugin.policy(self._session, self.columns)
 
@@ -62,7 +62,7 @@ class CardScorer:
     def kept(self) -> KeptScores:
         """The scores; from now on the policy says which card goes first."""
         kept, columns = KeptScores(self._session, self.columns, self.policy), self.columns
-        pick = getattr(self.policy, "pick", None)
+        pick = self.policy.pick
         if columns.family is not None and pick is not None:
             columns.family.prefers = lambda task, row: kept.card(columns.wish_of(task), row, pick)
         return kept
@@ -85,7 +85,7 @@ class CardPolicy:
     def __init__(self, arguments: dict[str, Any]) -> None:
         self.weight = Arguments(self.name, arguments).get_int(f"{self.name}.weight", 1)
 
-    def policy(self, session: Session, columns: CardColumns) -> Policy:
+    def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
         """The policy over a session's cards."""
         raise NotImplementedError
 
@@ -112,11 +112,12 @@ class Fgd(CardPolicy):
         self._coverage = coverage if SHARE.holds(coverage) else COVERAGE
         self._classes = read_classes(arguments.get("fgd.typicalPods"))
 
-    def policy(self, session: Session, columns: CardColumns) -> Policy:
+    def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
         """See `CardPolicy`."""
         counts = Counter(self._classes or columns.classes())
         typical = TypicalPods(typical_of(counts, self._coverage), columns.models, counts.total())
-        return FragmentationGradient(session, typical)
+        gradient = FragmentationGradient(session, typical)
+        return ScoringPolicy(gradient.scores, gradient.pick)
 
 
 def read_classes(listed: object) -> dict[CardClass, int]:
@@ -134,10 +135,10 @@ class BestFit(CardPolicy):
 
     name = "bestfit"
 
-    def policy(self, session: Session, columns: CardColumns) -> Policy:
+    def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
         """See `CardPolicy`."""
         del session
-        return bestfit(columns)
+        return by_room(columns, best_fit)
 
 
 class DotProd(CardPolicy):
@@ -145,10 +146,10 @@ class DotProd(CardPolicy):
 
     name = "dotprod"
 
-    def policy(self, session: Session, columns: CardColumns) -> Policy:
+    def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
         """See `CardPolicy`."""
         del session
-        return dotprod(columns)
+        return by_room(columns, dot_product)
 
 
 class GpuPacking(CardPolicy):
@@ -156,10 +157,10 @@ class GpuPacking(CardPolicy):
 
     name = "gpupacking"
 
-    def policy(self, session: Session, columns: CardColumns) -> Policy:
+    def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
         """See `CardPolicy`."""
-        del session
-        return gpupacking(columns)
+        del session, columns
+        return PACKING
 
 
 class Clustering(CardPolicy):
@@ -167,7 +168,7 @@ class Clustering(CardPolicy):
 
     name = "gpuclustering"
 
-    def policy(self, session: Session, columns: CardColumns) -> Policy:
+    def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
         """See `CardPolicy`."""
         found = GpuClustering(session, columns)
 
@@ -180,4 +181,4 @@ class Clustering(CardPolicy):
             return None
 
         session.points.handle(came, left)
-        return found
+        return ScoringPolicy(found.scores, pick=None)

@@ -1,13 +1,14 @@
-"""The five policies over a session's cards."""
+"""What the five policies over a session's cards say of nodes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from core.devices.milli.fragmentation import Fragmentation
-from core.devices.milli.scores import best_fit, clustering, dot_product, packing
+from core.devices.milli.scores import clustering, packing
+from core.plugins.card_policies.keeping import ScoringPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from core.devices.milli.typical import TypicalPods
     from core.objects.pod import Task
     from core.plugins.card_policies.columns import CardColumns
-    from core.plugins.card_policies.keeping import Policy
     from core.session.points.nodes import FloatArray
     from core.session.session import Session
 
@@ -40,8 +40,8 @@ class FragmentationGradient:
         self._touched, self._read = session.nodes.touched, 0
         self._now = np.full(session.nodes.count, np.nan)
 
-    def __call__(self, states: NodeStates, ask: CardAsk, rows: Rows) -> Scores:
-        """See `Policy`."""
+    def scores(self, states: NodeStates, ask: CardAsk, rows: Rows) -> Scores:
+        """What the nodes are worth for a pod, [R], and which card it is to get first, [R], None for any."""
         fresh = self._touched[self._read :]
         self._read += len(fresh)
         self._now[fresh] = np.nan
@@ -51,39 +51,26 @@ class FragmentationGradient:
         return self._fragmentation.scores(states, ask, self._now[rows])
 
     def pick(self, state: NodeStates, ask: CardAsk) -> int:
-        """See `Pick`."""
+        """The card that a pod is to get first of one node, as that was before it came."""
         return int(self._fragmentation.scores(state, ask)[1][0])
 
 
-def by_room(columns: CardColumns, rule: Callable[[NodeStates, CardAsk, tuple[int, int]], FloatArray]) -> Policy:
+def by_room(columns: CardColumns, rule: Callable[[NodeStates, CardAsk, tuple[int, int]], FloatArray]) -> ScoringPolicy:
     """By what is left on nodes beside the most that a node has."""
 
-    def score(states: NodeStates, ask: CardAsk, rows: Rows) -> Scores:
+    def scores(states: NodeStates, ask: CardAsk, rows: Rows) -> Scores:
         del rows
         return rule(states, ask, columns.most), None
 
-    return score
+    return ScoringPolicy(scores, pick=None)
 
 
-def bestfit(columns: CardColumns) -> Policy:
-    """The fullest node."""
-    return by_room(columns, best_fit)
+def _packed(states: NodeStates, ask: CardAsk, rows: Rows) -> Scores:
+    del rows
+    return packing(states, ask), None
 
 
-def dotprod(columns: CardColumns) -> Policy:
-    """The node whose room is least like what is asked for."""
-    return by_room(columns, dot_product)
-
-
-def gpupacking(columns: CardColumns) -> Policy:
-    """Cards in use, then idle cards of nodes in use, then idle nodes."""
-    del columns
-
-    def score(states: NodeStates, ask: CardAsk, rows: Rows) -> Scores:
-        del rows
-        return packing(states, ask), None
-
-    return score
+PACKING: Final = ScoringPolicy(_packed, pick=None)
 
 
 class GpuClustering:
@@ -109,7 +96,7 @@ class GpuClustering:
         kind = SHARE if ask.is_shared else ask.cards
         return self._held.setdefault(kind, np.zeros(len(self._total), dtype=np.int64))
 
-    def __call__(self, states: NodeStates, ask: CardAsk, rows: Rows) -> Scores:
-        """See `Policy`."""
+    def scores(self, states: NodeStates, ask: CardAsk, rows: Rows) -> Scores:
+        """What the nodes are worth for a pod, [R], and which card it is to get first, [R], None for any."""
         own = self._of(ask)[rows]
         return clustering(states, ask, self._columns.most, own, self._total[rows] - own), None

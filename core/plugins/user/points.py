@@ -58,7 +58,8 @@ def _verdict(sentence: str) -> ValidateResult:
 
 
 ORDERS: Final = ("JobOrder", "QueueOrder", "VictimQueueOrder", "TaskOrder", "SubJobOrder")
-NOTHING: Final = _both(None)
+HANDLER: Final = "handler"
+NOTHING_TO_SAY: Final = _both(None)
 TEST: Final = Answers(_always(True), _always(False))
 VOTE: Final = Answers(_always(Vote.ABSTAIN), _always(Vote.REJECT))
 VICTIMS: Final = Answers(_no_victims(Vote.ABSTAIN), _no_victims(Vote.REJECT))
@@ -74,13 +75,15 @@ INSTEAD: Final[dict[str, Answers]] = {
     "HyperNodeOrder": _both(MappingProxyType[str, float]({})),
     "VictimTasks": _both(()),
     "SimulatesNothing": _both(False),
+    **dict.fromkeys(("HyperNodeGradientForJob", "HyperNodeGradientForSubJob", "BindContext"), NOTHING_TO_SAY),
+    **dict.fromkeys(("JobEnqueued", HANDLER), NOTHING_TO_SAY),  # told, not asked
 }
-"""Points that are not listed answer None: nothing to say."""
+"""Of every point that is asked through `guard`, and of event handlers."""
 
 
 def guard(point: str, function: Callable[..., Any], failures: PluginFailures) -> Callable[..., Any]:
     """The function with its failures answered for."""
-    ignored, refused = INSTEAD.get(point, NOTHING)
+    ignored, refused = INSTEAD[point]
     instead = refused if failures.refuses else ignored
 
     def asked(*subject: Any, **named: Any) -> Any:
@@ -115,11 +118,9 @@ def plain(rule: JobColumn | TaskKey | Mask[Any] | Callable[..., Any], session: S
         case TaskKey():
             return comparing_keys(rule.of)
         case Mask():
-            ask = rule.ask
 
             def evictable(subject: Any, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-                batch = session.residents.batch(candidates)
-                return batch.chosen(candidates, ask(subject, batch)), Vote.PERMIT
+                return rule.on_node(subject, candidates, session.residents.batch(candidates))
 
             return evictable
         case _:
@@ -193,7 +194,7 @@ class GuardedPoints:
         self._registrations.append(lambda: self._session.points.handle(*told))
 
     def _told_of(self, handler: Handler) -> Handler:
-        guarded = guard("handler", handler, self._failures)
+        guarded = guard(HANDLER, handler, self._failures)
 
         def tell(task: Task, node: int) -> str | None:
             said: str | None = guarded(task, node)

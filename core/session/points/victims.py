@@ -40,6 +40,10 @@ class Mask(Struct, Generic[S], frozen=True):
 
     ask: Callable[[S, TaskBatch], BoolArray]
 
+    def on_node(self, subject: S, candidates: Sequence[Task], batch: TaskBatch) -> Answer:
+        """The mask as a plain rule: who may go of the candidates on one node (the batch). It never abstains."""
+        return batch.chosen(candidates, self.ask(subject, batch)), Vote.PERMIT
+
 
 class GangEvictor(Protocol):
     """Who evicts for a gang: `kind` is "gangpreempt" or "gangreclaim", `job` the one that needs room."""
@@ -75,13 +79,13 @@ class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
             for plugin, rule in tier:
                 if isinstance(rule, Mask):
                     batch = batch or self._as_batch(candidates)
-                    answer = batch.chosen(candidates, rule.ask(subject, batch))
+                    answer, vote = rule.on_node(subject, candidates, batch)
                 else:
                     answer, vote = rule(subject, candidates)
-                    if vote == Vote.ABSTAIN:
-                        if heard is not None:
-                            heard.abstained(number, plugin)
-                        continue
+                if vote == Vote.ABSTAIN:
+                    if heard is not None:
+                        heard.abstained(number, plugin)
+                    continue
                 if heard is not None:
                     heard.gave(number, plugin, answer)
                 if not answer:

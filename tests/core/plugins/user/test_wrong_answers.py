@@ -11,7 +11,7 @@ import pytest
 
 from core.plugins.user.failures import PluginFailures
 from core.plugins.user.nodes import GuardedCheck, GuardedFilter, GuardedScore
-from core.plugins.user.points import INSTEAD, NOTHING, guarded_rule
+from core.plugins.user.points import HANDLER, INSTEAD, guarded_rule
 from core.session.points.listed import FLAGS
 from core.session.points.nodes import TEMPLATE_ONLY, Volatility
 from core.session.points.victims import Mask
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from core.session.session import Session
 
 ALL = slice(None)
+OF_NODES = "Predicate", "NodeOrder", "BatchNodeOrder"
+OTHERWISE = *OF_NODES, "PrePredicate"
 
 
 def always(answer: Any) -> Callable[..., Any]:
@@ -86,9 +88,14 @@ def test_a_verdict_passes_through(session: Session) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    "point", [point for point in FLAGS if point not in ("Predicate", "NodeOrder", "BatchNodeOrder")]
-)
+def test_every_point_is_listed(session: Session) -> None:
+    """With what stands for an answer that failed, or among those whose rules are guarded in a way of their own."""
+    assert set(session.points.by_name()) == set(FLAGS)
+    assert {*INSTEAD, *OTHERWISE} == {*FLAGS, HANDLER}
+    assert not set(INSTEAD) & set(OTHERWISE)
+
+
+@pytest.mark.parametrize("point", [point for point in FLAGS if point not in OF_NODES])
 @pytest.mark.parametrize("on_error", ["ignore", "fail"])
 def test_every_point_has_an_answer(point: str, on_error: str, session: Session) -> None:
     given = [boom] if point == "VictimTasks" else boom
@@ -98,7 +105,10 @@ def test_every_point_has_an_answer(point: str, on_error: str, session: Session) 
             function(None)
         return
     answer = function[0]([]) if point == "VictimTasks" else function(None)
-    ignored, refused = INSTEAD.get(point, NOTHING)
+    if point == "PrePredicate":
+        assert answer is None
+        return
+    ignored, refused = INSTEAD[point]
     sentence = f"plugin mine failed in {point}: ValueError: boom"
     assert answer == (refused if on_error == "fail" else ignored)(sentence)
 
