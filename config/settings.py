@@ -66,7 +66,7 @@ class ConfigMapName(msgspec.Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """As texts name it."""
+        """The name that texts give it."""
         return f"configmap {self.namespace}/{self.name}"
 
 

@@ -140,8 +140,8 @@ def as_row(fields: Fields) -> Callable[[Any], Any]:
 
 
 def _as_rows(fields: Fields) -> _Rows:
-    """As `as_row`, of several records of one class: most hold no records themselves. Of a class that has just these
-    fields, all are taken at once, in a quarter of the time.
+    """What gives the rows of several records of one class, as `as_row` does of one: most hold no records themselves. Of
+    a class that has just these fields, all are taken at once, in a quarter of the time.
     """
     by_name = attrgetter(*fields.names)
     inner = [(fields.names.index(name), _as_rows(each)) for name, each in fields.inner.items()]

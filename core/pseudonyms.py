@@ -82,7 +82,7 @@ class Pseudonyms:
         return self.restore(name, place)
 
     def restore(self, name: str, place: Place) -> str:
-        """As it was given before."""
+        """The pseudonym that a name at this place was given before; from now on it is known."""
         section = bisect_left(KEPT, name)
         insort(self._ordered[section], name)
         self._places[name] = place

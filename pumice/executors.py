@@ -39,7 +39,7 @@ def dask(address: str) -> Generator[Executor]:
 
 
 def executors(workers: int, address: str | None, begin: Callable[[], None] = nothing) -> Executors:
-    """As `--workers` and `--dask` say."""
+    """What runs tasks where `--workers` and `--dask` say."""
     return partial(local, workers, begin) if address is None else partial(dask, address)
 
 

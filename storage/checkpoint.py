@@ -73,7 +73,7 @@ class CheckpointState:
                 self.past.decide(cycle.record.cycle, cycle.decisions)
 
     def checkpoint(self, at: float) -> Checkpoint:
-        """As bytes. It only reads, so it may run in a thread while nobody notes anything."""
+        """The state as bytes. It only reads, so it may run in a thread while nobody notes anything."""
         self.past.prune()
         content = {
             "format": FORMAT,

@@ -98,7 +98,7 @@ class Checkpoint(Struct, frozen=True, gc=False):
 
 
 class Journal(Protocol):
-    """See the module's docstring for the guarantees."""
+    """An append-only, durable, hash-chained log; the module's docstring has the guarantees."""
 
     async def append(self, records: Sequence[Record]) -> int:
         """Write the records in one transaction; the number of the last one (of the head, when there are none)."""

@@ -25,7 +25,7 @@ KEPT_CHECKPOINTS = 2
 
 
 class MemoryJournal:
-    """See `storage.journal.Journal`; durable as long as the object lives."""
+    """A `storage.journal.Journal` in memory; durable as long as the object lives."""
 
     def __init__(self, begin: Head | None = None, checkpoints: Iterable[Checkpoint] = ()) -> None:
         """`begin` and `checkpoints`: those of a journal whose records are about to be copied."""

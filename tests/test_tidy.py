@@ -32,6 +32,7 @@ SILENT: Final[dict[str, int]] = {
     "actors/api/admission/shapes/kind_shapes.py": 23,
 }
 
+POINTS_ELSEWHERE: Final = re.compile(r"(As|Same|See|The same)\b")
 SAYS_NOTHING: Final = re.compile(r"(utils?|helpers?|common|base|managers?|misc)", re.IGNORECASE)
 MACHINE_PATH: Final = re.compile(r"/(?:work|farm|root|home|Users)/")
 TEXT: Final = (".py", ".md", ".toml", ".conf", ".yaml", ".yml", ".json", ".svg", ".cfg", ".ini", ".sh", "")
@@ -165,6 +166,18 @@ def says_nothing(node: ast.stmt) -> bool:
     if any(ast.unparse(decorator) == "overload" for decorator in node.decorator_list):
         return False
     return not node.name.startswith("_") and ast.get_docstring(node) is None
+
+
+def test_no_docstring_points_elsewhere_instead_of_saying_what_there_is() -> None:
+    """Who reads "As `inner`" or "See `Family`" has to open another file to learn what is given here."""
+    found = [
+        f"{path}:{node.lineno}: {documented}"
+        for path, tree in source.modules(*source.LAYERS)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if (documented := ast.get_docstring(node)) and POINTS_ELSEWHERE.match(documented)
+    ]
+    assert found == []
 
 
 def test_every_package_is_typed_and_ours() -> None:

@@ -29,7 +29,7 @@ USER: Final = "node-agents"
 
 
 class AddedContainersMachine:
-    """See `actors.runtime.reconciler.Machine`. `others` keep nodes of their own."""
+    """Starts and ends containers that are added to pods that run. `others` keep nodes of their own."""
 
     kinds: tuple[str, ...] = (POD_PLACED,)
 
@@ -40,7 +40,7 @@ class AddedContainersMachine:
         self._timers: Timers[PodKey] = Timers()
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         del kind, revision
         spec, meta = section(obj, "spec"), obj["metadata"]
         added: list[Object] = spec.get("ephemeralContainers") or []
@@ -58,7 +58,7 @@ class AddedContainersMachine:
             self._fresh[key] = None
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         fresh, self._fresh = self._fresh, {}
         due = [key for key in {**fresh, **dict.fromkeys(self._timers.take_due(now))} if key in self._lives]
         return [self._advance(key, self._lives[key], now) for key in due]
@@ -71,14 +71,16 @@ class AddedContainersMachine:
         return UpdateStatus("Pod", key[0], key[1], repack({"ephemeralContainerStatuses": told}), user=USER)
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`. A refusal means that the pod has gone: the watch tells."""
+        """The answer to one request of the last step; they come in order, before the next step. A refusal means that
+        the pod has gone: the watch tells.
+        """
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         return self._timers.next_due()
 
     def running_timers(self) -> int:
-        """See `Machine`: nobody waits for them."""
+        """No timer that counts: nobody waits for them."""
         return 0
 
 

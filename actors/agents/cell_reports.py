@@ -41,7 +41,7 @@ class Held(NamedTuple):
 
 
 class CellReportsMachine:
-    """See `actors.runtime.reconciler.Machine`. Nodes that ask for no cells are left alone."""
+    """Says which CPUs of nodes' NUMA cells are free. Nodes that ask for no cells are left alone."""
 
     kinds = (KIND, "Node", POD_PLACED)
 
@@ -57,7 +57,7 @@ class CellReportsMachine:
         self._templates = TemplateTable(Dimensions())
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         del revision
         name = obj["metadata"]["name"]
         if kind == KIND:
@@ -125,7 +125,7 @@ class CellReportsMachine:
         return self._nodes[node][1].allocatable[CPU].difference(*taken)
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         del now
         requests: list[ApiRequest] = [Delete(KIND, "", name, user=USER) for name in self._gone]
         requests += [self._report(name) for name in self._stale]
@@ -148,14 +148,16 @@ class CellReportsMachine:
         return Create(pack(made), user=USER)
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`. What was refused has changed: the watch tells."""
+        """The answer to one request of the last step; they come in order, before the next step. What was refused has
+        changed: the watch tells.
+        """
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         return None
 
     def running_timers(self) -> int:
-        """See `Machine`."""
+        """How many timers are running."""
         return 0
 
 

@@ -44,7 +44,7 @@ _OVER: Final = ("Succeeded", "Failed")
 
 
 class DevicePluginMachine:
-    """See `actors.runtime.reconciler.Machine`. Nodes that ask for no devices are left alone."""
+    """Reports nodes' cards, and hands them out. Nodes that ask for no devices are left alone."""
 
     kinds = ("Node", POD_PLACED)
 
@@ -57,7 +57,7 @@ class DevicePluginMachine:
         self._pods: dict[PodKey, Object] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         del revision
         if kind == "Node":
             self._node(obj, deleted=deleted)
@@ -82,7 +82,7 @@ class DevicePluginMachine:
             self._fresh[name] = None
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         due = dict.fromkeys([*self._fresh, *self._alive.take_due(now)])
         self._fresh = {}
         requests = [request for name in due for request in self._report(name, now)]
@@ -131,10 +131,12 @@ class DevicePluginMachine:
         return requests
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`. A refusal means that the object has gone: the watch tells."""
+        """The answer to one request of the last step; they come in order, before the next step. A refusal means that
+        the object has gone: the watch tells.
+        """
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         return self._alive.next_due()
 
     def running_timers(self) -> int:

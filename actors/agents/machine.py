@@ -44,9 +44,9 @@ _ORDER: Final = tuple(PodState)
 
 
 class NodeAgentsMachine:
-    """See `actors.runtime.reconciler.Machine`. `start_delay_s`: from the binding to Running; `default_duration_s`: how
-    long a pod runs that does not say (0: for ever). `ended` hears of pods that have ended: the watch does not tell.
-    `addresses` are given to pods, `others` keep nodes of their own, where there is somebody to see it.
+    """Runs the pods of all nodes. `start_delay_s`: from the binding to Running; `default_duration_s`: how long a pod
+    runs that does not say (0: for ever). `ended` hears of pods that have ended: the watch does not tell. `addresses`
+    are given to pods, `others` keep nodes of their own, where there is somebody to see it.
     """
 
     kinds: tuple[str, ...] = ("Node", POD_PLACED)
@@ -76,7 +76,7 @@ class NodeAgentsMachine:
         self._repeating: set[PodKey] = set()  # pods that are started again and again
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         name = obj["metadata"]["name"]
         if self._others is not None and kind in ("Node", "Lease"):
             (self._others.node if kind == "Node" else self._others.lease)(obj, deleted=deleted)
@@ -141,7 +141,7 @@ class NodeAgentsMachine:
             self._repeating.discard(key)
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         fresh, self._fresh = self._fresh, {}
         for key in fresh:
             self._set_timer(key, self._runs[key], now)
@@ -232,14 +232,16 @@ class NodeAgentsMachine:
         return Delete("Pod", run.namespace, run.name, uid=run.uid, grace_period_s=0, user=USER)
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`. A refusal means that the pod has gone or is another one: the watch tells."""
+        """The answer to one request of the last step; they come in order, before the next step. A refusal means that
+        the pod has gone or is another one: the watch tells.
+        """
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         return self._timers.next_due()
 
     def running_timers(self) -> int:
-        """See `Machine`."""
+        """How many timers are running."""
         return len(self._timers) - sum(key in self._timers for key in self._repeating)
 
 

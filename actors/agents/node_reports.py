@@ -41,7 +41,7 @@ NODE_INFO: Final = {
 
 
 class NodeReportsMachine:
-    """See `actors.runtime.reconciler.Machine`. A node that another agent keeps is left alone."""
+    """Reports nodes, and that they are alive. A node that another agent keeps is left alone."""
 
     kinds = ("Node", "Lease")
 
@@ -55,7 +55,7 @@ class NodeReportsMachine:
         self._timers: Timers[str] = Timers()
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         del revision
         name = obj["metadata"]["name"]
         if kind == "Lease":
@@ -74,7 +74,7 @@ class NodeReportsMachine:
             self._fresh[name] = None
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         fresh, self._fresh = self._fresh, {}
         requests: list[ApiRequest] = []
         for name in fresh:
@@ -136,14 +136,16 @@ class NodeReportsMachine:
         return Create(pack(lease), user=USER)
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`. What was refused is said again at the next renewal."""
+        """The answer to one request of the last step; they come in order, before the next step. What was refused is
+        said again at the next renewal.
+        """
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         return self._timers.next_due()
 
     def running_timers(self) -> int:
-        """See `Machine`: nobody waits for heartbeats."""
+        """No timer that counts: nobody waits for heartbeats."""
         return 0
 
 

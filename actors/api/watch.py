@@ -71,7 +71,7 @@ class RevisionLog:
         return self._heads.newest
 
     def head(self, kinds: tuple[str, ...]) -> int:
-        """See `Heads.of`."""
+        """The newest published revision at which something of these kinds may have changed."""
         return self._heads.of(kinds)
 
     @property
@@ -117,7 +117,7 @@ class RevisionLog:
         self._heads = Heads(revision)
 
     def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
-        """See `ChangeLog.read`."""
+        """Published changes after `since` of these kinds, or parts of them (all when empty), at most `limit`."""
         published = self.published
         if since > published or (since < self._dropped_to and self._is_gone(since, kinds)):
             return Events(published, gone=True)

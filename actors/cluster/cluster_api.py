@@ -162,7 +162,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
         return self._election is None or self._election.leads
 
     async def _make_queues(self) -> None:
-        """As Volcano's does at its start."""
+        """Create the queues that Volcano creates at its start, where they are not there."""
         for name, reclaimable in QUEUES.items():
             if self._hearing.versions.of((QUEUE, "", name)) is not None:
                 continue

@@ -115,7 +115,7 @@ class Desk:
 
 
 def refused(error: RemoteError) -> Refused | None:
-    """As an api answers; None: there was no answer."""
+    """What an api would answer for the error; None: there was no answer."""
     return Refused(error.code, error.reason, str(error)) if error.code else None
 
 

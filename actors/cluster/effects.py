@@ -113,7 +113,7 @@ class ClusterEffects:
         await self._patch(POD, pod, {"status": {"conditions": conditions}}, request.until)
 
     async def report(self, request: ReportStatus, until: float) -> Accepted | Refused:
-        """See `ReportStatus`: 409 when the object has changed after what the reporter knew. Raises RemoteError."""
+        """Write a status: 409 when the object has changed after what the reporter knew. Raises RemoteError."""
         found = await self._local.ask(Get(request.kind, request.namespace, request.name))
         if not isinstance(found, Accepted):
             return found if isinstance(found, Refused) else _gone(request)
@@ -163,7 +163,7 @@ class ClusterEffects:
                 self._say(after, each)
 
     async def read(self, kind: str, namespace: str, name: str) -> Object:
-        """As the cluster has it now, which is taken in here as well. Raises RemoteError."""
+        """The object that the cluster has now, which is taken in here as well. Raises RemoteError."""
         obj = await self._client.get(place(kind, namespace, name))
         await self._heard(kind, obj)
         return obj

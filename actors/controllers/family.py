@@ -31,7 +31,7 @@ changes about it."""
 
 
 class FamilyMachine:
-    """See `actors.runtime.reconciler.Machine`."""
+    """Makes, keeps and deletes children for owners of one kind, as their `OwnerRule` says."""
 
     def __init__(self, rule: OwnerRule) -> None:
         self._rule = rule
@@ -54,13 +54,13 @@ class FamilyMachine:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """See `Machine`."""
+        """What it watches: kinds and parts of kinds, in the order in which a first list should come."""
         return (self._rule.owner, *self._rule.children, *self._rule.others)
 
     # --- what changed
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         key = (obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
         if revision <= self._revisions.get((kind, key), -1):
             return
@@ -144,7 +144,7 @@ class FamilyMachine:
     # --- what to do
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         for timers in (self._due, self._later):
             self._dirty.update(dict.fromkeys(timers.take_due(now)))
         dirty, self._dirty = self._dirty, {}
@@ -191,7 +191,7 @@ class FamilyMachine:
         return OwnFamily(owner, children, self._world, self._trouble.get(key, ""))
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`."""
+        """The answer to one request of the last step; they come in order, before the next step."""
         match request, reply:
             case Create(), Accepted():
                 child = unpack(reply.blob)
@@ -272,12 +272,12 @@ class FamilyMachine:
             self._said.append(told)
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         dues: Iterable[float | None] = (self._due.next_due(), self._later.next_due())
         return min((due for due in dues if due is not None), default=None)
 
     def running_timers(self) -> int:
-        """See `Machine`: what may be for ever to come does not count."""
+        """How many timers are running: what may be for ever to come does not count."""
         return len(self._due)
 
     def _controller(self, obj: Object) -> str | None:

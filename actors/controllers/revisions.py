@@ -54,7 +54,7 @@ def revisions_of(owner: Object, known: Sequence[Object], user: str) -> TemplateR
 
 
 def data_of(template: Object) -> Object:
-    """As a strategic patch that puts the template back; names in order, as clients in Go compare its text."""
+    """A strategic patch that puts the template back; names in order, as clients in Go compare its text."""
     ordered: Object = to_builtins({"spec": {"template": {**template, "$patch": "replace"}}}, order="sorted")
     return ordered
 

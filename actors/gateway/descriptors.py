@@ -44,7 +44,7 @@ class BoundedListener(socket.socket):
     complaints: Complaints
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """See `socket.socket`."""
+        """The next connection and its address, as of any socket; running out of descriptors is told once a while."""
         try:
             connection, address = super().accept()
         except OSError as error:
@@ -66,7 +66,7 @@ class OneLine(logging.Filter):
         self._complaints = complaints
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """See `logging.Filter`."""
+        """Whether the record is to be logged: not where it is about descriptors, which is said in one line."""
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, OSError) and error.errno in _NONE_LEFT:
             self._complaints.refused()

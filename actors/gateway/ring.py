@@ -209,7 +209,9 @@ class RingPart:
             self.news.raise_to(self._positions[-1] + 1)
 
     def read(self, position: int) -> tuple[list[RingEntry], int] | None:
-        """As `Ring.read`; the position after everything there is when none is left of this namespace."""
+        """The next entries of this namespace from a position on, a chunk at most, and the position after them, which is
+        after everything there is when none is left; None: they are gone.
+        """
         if position < self._gone:
             return None
         start = bisect_left(self._positions, position)

@@ -47,7 +47,7 @@ class GatewaySettings:
 
     @property
     def url(self) -> str:
-        """As clients are told; an address that stands for every interface becomes the loopback one."""
+        """What clients are told; an address that stands for every interface becomes the loopback one."""
         host, port = self.address
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
         shown = f"[{host}]" if ":" in host else host

@@ -53,7 +53,7 @@ class _Regular:
         self._period_s = max(math.floor(period_s), 1)
 
     def after(self, moment: float) -> float | None:
-        """See `TimesOfSchedule`."""
+        """The first time after a moment, both in seconds since the epoch; None: there is none."""
         return float(math.floor(moment) + self._period_s)
 
 
@@ -62,7 +62,7 @@ class _Fields:
         self._expression, self._zone = f"0 {expression}", zone
 
     def after(self, moment: float) -> float | None:
-        """See `TimesOfSchedule`."""
+        """The first time after a moment, both in seconds since the epoch; None: there is none."""
         since = datetime.fromtimestamp(math.floor(moment), self._zone)
         try:
             return next(CronSim(self._expression, since)).timestamp()

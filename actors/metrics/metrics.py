@@ -36,7 +36,7 @@ RECENT: Final = 240
 
 
 class Metrics(Actor[MetricsMessage, MetricsReply]):
-    """See the module."""
+    """Keeps Volcano's metrics, and answers with their text."""
 
     def __init__(self, name: str, mailbox: MetricsPort, context: Context, *, supervisor: SupervisorPort) -> None:
         super().__init__(name, mailbox, context)

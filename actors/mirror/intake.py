@@ -65,7 +65,7 @@ class Intake:
         return change_of(kind, obj, gone=gone, redaction=self._redaction)
 
     async def listed(self, resource: RemoteResource, listing: RemoteListing) -> None:
-        """See `Sink`; what was kept of each object is the change that it is."""
+        """There is this, and nothing else; what was kept of each object is the change that it is."""
         self._heard.append(ListedResource(resource, listing.objects))
         if not self._missing:
             self._news.set()
@@ -73,13 +73,13 @@ class Intake:
         self._recovered(resource)
 
     async def changed(self, resource: RemoteResource, type_: str, obj: Object) -> None:
-        """See `Sink`."""
+        """ADDED, MODIFIED or DELETED."""
         self._heard.append(self.kept(resource.key, obj, gone=type_ == "DELETED"))
         self._recovered(resource)
         self._news.set()
 
     def failed(self, resource: RemoteResource, error: RemoteError | CredentialsError) -> None:
-        """See `Sink`: a failure that goes on is said once."""
+        """A list or watch failed, and is tried again: a failure that goes on is said once."""
         kind = str(error.code) if isinstance(error, RemoteError) else type(error).__name__
         needed = resource.key in NEEDED
         if isinstance(error, RemoteError) and error.code in FINAL and not (needed and error.code == FORBIDDEN):

@@ -80,7 +80,7 @@ class Shadow:
     # --- what there is
 
     def see(self, change: RemoteChange) -> None:
-        """As the api here has it from now on."""
+        """Take in what the api here has from now on."""
         if change.kind in KINDS:
             self._shown.see("DELETED" if change.gone or change.obj is None else "MODIFIED", _object(change))
 

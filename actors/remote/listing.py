@@ -53,8 +53,8 @@ def whole(obj: Object) -> Object:
 async def list_all(
     api: RemoteApi, resource: RemoteResource, page: int = PAGE, keep: Callable[[Object], Any] = whole
 ) -> RemoteListing:
-    """As of one moment; where its pages expire before they are read, all of it at once. `keep` sees each object as its
-    page comes, and what it makes of it is all that stays. Raises RemoteError.
+    """All objects of a resource as of one moment; where its pages expire before they are read, all of it at once.
+    `keep` sees each object as its page comes, and what it makes of it is all that stays. Raises RemoteError.
     """
     try:
         return await _paged(api, resource, page, keep)

@@ -41,7 +41,7 @@ class AllocateContext:
     plainly: PlainRoom | None = None
 
     def try_job(self, session: Session, job: Job, worksheet: Worksheet, *, cache_errors: bool) -> Statement | None:
-        """See `_allocate_job`; of jobs that plainly come to nothing, nothing."""
+        """Place what a job waits for; of jobs that plainly come to nothing, nothing is tried."""
         plainly = self.plainly
         if plainly is not None and plainly.has_failed(job):
             return None

@@ -91,7 +91,7 @@ class Preemption:
         return None, self._in_vain[alike]
 
     def _candidates(self, task: Task, search: NodeSearch, codes: IntArray) -> list[Sacrifice]:
-        """As many as are enough, in the nodes' order."""
+        """Nodes with the victims that would make room, in the nodes' order: as many as are enough."""
         nodes: list[int] = np.flatnonzero(curable(self._session.reasons, codes)).tolist()
         wanted = max(len(codes) * SHARE // 100, FEWEST)
         found: list[Sacrifice] = []

@@ -55,7 +55,7 @@ class RoomCheck(RowsCheck):
         self._reasons = [Reason(NAME, Code.UNSCHEDULABLE, text) for text in texts]
 
     def reject(self, rows: Rows, /) -> IntArray:
-        """See `RowsCheck`."""
+        """Reason number per row, int32 [len(rows)]."""
         full = self._session.kube.pods[rows] >= self._session.nodes.max_pods[rows]
         evicted = np.zeros(self._session.nodes.count, dtype=np.bool_)
         if not self._room.after_evictions:

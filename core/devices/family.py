@@ -112,7 +112,7 @@ class Family(Protocol):
         ...
 
     def remove(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
-        """The reverse (SubResource)."""
+        """Take back what `add` counted (SubResource)."""
         ...
 
     def resident(self, row: int, task: Task, notes: Mapping[str, str], *, leaves: bool) -> None:
@@ -148,7 +148,7 @@ class Family(Protocol):
         del task, rows
 
     def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
-        """As Volcano's struct encodes to JSON; None where the node has no such devices."""
+        """The devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
         ...
 
     def trial(self, row: int) -> Family:

@@ -53,7 +53,7 @@ class Past:
 
     @property
     def view(self) -> View | None:
-        """As the newest cycle saw it; None: nobody has asked for one."""
+        """The view that the newest cycle saw; None: nobody has asked for one."""
         return None if self._shown is None else self._shown.view
 
     @property

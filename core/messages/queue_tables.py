@@ -65,7 +65,7 @@ class QueueTables(Struct, frozen=True, gc=False):
         return QueueTables(self.dimensions, self.queues, (*self.tables, table))
 
     def then(self, later: QueueTables) -> QueueTables:
-        """As if one plugin had set these gauges and then the later ones: of the same queues."""
+        """Both in one, as if one plugin had set these gauges and then the later ones: of the same queues."""
         return QueueTables(later.dimensions, self.queues, (*self.tables, *later.tables))
 
     def columns(self) -> QueueColumns:

@@ -21,7 +21,7 @@ class Wire(NamedTuple):
 
     @property
     def tag(self) -> str:
-        """As it is written: the bare name is version 1."""
+        """The tag that is written: the bare name is version 1."""
         return self.name if self.version == 1 else f"{self.name}/{self.version}"
 
 

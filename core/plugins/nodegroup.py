@@ -115,7 +115,7 @@ class GroupFilter:
 
     @property
     def reads(self) -> Reads:
-        """See NodeFilter; no attribute: it would hold on to itself until the collector comes."""
+        """What its answers depend on; no attribute: it would hold on to itself until the collector comes."""
         return Reads(kind=self.kind)
 
     def kind(self, task: Task) -> str | None:

@@ -91,7 +91,7 @@ class Amounts:
         return names
 
     def string(self) -> str:
-        """As Volcano's messages show a resource: ``cpu 100.00, memory 0.10, nvidia.com/gpu 1000.00``."""
+        """The text that Volcano's messages have of a resource: ``cpu 100.00, memory 0.10, nvidia.com/gpu 1000.00``."""
         parts = [f"cpu {_shown(self.milli_cpu)}", f"memory {_shown(self.memory)}"]
         if self.scalars:
             parts += [f"{name} {_shown(amount)}" for name, amount in sorted(self.scalars.items())]

@@ -59,7 +59,7 @@ class Fill(NamedTuple):
     extra: CellColumn | None
 
     def __call__(self, read: RowReader[V], /) -> Callable[[At], V]:
-        """See `ScoreRule`."""
+        """(how columns are read) -> (where) -> the score there, its own: no cell of a column."""
         terms = [
             (read.of(used), read.of(amount), read.of(room), term.request, term.weight, term.free)
             for term, used, (amount, room) in self.terms
@@ -93,7 +93,7 @@ class Fill(NamedTuple):
 def fill_score(
     session: Session, terms: list[FillTerm], weights: float, factor: float, extra: FloatArray | None = None
 ) -> ColumnScore | ReadyScore:
-    """See `Fill`; `extra` float64 [N]."""
+    """The score by columns (`Fill`) of these terms and of `extra`, float64 [N]; without terms `extra` alone."""
     nodes = session.nodes
     if not terms:
         return ReadyScore(np.zeros(nodes.count) if extra is None else extra)

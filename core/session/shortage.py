@@ -42,7 +42,7 @@ class LargestNode:
 
 
 def _text(name: str, amount: float) -> str:
-    """As Kubernetes writes it; cpu and scalars are in thousandths, memory in bytes, pods and volumes counts."""
+    """The amount in Kubernetes' words; cpu and scalars are in thousandths, memory in bytes, pods and volumes counts."""
     if name.startswith(CSI_VOLUMES):
         return f"{amount:g}"
     known = {"cpu": (amount, 0.0, None), "memory": (0.0, amount, None)}

@@ -49,13 +49,15 @@ class GuidedSearch(NodeSearch):
     _group: BoolArray | None = None  # the candidates among whom the last choice was made, where it was by `best_of`
 
     def choose(self) -> tuple[int, IntArray]:
-        """See NodeSearch."""
+        """The best node's row (-1: none) and the reason numbers of the nodes that were looked at and refused."""
         self._group = None
         node, codes = super().choose()
         return node if self._group is not None else self._instead(node, self.idle), codes
 
     def best_of(self, group: BoolArray) -> int:
-        """See NodeSearch."""
+        """The best of a group of candidates other than the one whose scores are kept; -1 when it is empty or nobody can
+        score it, a single one unscored.
+        """
         self._group = group
         return self._instead(super().best_of(group), group)
 
@@ -99,11 +101,11 @@ class Guide(Silence):
         self._session: Session | None = None
 
     def begin(self, session: Session) -> None:
-        """See Silence."""
+        """The session opens."""
         self._session = session
 
     def end(self) -> None:
-        """See Silence."""
+        """The last action is over."""
         self._session = None
 
     def row(self, task: Task) -> int:
@@ -112,12 +114,12 @@ class Guide(Silence):
         return self._session.nodes.row.get(self.wishes.get(task.uid, ""), -1)
 
     def job_ended(self, job: Job, ending: Ending, detail: str = "", domain: str = "") -> None:
-        """See Silence."""
+        """The action is done with the job for now, or with one HyperNode for it."""
         del domain
         self._ended(job.key, ending, detail)
 
     def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:
-        """See Silence."""
+        """The action is done with the task, or with one node for it."""
         if node < 0 and task.uid in self.wishes:
             self._ended(task.key, ending, detail)
 

@@ -28,7 +28,7 @@ SHARING: Final = """\
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
-    """As `allocate`, with Volcano's stock plugins and deviceshare."""
+    """Measure `allocate` with Volcano's stock plugins and deviceshare."""
     text = cluster.STOCK.replace("  - name: proportion\n", SHARING + "  - name: proportion\n")
     config = parse_scheduler_config(text, source="bench")
     objects = [

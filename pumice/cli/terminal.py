@@ -37,7 +37,7 @@ class PlainConsole(Console):
         super().__init__(**options, markup=False, emoji=False, highlight=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """See `Console.render`."""
+        """The segments of what is shown, with what is not printable written out."""
         for segment in super().render(renderable, options):
             text = segment.text
             if segment.control or text == "\n" or text.isprintable():
@@ -50,7 +50,7 @@ class PlainLines(logging.Filter):
     """Makes one line of a record, whatever names are in it; a traceback has lines of its own."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """See `logging.Filter`."""
+        """Let the record pass, with what is not printable in it written out."""
         record.msg, record.args = printable(record.getMessage()), ()
         if record.exc_info and not record.exc_text:
             record.exc_text = _PLAIN.formatException(record.exc_info)

@@ -41,15 +41,15 @@ class NotFoundError(RequestError):
 
 @dataclass
 class Account:
-    """See `commands.md`: `nodes` adds up to all nodes, `plugins` says who refused how many and who scored what.
+    """What a reader is told: `nodes` adds up to all nodes, `plugins` says who refused how many and who scored what.
 
     `unblock`: what was tried and found to help, in sentences; `tried`: the same to compute with, and why there is not
     more. `votes`: of an evicted pod, what each plugin that was asked said when it was chosen, tier by tier; `job`: its
     job as the cycle found it. `differs`: the first decision of a recorded cycle that came out otherwise now; then what
     is told is not what happened. `observed`: the cycle was another cluster's, and `differs` is about the pods asked
-    about alone. `cards`: by node, of a pod that was bound the cards that it is given, of one that was
-    refused for want of cards a sentence for each card, what speaks against it. `supposed`: what was not asked of
-    processes outside, in sentences.
+    about alone. `cards`: by node, of a pod that was bound the cards that it is given, of one that was refused for want
+    of cards a sentence for each card, what speaks against it. `supposed`: what was not asked of processes outside, in
+    sentences.
     """
 
     kind: str

@@ -74,7 +74,7 @@ class JobLook:
 
 
 def look_at_jobs(session: Session, jobs: Iterable[str]) -> dict[str, JobLook]:
-    """As the cycle opens."""
+    """What the session, as it opens, has of each of these jobs that it knows."""
     known = {job.key: job for job in session.snapshot.jobs.handles if job is not None and job.spec is not None}
     return {key: _look(session, known[key]) for key in jobs if key in known}
 

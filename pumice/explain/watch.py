@@ -39,7 +39,7 @@ class Room(NamedTuple):
 
     @classmethod
     def of(cls, session: Session) -> Room:
-        """As it is now."""
+        """The room on the nodes as it is now."""
         names = {name: row for row, name in enumerate(session.nodes.names)}
         return cls(list(session.dims.names), names, session.nodes.future.copy())
 

@@ -17,7 +17,7 @@ BATCH: Final = 5_000
 
 
 async def owners_at(db: Path, sequence: int) -> list[Object]:
-    """As they were before the record of that number, in order of arrival."""
+    """The objects that controllers make others for, as they were before the record of that number, by arrival."""
     found: dict[tuple[str, str, str], bytes] = {}
     async with await SqliteJournal.open(db, read_only=True) as journal:
         after = 0

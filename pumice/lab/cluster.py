@@ -106,7 +106,7 @@ class Cluster:
 
     @classmethod
     def of_journal(cls, file: str | Path, *, cycle: int | None = None, seed: int = 0) -> Cluster:
-        """As the journal ends, or as that cycle found it. Raises ConfigError, DamagedError, OpenError."""
+        """The cluster as the journal ends, or as that cycle found it. Raises ConfigError, DamagedError, OpenError."""
         return cls._of(load_fork(Path(file), cycle), seed)
 
     @classmethod

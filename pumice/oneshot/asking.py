@@ -45,5 +45,5 @@ def over_http(objects: Sequence[Object]) -> Ask:
 
 
 def _uid(pod: Object) -> str:
-    """As the scheduler's view names it."""
+    """The uid that the scheduler's view has of a pod."""
     return section(pod, "metadata").get("uid") or object_key(pod)

@@ -200,8 +200,8 @@ class _Bench:
         return Accepted(self._revision, pack(seen))
 
     def _observed(self, obj: Object, revision: int) -> Object:
-        """As machines see it: with a time, and a PodGroup that waits for admission as if it were admitted, for its pods
-        to be made.
+        """The object that machines see: with a time, and a PodGroup that waits for admission as if it were admitted,
+        for its pods to be made.
         """
         came = {"creationTimestamp": self._came}
         seen: Object = {**obj, "metadata": {**came, **obj["metadata"], "resourceVersion": str(revision)}}

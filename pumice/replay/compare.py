@@ -79,7 +79,7 @@ def _digest(result: CycleResult, version: int) -> str:
 
 
 def _carry(plain: Plain) -> Any:
-    """As the carry of today says it: what older ones did not have starts fresh."""
+    """What is carried, in the form that it has today: what older ones did not have starts fresh."""
     return _plain(Carry.from_dict(plain).to_dict())
 
 

@@ -60,7 +60,9 @@ async def demand_plugins(file: Path, folder: Path | None, warn: Callable[[str], 
 
 
 def demand(recorded: Mapping[str, set[str]], source: str, warn: Callable[[str], None]) -> list[str]:
-    """As `demand_plugins`, of plugins that are known by name with all the versions of them that were told of."""
+    """A sentence for each plugin, of those recorded by name with all their versions, that is another version now;
+    `warn` hears of it. Raises ConfigError naming one that is missing.
+    """
     missing, changed = differences(recorded, identities())
     for name, identity in missing.items():
         problem = f"it was decided with the plugin {name!r} ({identity}), which is not here"

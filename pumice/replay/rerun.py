@@ -57,7 +57,7 @@ class Other:
         )
 
     def told(self) -> ConfigLoaded:
-        """As a journal has it."""
+        """The record that a journal has of the other configuration."""
         told = config_source(self.settings(), core_decider()).loaded.told()
         return structs.replace(told, source=self.source, default_duration_s=None)  # that of the record stays
 
@@ -123,7 +123,7 @@ async def _base(journal: Journal, begun: int) -> tuple[Head, list[Checkpoint]]:
 
 
 def _under(checkpoint: Checkpoint, told: ConfigLoaded) -> Checkpoint:
-    """As though the other configuration had been in force when it was taken."""
+    """The checkpoint as though the other configuration had been in force when it was taken."""
     state = read_checkpoint(checkpoint)
     known = state.recovered.config
     if known is not None and (known.digest, known.plugins) == (told.digest, told.plugins):

@@ -80,5 +80,5 @@ def _sooner(said: Any, times: float) -> Any:
 
 
 def duration_text(seconds: float) -> str:
-    """As Go writes and reads it, to the millisecond."""
+    """The duration in the form that Go writes and reads, to the millisecond."""
     return f"{seconds:.3f}".rstrip("0").rstrip(".") + "s"

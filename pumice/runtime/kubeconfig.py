@@ -29,7 +29,7 @@ def kubeconfig_of(server: str, token: str = "", certificate: Path | None = None)
 
 
 def text_of(config: Object) -> str:
-    """As YAML."""
+    """The kubeconfig in YAML."""
     return yaml.safe_dump(config, sort_keys=False)
 
 

@@ -34,8 +34,8 @@ BATCH: Final = 10_000
 
 
 class PieceJournal(MemoryJournal):
-    """See `storage.journal.Journal`; durable once it is `settled`. `last_at`: when the newest record of the file was
-    written, in seconds since the epoch (0.0: there is none).
+    """A `storage.journal.Journal` of pieces; durable once it is `settled`. `last_at`: when the newest record of the
+    file was written, in seconds since the epoch (0.0: there is none).
     """
 
     def __init__(self, portal: BlockingPortal, file: SqliteJournal, held: int = HELD) -> None:

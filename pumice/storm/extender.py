@@ -32,7 +32,7 @@ class StormExtender:
         self._faults, self._sleep = faults, sleep
 
     async def __call__(self, requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
-        """As `over_http` does."""
+        """The answer to each question, in order, as `over_http` gives them."""
         return [await self._one(request) for request in requests]
 
     async def _one(self, request: ExtenderRequest) -> OutsideAnswer:

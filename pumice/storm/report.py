@@ -44,7 +44,7 @@ class Finding:
     cut: bool = True
 
     def told(self) -> dict[str, Any]:
-        """As JSON. `event_list` is left to the file where nothing was cut down."""
+        """The finding for JSON. `event_list` is left to the file where nothing was cut down."""
         listed = self.cut or self.path is None
         return {
             "seed": self.script.seed,

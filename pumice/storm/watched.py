@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class WatchedJournal:
-    """See `storage.journal.Journal`: `inner`, and `see` gets what has been appended to it.
+    """The journal `inner`, and `see` gets what has been appended to it.
 
     `faults` may make it slow, and nothing else: a write that fails ends the process.
     """
@@ -34,37 +34,37 @@ class WatchedJournal:
         return last
 
     async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
-        """As `inner`."""
+        """At most `limit` records (of these kinds) numbered above `after`, oldest first."""
         return await self._inner.read(after, kinds, limit)
 
     async def last(self, kind: str) -> Stored | None:
-        """As `inner`."""
+        """The newest record of a kind."""
         return await self._inner.last(kind)
 
     async def head(self) -> Head:
-        """As `inner`."""
+        """Both ends."""
         return await self._inner.head()
 
     async def check(self) -> ChainReport:
-        """As `inner`."""
+        """Read everything and verify the chain."""
         return await self._inner.check()
 
     async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
-        """As `inner`."""
+        """Keep a checkpoint; the number of the newest record."""
         return await self._inner.save_checkpoint(checkpoint)
 
     async def checkpoints(self) -> Sequence[Checkpoint]:
-        """As `inner`."""
+        """The checkpoints there are, newest first."""
         return await self._inner.checkpoints()
 
     async def cut(self, through: int) -> int:
-        """As `inner`."""
+        """Forget the records up to `through`; the last record forgotten."""
         return await self._inner.cut(through)
 
     async def confirm(self) -> None:
-        """As `inner`."""
+        """Let what has been appended be durable."""
         await self._inner.confirm()
 
     async def close(self) -> None:
-        """As `inner`."""
+        """Close `inner`."""
         await self._inner.close()

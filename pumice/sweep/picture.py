@@ -70,7 +70,7 @@ def checked(path: Path) -> Path:
 
 
 def draw(spec: dict[str, Any], path: Path) -> None:
-    """As SVG or PNG, by the name of the file. RequestError without the extra `report`."""
+    """Draw the plot as SVG or PNG, by the name of the file. RequestError without the extra `report`."""
     convert = demand("vl_convert", "report", "Plots")
     if path.suffix == ".png":
         path.write_bytes(convert.vegalite_to_png(spec, scale=SCALE))

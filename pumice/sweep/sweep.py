@@ -119,7 +119,7 @@ def _plain(value: Any) -> Any:
 
 
 def write(rows: list[dict[str, Any]], path: Path) -> None:
-    """As CSV, or Parquet by the name of the file; what varied comes first, the time it took last."""
+    """Write the rows as CSV, or Parquet by the name of the file; what varied comes first, the time it took last."""
     names = [name for name in dict.fromkeys(name for row in rows for name in row) if name != WALL]
     names.append(WALL)
     if path.suffix == PARQUET:

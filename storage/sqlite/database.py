@@ -229,7 +229,9 @@ class Database:
         return (await self.read(found[0][0] - 1, None, 1))[0] if found else None
 
     async def head(self) -> Head:
-        """As it is in the file now; `written` is the highest number that it, or what stands beside it, tells of."""
+        """Both ends as they are in the file now; `written` is the highest number that it, or what stands beside it,
+        tells of.
+        """
         mark = read_mark(beside(self._path)) if self._lock is None else None
         with reading():
             head = await opening.head(self._connection)

@@ -29,7 +29,7 @@ class Mark(NamedTuple):
     hash: bytes
 
     def packed(self) -> bytes:
-        """As it stands in the file."""
+        """The bytes that stand in the file."""
         return _FORM.pack(*self, _sum(*self))
 
     def missing(self, identity: bytes, head: Head) -> str:

@@ -64,7 +64,7 @@ def validate(policy: Object, lookup: Lookup) -> list[Cause]:
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """As for a new one."""
+    """What is wrong with a policy after a change: a new one is asked the same."""
     del old
     default(new, lookup)
     return validate(new, lookup)
@@ -108,7 +108,7 @@ def validate_binding(binding: Object, lookup: Lookup) -> list[Cause]:
 
 
 def validate_binding_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """As for a new one."""
+    """What is wrong with a binding after a change: a new one is asked the same."""
     del old
     default_binding(new, lookup)
     return validate_binding(new, lookup)

@@ -58,7 +58,9 @@ def validate(definition: Object, lookup: Lookup) -> list[Cause]:
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """As for a new one; group, scope, kind and plural are fixed, a version with stored objects stays."""
+    """What is wrong with a definition after a change; group, scope, kind and plural are fixed, a version with stored
+    objects stays.
+    """
     default(new, lookup)
     found = [
         forbidden_field(f"spec.{part}", "field is immutable")

@@ -14,7 +14,7 @@ _AMOUNTS: Final = ("minAvailable", "maxUnavailable")
 
 
 def validate(budget: Object, lookup: Lookup) -> list[Cause]:
-    """See the module."""
+    """What is wrong with a new budget: an amount too many, one that is no amount, a selector that cannot be read."""
     del lookup
     spec = section(budget, "spec")
     found: list[Cause] = []
@@ -31,7 +31,7 @@ def validate(budget: Object, lookup: Lookup) -> list[Cause]:
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """As for a new one."""
+    """What is wrong with a budget after a change: a new one is asked the same."""
     del old
     return validate(new, lookup)
 

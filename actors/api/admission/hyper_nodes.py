@@ -29,7 +29,7 @@ def validate(hyper_node: Object, lookup: Lookup) -> list[Cause]:
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """As for a new one."""
+    """What is wrong with a HyperNode after a change: a new one is asked the same."""
     del old
     return validate(new, lookup)
 

@@ -60,7 +60,7 @@ def validate(limit_range: Object, lookup: Lookup) -> list[Cause]:
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """As for a new one."""
+    """What is wrong with a LimitRange after a change: a new one is asked the same."""
     del old
     default(new, lookup)
     return validate(new, lookup)

@@ -51,6 +51,6 @@ def _devices_problem(node: Object) -> Cause | None:
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """As for a new one."""
+    """What is wrong with a node after a change: a new one is asked the same."""
     del old
     return validate(new, lookup)

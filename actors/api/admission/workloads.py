@@ -42,7 +42,7 @@ def _default_rollout(deployment: Object) -> None:
 
 
 def validate(workload: Object, lookup: Lookup) -> list[Cause]:
-    """See the module."""
+    """What is wrong with a new Deployment or ReplicaSet: replicas, selector and template."""
     del lookup
     spec = section(workload, "spec")
     found = number_problems(spec, ("replicas",), "spec") + selector_problems(spec, "deployment")
@@ -50,7 +50,7 @@ def validate(workload: Object, lookup: Lookup) -> list[Cause]:
 
 
 def update_deployment(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """See `validate_update`; what a client leaves out is as in a new one."""
+    """What is wrong with a Deployment after a change; what a client leaves out is as in a new one."""
     _own_spec(old, new)
     _default_rollout(new)
     return validate_update(old, new, lookup)
@@ -65,7 +65,7 @@ def _own_spec(old: Object, new: Object) -> None:
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """As for a new one; the selector is fixed."""
+    """What is wrong with a Deployment or ReplicaSet after a change; the selector is fixed."""
     _own_spec(old, new)
     spec: dict[str, Any] = new["spec"]
     spec.setdefault("replicas", 1)

@@ -25,7 +25,7 @@ class Manager(NamedTuple):
     subresource: str = ""
 
     def shown(self) -> str:
-        """As conflicts name it."""
+        """What conflicts call it."""
         text = f'"{self.name}"'
         if self.subresource:
             text += f' with subresource "{self.subresource}"'

@@ -17,7 +17,7 @@ REPLAYED: Final = 10
 
 
 class FaultyLog:
-    """See `actors.api.watch.ChangeLog`."""
+    """The api's log as `faults` let watchers have it."""
 
     def __init__(self, log: RevisionLog, faults: Faults, network: Network) -> None:
         self._log = log
@@ -25,7 +25,7 @@ class FaultyLog:
         self._network = network
 
     def head(self, kinds: tuple[str, ...]) -> int:
-        """See `ChangeLog`: what is told late is told late, and not otherwise."""
+        """The newest published revision of these kinds: what is told late is told late, and not otherwise."""
         return self._log.head(kinds)
 
     def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:

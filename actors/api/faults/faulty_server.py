@@ -79,7 +79,9 @@ class FaultyApiServer(ApiServer):
         await self._deliver(self._network.take(float("inf")))
 
     async def handle_batch(self, batch: Sequence[Received[commands.ApiRequest, replies.ApiReply]]) -> None:
-        """As without faults; what comes late is carried out while this waits for the journal, and the reverse."""
+        """Carry out the requests that no fault strikes; what comes late is carried out while this waits for the
+        journal, and the reverse.
+        """
         requests = self._without_pulls(batch)
         if not requests:
             return

@@ -122,28 +122,28 @@ class SeededFaults:
         self._stopped = not rates
 
     def strike(self, request: commands.StoreRequest) -> Fault | None:
-        """See `Faults`."""
+        """What happens to this request; None: nothing."""
         if self._stopped:
             return None
         odds = self._odds[sort_of(request)]
         return self._first(odds, self._occasions.count(subject(request))) if odds else None
 
     def strike_watch(self, kinds: Sequence[str]) -> Fault | None:
-        """See `Faults`."""
+        """What happens to this reading of a watch of these kinds."""
         if self._stopped:
             return None
         odds = self._odds["watch"]
         return self._first(odds, self._occasions.count(watching(kinds))) if odds else None
 
     def strike_append(self) -> Fault | None:
-        """See `Faults`."""
+        """What happens to this write to the journal."""
         if self._stopped:
             return None
         odds = self._odds["append"]
         return self._first(odds, self._occasions.count("append")) if odds else None
 
     def strike_outside(self, asked: str) -> Fault | None:
-        """See `Faults`."""
+        """What happens to this question to an extender: the verb, and whom it is about."""
         if self._stopped:
             return None
         odds = self._odds["outside"]
@@ -151,18 +151,18 @@ class SeededFaults:
 
     @property
     def holds(self) -> bool:
-        """See `Faults`."""
+        """Whether anybody may be held."""
         return bool(self._odds["turn"])
 
     def strike_turn(self, who: str) -> int:
-        """See `Faults`."""
+        """For how many turns of the loop this actor is held, which could go on now; 0: it goes on."""
         if self._stopped:
             return 0
         fault = self._first(self._odds["turn"], self._occasions.count(f"turn {who}"))
         return int(fault.amount) if fault is not None else 0
 
     def stop(self) -> None:
-        """See `Faults`."""
+        """From now on nothing happens."""
         self._stopped = True
 
     def _first(self, odds: list[tuple[str, float]], on: str) -> Fault | None:
@@ -198,33 +198,33 @@ class ListedFaults:
         self._stopped = False
 
     def strike(self, request: commands.StoreRequest) -> Fault | None:
-        """See `Faults`."""
+        """What happens to this request; None: nothing."""
         return self._take(self._occasions.count(subject(request)))
 
     def strike_watch(self, kinds: Sequence[str]) -> Fault | None:
-        """See `Faults`."""
+        """What happens to this reading of a watch of these kinds."""
         return self._take(self._occasions.count(watching(kinds)))
 
     def strike_append(self) -> Fault | None:
-        """See `Faults`."""
+        """What happens to this write to the journal."""
         return self._take(self._occasions.count("append"))
 
     def strike_outside(self, asked: str) -> Fault | None:
-        """See `Faults`."""
+        """What happens to this question to an extender: the verb, and whom it is about."""
         return self._take(self._occasions.count(f"outside {asked}"))
 
     @property
     def holds(self) -> bool:
-        """See `Faults`."""
+        """Whether anybody may be held."""
         return any(fault.what in TURN for fault in self._by_occasion.values())
 
     def strike_turn(self, who: str) -> int:
-        """See `Faults`."""
+        """For how many turns of the loop this actor is held, which could go on now; 0: it goes on."""
         fault = self._take(self._occasions.count(f"turn {who}"))
         return int(fault.amount) if fault is not None else 0
 
     def stop(self) -> None:
-        """See `Faults`."""
+        """From now on nothing happens."""
         self._stopped = True
 
     def _take(self, on: str) -> Fault | None:

@@ -97,7 +97,7 @@ def _is_amount(text: object) -> bool:
 
 
 def _used(lookup: Lookup, quota: Object, name: str, kind: Kind) -> Quantity:
-    """As the status says; counted where it does not say yet."""
+    """How much of a resource is used, by the status; counted where it does not say yet."""
     said = section(section(quota, "status"), "used").get(name)
     if said is not None:
         return quantity_of(said)

@@ -19,7 +19,7 @@ class Reflection:
         self._tables = registry.tables
 
     def reflect(self, request: Reflect) -> Accepted | Refused:
-        """See the request."""
+        """Store what another cluster has, or remove what it no longer has."""
         if self._registry.kinds.by_key(request.kind) is None:
             return refusals.unknown_kind(request.kind)
         tables, key = self._tables, (request.kind, request.namespace, request.name)

@@ -41,7 +41,7 @@ class JobOutcome:
 
 
 class JobRule(OwnerRule):
-    """See `OwnerRule`."""
+    """What batch/v1 Jobs want."""
 
     owner = "Job.batch"
     owner_type = ("batch/v1", "Job")
@@ -54,21 +54,21 @@ class JobRule(OwnerRule):
         self._jobs: dict[str, Object] = {}
 
     def belongs(self, owner: Object) -> Belongs | None:
-        """See `OwnerRule`."""
+        """Which of those that it `adopts` are the owner's, by what they are like; None: those that it has made."""
         return by_selector(owner["spec"].get("selector"))
 
     def gone(self, owner_uid: str, child: Object) -> None:
-        """See `OwnerRule`."""
+        """A child was removed; `child` as it was last seen."""
         if owner_uid in self._gone:
             counting.note_gone(self._gone[owner_uid], self._jobs[owner_uid], child)
 
     def forget(self, owner_uid: str) -> None:
-        """See `OwnerRule`."""
+        """The owner was removed."""
         self._gone.pop(owner_uid, None)
         self._jobs.pop(owner_uid, None)
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
-        """See `OwnerRule`."""
+        """What to ask of the api for an owner that is not being deleted."""
         job, pods = family.owner, family.of("Pod")
         uid = job["metadata"]["uid"]
         if job["spec"].get("managedBy") not in (None, "kubernetes.io/job-controller"):

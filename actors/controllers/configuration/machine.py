@@ -56,7 +56,7 @@ def take_over(source: ConfigSource, followed: ConfigMapName, get: Callable[[str,
 
 
 class ConfigMachine:
-    """See `actors.runtime.reconciler.Machine`. A ConfigMap that goes leaves the configuration as it is."""
+    """Follows the ConfigMap of the configuration. A ConfigMap that goes leaves the configuration as it is."""
 
     kinds = ("ConfigMap",)
 
@@ -68,14 +68,14 @@ class ConfigMachine:
         self._waiting: Object | None = None
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         del kind, revision
         meta = obj["metadata"]
         if not deleted and (meta.get("namespace"), meta.get("name")) == (self._followed.namespace, self._followed.name):
             self._waiting = obj
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         found, self._waiting = self._waiting, None
         if found is None:
             return ()
@@ -89,12 +89,12 @@ class ConfigMachine:
         return [self._sayings.say(found, reason, message, now, source="volcano", warning=bool(problem))]
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`: what could not be said is in the log all the same."""
+        """The answer to one request: what could not be said is in the log all the same."""
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         return None
 
     def running_timers(self) -> int:
-        """See `Machine`."""
+        """How many timers are running."""
         return 0

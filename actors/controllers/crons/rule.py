@@ -27,7 +27,7 @@ Object = dict[str, Any]
 
 
 class CronRule(OwnerRule):
-    """See `OwnerRule`."""
+    """What CronJobs want, Kubernetes' and Volcano's."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.owner, self.children = dialect.owner, (dialect.child,)
@@ -38,18 +38,18 @@ class CronRule(OwnerRule):
         self._removed: dict[str, set[str]] = {}
 
     def forget(self, owner_uid: str) -> None:
-        """See `OwnerRule`."""
+        """The owner was removed."""
         self._said.pop(owner_uid, None)
         self._removed.pop(owner_uid, None)
 
     def words(self, owner: Object, child: Object) -> ChildWords:
-        """See `OwnerRule`."""
+        """What is said about a child: of pods what most of Kubernetes' controllers say, of anything else nothing."""
         words, meta = self._dialect.words, owner["metadata"]
         named = {"name": child["metadata"].get("name", ""), "owner": f"{meta['namespace']}/{meta['name']}"}
         return ChildWords(words.created.format(**named), words.refused, words.deleted.format(**named))
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
-        """See `OwnerRule`."""
+        """What to ask of the api for an owner that is not being deleted."""
         cron, jobs = family.owner, family.of(self._dialect.child)
         agenda, dialect = Agenda(), self._dialect
         finished = {job["metadata"]["uid"]: how for job in jobs if (how := dialect.finished(job)) is not None}

@@ -25,7 +25,7 @@ Object = dict[str, Any]
 
 
 class DaemonSetRule(OwnerRule):
-    """See `OwnerRule`."""
+    """What DaemonSets want."""
 
     owner = "DaemonSet"
     owner_type = ("apps/v1", "DaemonSet")
@@ -35,11 +35,11 @@ class DaemonSetRule(OwnerRule):
     user = "workload-controller"
 
     def belongs(self, owner: Object) -> Belongs | None:
-        """See `OwnerRule`."""
+        """Which of those that it `adopts` are the owner's, by what they are like; None: those that it has made."""
         return by_selector(owner["spec"].get("selector"))
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
-        """See `OwnerRule`."""
+        """What to ask of the api for an owner that is not being deleted."""
         owner, known, agenda = family.owner, family.of(KIND), Agenda()
         found = revisions_of(owner, known, self.user)
         agenda.requests += found.requests

@@ -25,7 +25,7 @@ _ENDED: Final = ("Succeeded", "Failed")
 
 
 class DeviceMachine:
-    """See `actors.runtime.reconciler.Machine`. Of pods only those that ask for devices are kept."""
+    """Gives back what resource claims were allocated. Of pods only those that ask for devices are kept."""
 
     kinds = (POD_WITH_CLAIMS, "ResourceClaim")
 
@@ -39,7 +39,7 @@ class DeviceMachine:
         self._stale: dict[Name, None] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         if kind == "Pod":
             self._pod(obj, deleted=deleted)
             return
@@ -63,7 +63,7 @@ class DeviceMachine:
             self._dirty.update(dict.fromkeys(claim for claim in self._claims if claim[0] == name[0]))
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         for name in [name for name, due in self._retries.items() if due <= now]:
             del self._retries[name]
             self._dirty[name] = None
@@ -101,7 +101,7 @@ class DeviceMachine:
         return {**claim, "status": after}
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`."""
+        """The answer to one request of the last step; they come in order, before the next step."""
         if isinstance(request, Get) and request.kind == "Pod":
             self._heard_of_pod((request.namespace, request.name), reply)
         elif isinstance(reply, Accepted) and reply.blob:
@@ -133,11 +133,11 @@ class DeviceMachine:
                 del self._asking[claim]
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         return min(self._retries.values(), default=None)
 
     def running_timers(self) -> int:
-        """See `Machine`."""
+        """How many timers are running."""
         return len(self._retries)
 
 

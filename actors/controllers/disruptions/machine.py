@@ -28,7 +28,7 @@ _READY: Final = {"conditions": [{"type": "Ready", "status": "True"}]}
 
 
 class DisruptionMachine:
-    """See `actors.runtime.reconciler.Machine`."""
+    """Keeps the status of PodDisruptionBudgets up with the pods they cover."""
 
     kinds = (BUDGET, *SCALED, "Pod")
 
@@ -43,7 +43,7 @@ class DisruptionMachine:
         self._asked: dict[Name, str] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         del revision
         name = (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
         if kind == BUDGET:
@@ -103,7 +103,7 @@ class DisruptionMachine:
             self._stale |= {name: None for name in self._budgets if name[0] == meta.get("namespace", "")}
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         self._look()
         stale = {*self._stale, *self._overdue(now)} - self._unseen.keys()
         self._stale = {name: None for name in self._stale if name in self._unseen}
@@ -138,7 +138,7 @@ class DisruptionMachine:
                 del self._unseen[name]
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`: after a conflict the newer budget is on its way here."""
+        """The answer to one request: after a conflict the newer budget is on its way here."""
         del request, reply, now
 
     def next_due(self) -> float | None:
@@ -148,7 +148,7 @@ class DisruptionMachine:
         return min((at for _, at in self._granted()), default=None)
 
     def running_timers(self) -> int:
-        """See `Machine`: nobody waits for an eviction to be given up."""
+        """No timer that counts: nobody waits for an eviction to be given up."""
         return 0
 
     def _overdue(self, now: float) -> Iterator[Name]:

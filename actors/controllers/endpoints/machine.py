@@ -29,7 +29,7 @@ USER: Final = "endpoints-controller"
 
 
 class EndpointsMachine:
-    """See `actors.runtime.reconciler.Machine`."""
+    """Writes the Endpoints and EndpointSlices of Services."""
 
     kinds = ("Service", "Pod", "Endpoints", "EndpointSlice")
 
@@ -43,7 +43,7 @@ class EndpointsMachine:
     # --- what changed
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         del revision
         key = (obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
         match kind:
@@ -102,7 +102,7 @@ class EndpointsMachine:
     # --- what to do
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         del now
         dirty, self._dirty = self._dirty, {}
         return [request for key in dirty for request in self._work(key)]
@@ -132,14 +132,16 @@ class EndpointsMachine:
         return [each for each in found if each is not None]
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`. What was refused is there already or has gone: the watch tells."""
+        """The answer to one request of the last step; they come in order, before the next step. What was refused is
+        there already or has gone: the watch tells.
+        """
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         return None
 
     def running_timers(self) -> int:
-        """See `Machine`."""
+        """How many timers are running."""
         return 0
 
 

@@ -42,8 +42,8 @@ KEPT_S: Final = 3600.0
 
 
 class PodEventsMachine:
-    """See `actors.runtime.reconciler.Machine`. `scheduler`: speak for it too, not for the node agents alone. `kept_s`:
-    how long events are kept.
+    """Says in Event objects what happens to pods and PodGroups. `scheduler`: speak for it too, not for the node agents
+    alone. `kept_s`: how long events are kept.
     """
 
     kinds = ("Event", "PodGroup", "Pod")  # what has been said before comes first
@@ -59,7 +59,7 @@ class PodEventsMachine:
         self._fresh: dict[Name, None] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         name = (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
         if kind == "Event":
             if deleted:
@@ -109,7 +109,7 @@ class PodEventsMachine:
             yield from _of_running(pod)
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         for name in self._fresh:
             self._kept.set(name, now + self._kept_s)
         self._fresh.clear()
@@ -131,14 +131,16 @@ class PodEventsMachine:
         return Patch("Event", *name, pack(again), user=USER)
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`: an event that is there already was said before, and one that cannot be said is no loss."""
+        """The answer to one request: an event that is there already was said before, and one that cannot be said is no
+        loss.
+        """
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         return self._kept.next_due()
 
     def running_timers(self) -> int:
-        """See `Machine`: nobody waits for events to be forgotten."""
+        """No timer that counts: nobody waits for events to be forgotten."""
         return 0
 
 

@@ -29,7 +29,7 @@ API_VERSION: Final = "flow.volcano.sh/v1alpha1"
 
 
 class JobFlowRule(OwnerRule):
-    """See `OwnerRule`."""
+    """What JobFlows want: Jobs from templates, each when those it depends on are done."""
 
     owner = "JobFlow"
     owner_type = (API_VERSION, "JobFlow")
@@ -42,11 +42,11 @@ class JobFlowRule(OwnerRule):
         self._said: dict[str, set[str]] = {}
 
     def forget(self, owner_uid: str) -> None:
-        """See `OwnerRule`."""
+        """The owner was removed."""
         self._said.pop(owner_uid, None)
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
-        """See `OwnerRule`."""
+        """What to ask of the api for an owner that is not being deleted."""
         flow, jobs, agenda = family.owner, family.of(JOB), Agenda()
         self._tell_of(agenda, family, now)
         phase = _phase(flow)
@@ -107,7 +107,7 @@ class JobFlowRule(OwnerRule):
 
 
 class JobTemplateRule(OwnerRule):
-    """See `OwnerRule`: keeps the list of Jobs that were made from a template."""
+    """What JobTemplates want: the list of Jobs that were made from one, kept."""
 
     owner = TEMPLATE
     owner_type = (API_VERSION, TEMPLATE)
@@ -117,7 +117,7 @@ class JobTemplateRule(OwnerRule):
     user = USER
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
-        """See `OwnerRule`. A list that would be empty stays as it was."""
+        """What to ask of the api for an owner that is not being deleted. A list that would be empty stays as it was."""
         del now
         meta, agenda = family.owner["metadata"], Agenda()
         mark = f"{meta['namespace']}.{meta['name']}"

@@ -36,7 +36,7 @@ def by_phase(jobs: Sequence[Object]) -> dict[str, list[str]]:
 
 
 def flow_status(flow: Object, jobs: Sequence[Object], phase: str, now: float) -> Object:
-    """As it is to be, in the phase given."""
+    """The status that a flow is to have in the phase given."""
     old, names = section(flow, "status"), by_phase(jobs)
     status: Object = {field: names[known] for known, field in LISTED.items() if known in names}
     if odd := [name for known, listed in names.items() if known not in _KNOWN for name in listed]:

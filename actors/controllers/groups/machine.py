@@ -34,7 +34,7 @@ _OWNERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet")
 
 
 class PodGroupMachine:
-    """See `actors.runtime.reconciler.Machine`."""
+    """Makes PodGroups for pods that nobody has given one."""
 
     kinds = (QUEUE_STATES, *_OWNERS, GROUP_MADE, POD_UNGROUPED)
 
@@ -48,7 +48,7 @@ class PodGroupMachine:
         self._unsaid: dict[PodKey, None] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         del revision
         key = (obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
         match kind:
@@ -84,7 +84,7 @@ class PodGroupMachine:
                 self._unwanted[group] = None
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         requests: list[ApiRequest] = [Delete("PodGroup", *group, user=USER) for group in self._unwanted]
         self._unwanted.clear()
         requests += [self._reason(key, now) for key in self._unsaid if key in self._ungrouped]
@@ -115,7 +115,9 @@ class PodGroupMachine:
         return found
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`. A refused group is a reason on its pods, until a queue changes."""
+        """The answer to one request of the last step; they come in order, before the next step. A refused group is a
+        reason on its pods, until a queue changes.
+        """
         del now
         if not isinstance(request, Create) or not isinstance(reply, Refused) or reply.reason == "AlreadyExists":
             return
@@ -146,11 +148,11 @@ class PodGroupMachine:
         return UpdateStatus("Pod", *key, repack({"conditions": [*kept, written]}), user=USER)
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         return None
 
     def running_timers(self) -> int:
-        """See `Machine`."""
+        """How many timers are running."""
         return 0
 
 

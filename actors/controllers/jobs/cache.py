@@ -42,7 +42,7 @@ class JobCache:
         self._timers = timers
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `actors.runtime.reconciler.Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         match kind:
             case "Pod":
                 self._pod_gone(obj, revision) if deleted else self._pod(obj, revision)

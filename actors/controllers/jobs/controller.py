@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class JobController(Reconciler):
-    """See the module."""
+    """Runs the Job machine, and tells the metrics how long after their Jobs pods are created."""
 
     def __init__(
         self, name: str, mailbox: PokePort, context: Context, *, api: ApiPort, metrics: MetricsPort, machine: JobMachine

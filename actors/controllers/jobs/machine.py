@@ -32,7 +32,7 @@ _BACKOFF_MOST_S: Final = 1.0  # Volcano's goes up to 1000 s; nothing here needs 
 
 
 class JobMachine:
-    """See `actors.runtime.reconciler.Machine`. `read`: `unpack`, or what gives the same, not to be changed.
+    """Acts for Jobs. `read`: `unpack`, or what gives the same, not to be changed.
 
     `aloud`: whether to say in events what is done, and to keep how long it took to make pods.
     """
@@ -48,11 +48,11 @@ class JobMachine:
         self._cache = JobCache(self._timers)
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         self._cache.observe(kind, obj, revision, deleted=deleted)
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         # a command is taken away first and carried out on the answer: never twice, whatever crashes in between
         requests: list[ApiRequest] = [
             Delete("Command", *key, uid=command["metadata"]["uid"], user=USER)
@@ -106,7 +106,9 @@ class JobMachine:
         return requests
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`. What was written is known from the answer, before the watch brings it."""
+        """The answer to one request of the last step; they come in order, before the next step. What was written is
+        known from the answer, before the watch brings it.
+        """
         if isinstance(reply, Accepted):
             self._accepted(request, reply, now)
         elif isinstance(reply, Refused) and isinstance(request, Create) and reply.reason != "AlreadyExists":
@@ -173,9 +175,9 @@ class JobMachine:
         self._timers.set(RETRY, state.key, now + delay_s)
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         return self._timers.next_due()
 
     def running_timers(self) -> int:
-        """See `Machine`."""
+        """How many timers are running."""
         return len(self._timers)

@@ -22,7 +22,7 @@ def initial(job: Object, now: float) -> Object:
 
 
 def counted(status: Object, spec: Object, pods: Iterable[PodView]) -> Object:
-    """As after a sync: counts by phase and by task, the Job's own minimum."""
+    """The status after a sync: counts by phase and by task, the Job's own minimum."""
     written = tallied(status, pods)
     written["minAvailable"] = spec.get("minAvailable", 0)
     written.pop("runningDuration", None)

@@ -26,7 +26,7 @@ CONTENTS: Final[tuple[tuple[str, str, Object], ...]] = (
 
 
 class NamespaceMachine:
-    """See `actors.runtime.reconciler.Machine`. What is taken away comes back, as long as its namespace stays."""
+    """Makes what every namespace has. What is taken away comes back, as long as its namespace stays."""
 
     kinds = ("ServiceAccount", "ConfigMap", "Namespace")
 
@@ -37,7 +37,7 @@ class NamespaceMachine:
         self._stale: dict[str, None] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         del revision
         meta = obj["metadata"]
         if kind == "Namespace":
@@ -58,7 +58,7 @@ class NamespaceMachine:
             self._stale[name] = None
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         del now
         stale, self._stale = self._stale, {}
         return [
@@ -70,14 +70,16 @@ class NamespaceMachine:
         ]
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`. What was refused is there already, or its namespace goes: the watch tells."""
+        """The answer to one request of the last step; they come in order, before the next step. What was refused is
+        there already, or its namespace goes: the watch tells.
+        """
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         return None
 
     def running_timers(self) -> int:
-        """See `Machine`."""
+        """How many timers are running."""
         return 0
 
 

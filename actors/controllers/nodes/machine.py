@@ -39,7 +39,7 @@ OWN: Final = frozenset((*BY_CONDITION.values(), UNSCHEDULABLE))
 
 
 class NodeTaintsMachine:
-    """See `actors.runtime.reconciler.Machine`. `agents`: node agents of this process keep all nodes but kwok's."""
+    """Taints nodes that are not well, or cordoned. `agents`: node agents of this process keep all nodes but kwok's."""
 
     kinds = ("Node",)
 
@@ -48,7 +48,7 @@ class NodeTaintsMachine:
         self._fresh: dict[str, Object] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         del kind, revision
         name = obj["metadata"]["name"]
         if deleted:
@@ -57,7 +57,7 @@ class NodeTaintsMachine:
             self._fresh[name] = obj
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         fresh, self._fresh = self._fresh, {}
         return [request for node in fresh.values() if (request := self._change(node, now)) is not None]
 
@@ -86,12 +86,12 @@ class NodeTaintsMachine:
         return found - {""}
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`."""
+        """The answer to one request of the last step; they come in order, before the next step."""
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         return None
 
     def running_timers(self) -> int:
-        """See `Machine`."""
+        """How many timers are running."""
         return 0

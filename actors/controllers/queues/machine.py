@@ -25,7 +25,7 @@ _NO_GROUPS: Final[Counter[str]] = Counter()
 
 
 class QueueMachine:
-    """See `actors.runtime.reconciler.Machine`. `read`: `unpack`, or what gives the same, not to be changed."""
+    """Keeps queues' states and counts. `read`: `unpack`, or what gives the same, not to be changed."""
 
     kinds = (QUEUE_COUNTS, GROUP_PHASES, "Command")
 
@@ -38,7 +38,7 @@ class QueueMachine:
         self._dirty: dict[str, QueueAction] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         match kind:
             case "Queue":
                 self._queue(obj, deleted=deleted)
@@ -101,7 +101,7 @@ class QueueMachine:
         return [name for name, queue in self._queues.items() if section(queue, "spec").get("parent") == parent]
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         del now
         requests: list[ApiRequest] = [
             Delete("Command", *key, uid=command["metadata"]["uid"], user=USER)
@@ -148,7 +148,9 @@ class QueueMachine:
         return action, "false" if action is QueueAction.OPEN and by_parent == "true" else None
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`. A command is carried out once it has been taken away, so never twice."""
+        """The answer to one request of the last step; they come in order, before the next step. A command is carried
+        out once it has been taken away, so never twice.
+        """
         del now
         if isinstance(request, UpdateStatus):
             if isinstance(reply, Accepted):  # the watch does not bring it
@@ -159,11 +161,11 @@ class QueueMachine:
                 self._dirty[command["target"]["name"]] = QueueAction(command["action"])
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         return None
 
     def running_timers(self) -> int:
-        """See `Machine`."""
+        """How many timers are running."""
         return 0
 
 

@@ -25,7 +25,7 @@ USER: Final = "resourcequota-controller"
 
 
 class QuotaMachine:
-    """See `actors.runtime.reconciler.Machine`."""
+    """Keeps the status of ResourceQuotas up with the objects of their namespaces."""
 
     kinds = (QUOTA, "Pod", *(kind for kind in COUNTED if kind != QUOTA))
 
@@ -35,7 +35,7 @@ class QuotaMachine:
         self._stale: dict[Name, None] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         del revision
         name = (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
         if kind == QUOTA:
@@ -56,7 +56,7 @@ class QuotaMachine:
         return before != after
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         del now
         stale, self._stale = sorted(self._stale), {}
         requests: list[ApiRequest] = []
@@ -72,15 +72,15 @@ class QuotaMachine:
         return requests
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`: after a conflict the newer quota is on its way here."""
+        """The answer to one request: after a conflict the newer quota is on its way here."""
         del request, reply, now
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         return None
 
     def running_timers(self) -> int:
-        """See `Machine`."""
+        """How many timers are running."""
         return 0
 
 

@@ -38,7 +38,7 @@ REPLICA_SETS: Final = KeptNumber("ReplicaSet", "apps/v1", "replicaset-controller
 
 
 class ReplicationRule(OwnerRule):
-    """See `OwnerRule`."""
+    """What ReplicaSets and ReplicationControllers want."""
 
     children = (POD_OF_WORKLOAD, POD_OF_NOBODY)
     user = "workload-controller"
@@ -50,12 +50,12 @@ class ReplicationRule(OwnerRule):
         self._plain = kept.plain
 
     def belongs(self, owner: Object) -> Belongs | None:
-        """See `OwnerRule`."""
+        """Which of those that it `adopts` are the owner's, by what they are like; None: those that it has made."""
         selector = owner["spec"].get("selector")
         return by_selector({"matchLabels": selector} if self._plain else selector)
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
-        """See `OwnerRule`."""
+        """What to ask of the api for an owner that is not being deleted."""
         owner, agenda = family.owner, Agenda()
         spec, (namespace, name) = owner["spec"], (owner["metadata"]["namespace"], owner["metadata"]["name"])
         active = [pod for pod in family.of("Pod") if is_active(pod)]

@@ -34,7 +34,7 @@ CLAIM: Final = "PersistentVolumeClaim"
 
 
 class StatefulSetRule(OwnerRule):
-    """See `OwnerRule`."""
+    """What StatefulSets want."""
 
     owner = "StatefulSet"
     owner_type = ("apps/v1", "StatefulSet")
@@ -44,19 +44,19 @@ class StatefulSetRule(OwnerRule):
     user = "workload-controller"
 
     def belongs(self, owner: Object) -> Belongs | None:
-        """See `OwnerRule`."""
+        """Which of those that it `adopts` are the owner's, by what they are like; None: those that it has made."""
         selects = by_selector(owner["spec"].get("selector"))
         return lambda pod: ordinal_of(owner, pod) is not None and selects(pod)
 
     def words(self, owner: Object, child: Object) -> ChildWords:
-        """See `OwnerRule`."""
+        """What is said about a child: of pods what most of Kubernetes' controllers say, of anything else nothing."""
         if child["kind"] != "Pod":
             return ChildWords()
         who = f"Pod {child['metadata'].get('name', '')} in StatefulSet {owner['metadata']['name']}"
         return ChildWords(f"create {who} successful", f"create {who} failed error: ", f"delete {who} successful")
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
-        """See `OwnerRule`."""
+        """What to ask of the api for an owner that is not being deleted."""
         owner, pods, known = family.owner, family.of("Pod"), family.of(KIND)
         agenda = Agenda()
         found = revisions_of(owner, known, self.user)

@@ -31,8 +31,8 @@ LONGEST: Final = 230
 
 
 class UnservedMachine:
-    """See `actors.runtime.reconciler.Machine`. `scheduler`: Volcano's and Kubernetes' own are of this system, and there
-    is no other. `left`: kinds that are for controllers that do not run, and cannot come.
+    """Says of what nobody here serves that it is so. `scheduler`: Volcano's and Kubernetes' own are of this system, and
+    there is no other. `left`: kinds that are for controllers that do not run, and cannot come.
     """
 
     def __init__(self, *, scheduler: bool = True, left: Sequence[str] = ()) -> None:
@@ -43,12 +43,12 @@ class UnservedMachine:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """See `Machine`."""
+        """What it watches: kinds and parts of kinds, in the order in which a first list should come."""
         pods = (POD_OF_OTHERS,) if self._scheduler else ()
         return (*UNSERVED, *self._left, *pods)
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         del revision
         uid = obj["metadata"].get("uid") or ""
         if deleted:
@@ -58,19 +58,19 @@ class UnservedMachine:
             self._news.append(obj)
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         news, self._news = self._news, []
         return [request for obj in news for request in _said_of(obj, now)]
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`: what is there already was said before, and what cannot be said is no loss."""
+        """The answer to one request: what is there already was said before, and what cannot be said is no loss."""
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         return None
 
     def running_timers(self) -> int:
-        """See `Machine`."""
+        """How many timers are running."""
         return 0
 
 

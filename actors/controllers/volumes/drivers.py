@@ -24,7 +24,7 @@ _KINDS: Final = ("StorageClass", "Node", "CSINode")
 
 
 class DriversMachine:
-    """See `actors.runtime.reconciler.Machine`."""
+    """Names the drivers of all storage classes in every node's CSINode."""
 
     kinds = _KINDS
 
@@ -36,7 +36,7 @@ class DriversMachine:
         self._retries: dict[str, float] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         del revision  # what is older than what was seen is met with a conflict, and seen again
         name: str = obj["metadata"]["name"]
         if kind == "StorageClass":
@@ -59,7 +59,7 @@ class DriversMachine:
         return sorted({*self._classes.values()} - {"", NO_PROVISIONER})
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         for name in [name for name, due in self._retries.items() if due <= now]:
             del self._retries[name]
             self._dirty[name] = None
@@ -81,15 +81,17 @@ class DriversMachine:
         return None
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`. What was written comes back by the watch."""
+        """The answer to one request of the last step; they come in order, before the next step. What was written comes
+        back by the watch.
+        """
         if isinstance(reply, Refused) and isinstance(request, Create | Update | Delete):
             name = request.name if isinstance(request, Delete) else unpack(request.blob)["metadata"]["name"]
             self._retries[name] = now + RETRY_S
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         return min(self._retries.values(), default=None)
 
     def running_timers(self) -> int:
-        """See `Machine`."""
+        """How many timers are running."""
         return len(self._retries)

@@ -30,7 +30,7 @@ _KINDS: Final = ("StorageClass", "PersistentVolume", "PersistentVolumeClaim")
 
 
 class VolumeMachine:
-    """See `actors.runtime.reconciler.Machine`."""
+    """Gives claims volumes that are there, or has volumes made for them."""
 
     kinds = _KINDS
 
@@ -42,7 +42,7 @@ class VolumeMachine:
         self._stale: dict[tuple[str, str], None] = {}  # to be read again: a write met another one's
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         of_kind, key = self._known[kind], _key(obj)
         old = of_kind.get(key)
         if old is not None and revision <= int(old["metadata"]["resourceVersion"]):
@@ -67,7 +67,9 @@ class VolumeMachine:
         return [name for name, volume in self._known["PersistentVolume"].items() if claimed_by(volume) == claim]
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`. One write a volume or claim and step; the answer leads to the next."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer. One write a
+        volume or claim and step; the answer leads to the next.
+        """
         for place in [place for place, due in self._retries.items() if due <= now]:
             del self._retries[place]
             self._dirty[place] = None
@@ -155,7 +157,7 @@ class VolumeMachine:
         return storage_class.get("volumeBindingMode") == "WaitForFirstConsumer" and not chosen
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`."""
+        """The answer to one request of the last step; they come in order, before the next step."""
         if isinstance(reply, Accepted) and reply.blob:
             obj: Object = unpack(reply.blob)
             if not isinstance(request, Delete):
@@ -173,11 +175,11 @@ class VolumeMachine:
                     self._retries["PersistentVolumeClaim", claimed_by(obj)] = now + RETRY_S
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         return min(self._retries.values(), default=None)
 
     def running_timers(self) -> int:
-        """See `Machine`."""
+        """How many timers are running."""
         return len(self._retries)
 
 

@@ -29,7 +29,7 @@ _CLAIMS: Final = ("PersistentVolumeClaim", "ResourceClaim")
 
 
 class PodClaimsMachine:
-    """See `actors.runtime.reconciler.Machine`. Of pods only those that bring claims along are kept."""
+    """Makes the claims that pods bring along. Of pods only those that bring claims along are kept."""
 
     kinds = ("ResourceClaimTemplate", *_CLAIMS, POD_WITH_CLAIMS)
 
@@ -42,7 +42,7 @@ class PodClaimsMachine:
         self._retries: dict[Name, float] = {}  # when to try again what the api could not do
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """See `Machine`."""
+        """An object is there, or is gone, as of `revision`."""
         meta = section(obj, "metadata")
         name = (meta.get("namespace") or "", str(meta.get("name")))
         if kind == "Pod":
@@ -80,7 +80,7 @@ class PodClaimsMachine:
             self._dirty[pod] = None
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """See `Machine`."""
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         for name in [name for name, due in self._retries.items() if due <= now]:
             del self._retries[name]
             self._dirty[name] = None
@@ -125,7 +125,9 @@ class PodClaimsMachine:
             yield UpdateStatus("Pod", meta["namespace"], meta["name"], patch, user=USER)
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """See `Machine`. A name that is taken is left alone: pods whose claim it is not wait, and are told so."""
+        """The answer to one request of the last step; they come in order, before the next step. A name that is taken is
+        left alone: pods whose claim it is not wait, and are told so.
+        """
         if isinstance(reply, Accepted) and reply.blob and isinstance(request, Create):
             claim: Object = unpack(reply.blob)
             self.observe(claim["kind"], claim, int(claim["metadata"]["resourceVersion"]))
@@ -143,11 +145,11 @@ class PodClaimsMachine:
         return request.namespace, request.name
 
     def next_due(self) -> float | None:
-        """See `Machine`."""
+        """When `step` will have something to do though nothing changed; None: never."""
         return min(self._retries.values(), default=None)
 
     def running_timers(self) -> int:
-        """See `Machine`."""
+        """How many timers are running."""
         return len(self._retries)
 
 

@@ -37,7 +37,7 @@ _OWN: Final = (LAST_APPLIED, REVISION, HISTORY, DESIRED, rollout.MAX_REPLICAS, "
 
 
 class DeploymentRule(OwnerRule):
-    """See `OwnerRule`."""
+    """What Deployments want."""
 
     owner = "Deployment"
     owner_type = ("apps/v1", "Deployment")
@@ -47,11 +47,11 @@ class DeploymentRule(OwnerRule):
     user = USER
 
     def belongs(self, owner: Object) -> Belongs:
-        """See `OwnerRule`."""
+        """Which of those that it `adopts` are the owner's, by what they are like; None: those that it has made."""
         return by_selector(owner["spec"].get("selector"))
 
     def words(self, owner: Object, child: Object) -> ChildWords:
-        """See `OwnerRule`."""
+        """What is said about a child: of pods what most of Kubernetes' controllers say, of anything else nothing."""
         del owner
         name = child["metadata"].get("name", "")
         made = f"Scaled up replica set {name} from 0 to {rollout.replicas_of(child)}"
@@ -61,7 +61,7 @@ class DeploymentRule(OwnerRule):
         )
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
-        """See `OwnerRule`."""
+        """What to ask of the api for an owner that is not being deleted."""
         owner, agenda = family.owner, Agenda()
         sets = sorted(family.of("ReplicaSet"), key=_age)
         new = next((each for each in sets if template_of(each) == owner["spec"]["template"]), None)
@@ -221,7 +221,7 @@ def replica_set_of(deployment: Object, revision: int) -> Object:
 
 
 def template_of(replica_set: Object) -> Object:
-    """As its Deployment has it, without the mark (Kubernetes' `EqualIgnoreHash`)."""
+    """The template that its Deployment has, without the mark (Kubernetes' `EqualIgnoreHash`)."""
     template: Object = replica_set["spec"]["template"]
     meta = section(template, "metadata")
     labels = {name: value for name, value in text_map(meta.get("labels")).items() if name != TEMPLATE_HASH}

@@ -162,7 +162,9 @@ async def _send(exchange: Exchange, write: Writer, pages: Pages) -> None:
 
 
 async def _items(write: Writer, found: list[Object], now: float) -> AsyncIterator[Any]:
-    """As they are written; rows of a table take longer, so there is a breath between some of them."""
+    """Each object in the form in which it is written. Rows of a table take longer: there is a breath between some of
+    them.
+    """
     for number, obj in enumerate(found):
         yield write.item(obj, now)
         if write.form.shape == "Table" and number % ROWS == ROWS - 1:

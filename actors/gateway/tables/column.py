@@ -30,7 +30,7 @@ class TableColumn(Struct, frozen=True, gc=False):
     description: str = ""
 
     def definition(self) -> dict[str, Any]:
-        """As a TableColumnDefinition."""
+        """The TableColumnDefinition of a column."""
         return {
             "name": self.name,
             "type": self.type,

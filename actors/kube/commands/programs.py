@@ -69,7 +69,7 @@ def span_s(text: str) -> float | None:
 
 
 def exit_code_of(text: str) -> int:
-    """As `exit` reads it: the lowest eight bits."""
+    """The code that `exit` reads in a text: the lowest eight bits."""
     digits = text.removeprefix("-")
     if not digits.isascii() or not digits.isdigit():
         return 2

@@ -105,7 +105,7 @@ class _Reader:
         return token.literal() if isinstance(token, Word) else None
 
     def lines(self, ends: tuple[str, ...]) -> Lines:
-        """As far as one of these keywords, or to the end when none is expected."""
+        """The lines up to one of these keywords, or to the end when none is expected."""
         nodes: list[Node] = []
         self._skip("\n")
         while (token := self.peek()) is not None and self._keyword() not in ends and token != ")":
@@ -146,7 +146,7 @@ class _Reader:
         return self._simple()
 
     def _inner(self, *ends: str) -> Lines:
-        """As far as one of these keywords, which is passed over."""
+        """The lines up to one of these keywords, which is passed over. Raises NotUnderstoodError without it."""
         self._depth += 1
         if self._depth > DEEPEST:
             raise NotUnderstoodError

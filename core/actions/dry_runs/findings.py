@@ -51,7 +51,7 @@ class Findings(NamedTuple):
         return [Candidate(row, tuple(facts.tasks(self.victims[start:end]))) for row, (start, end) in spans]
 
     def packed(self) -> list[Finding]:
-        """As a worker sends them."""
+        """Each node's place with the rows of its victims as bytes, to be sent between processes."""
         blob = self.victims.astype(TASK_ROWS, copy=False).tobytes()
         ends: list[int] = (TASK_ROWS.itemsize * np.cumsum(self.counts)).tolist()
         places: list[int] = self.places.tolist()

@@ -51,7 +51,8 @@ def held(text: str) -> tuple[Assigned, ...]:
 
 
 class HamiNpu(AskedByTemplate, Family):
-    """See `Family`. `models`: all that there are; a pod that is released loses what it was told of any of them.
+    """Virtual NPUs of HAMi's. `models`: all that there are; a pod that is released loses what it was told of any of
+    them.
 
     `sharers`, `memory` (MiB) and `cores` in use are int64 [N, C]. The policy counts for assignments on nodes that were
     scored in this session. A pod that loses its node in the same session keeps its chips, for Volcano reads which they
@@ -76,7 +77,7 @@ class HamiNpu(AskedByTemplate, Family):
 
     @property
     def present(self) -> BoolArray:
-        """See `Family`."""
+        """The nodes that have any [N]."""
         return self.chips.present
 
     def kind(self, task: Task) -> Hashable:
@@ -96,7 +97,9 @@ class HamiNpu(AskedByTemplate, Family):
     # --- what fits
 
     def fitting(self, task: Task, rows: Rows = ALL) -> BoolArray:
-        """See `Family`. Where one container asks, all nodes are looked at at once."""
+        """The nodes that have what the task asks for, of those rows that have any [len(rows)] (FilterNode). Where one
+        container asks, all nodes are looked at at once.
+        """
         if not is_all(rows):
             each = numbers_of(rows, len(self.present))
             answers = [self._chosen(task, row, self._policy) for row in each]
@@ -141,12 +144,12 @@ class HamiNpu(AskedByTemplate, Family):
         return liked.argmax(axis=1) if liked.size else np.zeros(len(liked), dtype=np.int64)
 
     def refusal(self, task: Task, row: int) -> Refusal:
-        """See `Family`."""
+        """What is said of a node where it does not fit."""
         del task, row
         return REFUSAL
 
     def against(self, task: Task, row: int) -> dict[str, list[str]]:
-        """See `Family`: of the container that asks for the most of a chip."""
+        """Chip -> what speaks against it by itself, for the container that asks for the most of a chip."""
         chips, usage = self.chips.chips[row], self._usage(row)
         asked = max(self.asked_of(task.template), key=lambda each: each.memory_of(WHOLE), default=None)
         if asked is None or not chips:
@@ -163,7 +166,9 @@ class HamiNpu(AskedByTemplate, Family):
         return score(given, self._model, self.chips.chips[row], self._usage(row), self._policy)
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
-        """See `Family`. Of all nodes, those alike of whose chips as much is in use are looked at once."""
+        """How well it fits on each node, 0 on one that has none, float64 [len(rows)] (ScoreNode). Of all nodes, those
+        alike of whose chips as much is in use are looked at once.
+        """
         if not is_all(rows):
             return np.array([self._score(task, row) for row in numbers_of(rows, len(self.present))])
         scores = np.zeros(len(self.present))
@@ -185,7 +190,7 @@ class HamiNpu(AskedByTemplate, Family):
         return [(at[device.uuid], device) for device in devices if device.uuid in at]
 
     def add(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
-        """See `Family`. A pod counts once a chip."""
+        """Count what the notes say that the pod has (AddResource). A pod counts once a chip."""
         for chip, device in self._held(row, notes):
             users = self._users.setdefault((row, chip), {})
             if task.uid not in users:
@@ -193,7 +198,7 @@ class HamiNpu(AskedByTemplate, Family):
                 self._shift(row, chip, device, 1)
 
     def remove(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
-        """See `Family`."""
+        """Take back what `add` counted (SubResource)."""
         for chip, device in self._held(row, notes):
             users = self._users.get((row, chip), {})
             if users.pop(task.uid, None) is not None:
@@ -205,12 +210,12 @@ class HamiNpu(AskedByTemplate, Family):
         self.cores[row, chip] += sign * device.cores
 
     def resident(self, row: int, task: Task, notes: Mapping[str, str], *, leaves: bool) -> None:
-        """See `Family`."""
+        """A pod that is on the node as the session opens; what one that `leaves` has does not count any more."""
         if not leaves:
             self.add(row, task, notes)
 
     def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
-        """See `Family`."""
+        """Choose devices and count them: what is written on the pod (Allocate)."""
         self.take_lock(row, task, self.name, f"node {self._names[row]} locked for {task.name} hami vnpu. lockname")
         given = self._chosen(task, row, self._policy if self._was_scored[row] else "")
         if isinstance(given, str):
@@ -233,7 +238,9 @@ class HamiNpu(AskedByTemplate, Family):
         return msgspec.json.encode(cuts or None).decode()
 
     def release(self, row: int, task: Task, notes: Notes) -> tuple[str, ...]:
-        """See `Family`: a pod that has been given its chips by the node keeps its annotations."""
+        """Give back what the pod was assigned: the annotations that go (Release). One that has been given its chips by
+        the node keeps its own.
+        """
         self.remove(row, task, notes)
         written = (NODE, TIME, BIND_PHASE, BIND_TIME, PREDICATE_TIME, *self._written)
         given = notes.get(BIND_PHASE) == "success"
@@ -245,7 +252,7 @@ class HamiNpu(AskedByTemplate, Family):
         return {}
 
     def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
-        """See `Family`."""
+        """The devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
         del around
         if not self.present[row]:
             return None
@@ -266,7 +273,7 @@ class HamiNpu(AskedByTemplate, Family):
         }
 
     def trial(self, row: int) -> HamiNpu:
-        """See `Family`. No policy counts in it."""
+        """A copy that has only that node, as row 0: what is done to it stays there. No policy counts in it."""
         twin, at = copy(self), slice(row, row + 1)
         twin.chips, twin._names, twin._policy = self.chips.alone(row), self._names[at], ""
         twin.sharers, twin.memory, twin.cores = self.sharers[at].copy(), self.memory[at].copy(), self.cores[at].copy()

@@ -58,9 +58,10 @@ class Asked(NamedTuple):
 
 
 class MindClusterNpu(Family):
-    """See `Family`. `nodes`: as the session found them; `idle`: AI cores that are idle now, in milli-units [N];
-    `counted`: the nodes where they count at all, bool [N]; `frame`: what the configuration says, to be told; `once`:
-    what is assigned counts at once; without it Volcano gives it to all that are placed before it hears of the first.
+    """Virtual NPUs of MindCluster's. `nodes`: as the session found them; `idle`: AI cores that are idle now, in
+    thousandths [N]; `counted`: the nodes where they count at all, bool [N]; `frame`: what the configuration says, to be
+    told; `once`: what is assigned counts at once; without it Volcano gives it to all that are placed before it hears of
+    the first.
     """
 
     name = "NPUDevices"
@@ -87,7 +88,7 @@ class MindClusterNpu(Family):
         return self._present
 
     def concerns(self, task: Task) -> bool:
-        """See `Family`."""
+        """Whether the pod asks for such devices (HasDeviceRequest)."""
         return task.labels.get(KIND_OF_JOB) == OF_310P and self._cores(task) is not None
 
     def _cores(self, task: Task) -> int | None:
@@ -120,7 +121,9 @@ class MindClusterNpu(Family):
     # --- what fits
 
     def fitting(self, task: Task, rows: Rows = ALL) -> BoolArray:
-        """See `Family`. A node without room does as well, as long as nobody has anything of its chips."""
+        """The nodes that have what the task asks for, of those rows that have any [len(rows)] (FilterNode). A node
+        without room does as well, as long as nobody has anything of its chips.
+        """
         each = numbers_of(rows, len(self._names))
         fits = [self._passes(task, row) and self._chips_pass(task, self.nodes[row]) for row in each]
         return np.array(fits, dtype=np.bool_)
@@ -155,11 +158,11 @@ class MindClusterNpu(Family):
         return any(chip.has(part) and not chip.unstable for chip in node.chips.values())
 
     def refusal(self, task: Task, row: int) -> Refusal:
-        """See `Family`."""
+        """What is said of a node where it does not fit."""
         return CHIPS_FAIL if self._passes(task, row) else NODE_FAILS
 
     def against(self, task: Task, row: int) -> dict[str, list[str]]:
-        """See `Family`."""
+        """Card -> what speaks against it by itself, for people; empty where it would do."""
         node = self.nodes[row]
         part = self._part(task, node) or NOTHING
         return {f"chip {number}": chip.against(part) for number, chip in sorted(node.chips.items())}
@@ -185,11 +188,11 @@ class MindClusterNpu(Family):
     # --- who has what
 
     def add(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
-        """See `Family`."""
+        """Count what the notes say that the pod has (AddResource)."""
         self._count(row, task, notes, VirtualChipUse(taken=True))
 
     def remove(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
-        """See `Family`. A chip that was cut stays so."""
+        """Take back what `add` counted (SubResource). A chip that was cut stays so."""
         self._count(row, task, notes, VirtualChipUse(taken=False))
 
     def _count(self, row: int, task: Task, notes: Mapping[str, str], use: VirtualChipUse) -> None:
@@ -205,14 +208,16 @@ class MindClusterNpu(Family):
         use.note(node, words[1] if len(words) == 2 else "", task.uid)
 
     def resident(self, row: int, task: Task, notes: Mapping[str, str], *, leaves: bool) -> None:
-        """See `Family`: what it has is counted already, but not what that keeps others from."""
+        """A pod that is on the node as the session opens: what it has is counted already, but not what that keeps
+        others from.
+        """
         text = notes.get(CORE)
         if text is not None and not leaves and self.concerns(task):
             words = text.split("-")
             self.nodes[row].in_use.setdefault(words[1] if len(words) == 2 else "", set()).add(task.uid)
 
     def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
-        """See `Family`."""
+        """Choose devices and count them: what is written on the pod (Allocate)."""
         node = self.nodes[row]
         part = self._part(task, node)
         if part is None:
@@ -245,7 +250,7 @@ class MindClusterNpu(Family):
         raise DeviceError(f"selectChipFromNodeSegment available chip not found for req <{part.cores}>")
 
     def release(self, row: int, task: Task, notes: Notes) -> tuple[str, ...]:
-        """See `Family`."""
+        """Give back what the pod was assigned: the annotations that go (Release)."""
         self.remove(row, task, notes)
         return PREDICATE_TIME, CORE
 
@@ -255,11 +260,13 @@ class MindClusterNpu(Family):
         return {}
 
     def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
-        """See `Family`."""
+        """The devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
         return npu_body(self._names[row], self.nodes[row], around.whole, around.idle(row), self._frame)
 
     def trial(self, row: int) -> MindClusterNpu:
-        """See `Family`. What is idle is as it was when the trial began."""
+        """A copy that has only that node, as row 0: what is done to it stays there. What is idle is as it was when the
+        trial began.
+        """
         twin, at = copy(self), slice(row, row + 1)
         twin._names, twin._present, twin._idle = self._names[at], self._present[at], self._idle[at].copy()
         twin.nodes, twin._counted = [self.nodes[row].copy()], self._counted[at]
@@ -272,7 +279,7 @@ def _with_fewer(part: Part) -> Part:
 
 
 def _in_order(chips: Sequence[VirtualChip]) -> list[VirtualChip]:
-    """As Go sorts them by a comparison that is no order: one goes before what it does not cover."""
+    """The chips as Go sorts them by a comparison that is no order: one goes before what it does not cover."""
     order = in_go_order(list(range(len(chips))), lambda one, two: not chips[one].free.covers(chips[two].free))
     return [chips[index] for index in order]
 

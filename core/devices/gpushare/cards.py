@@ -97,7 +97,7 @@ def indices(text: str | None) -> tuple[int, ...]:
 
 
 class GpuShare(Family):
-    """See `Family`. `by_memory`, `by_number`: which of the two requests count.
+    """Cards that pods share. `by_memory`, `by_number`: which of the two requests count.
 
     A card's users are pods by uid with the MiB that they ask for. A pod that loses its node in the same session stays
     on its cards, for Volcano reads which they were off a copy of the pod that was never told.
@@ -116,7 +116,7 @@ class GpuShare(Family):
 
     @property
     def present(self) -> BoolArray:
-        """See `Family`."""
+        """The nodes that have any [N]."""
         return self._cards.present
 
     def _asks(self, template: PodTemplate) -> tuple[int, int]:
@@ -126,7 +126,7 @@ class GpuShare(Family):
         return found
 
     def concerns(self, task: Task) -> bool:
-        """See `Family`."""
+        """Whether the pod asks for such devices (HasDeviceRequest)."""
         memory, number = self._asks(task.template)
         return (self._by_memory and memory > 0) or (self._by_number and number > 0)
 
@@ -138,7 +138,7 @@ class GpuShare(Family):
     # --- what fits
 
     def fitting(self, task: Task, rows: Rows = ALL) -> BoolArray:
-        """See `Family`."""
+        """The nodes that have what the task asks for, of those rows that have any [len(rows)] (FilterNode)."""
         memory, number = self._asks(task.template)
         fits: BoolArray = self.present[rows].copy()
         if self._by_memory and memory > 0:
@@ -157,13 +157,13 @@ class GpuShare(Family):
         return self._cards.there[rows] & ~self._taken[rows]
 
     def refusal(self, task: Task, row: int) -> Refusal:
-        """See `Family`."""
+        """What is said of a node where it does not fit."""
         del task
         words = "GpuShare no enough gpu memory" if self._by_memory else "GpuNumber no enough gpu number"
         return Refusal(f"{words} on node {self._names[row]}")
 
     def against(self, task: Task, row: int) -> dict[str, list[str]]:
-        """See `Family`."""
+        """Card -> what speaks against it by itself, for people; empty where it would do."""
         memory, number = self._asks(task.template)
         size, found = int(self._cards.each[row]), dict[str, list[str]]()
         for card in range(self._cards.count[row]):
@@ -176,7 +176,7 @@ class GpuShare(Family):
         return found
 
     def cards_asked(self, task: Task) -> int:
-        """See `Family`: memory is had of one."""
+        """The most cards that must be there together: one, of which memory is had."""
         return max(self._asks(task.template)[1], 1) if self._by_number else 1
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
@@ -187,17 +187,17 @@ class GpuShare(Family):
     # --- who has what
 
     def add(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
-        """See `Family`."""
+        """Count what the notes say that the pod has (AddResource)."""
         if any(self._asks(task.template)):
             self._give(row, task, indices(notes.get(INDEX)))
 
     def remove(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
-        """See `Family`."""
+        """Take back what `add` counted (SubResource)."""
         if any(self._asks(task.template)):
             self._take(row, task, indices(notes.get(INDEX)))
 
     def resident(self, row: int, task: Task, notes: Mapping[str, str], *, leaves: bool) -> None:
-        """See `Family`."""
+        """A pod that is on the node as the session opens; what one that `leaves` has does not count any more."""
         if not leaves:
             self.add(row, task, notes)
 
@@ -221,7 +221,9 @@ class GpuShare(Family):
         self._used[row, card], self._taken[row, card] = sum(users.values()), bool(users)
 
     def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
-        """See `Family`: of the cards with enough memory the first, of the idle ones as many as are asked for."""
+        """Choose cards and count them: of those with enough memory the first, of the idle ones as many as are asked
+        for. Gives what is written on the pod (Allocate). Raises DeviceError.
+        """
         del notes
         memory, number = self._asks(task.template)
         cards: list[int] = []
@@ -241,7 +243,7 @@ class GpuShare(Family):
         self._give(row, task, cards)
 
     def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
-        """See `Family`."""
+        """The devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
         if not self.present[row]:
             return None
         memory, there = int(self._cards.each[row]), np.flatnonzero(self._cards.there[row]).tolist()
@@ -250,7 +252,7 @@ class GpuShare(Family):
         return {"Name": self._names[row], "Device": devices}
 
     def release(self, row: int, task: Task, notes: Notes) -> tuple[str, ...]:
-        """See `Family`."""
+        """Give back what the pod was assigned: the annotations that go (Release)."""
         self._take(row, task, indices(notes.get(INDEX)))
         return PREDICATE_TIME, INDEX
 
@@ -260,7 +262,7 @@ class GpuShare(Family):
         return {}
 
     def trial(self, row: int) -> GpuShare:
-        """See `Family`."""
+        """A copy that has only that node, as row 0: what is done to it stays there."""
         twin, here = copy(self), slice(row, row + 1)
         cards = self._cards
         twin._cards = Cards(cards.each[here], cards.there[here], cards.count[here])

@@ -114,9 +114,9 @@ class AskedByTemplate:
         return self._asks(template) or ()
 
     def concerns(self, task: Task) -> bool:
-        """See `Family`."""
+        """Whether the pod asks for such devices (HasDeviceRequest)."""
         return self._asks(task.template) is not None
 
     def cards_asked(self, task: Task) -> int:
-        """See `Family`: of one container, for others may share its cards."""
+        """The most cards that must be there together: those of one container, for others may share its cards."""
         return max((each.cards for each in self.asked_of(task.template)), default=1)

@@ -67,7 +67,7 @@ class CardOccupancy:
         self._sliced = np.array([mode == MIG for mode in cards.mode], dtype=np.bool_)
 
     def remove(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
-        """See `Family`: what its first container has of a card goes, and the pod with it."""
+        """Take back what `add` counted (SubResource): what its first container has of a card goes, then the pod."""
         devices, each = self._devices(row, notes), self._counts_each(row)
         before = {card for card, _ in devices if self._has(row, card, task)}
         for card, device in devices:
@@ -86,7 +86,9 @@ class CardOccupancy:
         self.reserved.leave(row, task, self._users)
 
     def add(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
-        """See `Family`. A pod counts once a card, whatever its containers have; with `once` each of its slices does."""
+        """Count what the notes say that the pod has (AddResource). A pod counts once a card, whatever its containers
+        have; with `once` each of its slices does.
+        """
         devices, each = self._devices(row, notes), self._counts_each(row)
         before = {card for card, _ in devices if self._has(row, card, task)}
         for card, device in devices:
@@ -119,7 +121,9 @@ class CardOccupancy:
             self.reserved.enter(row, task, used)
 
     def resident(self, row: int, task: Task, notes: Mapping[str, str], *, leaves: bool) -> None:
-        """See `Family`: the cards of one that leaves are free, but for pods of its rules."""
+        """A pod that is on the node as the session opens: the cards of one that leaves are free, but for pods of its
+        rules.
+        """
         if not leaves:
             self.add(row, task, notes)
         elif not self._sliced[row]:

@@ -26,13 +26,13 @@ FEW: Final = 4
 
 
 class Vgpu(AskedByTemplate, Choosing, Family):
-    """See `Family`."""
+    """Virtual GPUs: cards that pods share by memory and cores."""
 
     name = "hamivgpu"
 
     @property
     def present(self) -> BoolArray:
-        """See `Family`."""
+        """The nodes that have any [N]."""
         return self.cards.present
 
     def kind(self, task: Task) -> Hashable:
@@ -52,7 +52,9 @@ class Vgpu(AskedByTemplate, Choosing, Family):
     # --- what fits
 
     def fitting(self, task: Task, rows: Rows = ALL) -> BoolArray:
-        """See `Family`. Where one container asks, and cards are not cut, many nodes are looked at at once."""
+        """The nodes that have what the task asks for, of those rows that have any [len(rows)] (FilterNode). Where one
+        container asks, and cards are not cut, many nodes are looked at at once.
+        """
         wanted, fits = self._wanted(task), self.present[rows].copy()
         one_by_one = fits
         if len(wanted.containers) == 1 and len(fits) > FEW and not (wanted.apart or wanted.rules):
@@ -72,11 +74,11 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         return fits
 
     def fits(self, task: Task, row: int) -> bool:
-        """See `Family`."""
+        """Whether one node that has any has what the task asks for."""
         return self._scored(task, (row,))[0] is not None
 
     def score(self, task: Task, row: int) -> float:
-        """See `Family`."""
+        """How well it fits on one node."""
         return self._scored(task, (row,))[0] or 0.0
 
     def _usable(self, asked: CardRequest, wanted: Wanted, rows: Rows) -> BoolArray:
@@ -108,12 +110,12 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         return scores
 
     def refusal(self, task: Task, row: int) -> Refusal:
-        """See `Family`."""
+        """What is said of a node where it does not fit."""
         del task, row
         return REFUSAL
 
     def against(self, task: Task, row: int) -> dict[str, list[str]]:
-        """See `Family`: of the container that asks for the most of a card."""
+        """Card -> what speaks against it by itself, for the container that asks for the most of a card."""
         wanted, tried = self._wanted(task), CardRow(self, row)
         asked = max(wanted.containers, key=lambda each: (each.memory_of(WHOLE), each.cores), default=None)
         cards, mode = self.cards.cards[row], self.cards.mode[row]
@@ -124,8 +126,8 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         return {card.uuid: other + self._card_against(asked, wanted, row, at, tried) for at, card in enumerate(cards)}
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
-        """See `Family`: how full the chosen cards get, or how many have no other user. Where all are asked about, nodes
-        alike, of whose cards as much is in use, are looked at once.
+        """How full the chosen cards get, or how many have no other user, float64 [len(rows)] (ScoreNode). Where all are
+        asked about, nodes alike, of whose cards as much is in use, are looked at once.
         """
         if not is_all(rows):
             return np.array([score or 0.0 for score in self._scored(task, numbers_of(rows, len(self.present)))])
@@ -145,7 +147,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
     # --- who has what
 
     def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
-        """See `Family`."""
+        """Choose devices and count them: what is written on the pod (Allocate)."""
         name = self._names[row]
         if notes.get(NODE) == name and notes.get(IDS):
             return {}  # it has them already
@@ -168,12 +170,16 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         return said
 
     def release(self, row: int, task: Task, notes: Notes) -> tuple[str, ...]:
-        """See `Family`: a pod that has been given its devices by the node keeps its annotations."""
+        """Give back what the pod was assigned: the annotations that go (Release). One that has been given its devices
+        by the node keeps its own.
+        """
         self.remove(row, task, notes)
         return () if notes.get(BIND_PHASE) == "success" else tuple(name for name in ASSIGNED if name in notes)
 
     def owned(self, row: int, notes: Mapping[str, str]) -> dict[str, float]:
-        """See `Family`."""
+        """What of the node's scalars the pod has by its notes, in milli-units: it replaces the pod's request in the
+        sums of queues (AddQueueResource).
+        """
         found: dict[str, float] = {}
         for devices in assigned(notes.get(IDS, "")):
             for device in devices:
@@ -183,7 +189,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         return found
 
     def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
-        """See `Family`."""
+        """The devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
         del around
         if not self.present[row]:
             return None
@@ -192,7 +198,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         return {"Name": self._names[row], "Mode": self.cards.mode[row], "Score": score, "Device": cards, "Sharing": {}}
 
     def note_scores(self, task: Task, rows: Rows) -> None:
-        """See `Family`."""
+        """The filter looked at these: where the scorer has its score from then, and `encoded` tells it, keep it."""
         there = [row for row in numbers_of(rows, len(self.present)) if self.present[row]]
         scored = zip(there, self._scored(task, there), strict=True)
         self._noted.update({row: score for row, score in scored if score is not None})
@@ -220,7 +226,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         }
 
     def trial(self, row: int) -> Vgpu:
-        """See `Family`."""
+        """A copy that has only that node, as row 0: what is done to it stays there."""
         twin, at = copy(self), slice(row, row + 1)
         twin._changes, twin._scores, twin._noted, twin.reserved = [0], {}, {}, self.reserved.alone(row)
         twin.cards, twin._names, twin._sliced = self.cards.alone(row), self._names[at], self._sliced[at]

@@ -36,12 +36,14 @@ class CardScore(RowsScore):
         self._kept, self._wish, self._weight = kept, wish, weight
 
     def score(self, rows: Rows, /) -> FloatArray:
-        """See `NodeScore`."""
+        """Raw score per row, shape [len(rows)]."""
         return self._kept.of(self._wish)[rows] * self._weight
 
 
 class CardScorer:
-    """See `NodeScorer`. Cards are looked for when a pod is first scored: deviceshare may come later in the tiers."""
+    """Scores nodes by a policy. Cards are looked for when a pod is first scored: deviceshare may come later in the
+    tiers.
+    """
 
     def __init__(self, plugin: CardPolicy, session: Session) -> None:
         self.name = plugin.name
@@ -68,7 +70,7 @@ class CardScorer:
         return kept
 
     def prepare(self, session: Session, task: Task) -> CardScore:
-        """See `NodeScorer`."""
+        """What scores nodes for the task (PreScore)."""
         del session
         return CardScore(self.kept, self.columns.wish_of(task), self._plugin.weight)
 
@@ -113,7 +115,7 @@ class Fgd(CardPolicy):
         self._classes = read_classes(arguments.get("fgd.typicalPods"))
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
-        """See `CardPolicy`."""
+        """The policy over a session's cards."""
         counts = Counter(self._classes or columns.classes())
         typical = TypicalPods(typical_of(counts, self._coverage), columns.models, counts.total())
         gradient = FragmentationGradient(session, typical)
@@ -136,7 +138,7 @@ class BestFit(CardPolicy):
     name = "bestfit"
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
-        """See `CardPolicy`."""
+        """The policy over a session's cards."""
         del session
         return by_room(columns, best_fit)
 
@@ -147,7 +149,7 @@ class DotProd(CardPolicy):
     name = "dotprod"
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
-        """See `CardPolicy`."""
+        """The policy over a session's cards."""
         del session
         return by_room(columns, dot_product)
 
@@ -158,7 +160,7 @@ class GpuPacking(CardPolicy):
     name = "gpupacking"
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
-        """See `CardPolicy`."""
+        """The policy over a session's cards."""
         del session, columns
         return PACKING
 
@@ -169,7 +171,7 @@ class Clustering(CardPolicy):
     name = "gpuclustering"
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
-        """See `CardPolicy`."""
+        """The policy over a session's cards."""
         found = GpuClustering(session, columns)
 
         def came(task: Task, node: int) -> str | None:

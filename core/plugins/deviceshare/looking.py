@@ -31,7 +31,7 @@ class DeviceCheck(RowsCheck):
         self._rows = np.arange(session.nodes.count)
 
     def reject(self, rows: Rows, /) -> IntArray:
-        """See `NodeCheck`."""
+        """Reason number per row (`Session.reasons`), 0 where the node passes."""
         asked = self._rows[rows]
         if self._session.points.unforeseeable:
             self._note(rows)
@@ -46,9 +46,9 @@ class DeviceCheck(RowsCheck):
         return codes
 
     def reject_one(self, row: int, /) -> int:
-        """See `NodeCheck`: what each family says of the node, as in `reject`. It is asked for every node that something
-        is placed on; without this and `score_one`, through columns of one, an allocation of cards takes 1.2 times as
-        long (`bench cards`).
+        """Reason number of one row: what each family says of the node, as in `reject`. It is asked for every node that
+        something is placed on; without this and `score_one`, through columns of one, an allocation of cards takes 1.2
+        times as long (`bench cards`).
         """
         if self._session.points.unforeseeable:
             self._note(slice(row, row + 1))
@@ -74,7 +74,7 @@ class DeviceScore(RowsScore):
         self._families, self._task, self._weight = families, task, weight
 
     def score(self, rows: Rows, /) -> FloatArray:
-        """See `NodeScore`."""
+        """Raw score per row, shape [len(rows)]."""
         total = self._families[0].scores(self._task, rows)
         for family in self._families[1:]:
             total = total + family.scores(self._task, rows)
@@ -82,7 +82,7 @@ class DeviceScore(RowsScore):
         return scores
 
     def score_one(self, row: int, /) -> float:
-        """See `NodeScore`: in the same way as `DeviceCheck.reject_one`."""
+        """Score of one row, found in the same way as by `DeviceCheck.reject_one`."""
         total = sum([family.score(self._task, row) for family in self._families])
         return floor(total + 0.5) * float(self._weight)
 
@@ -105,7 +105,7 @@ class Looking:
 
 
 class DeviceFilter(Looking):
-    """See `NodeFilter`."""
+    """Passes the nodes that have the devices a pod asks for."""
 
     def prepare(self, session: Session, task: Task) -> DeviceCheck | None:
         """None: the pod asks for no devices."""
@@ -114,7 +114,7 @@ class DeviceFilter(Looking):
 
 
 class DeviceScorer(Looking):
-    """See `NodeScorer`."""
+    """Scores how well nodes' devices would be used."""
 
     def prepare(self, session: Session, task: Task) -> DeviceScore | None:
         """None: the pod asks for no devices."""

@@ -67,16 +67,16 @@ class NpuScore(RowsScore):
         self._family, self._task, self._weight = family, task, weight
 
     def score(self, rows: Rows, /) -> FloatArray:
-        """See `NodeScore`."""
+        """Raw score per row, shape [len(rows)]."""
         return self._family.rank(self._task, rows)
 
     def finish(self, raw: FloatArray, /) -> FloatArray:
-        """See `NodeScore`."""
+        """NormalizeScore over the candidates' raw scores, times the weight."""
         return shares(raw, HIGH) * self._weight
 
 
 class NpuScorer:
-    """See `NodeScorer`. Every pod is scored, be it one that asks for NPUs or not."""
+    """Scores nodes by MindCluster's NPUs. Every pod is scored, be it one that asks for NPUs or not."""
 
     name = "deviceshare"
 
@@ -85,6 +85,6 @@ class NpuScorer:
         self.reads = Reads(kind=family.kind)
 
     def prepare(self, session: Session, task: Task) -> NpuScore | None:
-        """See `NodeScorer`."""
+        """What scores nodes for the task (PreScore)."""
         del session
         return NpuScore(self._family, task, self._weight)

@@ -57,7 +57,7 @@ class DeviceShare(KnowsDevices):
         self._assignments: Assignments | None = None
 
     def find_devices(self, session: Session) -> None:
-        """See `KnowsDevices`: with what pods have of them already."""
+        """Give the session the devices that there are, with what pods have of them already."""
         families, locks = families_of(session, self._switches), self._locks(session)
         for family in families:
             family.locks = locks

@@ -50,7 +50,7 @@ class MeanPercent(NamedTuple):
     weight: float
 
     def __call__(self, read: RowReader[V], /) -> Callable[[Own, At], V]:
-        """See `OwnScoreRule`."""
+        """(how columns are read) -> (what the task asks for, where) -> the score there, its own."""
         cpu, memory = (
             taken.percent_left(read) if self.strategy == LEAST else taken.percent_taken(read) for taken in self.taken
         )

@@ -73,7 +73,7 @@ class Balance(NamedTuple):
     presence: ResourcePairs | None
 
     def __call__(self, read: RowReader[V], /) -> Callable[[Own, At], V]:
-        """See `OwnScoreRule`."""
+        """(how columns are read) -> (what the task asks for, where) -> the score there, its own."""
         fractions = [taken.fraction(read) for taken in self.taken]
         if self.presence is None:
             return _of_two(read, fractions, self.weight)

@@ -47,7 +47,7 @@ class PodAffinityScore(KeptScore):
         self._raw: FloatArray = np.zeros(session.nodes.count)
 
     def current(self) -> FloatArray:
-        """See `KeptScore`: the sum of weights."""
+        """Raw score per node, float64 [N], as of now: the sum of weights."""
         if self._asked_at != len(self._placed.log):
             self._asked_at = len(self._placed.log)
             per_key: dict[str, FloatArray] = {}

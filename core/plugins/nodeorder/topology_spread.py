@@ -47,7 +47,7 @@ class TopologySpreadScore(WholeScore):
         self._complete = nodes_with_all(session.nodes, [c.key for c in constraints])
 
     def of(self, rows: npt.NDArray[np.intp]) -> FloatArray:
-        """See `WholeScore`."""
+        """Weighted scores of the candidates, float64 [len(rows)]."""
         scored = self._complete[rows]
         finished: FloatArray = np.zeros(len(rows))
         if scored.any():

@@ -132,7 +132,7 @@ class NumaCheck(RowCheck):
         self._session, self._placements, self._task = session, placements, task
 
     def reject_one(self, row: int, /) -> int:
-        """See `NodeCheck`."""
+        """Reason number of one row, 0 where it passes: what `reject` says of it."""
         refusal = self._placements.outcome(self._task, row).refusal
         return 0 if refusal is None else self._session.reasons.intern(refusal)
 
@@ -152,7 +152,7 @@ class NumaScore(RowScore):
         return float(len({topology.places[cpu].cell for cpu in cpus})) if cpus and topology is not None else 0.0
 
     def finish(self, raw: FloatArray, /) -> FloatArray:
-        """See `NodeScore`."""
+        """NormalizeScore over the candidates' raw scores, times the weight."""
         most = float(raw.max()) if len(raw) else 0.0
         if most == 0.0:
             return np.full(len(raw), float(FULL * self._weight))
@@ -188,7 +188,7 @@ class NumaAware:
 
 
 class NumaFilter(NamedTuple):
-    """See `NodeFilter`."""
+    """Passes the nodes whose cells have the CPUs that a pod asks for."""
 
     placements: Placements
     reads: Reads
@@ -200,7 +200,7 @@ class NumaFilter(NamedTuple):
 
 
 class NumaScorer(NamedTuple):
-    """See `NodeScorer`."""
+    """Scores nodes by how few cells a pod's CPUs would come from."""
 
     placements: Placements
     reads: Reads

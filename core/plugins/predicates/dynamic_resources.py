@@ -87,7 +87,7 @@ class ClaimsCheck(KeptCheck):
         return codes
 
     def current(self) -> IntArray:
-        """See `KeptCheck`."""
+        """Reason number per node, int32 [N], as of now."""
         if self._version != self._owner.version:
             self._version = self._owner.version
             self._codes = self._judge()

@@ -114,7 +114,7 @@ class AffinityCheck(KeptCheck):
         return mask
 
     def current(self) -> IntArray:
-        """See `KeptCheck`."""
+        """Reason number per node, int32 [N], as of now."""
         if self._asked_at != len(self._placed.log):
             self._asked_at = len(self._placed.log)
             codes: IntArray = np.zeros(self._nodes.count, dtype=np.int32)

@@ -38,7 +38,7 @@ class IsFull(NamedTuple):
     most: CellColumn
 
     def __call__(self, read: RowReader[V], /) -> Callable[[At], bool | BoolArray]:
-        """See `MaskRule`."""
+        """(how columns are read) -> (where) -> whether it holds."""
         pods, most = read.of(self.pods), read.of(self.most)
         return lambda at: pods[at] >= most[at]
 

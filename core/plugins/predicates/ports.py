@@ -29,7 +29,7 @@ class IsTaken(NamedTuple):
     rivals: CellColumn
 
     def __call__(self, read: RowReader[V], /) -> Callable[[At], bool | BoolArray]:
-        """See `MaskRule`."""
+        """(how columns are read) -> (where) -> whether it holds."""
         rivals = read.of(self.rivals)
         return lambda at: rivals[at] > 0
 

@@ -54,7 +54,7 @@ class SpreadCheck(KeptCheck):
         return codes
 
     def current(self) -> IntArray:
-        """See `KeptCheck`; the first constraint that fails decides."""
+        """Reason number per node, int32 [N], as of now; the first constraint that fails decides."""
         if self._asked_at != len(self._placed.log):
             self._asked_at = len(self._placed.log)
             codes: IntArray | None = None

@@ -52,7 +52,7 @@ class VolumeBindingCheck(KeptCheck):
         return codes
 
     def current(self) -> IntArray:
-        """See `KeptCheck`."""
+        """Reason number per node, int32 [N], as of now."""
         if self._version != self._promises.version:
             self._version = self._promises.version
             self._codes = self._judge(self._planner.plan(self._claims))

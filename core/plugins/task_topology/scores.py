@@ -109,7 +109,7 @@ class BucketScorer:
 
     @property
     def reads(self) -> Reads:
-        """See NodeScorer; no attribute: it would hold on to itself until the collector comes."""
+        """What its answers depend on; no attribute: it would hold on to itself until the collector comes."""
         return Reads(kind=self.kind)
 
     def kind(self, task: Task) -> Hashable:

@@ -72,7 +72,7 @@ class Tdm:
         return column
 
     def job_pipelined(self, job: Job) -> Vote:
-        """As the job's own count says."""
+        """Permits a job that its own count calls pipelined, rejects any other."""
         return Vote.PERMIT if self._session.jobs.is_pipelined(job) else Vote.REJECT
 
     def job_starving(self, job: Job) -> bool:

@@ -65,7 +65,7 @@ class ReadsLabelsInPlay:
 
     @property
     def reads(self) -> Reads:
-        """See NodeFilter, NodeScorer; no attribute: it would hold on to itself until the collector comes."""
+        """What its answers depend on; no attribute: it would hold on to itself until the collector comes."""
         return Reads(kind=self._kind)
 
     def _kind(self, task: Task) -> Hashable:

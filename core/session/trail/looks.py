@@ -28,26 +28,28 @@ class HeardSearch(NodeSearch):
     _seen: BoolArray | None = None  # who was looked at for it; None: all
 
     def choose(self) -> tuple[int, IntArray]:
-        """See NodeSearch."""
+        """The best node's row (-1: none) and the reason numbers of the nodes that were looked at and refused."""
         self._group = self._seen = None
         node, codes = super().choose()
         self.session.trail.looked(self, self.idle if self._group is None else self._group, node, self._seen)
         return node, codes
 
     def look(self, feasible: BoolArray) -> tuple[BoolArray, BoolArray]:
-        """See NodeSearch."""
+        """Which feasible nodes are taken and which were looked at, where not all of them are."""
         taken, self._seen = super().look(feasible)
         return taken, self._seen
 
     def choose_within(self, rows: npt.NDArray[np.intp]) -> tuple[int, IntArray]:
-        """See NodeSearch."""
+        """Choose among some rows only."""
         node, codes = super().choose_within(rows)
         assert self._group is not None
         self.session.trail.looked(self, self._group, node)
         return node, codes
 
     def best_of(self, group: BoolArray) -> int:
-        """See NodeSearch."""
+        """The best of a group of candidates other than the one whose scores are kept; -1 when it is empty or nobody can
+        score it, a single one unscored.
+        """
         self._group = group
         return super().best_of(group)
 

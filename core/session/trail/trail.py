@@ -147,12 +147,14 @@ class Trail(Silence):
     # --- what the session tells
 
     def job_ended(self, job: Job, ending: Ending, detail: str = "", domain: str = "") -> None:
-        """See Silence."""
+        """The action is done with the job for now, or with one HyperNode for it."""
         if job.key in self.jobs:
             self._ended(job.key, job.key, ending, detail, domain)
 
     def queue_ended(self, queue: str, ending: Ending, left: JobQueue | None = None) -> None:
-        """See Silence."""
+        """The action is done with a queue, and so with all its jobs of which it has said nothing; `left`: those that it
+        has not tried.
+        """
         self._of_queues.append((queue, Ended(self.session.action, queue, ending)))
         with self.aside():
             waiting = left.in_order() if left else []
@@ -160,7 +162,7 @@ class Trail(Silence):
                 self._take_turn(job, following, tried=False)
 
     def job_turn(self, job: Job, behind: JobQueue) -> None:
-        """See Silence."""
+        """The action takes up a job; `behind`: the rest of its queue."""
         with self.aside():
             self._take_turn(job, behind.first() if behind else None, tried=True)
 
@@ -175,7 +177,7 @@ class Trail(Silence):
         self.turns.append(Turn(session.action, job.key, queue, tried, share, ahead))
 
     def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:
-        """See Silence."""
+        """The action is done with the task, or with one node for it."""
         if node >= 0 and self.brief and ending is not Ending.PLACEMENT_REFUSED:
             return
         if task.key in self.tasks or task.job in self.jobs:
@@ -194,19 +196,21 @@ class Trail(Silence):
         return {name: held.get(name) for held in found if held is not None for name in held.resource_names()}
 
     def looked(self, search: NodeSearch, group: BoolArray, node: int = -1, seen: BoolArray | None = None) -> None:
-        """See Silence."""
+        """It was looked for a node for a task; `group`: the candidates, `node`: the one chosen, `seen`: who was looked
+        at where not all were.
+        """
         if search.task.key in self.tasks:
             assert isinstance(search, HeardSearch)
             with self.aside():
                 self._keep(look_of(search, group, node, seen, every_filter=self.every_filter))
 
     def looked_at_one(self, task: Task, row: int) -> None:
-        """See Silence."""
+        """Only the nominated node was looked at, and it would do."""
         if task.key in self.tasks:
             self._keep(look_at_one(self.session, task, row))
 
     def found_nowhere(self, task: Task, failure: FitFailure) -> None:
-        """See Silence."""
+        """Before any node was looked at it was plain that none can do."""
         if task.key in self.tasks:
             self._keep(look_of_nobody(self.session, task, failure))
 

@@ -75,7 +75,7 @@ class PlayedSize:
 
 
 def full(pod: Object) -> Object:
-    """As large as pods are: who manages which field, an environment, volumes, statuses."""
+    """The pod made as large as pods are: who manages which field, an environment, volumes, statuses."""
     meta, spec, status = pod["metadata"], pod["spec"], pod["status"]
     meta["managedFields"] = [{"manager": "kubelet", "fieldsV1": {f"f:{number}": {} for number in range(40)}}]
     meta["labels"] = {f"example.com/label-{number}": f"value-{number}" for number in range(6)}

@@ -83,7 +83,7 @@ class SoakedServer:
             return metric_lines((await connection.ask("GET", "/metrics")).decode())
 
     def stop(self) -> str:
-        """As Ctrl-C would; what was wrong with its end, "" for nothing."""
+        """Stop it like Ctrl-C; what was wrong with its end, "" for nothing."""
         if self.process.poll() is not None:
             return f"the server had ended with {self.process.returncode}"
         self.process.send_signal(signal.SIGINT)

@@ -53,8 +53,8 @@ class Frame:
         return {**told, "cycles": self.course["cycles"][-CYCLES:], "cycle_ms": self.cycle_ms}
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """See rich. The tree of queues, of any length, comes last; on a screen with as many jobs and nodes before it as
-        leave it half of the room.
+        """The parts of the frame. The tree of queues, of any length, comes last; on a screen with as many jobs and
+        nodes before it as leave it half of the room.
         """
         width = WIDTH if options.max_width >= WIDE else WIDTH // 2
         queues = QueueTree(

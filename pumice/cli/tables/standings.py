@@ -35,7 +35,7 @@ class QueueTree:
     amounts: Sequence[str] = AMOUNTS
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """See rich."""
+        """The tree as a table of the width that there is."""
         columns = [what for what in self.amounts if any(getattr(one, what) for one in self.queues.values())]
         left_out = list[str]()
         table = self._table(columns)

@@ -11,5 +11,5 @@ class WholeTable(Table):
     """Names of resources, nodes and jobs differ at their ends, which rich would leave out."""
 
     def add_column(self, *header: Any, **options: Any) -> None:
-        """See `rich.table.Table`."""
+        """Add a column whose long words go on in the next line."""
         super().add_column(*header, **{"overflow": "fold", **options})

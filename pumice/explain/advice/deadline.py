@@ -50,11 +50,11 @@ class TimedTrail(Trail):
         self._spent = spent
 
     def job_ended(self, job: Job, ending: Ending, detail: str = "", domain: str = "") -> None:
-        """See Silence."""
+        """The action is done with the job for now, or with one HyperNode for it."""
         demand_time(self._spent)
         super().job_ended(job, ending, detail, domain)
 
     def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:
-        """See Silence."""
+        """The action is done with the task, or with one node for it."""
         demand_time(self._spent)
         super().task_ended(task, ending, detail, node)

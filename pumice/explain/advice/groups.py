@@ -144,7 +144,7 @@ def _worth(priority_class: Object) -> int:
 
 
 def _class(group: WaitingGroup, name: str, priority_class: Object) -> ChangeFamily:
-    """As at admission: pods get the value and the preemption policy of their class."""
+    """The change that gives a group a priority class: pods get its value and its preemption policy, as at admission."""
     policy = str(priority_class.get("preemptionPolicy") or PREEMPTS)
 
     def pod(obj: Object) -> None:

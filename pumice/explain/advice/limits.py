@@ -42,7 +42,7 @@ class LimitTable:
         return self._family(3, name, -1, _count(name, self.listed[name]) - self._grain(name))
 
     def _grain(self, name: str) -> int:
-        """As little at a time as anything could depend on."""
+        """The least step of a limit that anything could depend on."""
         return max(1, gcd(self.grain.get(name, 0), _count(name, self.listed[name])))
 
     def _family(self, rank: int, name: str, sign: int, most: float) -> ChangeFamily:

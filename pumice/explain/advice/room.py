@@ -36,7 +36,7 @@ class Addition:
 
     @property
     def change(self) -> Change:
-        """As it is said and made."""
+        """The addition in words, and what it does to the nodes."""
         refused, names = self.refused, self.names
         asked = {refused.room.resources[place]: value for place, value in refused.task.template.items}
         part = sum(value / asked[name] for name, value in self.much.items()) * len(names) / len(refused.waiting)

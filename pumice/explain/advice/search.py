@@ -151,7 +151,7 @@ class AdviceSearch:
 
 
 def at_most(group: Group) -> Iterable[Sizes]:
-    """As much as there may be."""
+    """Of each change of the group as much as there may be."""
     return [tuple(family.most for family in group)]
 
 

@@ -27,7 +27,7 @@ class TraceRow:
         self.row, self.source, self.line = row, source, line
 
     def text(self, column: str) -> str:
-        """As text."""
+        """The cell of a column without blanks around it, "" where there is none."""
         value = self.row.get(column)
         return "" if value is None else str(value).strip()
 

@@ -57,7 +57,7 @@ def _needed(truth: StormTruth, job: str, revision: int) -> int:
 
 
 def _counts(truth: StormTruth, pod: PodBook, decided: Set[str], revision: int) -> bool:
-    """As Volcano's ready tasks do."""
+    """Whether the pod counts for its gang as Volcano's ready tasks do."""
     if pod.ended:
         return pod.phase == "Succeeded"
     return bool(pod.node or pod.uid in decided) and truth.stayed(pod.uid, revision)

@@ -52,7 +52,7 @@ async def until_idle(
 async def _agree_soon(
     system: System, monitor: Monitor, view: Callable[[], View], period_s: float, problems: list[str]
 ) -> None:
-    """As soon as the cache has heard of everything: its books, but for binds that have not come true."""
+    """Compare books with the cache once it has heard of everything, but for binds that have not come true."""
     await anyio.sleep(period_s)
     checked = await _caught_up(system, view)
     if checked is None:

@@ -159,7 +159,7 @@ class StormTruth:
         return self.object_of(pod)["spec"].get("schedulerName") in SCHEDULERS
 
     def object_of(self, pod: PodBook) -> Object:
-        """As the api's newest mutation has it."""
+        """The pod that the api's newest mutation has."""
         namespace, _, name = pod.key.partition("/")
         obj: Object = self.read(self.blobs["Pod", namespace, name])
         return obj

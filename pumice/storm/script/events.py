@@ -82,7 +82,7 @@ def read_script(path: Path) -> Script:
 
 
 def write_script(script: Script, path: Path) -> None:
-    """As JSON, one key a line, for people to read and change; the version is always told."""
+    """Write the script in JSON, one key a line, for people to read and change; the version is always told."""
     written = {"version": script.version} | msgspec.to_builtins(script)
     path.write_bytes(msgspec.json.format(msgspec.json.encode(written), indent=1) + b"\n")
 

@@ -73,7 +73,7 @@ def _allocate(service: Object, lookup: Lookup, own: set[int]) -> None:
 
 
 def validate(service: Object, lookup: Lookup) -> list[Cause]:
-    """See the module."""
+    """What is wrong with a new Service: its addresses and ports."""
     name = service["metadata"]["name"]
     problem = label_problem(name) or ("must start with a letter" if name[0].isdigit() else None)
     found = [invalid_value("metadata.name", name, problem)] if problem else []

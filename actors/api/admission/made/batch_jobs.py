@@ -53,7 +53,7 @@ def default_spec(spec: dict[str, Any]) -> None:
 
 
 def default(job: Object, lookup: Lookup) -> None:
-    """See `default_spec`; a Job without labels has those of its template."""
+    """Fill in what `default_spec` does; a Job without labels has those of its template."""
     del lookup
     spec: dict[str, Any] = job.setdefault("spec", {})
     default_spec(spec)
@@ -74,7 +74,7 @@ def settle(job: Object, lookup: Lookup, at: str) -> None:
 
 
 def validate(job: Object, lookup: Lookup) -> list[Cause]:
-    """See the module."""
+    """What is wrong with a new Job, and with the names that its pods would have."""
     del lookup
     found = spec_problems(section(job, "spec"), "spec")
     if section(job, "spec").get("completionMode") == "Indexed":
@@ -163,7 +163,9 @@ def _policy_problems(spec: dict[str, Any], path: str) -> list[Cause]:
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """As for a new one; what its pods are like is fixed, but for where they go while it has not begun."""
+    """What is wrong with a Job after a change; what its pods are like is fixed, but for where they go while it has not
+    begun.
+    """
     spec: dict[str, Any] = new.setdefault("spec", {})
     before = section(old, "spec")
     settle(new, lookup, "")

@@ -66,7 +66,7 @@ def _job_problems(job: dict[str, Any], path: str) -> list[Cause]:
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """As for a new one."""
+    """What is wrong with one of Kubernetes' after a change: a new one is asked the same."""
     del old
     default(new, lookup)
     return validate(new, lookup)
@@ -91,7 +91,7 @@ def validate_volcano(cron: Object, lookup: Lookup) -> list[Cause]:
 
 
 def validate_volcano_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """As for a new one."""
+    """What is wrong with one of Volcano's after a change: a new one is asked the same."""
     del old
     default(new, lookup)
     return validate_volcano(new, lookup)

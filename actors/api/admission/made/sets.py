@@ -53,7 +53,7 @@ def default_stateful_set(owner: Object, lookup: Lookup) -> None:
 
 
 def validate_stateful_set(owner: Object, lookup: Lookup) -> list[Cause]:
-    """See the module."""
+    """What is wrong with a new StatefulSet: numbers, policies, selector, template and claims."""
     del lookup
     spec = section(owner, "spec")
     found = number_problems(spec, ("replicas", "minReadySeconds", "revisionHistoryLimit"), "spec")
@@ -73,7 +73,7 @@ def validate_stateful_set(owner: Object, lookup: Lookup) -> list[Cause]:
 
 
 def update_stateful_set(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """As for a new one; selector, claims and names are fixed."""
+    """What is wrong with a StatefulSet after a change; selector, claims and names are fixed."""
     default_stateful_set(new, lookup)
     after, before = section(new, "spec"), section(old, "spec")
     fixed = {name for name in {*after, *before} if name not in _CHANGING}
@@ -96,7 +96,7 @@ def default_daemon_set(owner: Object, lookup: Lookup) -> None:
 
 
 def validate_daemon_set(owner: Object, lookup: Lookup) -> list[Cause]:
-    """See the module."""
+    """What is wrong with a new DaemonSet: numbers, the roll-out, selector and template."""
     del lookup
     spec = section(owner, "spec")
     found = number_problems(spec, ("minReadySeconds", "revisionHistoryLimit"), "spec") + _strategy_problems(spec)
@@ -108,7 +108,7 @@ def validate_daemon_set(owner: Object, lookup: Lookup) -> list[Cause]:
 
 
 def update_daemon_set(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """As for a new one; the selector is fixed."""
+    """What is wrong with a DaemonSet after a change; the selector is fixed."""
     default_daemon_set(new, lookup)
     if section(new, "spec").get("selector") != section(old, "spec").get("selector"):
         return [invalid_value("spec.selector", section(new, "spec").get("selector"), "field is immutable")]
@@ -128,7 +128,7 @@ def default_replication_controller(owner: Object, lookup: Lookup) -> None:
 
 
 def validate_replication_controller(owner: Object, lookup: Lookup) -> list[Cause]:
-    """See the module."""
+    """What is wrong with a new ReplicationController: numbers, selector and template."""
     del lookup
     spec = section(owner, "spec")
     found = number_problems(spec, ("replicas", "minReadySeconds"), "spec")
@@ -142,7 +142,7 @@ def validate_replication_controller(owner: Object, lookup: Lookup) -> list[Cause
 
 
 def update_replication_controller(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """As for a new one."""
+    """What is wrong with a ReplicationController after a change: a new one is asked the same."""
     del old
     default_replication_controller(new, lookup)
     return validate_replication_controller(new, lookup)

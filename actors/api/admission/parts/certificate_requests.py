@@ -45,7 +45,7 @@ def default(request: Object, lookup: Lookup) -> None:
 
 
 def validate(request: Object, lookup: Lookup) -> list[Cause]:
-    """See the module."""
+    """What is wrong with a new CertificateSigningRequest."""
     del lookup
     spec = section(request, "spec")
     usages: list[Any] = spec.get("usages") or []

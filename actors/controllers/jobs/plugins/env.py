@@ -19,10 +19,10 @@ class EnvPlugin:
         del job, arguments
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
-        """See `JobPlugin`."""
+        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
         del task
         return with_more(pod, "env", [{"name": name, "value": str(index)} for name in _NAMES])
 
     def objects(self) -> Sequence[Object]:
-        """See `JobPlugin`."""
+        """What is created for the Job, and deleted when its pods are."""
         return ()

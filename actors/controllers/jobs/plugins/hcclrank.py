@@ -24,7 +24,7 @@ class HcclrankPlugin:
         self._masters = int(master.get("replicas") or 0) if master is not None else 0
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
-        """See `JobPlugin`."""
+        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
         annotations = text_map(pod["metadata"].get("annotations"))
         rank = annotations.get(RANK) or _told(pod) or self._rank(task["name"], index)
         if not rank:
@@ -37,7 +37,7 @@ class HcclrankPlugin:
         return str(self._masters + index) if task == self._flags["worker"] else ""
 
     def objects(self) -> Sequence[Object]:
-        """See `JobPlugin`."""
+        """What is created for the Job, and deleted when its pods are."""
         return ()
 
 

@@ -22,7 +22,7 @@ class MpiPlugin:
         self._hosts = ",".join(hosts_of(job, workers)) if workers is not None else None
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
-        """See `JobPlugin`."""
+        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
         del index
         is_master = task["name"] == self._flags["master"]
         if is_master and self._hosts is None:
@@ -36,5 +36,5 @@ class MpiPlugin:
         return with_more(pod, "env", [{"name": "MPI_HOST", "value": self._hosts}]) if is_master else pod
 
     def objects(self) -> Sequence[Object]:
-        """See `JobPlugin`."""
+        """What is created for the Job, and deleted when its pods are."""
         return ()

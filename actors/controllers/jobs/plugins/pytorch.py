@@ -34,7 +34,7 @@ class PytorchPlugin:
         self._master = host_of(job, master, 0) if master is not None else ""
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
-        """See `JobPlugin`."""
+        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
         if not self._master:
             return pod
         is_worker = task["name"] == self._flags["worker"]
@@ -62,5 +62,5 @@ class PytorchPlugin:
         )
 
     def objects(self) -> Sequence[Object]:
-        """See `JobPlugin`."""
+        """What is created for the Job, and deleted when its pods are."""
         return ()

@@ -39,7 +39,7 @@ class RayPlugin:
         return "" if self._head else f"job {self._job['metadata']['name']} doesn't have head task {self._flags['head']}"
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
-        """See `JobPlugin`."""
+        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
         del index
         containers = [self._container(each, task["name"]) for each in pod["spec"].get("containers") or ()]
         return with_spec(pod, containers=containers)
@@ -57,7 +57,7 @@ class RayPlugin:
         return container
 
     def objects(self) -> Sequence[Object]:
-        """See `JobPlugin`."""
+        """What is created for the Job, and deleted when its pods are."""
         meta = self._job["metadata"]
         selector = {
             keys.JOB_NAME: meta["name"],

@@ -35,7 +35,7 @@ class SshPlugin:
         self._secret = f"{job['metadata']['name']}-ssh"
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
-        """See `JobPlugin`."""
+        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
         del task, index
         path = self._flags["ssh-key-file-path"]
         items = [{"key": name, "path": f"{_FOLDER}/{name}"} for name in _FILES]
@@ -46,7 +46,7 @@ class SshPlugin:
         return with_more(pod, "volumeMounts", [mount])
 
     def objects(self) -> Sequence[Object]:
-        """See `JobPlugin`."""
+        """What is created for the Job, and deleted when its pods are."""
         private, public = str(self._flags["ssh-private-key"]), str(self._flags["ssh-public-key"])
         if not private:
             private, public = key_pair()

@@ -32,7 +32,7 @@ class SvcPlugin:
         ]
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
-        """See `JobPlugin`."""
+        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
         del task, index
         spec = pod["spec"]
         pod = with_spec(
@@ -45,7 +45,7 @@ class SvcPlugin:
         return with_more(with_more(pod, "env", self._env), "volumeMounts", [mount])
 
     def objects(self) -> Sequence[Object]:
-        """See `JobPlugin`."""
+        """What is created for the Job, and deleted when its pods are."""
         job, name = self._job, self._job["metadata"]["name"]
         selector = {keys.JOB_NAME: name, keys.JOB_NAMESPACE: job["metadata"]["namespace"]}
         service: Object = {"clusterIP": "None", "selector": selector}

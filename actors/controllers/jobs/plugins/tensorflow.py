@@ -34,7 +34,7 @@ class TensorflowPlugin:
         self._cluster = {role: hosts[role] for role in ROLES if hosts.get(role)}
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
-        """See `JobPlugin`."""
+        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
         if self._alone:
             return pod
         role = self._roles.get(task["name"], task["name"])
@@ -44,5 +44,5 @@ class TensorflowPlugin:
         )
 
     def objects(self) -> Sequence[Object]:
-        """See `JobPlugin`."""
+        """What is created for the Job, and deleted when its pods are."""
         return ()
