@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 EXPECTED: Final = "a duration such as 100ms, 1.5s or 1h30m"
 
-_UNITS_NS = {
+_UNITS_NS: Final[Mapping[str, int]] = {
     "ns": 1,
     "us": 1_000,
     "µs": 1_000,  # micro sign

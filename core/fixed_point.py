@@ -6,7 +6,10 @@ An amount is ``unscaled * 10**exponent``.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 INT64_MAX: Final = 2**63 - 1
 INT64_DIGITS: Final = 18
@@ -19,8 +22,8 @@ BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 _WRAPPING_SHIFTS = (1, 2, 3, 6, 9)  # powers of ten that Go multiplies by in one step, its overflow check unread
 _TINY_SHIFT = 2000  # longer than any text that is accepted: 10**-shift of it is below one
-_DECIMAL_NAMES = {exponent: name for name, exponent in DECIMAL.items()}
-_BINARY_NAMES = {0: "", **{exponent: name for name, exponent in BINARY.items()}}
+_DECIMAL_NAMES: Final[Mapping[int, str]] = {exponent: name for name, exponent in DECIMAL.items()}
+_BINARY_NAMES: Final[Mapping[int, str]] = {0: "", **{exponent: name for name, exponent in BINARY.items()}}
 
 
 def pow10(exponent: int) -> int:

@@ -47,6 +47,7 @@ SHARED: Final = tuple(
             ("door", "controllers, node agents, config watcher"),
             ("longest step", "api server, gateway"),
             ("truth", "api server; a storm's auditors read it"),
+            ("faults", "api server, extender client; a storm"),
             ("listings", "api server, gateway"),
             ("snapshots", "cache, session runner"),
             ("view version", "cache, session runner"),

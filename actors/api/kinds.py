@@ -7,9 +7,12 @@ admission, nothing else in the store knows a kind's name. Sources: Kubernetes' d
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Kind(Struct, frozen=True, gc=False):
@@ -245,7 +248,7 @@ _ROWS: Final = (
     _row("Numatopology", "nodeinfo.volcano.sh", "v1alpha1", "numatopologies", "numatopo", wide=True),
 )
 
-KINDS: Final[dict[str, Kind]] = {row.key: row for row in _ROWS}
+KINDS: Final[Mapping[str, Kind]] = {row.key: row for row in _ROWS}
 """Every known kind by its key."""
 
 _BY_TYPE: Final[dict[tuple[object, object], Kind]] = {

@@ -25,6 +25,7 @@ from actors.runtime.actor import Actor
 from actors.runtime.level_signal import LevelSignal
 from actors.runtime.longest import Laps
 from core.messages import commands, recording, replies
+from core.messages.faults import FaultsRead, ReadFaults
 from core.messages.reflection import Reflect
 from core.messages.watch import Pull
 from storage import codec
@@ -44,6 +45,8 @@ _DECIDED: Final = (commands.BindPod, commands.EvictPod)
 """Requests of those who wait for an answer no longer than until a moment."""
 _CARRYING_OUT: Final = (*_DECIDED, Reflect)
 """Requests that may carry out a decision of the journal."""
+_ASIDE: Final = (Pull, ReadFaults)
+"""What needs nothing of the store but its log."""
 
 
 class Applied(Struct, frozen=True):
@@ -111,7 +114,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
 
     async def handle_batch(self, batch: Sequence[Received[commands.ApiRequest, replies.ApiReply]]) -> None:
         """Apply, make durable, answer, wake."""
-        requests = self._without_pulls(batch)
+        requests = self._for_the_store(batch)
         if not requests:
             return
         now = self.clock.now()
@@ -129,14 +132,23 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
             await self._record(entries)
         self._acknowledge(Applied(requests, answers, self.store.revision if entries else 0))
 
-    def _without_pulls(
+    def _for_the_store(
         self, batch: Sequence[Received[Any, replies.ApiReply]]
     ) -> Sequence[Received[commands.StoreRequest, replies.ApiReply]]:
-        """What is there to be pulled is pulled before anything else is done: it must not wait for the journal."""
-        pulls = [item for item in batch if type(item.message) is Pull]
-        for item in pulls:
-            self._pulls.take(item)
-        return [item for item in batch if type(item.message) is not Pull] if pulls else batch
+        """What is there to be pulled is pulled before anything else is done: it must not wait for the journal. Nor must
+        who asks for counts.
+        """
+        aside = [item for item in batch if type(item.message) in _ASIDE]
+        for item in aside:
+            if type(item.message) is Pull:
+                self._pulls.take(item)
+            else:
+                item.reply(FaultsRead(self._struck()))
+        return [item for item in batch if type(item.message) not in _ASIDE] if aside else batch
+
+    def _struck(self) -> dict[str, int]:
+        """How many faults were made, by kind."""
+        return {}
 
     def _apply(self, request: commands.StoreRequest, now: float, causes: dict[int, int]) -> replies.ApiReply:
         """Carry out a request of a batch; `causes` gets the number of the decision that a revision comes of."""

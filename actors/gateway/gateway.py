@@ -32,7 +32,9 @@ from core.messages.replies import Done
 
 
 class Gateway(Actor[Poke, Done]):
-    """`listings`: those that the api has opened, by handle. `runner`: where anybody runs cycles."""
+    """`listings`: those that the api has opened, by handle. `runner`: where anybody runs cycles. `stormy`: somebody
+    makes faults, which the api counts.
+    """
 
     def __init__(
         self,
@@ -46,6 +48,7 @@ class Gateway(Actor[Poke, Done]):
         cache: CachePort | None,
         listings: Listings,
         settings: GatewaySettings,
+        stormy: bool,
     ) -> None:
         super().__init__(name, mailbox, context)
         limits = {"ring_events": settings.ring_events, "ring_bytes": settings.ring_bytes}
@@ -60,6 +63,7 @@ class Gateway(Actor[Poke, Done]):
             hub=hub,
             settings=settings,
             longest=context.longest,
+            stormy=stormy,
         )
         context.door.keep(partial(passed, self.site))
         self._stop = anyio.Event()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,8 +19,8 @@ class GatewaySettings:
 
     `token` "" asks for none. `certificate` and `key` (PEM files) make it TLS. `body_limit` bytes; `watch_limit` watches
     at a time; `ring_bytes` of watch events are kept at most, `ring_events` of each kind. `adviser` answers what takes
-    long (see `advice.py`), `question_limit` questions at a time, each for `question_s` at most. `struck`: the kinds of
-    all faults that were made so far; None where nobody makes any. `reads_only`: nobody may write, whoever it is.
+    long (see `advice.py`), `question_limit` questions at a time, each for `question_s` at most. `reads_only`: nobody
+    may write, whoever it is.
     """
 
     listener: socket.socket
@@ -36,7 +35,6 @@ class GatewaySettings:
     adviser: Adviser | None = None
     question_limit: int = 2
     question_s: float = 120.0
-    struck: Callable[[], list[str]] | None = None
     reads_only: bool = False
 
     @property

@@ -39,7 +39,7 @@ Listings = HandleTable[tuple[bytes, ...]]
 @dataclass(kw_only=True)
 class Site(Front):
     """`listings`: those that the api has opened, by handle; `kinds` and `hooks` follow what the hub sees;
-    `cache` is None where nobody schedules.
+    `cache` is None where nobody schedules; `stormy`: somebody makes faults.
     """
 
     api: ApiPort
@@ -49,6 +49,7 @@ class Site(Front):
     clock: Clock
     hub: Hub
     cache: CachePort | None = None
+    stormy: bool = False
     kinds: KindTable = field(default_factory=KindTable)
     hooks: HookTable = field(default_factory=HookTable)
     kept: KeptListings = field(default_factory=KeptListings)

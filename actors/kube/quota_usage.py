@@ -23,7 +23,7 @@ COUNT: Final = "count/pods"
 PREFIXES: Final = ("requests.", "limits.", "hugepages-")
 NAMES: Final = ("cpu", "memory", "ephemeral-storage", "pods", COUNT)
 OF_CLAIMS: Final = "requests.storage"
-COUNTED: Final = {
+COUNTED: Final[Mapping[str, str]] = {
     "ConfigMap": "configmaps",
     "CronJob.batch": "cronjobs.batch",
     "DaemonSet": "daemonsets.apps",

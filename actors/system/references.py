@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from actors.api.faults.strikes import Faults
 from actors.api.store import Store
 from actors.runtime.activity import Activity
 from actors.runtime.clock import Clock
@@ -98,6 +99,15 @@ REFERENCES: Final = (
         of=lambda wiring: wiring.store,
         roles=("api-server",),
         gives="nothing to other actors: a storm's driver and auditors read it between two steps, and write nothing",
+        outside="pumice/storm",
+    ),
+    Reference(
+        what="faults",
+        kind=Faults,
+        of=lambda wiring: wiring.settings.faults,
+        roles=("api-server", "extender-client"),
+        gives="nothing: each asks what strikes its own occasions, and no answer depends on who else asked; a storm's "
+        "journal does so too, and its driver stops them and reads what struck",
         outside="pumice/storm",
     ),
     Reference(

@@ -2,6 +2,7 @@
 5.4).
 """
 
+from collections.abc import Mapping
 from enum import IntEnum, StrEnum
 from typing import Final
 
@@ -38,7 +39,7 @@ OUTSIDE: Final[int] = PodGroupPhase.PENDING.value
 takes to compare a small column.)
 """
 LABELS: Final = ("", "Pending", "Inqueue", "Running", "Unknown", "Completed")
-BY_LABEL: Final = {label: PodGroupPhase(i) for i, label in enumerate(LABELS)}
+BY_LABEL: Final[Mapping[str, PodGroupPhase]] = {label: PodGroupPhase(i) for i, label in enumerate(LABELS)}
 
 
 class PodGroupTrigger(StrEnum):

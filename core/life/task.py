@@ -4,6 +4,7 @@ States and their sets are Volcano's (`pkg/scheduler/api/types.go`); Volcano itse
 Pumice's.
 """
 
+from collections.abc import Mapping
 from enum import IntEnum, StrEnum
 from typing import Final
 
@@ -62,7 +63,7 @@ class TaskTrigger(StrEnum):
 
 
 # The keys are numbers to the type checkers: columns hold numbers, and an IntEnum's member equals its own.
-TRANSITIONS: Final[dict[tuple[int, TaskTrigger], TaskStatus]] = {
+TRANSITIONS: Final[Mapping[tuple[int, TaskTrigger], TaskStatus]] = {
     (TaskStatus.PENDING, TaskTrigger.ALLOCATE): TaskStatus.ALLOCATED,
     (TaskStatus.PENDING, TaskTrigger.PIPELINE): TaskStatus.PIPELINED,
     (TaskStatus.ALLOCATED, TaskTrigger.UNALLOCATE): TaskStatus.PENDING,

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from core.messages.boards import ReadBoard, ReadRecent, ReadResidents
 from core.messages.decisions import Bind, Evict, PodCondition, PodGroupStatus, QueueStatus
+from core.messages.faults import ReadFaults
 from core.messages.message import Message
 from core.messages.reflection import Reflect
 from core.messages.watch import Pull, ReadRevision
@@ -19,8 +20,7 @@ from core.state.volumes import USUAL, VolumeRules
 class Create(Message, frozen=True):
     """Admit and store a new object (MessagePack). `dry_run`: admission only. Reply: Accepted | Refused.
 
-    `manager`: who is to own its fields, where ownership is kept (server-side apply). `uid`: the one it had when this
-    was recorded; "": a new one.
+    `manager`: who is to own its fields, where ownership is kept (server-side apply). `uid`: as recorded; "": a new one.
     """
 
     blob: bytes
@@ -189,7 +189,7 @@ StoreRequest = (
     Create | Update | UpdateStatus | ReportStatus | Patch | Delete | RequestEviction | BindPod | EvictPod | Reflect |
     Get | List | OpenListing | ReadRevision
 )  # fmt: skip
-ApiRequest = StoreRequest | Pull  # which may have to wait
+ApiRequest = StoreRequest | Pull | ReadFaults  # a pull may have to wait; no fault is about either
 
 # --- to the cache (its events are in core.messages.events) --------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import field
 
+from core.messages.faults import FaultsRead
 from core.messages.message import Message
 from core.messages.operations import ViewOperation
 from core.messages.watch import Pulled, RevisionRead
@@ -52,7 +53,7 @@ class ListingOpened(Message, frozen=True):
     count: int
 
 
-ApiReply = Accepted | Refused | Listing | ListingOpened | Pulled | RevisionRead
+ApiReply = Accepted | Refused | Listing | ListingOpened | Pulled | RevisionRead | FaultsRead
 
 
 class Appended(Message, frozen=True):

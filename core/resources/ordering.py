@@ -9,9 +9,12 @@ infinities and NaN included.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from core.resources.amounts import CPU, MEMORY, MIN_RESOURCE, PODS, Amounts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Unset(Enum):
@@ -24,7 +27,7 @@ class Unset(Enum):
 ZERO: Final = Unset.ZERO
 INFINITY: Final = Unset.INFINITY
 
-NO_SCALARS: Final[dict[str, float]] = {}
+NO_SCALARS: Final[Mapping[str, float]] = {}
 
 
 class OrderedAmounts(Amounts):
@@ -51,7 +54,7 @@ class OrderedAmounts(Amounts):
         """
         if not (self.milli_cpu - other.milli_cpu < MIN_RESOURCE and self.memory - other.memory < MIN_RESOURCE):
             return False
-        mine = self.scalars
+        mine: Mapping[str, float] | None = self.scalars
         theirs = other.scalars or NO_SCALARS
         if unset is INFINITY:
             mine = mine or NO_SCALARS
@@ -111,7 +114,7 @@ class OrderedAmounts(Amounts):
         return all(_close(amount, theirs.get(name, 0.0)) for name, amount in (self.scalars or NO_SCALARS).items())
 
 
-def exceeding_scalars(mine: dict[str, float], theirs: dict[str, float], req: dict[str, float]) -> list[str]:
+def exceeding_scalars(mine: Mapping[str, float], theirs: Mapping[str, float], req: Mapping[str, float]) -> list[str]:
     """Scalars that ``req`` asks for and that exceed the other side, without tolerance; ``pods`` left out; key order."""
     return sorted(
         name

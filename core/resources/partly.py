@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from core.resources.amounts import CPU, MEMORY, MIN_RESOURCE, PODS, Amounts
 from core.resources.ordering import NO_SCALARS, ZERO, OrderedAmounts, Unset, exceeding_scalars
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class PartlyOrdered(OrderedAmounts):
@@ -100,7 +105,7 @@ class PartlyOrdered(OrderedAmounts):
 NOTHING = Amounts()
 
 
-def _one_sided(mine: dict[str, float], theirs: dict[str, float], unset: Unset) -> bool:
+def _one_sided(mine: Mapping[str, float], theirs: Mapping[str, float], unset: Unset) -> bool:
     """Whether the side that decides (ZERO: theirs, INFINITY: mine) has a scalar the other lacks."""
     if unset is ZERO:
         return not theirs.keys() <= mine.keys()

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from core.objects.metadata import Object, object_key
 from core.objects.pod_group import PodGroupSpec, read_pod_group, renewed_pod_group
 from core.objects.queue import Queue, is_counted, read_queue
-from core.resources import Resource
 from core.state.jobs import NO_QUEUE
 from core.state.priorities import PriorityClasses
 from core.state.sources import limits_of
 
 if TYPE_CHECKING:
     from core.state.jobs import Job, JobTable
-
-
-NOTHING: Final = Resource()
 
 
 class Groups:
@@ -83,7 +79,8 @@ class Groups:
         if known is None or deleted or limits_of(known) != limits_of(queue):
             self.limits_version += 1
             for limit in (queue.capability, queue.deserved, queue.guarantee):
-                self._jobs.dimensions.items(limit or NOTHING)  # a queue may be the first to name a scalar
+                if limit is not None:
+                    self._jobs.dimensions.items(limit)  # a queue may be the first to name a scalar
         if deleted:
             self.queues.pop(queue.name, None)
         else:

@@ -8,6 +8,7 @@ from actors.api.store import Store
 from actors.runtime.reconciler import Machine
 from core.messages.commands import ApiRequest, BindPod, Create, Delete, EvictPod, Patch, StatusCondition, UpdateStatus
 from core.messages.events import Mutation
+from core.messages.faults import ReadFaults
 from core.messages.replies import Accepted, ApiReply, Listing, Refused
 from core.messages.watch import Pull
 from core.objects.parts import kind_of
@@ -45,7 +46,7 @@ class Cluster:
     # --- asking
 
     def ask(self, request: ApiRequest) -> ApiReply:
-        assert not isinstance(request, Pull)
+        assert not isinstance(request, Pull | ReadFaults)
         reply = self.store.apply(request, self.now)
         self.journal += self.store.drain()
         self.store.publish()

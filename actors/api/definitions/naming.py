@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from actors.api.fields import rows, section
 from actors.api.kinds import Kind
 from core.objects.metadata import Object
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
-_STAGES: Final = {"alpha": 0, "beta": 1, None: 2}
+_STAGES: Final[Mapping[str | None, int]] = {"alpha": 0, "beta": 1, None: 2}
 
 
 def kind_row(spec: dict[str, Any]) -> Kind:

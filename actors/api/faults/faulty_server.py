@@ -6,6 +6,7 @@ this actor; at the end it is delivered at once.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -74,6 +75,9 @@ class FaultyApiServer(ApiServer):
     def _readable(self) -> ChangeLog:
         return FaultyLog(self.store.log, self._faults, self._network)
 
+    def _struck(self) -> dict[str, int]:
+        return dict(Counter(fault.what for fault in self._faults.struck))
+
     async def on_stop(self) -> None:
         """Deliver what is still under way."""
         await self._deliver(self._network.take(float("inf")))
@@ -82,14 +86,14 @@ class FaultyApiServer(ApiServer):
         """Carry out the requests that no fault strikes; what comes late is carried out while this waits for the
         journal, and the reverse.
         """
-        requests = self._without_pulls(batch)
+        requests = self._for_the_store(batch)
         if not requests:
             return
         steps = [_Step(item.message, item) for item in requests]
         for step in steps:
             fault = self._faults.strike(step.request)
             if fault is not None:
-                self._struck(step, fault)
+                self._meet(step, fault)
         await self._carry_out(steps)
 
     async def _carry_out(self, steps: Sequence[_Step]) -> None:
@@ -120,7 +124,7 @@ class FaultyApiServer(ApiServer):
 
     # --- one fault
 
-    def _struck(self, step: _Step, fault: Fault) -> None:
+    def _meet(self, step: _Step, fault: Fault) -> None:
         what = fault.what
         if what == "crash":
             self._network.crash(fault.target, int(fault.amount))

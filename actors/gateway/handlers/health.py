@@ -11,6 +11,7 @@ from actors.gateway.site import Site, guarded
 from actors.runtime.asking import ask_again, expected
 from core.messages import commands
 from core.messages.cycles import TellQueues
+from core.messages.faults import FaultsRead, ReadFaults
 from core.messages.replies import Exposition
 from storage import codec
 
@@ -48,6 +49,11 @@ async def metrics(site: Site, exchange: Exchange) -> None:
     answer = expected(await guarded(site.metrics.ask(commands.Expose())), Exposition)
     _, blobs = await site.listing("Queue", None)
     counts = exposed_counts(codec.unpack(blob) for blob in blobs)
-    faults = b"" if site.settings.struck is None else exposed_faults(site.settings.struck())
+    faults = exposed_faults(await _faults(site)) if site.stormy else b""
     objects = exposed_objects(site.kinds, site.hub.counts())
     await exchange.answer(200, answer.text + counts + objects + faults + site.waiting.text(), METRICS_TYPE)
+
+
+async def _faults(site: Site) -> dict[str, int]:
+    reply = await guarded(ask_again(site.api, ReadFaults()))
+    return expected(reply, FaultsRead).struck

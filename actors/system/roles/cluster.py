@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from actors.agents.arrivals import Arrivals
@@ -35,11 +34,10 @@ def _api_server(wiring: Wiring, name: str) -> ApiServer:
 def _gateway(wiring: Wiring, name: str) -> Gateway:
     from actors.gateway.gateway import Gateway  # noqa: PLC0415 - a web server is a tenth of a start
 
-    settings, faults = wiring.settings.gateway, wiring.settings.faults
+    settings, stormy = wiring.settings.gateway, wiring.settings.faults is not None
     assert settings is not None
-    if faults is not None:
-        settings = replace(settings, struck=lambda: [fault.what for fault in faults.struck])
-    return Gateway(*wiring.own(name), **wiring.ports(name), listings=wiring.store.listings, settings=settings)
+    whose, ports, listings = wiring.own(name), wiring.ports(name), wiring.store.listings
+    return Gateway(*whose, **ports, listings=listings, settings=settings, stormy=stormy)
 
 
 def _node_agents(wiring: Wiring, name: str) -> NodeAgents:

@@ -9,6 +9,7 @@ import pytest
 from actors.errors import ActorFailedError, ActorStoppedError
 from actors.runtime.asking import expected
 from core.messages import commands, replies, watch
+from core.messages.faults import FaultsRead, ReadFaults
 from storage import codec
 from tests.actors.bench import Bench, running
 from tests.kit.nodes import node
@@ -63,6 +64,11 @@ async def test_reads_write_nothing() -> None:
     async with running(Bench()) as bench:
         await bench.api.ask_many([commands.List("Pod"), commands.Get("Pod", "default", "p")])
         assert bench.appends == 0
+
+
+async def test_where_nobody_makes_faults_none_has_struck() -> None:
+    async with running(Bench()) as bench:
+        assert await bench.api.ask(ReadFaults()) == FaultsRead({})
 
 
 async def test_a_watcher_is_woken_and_finds_the_change() -> None:

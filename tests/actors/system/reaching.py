@@ -10,6 +10,7 @@ import enum
 import functools
 import logging
 import re
+import sys
 import types
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,18 +28,15 @@ PLAIN = (
 )  # fmt: skip
 """What nobody can change, and what memory of pure functions there is."""
 OURS = ("actors", "config", "core", "pumice", "storage")
+READ_ONLY = re.compile(r"\bFinal\[(?:[\w.]+\.)?(?:Mapping|Sequence|AbstractSet|Collection)\[")
+"""What a global is declared as that the type checkers let nobody rebind or write into."""
 ONLY_READ: dict[str, tuple[str, ...]] = {
-    "actors.api.definitions.naming": ("_STAGES",),
     "actors.api.definitions.pruning": ("_ANYTHING",),
-    "actors.cluster.places": ("KINDS",),
-    "actors.kube.quota_usage": ("COUNTED",),
-    "actors.mirror.followed": ("KINDS",),
-    "config.durations": ("_UNITS_NS",),
-    "core.fixed_point": ("_BINARY_NAMES", "_DECIMAL_NAMES"),
     "core.objects.metadata": ("_EMPTY",),
+    "core.resources.partly": ("NOTHING",),
     "storage.codec": ("_packer",),  # empty between two calls
 }
-"""Globals that could be changed, and that nobody changes."""
+"""Other globals that could be changed, and that nobody changes."""
 
 
 def reached(start: object, ends: Iterable[object]) -> dict[int, Any]:
@@ -60,7 +58,16 @@ def is_fixed(thing: object) -> bool:
     """Whether nobody can change it, whatever may become of its parts."""
     if isinstance(thing, tuple | frozenset | types.FunctionType | types.MethodType | functools.partial | timezone):
         return True
-    return is_fixed_type(type(thing))
+    return is_fixed_type(type(thing)) or any(thing is each for each in constants())
+
+
+def constants() -> Iterator[object]:
+    """The tables of our modules that are declared to be read only."""
+    for name, module in list(sys.modules.items()):
+        if _is_ours(name):
+            for table, declared in vars(module).get("__annotations__", {}).items():
+                if READ_ONLY.search(str(declared)):
+                    yield vars(module).get(table)
 
 
 def is_fixed_type(kind: Any) -> bool:

@@ -9,6 +9,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
+import anyio
 import pytest
 
 from actors.api.faults.strikes import SeededFaults
@@ -24,6 +25,7 @@ from actors.system.settings import SystemSettings, mirrored, scheduling_there
 from actors.system.system import System
 from config.kubeconfig import ClusterAccess
 from core.state.view import View
+from pumice.storm.extender import StormExtender
 from storage.memory import MemoryJournal
 from tests.actors.system.reaching import is_fixed, is_fixed_type, reached
 from tests.kit import source
@@ -33,14 +35,16 @@ pytestmark = pytest.mark.anyio
 COLLECTING = (
     'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\nmetrics:\n  type: prometheus\n  address: http://p\n'
 )
+GATEWAY = GatewaySettings(socket.socket.__new__(socket.socket))
+FAULTS = SeededFaults(1, {"bind-lost": 0.1}, crashable=CRASHABLE)
+STRUCK = SystemSettings(arrivals=True, faults=FAULTS, post=StormExtender(FAULTS, anyio.sleep), config_text=COLLECTING)
+MIRROR = mirrored(MirrorSettings(ClusterAccess("http://cluster")), SystemSettings())
 SETTINGS = {
-    "served": SystemSettings(
-        arrivals=True, bind_workers=2, gateway=GatewaySettings(socket.socket.__new__(socket.socket))
-    ),
-    "struck": SystemSettings(
-        arrivals=True, faults=SeededFaults(1, {"bind-lost": 0.1}, crashable=CRASHABLE), config_text=COLLECTING
-    ),
-    "mirror": mirrored(MirrorSettings(ClusterAccess("http://cluster")), SystemSettings()),
+    "served": SystemSettings(arrivals=True, bind_workers=2, gateway=GATEWAY),
+    "struck": STRUCK,
+    "struck and served": replace(STRUCK, gateway=GATEWAY),
+    "mirror": MIRROR,
+    "mirror and served": replace(MIRROR, gateway=GATEWAY),
     "cluster": scheduling_there(
         ClusterSettings(ClusterAccess("http://cluster"), election=ElectionSettings()), SystemSettings()
     ),
@@ -49,7 +53,7 @@ SETTINGS = {
 
 def holders(system: System) -> dict[int, tuple[Any, set[str]]]:
     """By id, what can be reached from an actor and changed, and the actors that can reach it."""
-    ends = [reference.of(system) for reference in REFERENCES if not reference.outside]
+    ends = [reference.of(system) for reference in REFERENCES if len(reference.roles) > 1]
     found: dict[int, tuple[Any, set[str]]] = {}
     for name, role in system.switchboard.role.items():
         build = system.roles[role].build

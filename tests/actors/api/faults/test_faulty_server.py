@@ -7,11 +7,12 @@ import pytest
 
 from actors.api.faults.faulty_server import FaultyApiServer
 from actors.api.faults.network import Network
-from actors.api.faults.strikes import ListedFaults
+from actors.api.faults.strikes import Faults, ListedFaults, SeededFaults
 from actors.api.server import ApiServer
 from actors.runtime.asking import expected
 from actors.runtime.mailbox import Mailbox
 from core.messages import commands, supervision, watch
+from core.messages.faults import FaultsRead, ReadFaults
 from storage import codec
 from tests.actors.bench import Bench, running
 from tests.kit.nodes import node
@@ -22,6 +23,8 @@ pytestmark = pytest.mark.anyio
 class FaultyBench(Bench):
     """A bench whose api server has a network before it."""
 
+    faults: Faults = ListedFaults([])
+
     def server(self) -> ApiServer:
         self.network = Network(self.context)
         return FaultyApiServer(
@@ -30,7 +33,7 @@ class FaultyBench(Bench):
             self.context,
             store=self.store,
             recorder=self.recorder,
-            faults=ListedFaults([]),
+            faults=self.faults,
             network=self.network,
             supervisor=Mailbox("supervisor", supervision.SupervisorCommand),
         )
@@ -52,3 +55,13 @@ async def test_pulls_do_not_wait_for_what_comes_late_to_be_on_disk() -> None:
                     assert expected(pulled, watch.Pulled).revisions == ()
         finally:
             bench.may_write.set()
+
+
+async def test_who_asks_what_has_struck_is_struck_by_nothing() -> None:
+    bench = FaultyBench()
+    bench.faults = SeededFaults(1, {"crash": 1.0}, crashable=("nobody",))
+    async with running(bench):
+        for _ in range(2):
+            assert await bench.api.ask(ReadFaults()) == FaultsRead({})
+        await bench.api.ask_many([commands.Get("Node", "", "n"), commands.Get("Node", "", "m")])
+        assert await bench.api.ask(ReadFaults()) == FaultsRead({"crash": 2})

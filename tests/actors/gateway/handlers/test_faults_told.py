@@ -32,4 +32,4 @@ async def test_nobody_tells_of_faults_that_nobody_makes() -> None:
 
 
 def test_labels_are_escaped() -> None:
-    assert b'kind="a\\"b"' in exposed_faults(['a"b'])
+    assert b'kind="a\\"b"' in exposed_faults({'a"b': 1})
