@@ -36,7 +36,7 @@ REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-class Affinity:
+class QueueAffinity:
     """A queue's spec.affinity: groups required, preferred in order, refused, and put up with."""
 
     def __init__(self, spec: dict[str, Any], *, refusal_counts: bool = False) -> None:
@@ -75,9 +75,9 @@ class QueueAffinities:
         self._queues = queues
         self._refusal_counts = refusal_counts
         self._inherit = inherit
-        self._own: dict[str, Affinity | None] = {}
+        self._own: dict[str, QueueAffinity | None] = {}
 
-    def of(self, name: str) -> Affinity | None:
+    def of(self, name: str) -> QueueAffinity | None:
         """The affinity that counts for a queue."""
         seen: set[str] = set()
         while name in self._queues and name not in seen:
@@ -88,10 +88,10 @@ class QueueAffinities:
             name = self._queues[name].parent or ROOT
         return None
 
-    def _read(self, name: str) -> Affinity | None:
+    def _read(self, name: str) -> QueueAffinity | None:
         if name not in self._own:
             spec = section(self._queues[name].queue, "spec").get("affinity")
-            self._own[name] = None if spec is None else Affinity(spec, refusal_counts=self._refusal_counts)
+            self._own[name] = None if spec is None else QueueAffinity(spec, refusal_counts=self._refusal_counts)
         return self._own[name]
 
 
@@ -150,11 +150,11 @@ class NodeGroups(GroupFilter):
             self._checks[queue] = ReadyCheck(codes.astype(np.int32))
         return self._checks[queue]
 
-    def _code(self, affinity: Affinity | None, group: str | None) -> int:
+    def _code(self, affinity: QueueAffinity | None, group: str | None) -> int:
         reason = self._refusal(None if affinity is None or affinity.says_nothing else affinity, group)
         return 0 if reason is None else self._session.reasons.intern(reason)
 
-    def _refusal(self, affinity: Affinity | None, group: str | None) -> Reason | None:
+    def _refusal(self, affinity: QueueAffinity | None, group: str | None) -> Reason | None:
         if group is None:
             return NO_GROUP if self._strict or affinity is not None else None
         if affinity is None:
@@ -180,7 +180,7 @@ class GroupScores(GroupFilter):
             self._scores[queue] = None if affinity is None else self._score(affinity)
         return self._scores[queue]
 
-    def _score(self, affinity: Affinity) -> ReadyScore:
+    def _score(self, affinity: QueueAffinity) -> ReadyScore:
         ordered = self._ordered
         raw = self.per_group(lambda group: 0.0 if group is None else affinity.score(group, ordered=ordered))
         return ReadyScore(raw)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 COUNTED = (CPU, "memory")
 
 
-class Container(NamedTuple):
+class ContainerCpus(NamedTuple):
     """`cpus`: how many whole ones it asks for, 0 for none or a part of one."""
 
     name: str
@@ -49,10 +49,10 @@ def _sums(each: Sequence[dict[str, Any]]) -> dict[str, int]:
     return found
 
 
-def asked_by(template: PodTemplate) -> tuple[Container, ...]:
+def asked_by(template: PodTemplate) -> tuple[ContainerCpus, ...]:
     """What each container asks for."""
-    found: list[Container] = []
+    found: list[ContainerCpus] = []
     for each in containers(template):
         requests = requests_of(each)
-        found.append(Container(str(each.get("name") or ""), (whole(requests, CPU) or 0) if CPU in requests else 0))
+        found.append(ContainerCpus(str(each.get("name") or ""), (whole(requests, CPU) or 0) if CPU in requests else 0))
     return tuple(found)

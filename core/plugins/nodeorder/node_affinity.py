@@ -63,7 +63,7 @@ def prefers(template: PodTemplate) -> bool:
     return bool(preferred_terms(template))
 
 
-class NodeAffinity:
+class NodeAffinityScorer:
     """Prefers nodes that match what the pod would like."""
 
     name = "NodeAffinity"

@@ -12,7 +12,7 @@ from core.kube.placed import placed_pods
 from core.plugins.nodeorder.allocated import LEAST, MOST, Allocated
 from core.plugins.nodeorder.balanced_allocation import BalancedAllocation
 from core.plugins.nodeorder.image_locality import ImageLocality
-from core.plugins.nodeorder.node_affinity import NodeAffinity
+from core.plugins.nodeorder.node_affinity import NodeAffinityScorer
 from core.plugins.nodeorder.pod_affinity import PodAffinityScorer
 from core.plugins.nodeorder.taint_toleration import TaintToleration
 from core.plugins.nodeorder.topology_spread import TopologySpreadScorer
@@ -49,7 +49,7 @@ class NodeOrder:
             Allocated(session, LEAST, weights["leastrequested"]) if weights["leastrequested"] else None,
             Allocated(session, MOST, weights["mostrequested"]) if weights["mostrequested"] else None,
             BalancedAllocation(session, weights["balancedresource"]) if weights["balancedresource"] else None,
-            NodeAffinity(weights["nodeaffinity"]) if weights["nodeaffinity"] else None,
+            NodeAffinityScorer(weights["nodeaffinity"]) if weights["nodeaffinity"] else None,
             PodAffinityScorer(placed, weights["podaffinity"]) if weights["podaffinity"] else None,
             TaintToleration(session, weights["tainttoleration"]) if weights["tainttoleration"] else None,
             TopologySpreadScorer(placed, weights["podtopologyspread"]) if weights["podtopologyspread"] else None,

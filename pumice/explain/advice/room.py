@@ -66,7 +66,7 @@ class Addition:
 
 
 @dataclass(frozen=True)
-class Spread:
+class SpreadAddition:
     """Room for more tasks on some of these nodes, each of them with as much."""
 
     refused: NodeRefusals
@@ -125,11 +125,11 @@ def _of_nodes(refused: NodeRefusals, refusing: Sequence[str]) -> Iterator[Change
     names = sorted((name for name, lack in lacks.items() if lack), key=lambda name: _hardness(lacks[name]))
     if not names:
         return
-    yield Spread(refused, names).family
+    yield SpreadAddition(refused, names).family
     for alike in _by_what_lacks(names, lacks):
-        yield Spread(refused, alike).family
+        yield SpreadAddition(refused, alike).family
     if len(names) > 1:
-        yield replace(Spread(refused, names[:1]).family, rank=4)
+        yield replace(SpreadAddition(refused, names[:1]).family, rank=4)
 
 
 def _by_what_lacks(names: Sequence[str], lacks: dict[str, dict[str, float]]) -> list[list[str]]:

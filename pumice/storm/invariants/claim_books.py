@@ -36,7 +36,7 @@ class VolumeClaim:
 
 
 @dataclass(frozen=True, slots=True)
-class Volume:
+class VolumeBook:
     """`node`: the only one that reaches it, "" for all. `claim`: key and uid of the claim it is for."""
 
     node: str
@@ -52,7 +52,7 @@ class ClaimBooks:
         self.pools: dict[tuple[str, str], str] = {}  # the node of a driver's pool, "" for many
         self.device_claims: dict[str, DeviceClaim] = {}
         self.volume_claims: dict[str, VolumeClaim] = {}
-        self.volumes: dict[str, Volume] = {}
+        self.volumes: dict[str, VolumeBook] = {}
         self._holders: dict[Device, str] = {}
 
     def apply(self, mutation: Mutation) -> None:
@@ -144,13 +144,13 @@ def _volume_claim(obj: Object) -> VolumeClaim:
     return VolumeClaim(obj["metadata"]["uid"], section(obj, "spec").get("volumeName") or "")
 
 
-def _volume(obj: Object) -> Volume:
+def _volume(obj: Object) -> VolumeBook:
     spec = section(obj, "spec")
     terms: list[Object] = section(section(spec, "nodeAffinity"), "required").get("nodeSelectorTerms") or []
     rules = [rule for term in terms for rule in term.get("matchExpressions") or () if rule["key"] == HOSTNAME]
     reference = section(spec, "claimRef")
     claim = f"{reference['namespace']}/{reference['name']}" if reference else ""
-    return Volume(rules[0]["values"][0] if rules else "", (claim, reference.get("uid") or ""))
+    return VolumeBook(rules[0]["values"][0] if rules else "", (claim, reference.get("uid") or ""))
 
 
 def _device_claims_of(pod: Object) -> Iterator[str]:

@@ -10,12 +10,12 @@ from typing import Any, Final
 from actors.api.admission.shapes.pod_shapes import (
     Amounts,
     Anything,
+    KubernetesType,
     LabelSelector,
     Long,
     Metadata,
     NodeTerms,
     Number,
-    Shape,
     Text,
     Texts,
     Whole,
@@ -25,58 +25,58 @@ Mapping = dict[str, Any] | None
 Names = list[str] | None
 
 
-class ExactMatch(Shape):
+class ExactMatch(KubernetesType):
     name: Text = None
 
 
-class RegexMatch(Shape):
+class RegexMatch(KubernetesType):
     pattern: Text = None
 
 
-class MemberSelector(Shape):
+class MemberSelector(KubernetesType):
     exact_match: ExactMatch | None = None
     regex_match: RegexMatch | None = None
     label_match: LabelSelector | None = None
 
 
-class Member(Shape):
+class Member(KubernetesType):
     type: Text = None
     selector: MemberSelector | None = None
 
 
-class HyperNodeSpec(Shape):
+class HyperNodeSpec(KubernetesType):
     tier: Long = None
     tier_name: Text = None
     members: list[Member] | None = None
 
 
-class HyperNode(Shape):
+class HyperNode(KubernetesType):
     metadata: Metadata
     spec: HyperNodeSpec | None = None
 
 
-class QuotaSpec(Shape):
+class QuotaSpec(KubernetesType):
     hard: Amounts = None
 
 
-class QuotaStatus(Shape):
+class QuotaStatus(KubernetesType):
     hard: Amounts = None
     used: Amounts = None
 
 
-class ResourceQuota(Shape):
+class ResourceQuota(KubernetesType):
     metadata: Metadata
     spec: QuotaSpec | None = None
     status: QuotaStatus | None = None
 
 
-class BudgetSpec(Shape):
+class BudgetSpec(KubernetesType):
     selector: LabelSelector | None = None
     min_available: Whole | str | None = None
     max_unavailable: Whole | str | None = None
 
 
-class BudgetStatus(Shape):
+class BudgetStatus(KubernetesType):
     disruptions_allowed: Number = None
     current_healthy: Number = None
     desired_healthy: Number = None
@@ -85,24 +85,24 @@ class BudgetStatus(Shape):
     conditions: Anything = None
 
 
-class PodDisruptionBudget(Shape):
+class PodDisruptionBudget(KubernetesType):
     metadata: Metadata
     spec: BudgetSpec | None = None
     status: BudgetStatus | None = None
 
 
-class StorageClass(Shape):
+class StorageClass(KubernetesType):
     metadata: Metadata
     provisioner: Text = None
     volume_binding_mode: Text = None
     allowed_topologies: Anything = None
 
 
-class VolumeNodeAffinity(Shape):
+class VolumeNodeAffinity(KubernetesType):
     required: NodeTerms | None = None
 
 
-class VolumeSpec(Shape):
+class VolumeSpec(KubernetesType):
     capacity: Amounts = None
     node_affinity: VolumeNodeAffinity | None = None
     claim_ref: Texts = None
@@ -112,21 +112,21 @@ class VolumeSpec(Shape):
     access_modes: Names = None
 
 
-class Phased(Shape):
+class Phased(KubernetesType):
     phase: Text = None
 
 
-class PersistentVolume(Shape):
+class PersistentVolume(KubernetesType):
     metadata: Metadata
     spec: VolumeSpec | None = None
     status: Phased | None = None
 
 
-class ClaimResources(Shape):
+class ClaimResources(KubernetesType):
     requests: Amounts = None
 
 
-class ClaimSpec(Shape):
+class ClaimSpec(KubernetesType):
     resources: ClaimResources | None = None
     selector: LabelSelector | None = None
     storage_class_name: Text = None
@@ -135,64 +135,64 @@ class ClaimSpec(Shape):
     access_modes: Names = None
 
 
-class PersistentVolumeClaim(Shape):
+class PersistentVolumeClaim(KubernetesType):
     metadata: Metadata
     spec: ClaimSpec | None = None
     status: Phased | None = None
 
 
-class DriverLimit(Shape):
+class DriverLimit(KubernetesType):
     count: Long = None
 
 
-class NodeDriver(Shape):
+class NodeDriver(KubernetesType):
     name: Text = None
     allocatable: DriverLimit | None = None
 
 
-class CSINodeSpec(Shape):
+class CSINodeSpec(KubernetesType):
     drivers: list[NodeDriver] | None = None
 
 
-class CSINode(Shape):
+class CSINode(KubernetesType):
     metadata: Metadata
     spec: CSINodeSpec | None = None
 
 
-class NodeMetrics(Shape):
+class NodeMetrics(KubernetesType):
     metadata: Metadata
     usage: Amounts = None
 
 
-class ConfigMap(Shape):
+class ConfigMap(KubernetesType):
     metadata: Metadata
     data: Texts = None
 
 
-class NumaResource(Shape):
+class NumaResource(KubernetesType):
     allocatable: Text = None
     capacity: Number = None
 
 
-class CpuPlace(Shape):
+class CpuPlace(KubernetesType):
     numa: Number = None
     socket: Number = None
     core: Number = None
 
 
-class NumatopologySpec(Shape):
+class NumatopologySpec(KubernetesType):
     policies: Texts = None
     numares: dict[str, NumaResource] | None = None
     cpu_detail: dict[str, CpuPlace] | None = None
     res_reserved: Amounts = None
 
 
-class Numatopology(Shape):
+class Numatopology(KubernetesType):
     metadata: Metadata
     spec: NumatopologySpec | None = None
 
 
-class Sections(Shape):
+class Sections(KubernetesType):
     """A kind whose fields are read with care, as long as spec and status are mappings."""
 
     metadata: Metadata
@@ -200,7 +200,7 @@ class Sections(Shape):
     status: Mapping = None
 
 
-CLUSTER_SHAPES: Final[dict[str, type[Shape]]] = {
+CLUSTER_SHAPES: Final[dict[str, type[KubernetesType]]] = {
     "HyperNode": HyperNode,
     "ResourceQuota": ResourceQuota,
     "PodDisruptionBudget": PodDisruptionBudget,

@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from actors.api.admission.shapes.pod_shapes import Metadata, Number, Shape, Text
+from actors.api.admission.shapes.pod_shapes import KubernetesType, Metadata, Number, Text
 
 Mapping = dict[str, Any] | None
 Names = list[str] | None
 
 
-class DefinitionNames(Shape):
+class DefinitionNames(KubernetesType):
     """How the kind and its resource are called."""
 
     plural: Text = None
@@ -23,7 +23,7 @@ class DefinitionNames(Shape):
     categories: Names = None
 
 
-class ScalePaths(Shape):
+class ScalePaths(KubernetesType):
     """Where the numbers of the scale subresource stand."""
 
     spec_replicas_path: Text = None
@@ -31,20 +31,20 @@ class ScalePaths(Shape):
     label_selector_path: Text = None
 
 
-class Subresources(Shape):
+class Subresources(KubernetesType):
     """Which there are."""
 
     status: Mapping = None
     scale: ScalePaths | None = None
 
 
-class VersionSchema(Shape):
+class VersionSchema(KubernetesType):
     """What objects of a version look like."""
 
     open_api_v3_schema: Mapping = msgspec.field(default=None, name="openAPIV3Schema")
 
 
-class PrinterColumn(Shape):
+class PrinterColumn(KubernetesType):
     """A column of kubectl's table."""
 
     name: str
@@ -55,7 +55,7 @@ class PrinterColumn(Shape):
     priority: Number = None
 
 
-class DefinitionVersion(Shape):
+class DefinitionVersion(KubernetesType):
     """One version of the kind."""
 
     name: str
@@ -66,7 +66,7 @@ class DefinitionVersion(Shape):
     additional_printer_columns: list[PrinterColumn] | None = None
 
 
-class DefinitionSpec(Shape):
+class DefinitionSpec(KubernetesType):
     """What is defined."""
 
     group: Text = None
@@ -77,7 +77,7 @@ class DefinitionSpec(Shape):
     preserve_unknown_fields: bool | None = None
 
 
-class Definition(Shape):
+class Definition(KubernetesType):
     """A CustomResourceDefinition."""
 
     metadata: Metadata

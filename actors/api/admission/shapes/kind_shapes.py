@@ -17,12 +17,12 @@ from actors.api.admission.shapes.made_shapes import MADE_SHAPES
 from actors.api.admission.shapes.pod_shapes import (
     Amounts,
     Anything,
+    KubernetesType,
     LabelSelector,
     Long,
     Metadata,
     Number,
     Pod,
-    Shape,
     Template,
     Text,
     Whole,
@@ -31,13 +31,13 @@ from actors.api.admission.shapes.type_words import in_words
 from actors.api.refusals import Cause
 
 
-class Bare(Shape):
+class Bare(KubernetesType):
     """A kind of which only the metadata matters."""
 
     metadata: Metadata
 
 
-class Policy(Shape):
+class Policy(KubernetesType):
     action: Text = None
     event: Text = None
     events: list[str] | None = None
@@ -45,25 +45,25 @@ class Policy(Shape):
     timeout: Text = None
 
 
-class DependsOn(Shape):
+class DependsOn(KubernetesType):
     name: list[str] | None = None
     iteration: Text = None
 
 
-class NetworkTopology(Shape):
+class NetworkTopology(KubernetesType):
     mode: Text = None
     highest_tier_allowed: Long = None
     highest_tier_name: Text = None
 
 
-class PartitionPolicy(Shape):
+class PartitionPolicy(KubernetesType):
     total_partitions: Number = None
     partition_size: Number = None
     min_partitions: Number = None
     network_topology: NetworkTopology | None = None
 
 
-class TaskSpec(Shape):
+class TaskSpec(KubernetesType):
     name: Text = None
     replicas: Number = None
     min_available: Number = None
@@ -75,13 +75,13 @@ class TaskSpec(Shape):
     partition_policy: PartitionPolicy | None = None
 
 
-class Volume(Shape):
+class Volume(KubernetesType):
     mount_path: Text = None
     volume_claim_name: Text = None
     volume_claim: dict[str, Any] | None = None
 
 
-class JobSpec(Shape):
+class JobSpec(KubernetesType):
     scheduler_name: Text = None
     min_available: Number = None
     min_success: Number = None
@@ -96,17 +96,17 @@ class JobSpec(Shape):
     network_topology: NetworkTopology | None = None
 
 
-class Job(Shape):
+class Job(KubernetesType):
     metadata: Metadata
     spec: JobSpec | None = None
     status: dict[str, Any] | None = None
 
 
-class Guarantee(Shape):
+class Guarantee(KubernetesType):
     resource: Amounts = None
 
 
-class QueueSpec(Shape):
+class QueueSpec(KubernetesType):
     weight: Number = None
     capability: Amounts = None
     deserved: Amounts = None
@@ -118,18 +118,18 @@ class QueueSpec(Shape):
     affinity: dict[str, Any] | None = None
 
 
-class QueueStatus(Shape):
+class QueueStatus(KubernetesType):
     state: Text = None
     allocated: Amounts = None
 
 
-class Queue(Shape):
+class Queue(KubernetesType):
     metadata: Metadata
     spec: QueueSpec | None = None
     status: QueueStatus | None = None
 
 
-class SubGroup(Shape):
+class SubGroup(KubernetesType):
     name: Text = None
     sub_group_size: Number = None
     min_sub_groups: Number = None
@@ -138,7 +138,7 @@ class SubGroup(Shape):
     network_topology: NetworkTopology | None = None
 
 
-class PodGroupSpec(Shape):
+class PodGroupSpec(KubernetesType):
     min_member: Number = None
     min_task_member: dict[str, Whole] | None = None
     queue: Text = None
@@ -148,7 +148,7 @@ class PodGroupSpec(Shape):
     sub_group_policy: list[SubGroup] | None = None
 
 
-class PodGroupStatus(Shape):
+class PodGroupStatus(KubernetesType):
     phase: Text = None
     conditions: Anything = None
     running: Number = None
@@ -156,56 +156,56 @@ class PodGroupStatus(Shape):
     failed: Number = None
 
 
-class PodGroup(Shape):
+class PodGroup(KubernetesType):
     metadata: Metadata
     spec: PodGroupSpec | None = None
     status: PodGroupStatus | None = None
 
 
-class PriorityClass(Shape):
+class PriorityClass(KubernetesType):
     metadata: Metadata
     value: Number = None
     global_default: bool | None = None
     preemption_policy: Text = None
 
 
-class Taint(Shape):
+class Taint(KubernetesType):
     key: str
     effect: str
     value: Text = None
 
 
-class NodeSpec(Shape):
+class NodeSpec(KubernetesType):
     unschedulable: bool | None = None
     taints: list[Taint] | None = None
 
 
-class NodeStatus(Shape):
+class NodeStatus(KubernetesType):
     allocatable: Amounts = None
     capacity: Amounts = None
     conditions: Anything = None
     images: Anything = None
 
 
-class Node(Shape):
+class Node(KubernetesType):
     metadata: Metadata
     spec: NodeSpec | None = None
     status: NodeStatus | None = None
 
 
-class WorkloadSpec(Shape):
+class WorkloadSpec(KubernetesType):
     replicas: Number = None
     selector: LabelSelector | None = None
     template: Template | None = None
 
 
-class Workload(Shape):
+class Workload(KubernetesType):
     metadata: Metadata
     spec: WorkloadSpec | None = None
     status: dict[str, Any] | None = None
 
 
-SHAPES: Final[dict[str, type[Shape]]] = {
+SHAPES: Final[dict[str, type[KubernetesType]]] = {
     "Pod": Pod,
     "Node": Node,
     "Job": Job,

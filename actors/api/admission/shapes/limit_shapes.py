@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from actors.api.admission.shapes.pod_shapes import Amounts, Metadata, Shape, Text
+from actors.api.admission.shapes.pod_shapes import Amounts, KubernetesType, Metadata, Text
 
 
-class LimitItem(Shape):
+class LimitItem(KubernetesType):
     """The limits of one sort of thing."""
 
     type: Text = None
@@ -16,13 +16,13 @@ class LimitItem(Shape):
     max_limit_request_ratio: Amounts = None
 
 
-class LimitSpec(Shape):
+class LimitSpec(KubernetesType):
     """All of them."""
 
     limits: list[LimitItem] | None = None
 
 
-class LimitRange(Shape):
+class LimitRange(KubernetesType):
     """A LimitRange."""
 
     metadata: Metadata

@@ -6,17 +6,17 @@ from typing import Any
 
 from actors.api.admission.shapes.pod_shapes import (
     Anything,
+    KubernetesType,
     LabelSelector,
     Long,
     Metadata,
     Number,
-    Shape,
     Template,
     Text,
 )
 
 
-class BatchJobSpec(Shape):
+class BatchJobSpec(KubernetesType):
     """Of a Job of batch/v1."""
 
     parallelism: Number = None
@@ -37,7 +37,7 @@ class BatchJobSpec(Shape):
     success_policy: dict[str, Any] | None = None
 
 
-class BatchJobStatus(Shape):
+class BatchJobStatus(KubernetesType):
     """What its controller reads again."""
 
     active: Number = None
@@ -51,7 +51,7 @@ class BatchJobStatus(Shape):
     conditions: Anything = None
 
 
-class BatchJob(Shape):
+class BatchJob(KubernetesType):
     """A Job of batch/v1."""
 
     metadata: Metadata
@@ -59,21 +59,21 @@ class BatchJob(Shape):
     status: BatchJobStatus | None = None
 
 
-class JobTemplate(Shape):
+class JobTemplate(KubernetesType):
     """Of a CronJob of Kubernetes."""
 
     metadata: Metadata | None = None
     spec: BatchJobSpec | None = None
 
 
-class VolcanoJobTemplate(Shape):
+class VolcanoJobTemplate(KubernetesType):
     """Of a CronJob of Volcano; its Jobs are looked at when they are made."""
 
     metadata: Metadata | None = None
     spec: dict[str, Any] | None = None
 
 
-class CronSpec(Shape):
+class CronSpec(KubernetesType):
     """When, and how many at a time."""
 
     schedule: Text = None
@@ -97,7 +97,7 @@ class VolcanoCronSpec(CronSpec):
     job_template: VolcanoJobTemplate | None = None
 
 
-class CronStatus(Shape):
+class CronStatus(KubernetesType):
     """What its controller reads again."""
 
     active: Anything = None
@@ -105,7 +105,7 @@ class CronStatus(Shape):
     last_successful_time: Text = None
 
 
-class BatchCronJob(Shape):
+class BatchCronJob(KubernetesType):
     """A CronJob of Kubernetes."""
 
     metadata: Metadata
@@ -113,7 +113,7 @@ class BatchCronJob(Shape):
     status: CronStatus | None = None
 
 
-class VolcanoCronJob(Shape):
+class VolcanoCronJob(KubernetesType):
     """A CronJob of Volcano."""
 
     metadata: Metadata
@@ -121,14 +121,14 @@ class VolcanoCronJob(Shape):
     status: CronStatus | None = None
 
 
-class SetStrategy(Shape):
+class SetStrategy(KubernetesType):
     """How pods go over to another template."""
 
     type: Text = None
     rolling_update: dict[str, Any] | None = None
 
 
-class ClaimTemplate(Shape):
+class ClaimTemplate(KubernetesType):
     """Of a claim that a pod brings along."""
 
     metadata: Metadata | None = None
@@ -136,20 +136,20 @@ class ClaimTemplate(Shape):
     status: dict[str, Any] | None = None
 
 
-class FirstOrdinal(Shape):
+class FirstOrdinal(KubernetesType):
     """Where a StatefulSet begins to count."""
 
     start: Number = None
 
 
-class ClaimRetention(Shape):
+class ClaimRetention(KubernetesType):
     """What becomes of claims."""
 
     when_deleted: Text = None
     when_scaled: Text = None
 
 
-class SetSpec(Shape):
+class SetSpec(KubernetesType):
     """Of StatefulSets and DaemonSets."""
 
     replicas: Number = None
@@ -165,7 +165,7 @@ class SetSpec(Shape):
     volume_claim_templates: list[ClaimTemplate] | None = None
 
 
-class SetOfPods(Shape):
+class SetOfPods(KubernetesType):
     """A StatefulSet or a DaemonSet."""
 
     metadata: Metadata
@@ -173,7 +173,7 @@ class SetOfPods(Shape):
     status: dict[str, Any] | None = None
 
 
-class ReplicationSpec(Shape):
+class ReplicationSpec(KubernetesType):
     """Of a ReplicationController."""
 
     replicas: Number = None
@@ -182,7 +182,7 @@ class ReplicationSpec(Shape):
     min_ready_seconds: Number = None
 
 
-class ReplicationController(Shape):
+class ReplicationController(KubernetesType):
     """A ReplicationController."""
 
     metadata: Metadata
@@ -190,7 +190,7 @@ class ReplicationController(Shape):
     status: dict[str, Any] | None = None
 
 
-class RememberedTemplate(Shape):
+class RememberedTemplate(KubernetesType):
     """A ControllerRevision."""
 
     metadata: Metadata
@@ -198,40 +198,40 @@ class RememberedTemplate(Shape):
     revision: Long = None
 
 
-class FlowTargets(Shape):
+class FlowTargets(KubernetesType):
     """What a flow waits for."""
 
     targets: list[str] | None = None
 
 
-class OneFlow(Shape):
+class OneFlow(KubernetesType):
     """A template, and when its turn is."""
 
     name: Text = None
     depends_on: FlowTargets | None = None
 
 
-class FlowSpec(Shape):
+class FlowSpec(KubernetesType):
     """Of a JobFlow."""
 
     flows: list[OneFlow] | None = None
     job_retain_policy: Text = None
 
 
-class FlowState(Shape):
+class FlowState(KubernetesType):
     """Where it stands."""
 
     phase: Text = None
 
 
-class FlowStatus(Shape):
+class FlowStatus(KubernetesType):
     """What its controller reads again."""
 
     state: FlowState | None = None
     job_status_list: Anything = None
 
 
-class JobFlow(Shape):
+class JobFlow(KubernetesType):
     """A JobFlow."""
 
     metadata: Metadata
@@ -239,7 +239,7 @@ class JobFlow(Shape):
     status: FlowStatus | None = None
 
 
-class FlowTemplate(Shape):
+class FlowTemplate(KubernetesType):
     """A JobTemplate; its Jobs are looked at when they are made."""
 
     metadata: Metadata
@@ -247,7 +247,7 @@ class FlowTemplate(Shape):
     status: dict[str, Any] | None = None
 
 
-MADE_SHAPES: dict[str, type[Shape]] = {
+MADE_SHAPES: dict[str, type[KubernetesType]] = {
     "ControllerRevision": RememberedTemplate,
     "CronJob": VolcanoCronJob,
     "CronJob.batch": BatchCronJob,

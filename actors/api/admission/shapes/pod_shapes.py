@@ -19,11 +19,11 @@ Amounts = dict[str, Amount] | None
 Anything = list[dict[str, Any]] | None
 
 
-class Shape(Struct, rename="camel", gc=False):
+class KubernetesType(Struct, rename="camel", gc=False):
     """Fields are named in snake case here and in camel case in the object."""
 
 
-class OwnerReference(Shape):
+class OwnerReference(KubernetesType):
     uid: str
     kind: str
     name: str
@@ -31,7 +31,7 @@ class OwnerReference(Shape):
     controller: bool | None = None
 
 
-class Metadata(Shape):
+class Metadata(KubernetesType):
     name: Text = None
     generate_name: Text = None
     namespace: Text = None
@@ -43,12 +43,12 @@ class Metadata(Shape):
     owner_references: list[OwnerReference] | None = None
 
 
-class Resources(Shape):
+class Resources(KubernetesType):
     requests: Amounts = None
     limits: Amounts = None
 
 
-class Port(Shape):
+class Port(KubernetesType):
     container_port: Number = None
     host_port: Number = None
     host_ip: Text = msgspec.field(default=None, name="hostIP")
@@ -56,7 +56,7 @@ class Port(Shape):
     name: Text = None
 
 
-class Container(Shape):
+class Container(KubernetesType):
     name: Text = None
     image: Text = None
     resources: Resources | None = None
@@ -66,7 +66,7 @@ class Container(Shape):
     restart_policy: Text = None
 
 
-class Toleration(Shape):
+class Toleration(KubernetesType):
     key: Text = None
     operator: Text = None
     value: Text = None
@@ -74,37 +74,37 @@ class Toleration(Shape):
     toleration_seconds: Long = None
 
 
-class Requirement(Shape):
+class Requirement(KubernetesType):
     key: str
     operator: str
     values: list[str] | None = None
 
 
-class LabelSelector(Shape):
+class LabelSelector(KubernetesType):
     match_labels: Texts = None
     match_expressions: list[Requirement] | None = None
 
 
-class NodeTerm(Shape):
+class NodeTerm(KubernetesType):
     match_expressions: list[Requirement] | None = None
     match_fields: list[Requirement] | None = None
 
 
-class NodeTerms(Shape):
+class NodeTerms(KubernetesType):
     node_selector_terms: list[NodeTerm]
 
 
-class PreferredNodeTerm(Shape):
+class PreferredNodeTerm(KubernetesType):
     weight: Whole
     preference: NodeTerm
 
 
-class NodeAffinity(Shape):
+class NodeAffinity(KubernetesType):
     required_during_scheduling_ignored_during_execution: NodeTerms | None = None
     preferred_during_scheduling_ignored_during_execution: list[PreferredNodeTerm] | None = None
 
 
-class PodTerm(Shape):
+class PodTerm(KubernetesType):
     topology_key: str
     label_selector: LabelSelector | None = None
     namespace_selector: LabelSelector | None = None
@@ -113,23 +113,23 @@ class PodTerm(Shape):
     mismatch_label_keys: list[str] | None = None
 
 
-class PreferredPodTerm(Shape):
+class PreferredPodTerm(KubernetesType):
     weight: Whole
     pod_affinity_term: PodTerm
 
 
-class PodAffinity(Shape):
+class PodAffinity(KubernetesType):
     required_during_scheduling_ignored_during_execution: list[PodTerm] | None = None
     preferred_during_scheduling_ignored_during_execution: list[PreferredPodTerm] | None = None
 
 
-class Affinity(Shape):
+class Affinity(KubernetesType):
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAffinity | None = None
 
 
-class Spread(Shape):
+class Spread(KubernetesType):
     topology_key: str
     max_skew: Whole
     when_unsatisfiable: str
@@ -137,11 +137,11 @@ class Spread(Shape):
     min_domains: Number = None
 
 
-class Gate(Shape):
+class Gate(KubernetesType):
     name: str
 
 
-class PodSpec(Shape):
+class PodSpec(KubernetesType):
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
     overhead: Amounts = None
@@ -164,19 +164,19 @@ class PodSpec(Shape):
     resource_claims: Anything = None
 
 
-class PodStatus(Shape):
+class PodStatus(KubernetesType):
     phase: Text = None
     conditions: Anything = None
     nominated_node_name: Text = None
     container_statuses: Anything = None
 
 
-class Pod(Shape):
+class Pod(KubernetesType):
     metadata: Metadata
     spec: PodSpec | None = None
     status: PodStatus | None = None
 
 
-class Template(Shape):
+class Template(KubernetesType):
     metadata: Metadata | None = None
     spec: PodSpec | None = None

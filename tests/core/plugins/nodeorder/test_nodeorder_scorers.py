@@ -12,7 +12,7 @@ from core.kube.placed import placed_pods
 from core.plugins.nodeorder.allocated import LEAST, MOST, Allocated
 from core.plugins.nodeorder.balanced_allocation import BalancedAllocation
 from core.plugins.nodeorder.image_locality import ImageLocality
-from core.plugins.nodeorder.node_affinity import PREFERRED, NodeAffinity
+from core.plugins.nodeorder.node_affinity import PREFERRED, NodeAffinityScorer
 from core.plugins.nodeorder.plugin import WEIGHTS, NodeOrder
 from core.plugins.nodeorder.pod_affinity import PodAffinityScorer
 from core.plugins.nodeorder.taint_toleration import TaintToleration
@@ -81,7 +81,7 @@ def test_normalised_scorers_are_the_slow_ones(cluster: Cluster, data: st.DataObj
     session, key = opened(*nodes, *running, waiting), key_of(waiting)
     candidates = data.draw(st.lists(st.integers(0, len(nodes) - 1), unique=True, min_size=1).map(sorted))
     liked = slow.normalised([slow.preferred(waiting, nodes[row]) for row in candidates])
-    assert answers(NodeAffinity(WEIGHT), session, key, candidates) == [WEIGHT * s for s in liked]
+    assert answers(NodeAffinityScorer(WEIGHT), session, key, candidates) == [WEIGHT * s for s in liked]
     clean = slow.normalised([slow.soft_taints(waiting, nodes[row]) for row in candidates], reverse=True)
     assert answers(TaintToleration(session, WEIGHT), session, key, candidates) == [WEIGHT * s for s in clean]
 
@@ -132,7 +132,7 @@ def test_an_untainted_cluster_scores_a_constant() -> None:
 
 def test_nothing_preferred_matches_nothing_to_add() -> None:
     session = opened(node("n0"), pod("p", affinity=node_affinity("zone", "a", weight=5)))
-    assert NodeAffinity(2).prepare(session, task_named(session, "default/p")) is None
+    assert NodeAffinityScorer(2).prepare(session, task_named(session, "default/p")) is None
 
 
 def broken(**where: Any) -> Object:
@@ -149,7 +149,7 @@ def broken(**where: Any) -> Object:
 def test_a_preference_that_cannot_be_read_does_not_count() -> None:
     session = opened(node("n0"), broken())
     task, placed = task_named(session, "default/p"), placed_pods(session)
-    for scorer in (NodeAffinity(2), PodAffinityScorer(placed, 2), TopologySpreadScorer(placed, 2)):
+    for scorer in (NodeAffinityScorer(2), PodAffinityScorer(placed, 2), TopologySpreadScorer(placed, 2)):
         assert scorer.prepare(session, task) is None
 
 
