@@ -8,10 +8,11 @@ from typing import Final
 
 import pytest
 
+from core.messages.decisions import Bind, Decision
 from core.messages.events import CycleRecord
 from pumice.replay.verify import verify
 from storage import codec
-from storage.journal import CYCLE
+from storage.journal import CYCLE, DECISION
 from storage.sqlite import SqliteJournal
 
 pytestmark = pytest.mark.anyio
@@ -22,6 +23,7 @@ CYCLES: Final = {
     "faults": (1, 59),
     "http": (1, 27),
     "killed": (1, 15),
+    "locks": (1, 28),
     "preemption": (1, 15),
     "stock": (1, 9),
     "topology": (1, 6),
@@ -29,6 +31,7 @@ CYCLES: Final = {
     "vouched": (17, 23),
     "waiting": (1, 10),
 }
+LOCKS: Final = {"gpu", "hamivgpu"}
 OPERATIONS: Final = {"anew", "relist", "assume", "forget", "unevict", "hold", "hold-eviction"}
 
 
@@ -76,3 +79,10 @@ async def test_together_they_hold_every_operation_of_the_cache(tmp_path: Path) -
                     str(each.__struct_config__.tag) for each in codec.decode(stored.payload, CycleRecord).operations
                 }
     assert found == OPERATIONS
+
+
+async def test_one_holds_the_locks_that_binds_set(tmp_path: Path) -> None:
+    async with await SqliteJournal.open(copied("locks", tmp_path), read_only=True) as journal:
+        decisions = [codec.decode(stored.payload, Decision) for stored in await journal.read(kinds=(DECISION,))]
+    binds = [each for each in decisions if isinstance(each, Bind)]
+    assert {name for bind in binds if bind.pre_bind for name, _ in bind.pre_bind.locks} == LOCKS
