@@ -7,7 +7,7 @@ Source: Volcano `capabilities/volumebinding/binder.go` (bindAPIUpdate, checkBind
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from core.devices.locks import lock_is_held
 from core.kube.storage import SELECTED_NODE, is_fully_bound, name_of, volume_name
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from core.messages.decisions import Bind, ClaimedDevices
 
 Object = dict[str, Any]
+WRITTEN_S: Final = 1.0
+"""Moments are written in whole seconds: a lock was set up to so long after its moment."""
 Place = tuple[str, str, str]
 """Kind, namespace ("" for a volume) and name."""
 
@@ -106,7 +108,7 @@ def _lock_writes(
         if said == moment:
             return None
         try:
-            held = lock_is_held(said, parse_time(moment))
+            held = lock_is_held(said, parse_time(moment) + WRITTEN_S)
         except ValueError as error:
             raise PreBindError(f'node "{name_of(node)}" is locked by {name}: {said!r} is no moment') from error
         if held:

@@ -95,7 +95,7 @@ class LockBook:
             if now is None:
                 continue
             self._locks[mutation.name, lock] = now
-            if before is not None and now != before and parse_time(now) - parse_time(before) <= EXPIRES_S:
+            if before is not None and now != before and parse_time(now) - parse_time(before) < EXPIRES_S:
                 yield f"node {mutation.name} was locked by {lock} since {before}, and is again since {now}"
 
 

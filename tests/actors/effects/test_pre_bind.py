@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from actors.effects.pre_bind import PreBindError, free_volume, promise_volume, writes_of
+from core.devices.locks import EXPIRES_S, lock_is_held
 from core.kube.volume_writes import in_phase
 from core.messages.decisions import Bind, BindContext, ClaimedDevices
+from core.objects.metadata import format_time, parse_time
 from tests.kit.storage import claim as volume_claim
 from tests.kit.storage import volume
 
@@ -65,6 +67,14 @@ def test_a_node_is_locked_unless_somebody_else_has_it() -> None:
     for said, words in (("2026-01-01T12:00:02Z", "locked by gpu since"), ("x", "'x' is no moment")):
         with pytest.raises(PreBindError, match=words):
             lock(said, LATER)
+
+
+@given(st.floats(EXPIRES_S, EXPIRES_S + 3.0, exclude_min=True))
+def test_a_lock_is_set_where_a_session_found_none_that_counts(age_s: float) -> None:
+    """The moment that is written is the session's in whole seconds, in which another lock counted still."""
+    now = parse_time(NOON) + age_s
+    assume(not lock_is_held(NOON, now))
+    assert lock(NOON, format_time(now)) == {"a": "b", "gpu": format_time(now)}
 
 
 NAMES = st.sampled_from("abc")
