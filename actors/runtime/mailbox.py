@@ -36,7 +36,11 @@ R = TypeVar("R", bound=Message)
 
 
 class Mailbox(Generic[M, R]):
-    """The way to one actor. `accepts` is the closed union M, `replies` the union R (None: it never answers)."""
+    """The way to one actor. `accepts` is the closed union M, `replies` the union R (None: it never answers).
+
+    Senders `tell`, or `ask` for a reply: for those to a batch (`ask_many`), for what of them comes in time
+    (`ask_each`), or for one that is taken later (`ask_later`, `answered`).
+    """
 
     def __init__(
         self,
@@ -86,7 +90,9 @@ class Mailbox(Generic[M, R]):
         return await self.answered(await self.ask_later(message, through=through), through=through)
 
     async def ask_later(self, message: M | bytes, *, through: bool = False) -> Answer:
-        """The first half of `ask`: send, bytes as they are. `answered` waits for the reply."""
+        """The first half of `ask`: send, bytes as they are. `answered` waits for the reply, and for the next one once
+        there is room for it (`Answer.again`).
+        """
         answer = Answer(1)
         frame = message if isinstance(message, bytes) else self.encode(message)
         await self._send(Envelope((frame,), answer), shield=through)
@@ -105,20 +111,6 @@ class Mailbox(Generic[M, R]):
                     await complete.wait()
         answer.redeem()
         return self._replies(answer.frames)[0]
-
-    def slot(self) -> Answer:
-        """For `ask_into`."""
-        return Answer(1)
-
-    async def ask_into(self, slot: Answer, message: M | None) -> R:
-        """`ask` with a slot of one's own. None: wait for the next reply to what was asked with it before."""
-        if message is None:
-            slot.again()
-        else:
-            await self._send(Envelope((self.encode(message),), slot))
-        await slot.awaited(self._alarm.event()).wait()  # others run first, even when it is there
-        slot.redeem()
-        return self._replies(slot.frames)[0]
 
     async def ask_many(self, messages: Sequence[M]) -> list[R]:
         """Send a batch and wait for all replies, in the order of the messages."""

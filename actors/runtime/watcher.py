@@ -71,7 +71,7 @@ class Watcher:
 
     def _watch(self, kinds: Sequence[str], since: int) -> None:
         self.revision = since
-        self._slot: Answer | None = None
+        self._answer: Answer | None = None  # to the newest pull
         self._told_to = since
         self._kinds = tuple(kinds)
         self._whole_kinds = tuple(dict.fromkeys(map(kind_of, kinds)))
@@ -110,12 +110,13 @@ class Watcher:
         """The api goes on where its last answer ended: it is asked anew when something has come meanwhile, or when that
         is not where this watcher is.
         """
-        pull = None
-        slot, news = self._slot, self._activity.has_news(self.revision, self._kinds)
-        if slot is None or slot.over or news or self._told_to != self.revision:
-            slot = self._slot = self._api.slot()
+        answer, news = self._answer, self._activity.has_news(self.revision, self._kinds)
+        if answer is None or answer.over or news or self._told_to != self.revision:
             pull = Pull(self.name, self.revision, self._kinds, self._limit)
-        found = expected(await self._api.ask_into(slot, pull), Pulled)
+            answer = self._answer = await self._api.ask_later(pull)
+        else:
+            answer.again()
+        found = expected(await self._api.answered(answer), Pulled)
         self._told_to = found.revision
         return found
 
