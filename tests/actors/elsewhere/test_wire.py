@@ -32,16 +32,20 @@ class Scripted:
         async with stream:
             while self.left:
                 try:
-                    heard = await stream.receive()
-                except (anyio.EndOfStream, anyio.BrokenResourceError):
+                    if not await self._answer(stream):
+                        return
+                except (anyio.EndOfStream, anyio.BrokenResourceError):  # amid a long answer, too: it is not heard out
                     return
-                answer = self.left.pop(0)
-                if answer is None:
-                    return
-                self.heard.append(heard)
-                await stream.send(answer)
-                if b"last" in answer:
-                    return
+
+    async def _answer(self, stream: SocketStream) -> bool:
+        """Whether the connection goes on after it."""
+        heard = await stream.receive()
+        answer = self.left.pop(0)
+        if answer is None:
+            return False
+        self.heard.append(heard)
+        await stream.send(answer)
+        return b"last" not in answer
 
 
 @asynccontextmanager
