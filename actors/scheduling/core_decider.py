@@ -58,7 +58,7 @@ def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.
         job_shares=queues.shares,
         asks=asks_outside,
         may_rest=always if report else may_rest,
-        others_wait=lambda snapshot: bool(waiting(snapshot)),
+        others_waiting=waiting,
         decide_others=_decide_others,
     )
 

@@ -15,6 +15,7 @@ from core.messages.commands import CycleSaid
 from core.messages.decisions import BindContext, CycleResult
 from core.messages.job_shares import JobShares
 from core.messages.queue_tables import QueueTables
+from core.objects.pod import Task
 from core.outside import Ask
 from core.session.session import Session
 from core.state.snapshot import Snapshot
@@ -109,7 +110,7 @@ class Decider:
     """Whether under that configuration a cycle comes to nothing when nobody waits and nothing but what the cycle before
     said has come since.
     """
-    others_wait: Callable[[Snapshot], bool]
-    """Whether pods of Kubernetes' own scheduler wait in a snapshot."""
+    others_waiting: Callable[[Snapshot], Sequence[Task]]
+    """The pods of Kubernetes' own scheduler that wait in a snapshot, in the order in which it takes them."""
     decide_others: Callable[[Snapshot, SchedulerConfig, Moment, Mapping[str, Any]], CycleResult]
     """(snapshot, configuration, moment, carry): a whole cycle of that scheduler at once."""

@@ -3,6 +3,10 @@
 Part of the session runner, which holds it. What Volcano's cycle decided is assumed by then, so it looks at nodes as
 they will be, and the next cycle of Volcano's sees what it decided in the same way. A cycle in which nothing is decided
 and nothing new is said leaves no record.
+
+While room is being made for one of its pods, it also has a turn before Volcano's. kube-scheduler does not wait for a
+period: it is woken when its victims have gone. Were Volcano's always first, the pods that are made anew in the place of
+the victims would have the room again, and so on for ever.
 """
 
 from __future__ import annotations
@@ -20,6 +24,8 @@ from core.messages.replies import SnapshotTaken
 from core.state.volumes import volume_rules
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from actors.runtime.clock import Clock
     from actors.runtime.handles import HandleTable
     from actors.scheduling.commit import Commit
@@ -27,6 +33,7 @@ if TYPE_CHECKING:
     from actors.scheduling.cycle_memory import CycleMemory
     from actors.scheduling.decider import Decider
     from actors.system.ports import CachePort
+    from core.objects.pod import Task
     from core.state.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -43,8 +50,20 @@ class OtherScheduler:
         self._decider = decider
         self._snapshots = snapshots
         self._clock = clock
+        self._makes_room = False
 
-    async def cycle(self, loaded: LoadedConfig, memory: CycleMemory, seed: int) -> None:
+    async def before(self, loaded: LoadedConfig, memory: CycleMemory, seed: int) -> None:
+        """The turn before a cycle of Volcano's."""
+        if self._makes_room:
+            await self._cycle(loaded, memory, seed)
+
+    async def after(self, loaded: LoadedConfig, memory: CycleMemory, seed: int, waiting: Sequence[Task]) -> None:
+        """The turn after a cycle of Volcano's, in whose snapshot these pods of its own were waiting."""
+        self._makes_room = any(task.nominated for task in waiting)
+        if waiting:
+            await self._cycle(loaded, memory, seed)
+
+    async def _cycle(self, loaded: LoadedConfig, memory: CycleMemory, seed: int) -> None:
         """One cycle from snapshot to commit."""
         asked = TakeSnapshot(memory.seen, memory.cycle + 1, volume_rules(loaded.config))
         taken = expected(await self._cache.ask(asked), SnapshotTaken)
@@ -58,6 +77,7 @@ class OtherScheduler:
             raise CycleLostError(f"{NAME}: {error!r}") from error
         if not (result.binds or result.evicts or result.pod_conditions):
             return
+        self._makes_room = self._makes_room or bool(result.evicts)
         record = record_of(taken, loaded.digest, moment, result, memory.carry, scheduler=NAME)
         await self._commit.record(record, result, memory)
         await self._commit.carry_out(memory)

@@ -189,6 +189,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         await self._commit.carry_out(memory)  # of the cycle before, when somebody crashed over it
         loaded = self._settings.source.loaded  # one configuration for the whole cycle
         said, memory.said = memory.said, CycleSaid()  # of a cycle that is lost nothing is known
+        await self._other.before(loaded, memory, self._settings.seed)
         asked = TakeSnapshot(memory.seen, memory.cycle + 1, volume_rules(loaded.config), said if rest else None)
         taken = expected(await self._cache.ask(asked), SnapshotTaken)
         if not taken.handle:
@@ -199,13 +200,12 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         moment = Moment(memory.cycle + 1, self.clock.now(), self._settings.seed)
         steps = SessionSteps(self._outside if self._decider.asks(loaded.config) else None, moment.cycle)
         snapshot = self._snapshots.take(taken.handle)
-        others_wait = self._settings.serves_others and self._decider.others_wait(snapshot)
+        others = self._decider.others_waiting(snapshot) if self._settings.serves_others else ()
         result = await self._decide(snapshot, loaded.config, moment, measure, steps)
         record = record_of(taken, loaded.digest, moment, result, memory.carry, steps.answers())
         await self._commit.record(record, result, memory)
         await self._commit.carry_out(memory)
-        if others_wait:
-            await self._other.cycle(loaded, memory, self._settings.seed)
+        await self._other.after(loaded, memory, self._settings.seed, others)
         memory.said = said_by(result, record, may_rest=self._decider.may_rest(loaded.config))
         self._settle(taken.version, result.wake_at)
         await self._metrics.tell(measure.finish(result, moment.now))

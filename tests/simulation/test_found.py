@@ -172,3 +172,17 @@ def test_cells_go_with_their_node_even_while_nobody_reports_them() -> None:
     gone = Event("bind-node-removed", on="bind default/j3-worker-3 #1", amount=8.0)
     for seed in range(3):
         assert simulate(Script(seed, (cells, held, job, crash, gone))).violations == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_room_made_for_a_pod_of_the_other_scheduler_is_not_lost_to_what_replaces_its_victims(seed: int) -> None:
+    """Volcano's had its turn first: the pods that were made anew had the room again, were evicted again, and so on."""
+    node = Event("node", target="n7", details={"cpu": 16, "memory": "16Gi"})
+    job = Event("vcjob", 4.471, target="j", details={"pods": 4, "cpu": "1", "memory": "1Gi", "seconds": 0, "min": 3})
+    of_others = {"cpu": "3", "priority": "high", "scheduler": "default-scheduler", "seconds": 0}
+    two = Event("pods", 3.206, target="two", details={"pods": 2, **of_others})
+    three = Event("pods", 7.065, target="three", details={"pods": 3, **of_others})
+    events = (node, Event("priority", target="high", amount=1000), two, job, three)
+    outcome = simulate(Script(seed, events, config=profile("both").config))
+    assert outcome.violations == []
+    assert {name for name, (on, _) in outcome.pods.items() if on} >= {f"default/{of}" for of in ("two-0", "three-2")}
