@@ -1,7 +1,7 @@
 """Pumice's own settings: defaults, ranges, precedence, and the tables in the README."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 import pytest
@@ -15,6 +15,7 @@ from config.schema import SchedulerConfig
 from config.settings import (
     DURATIONS,
     ConfigMapName,
+    Duration,
     ProcessSettings,
     config_map_of,
     process_settings,
@@ -171,6 +172,13 @@ def test_a_configuration_of_the_cluster_is_named_by_two_names() -> None:
 def test_half_a_name_of_a_config_map_is_refused(half: str) -> None:
     with pytest.raises(WrongTypeError, match="configmap:NAMESPACE/NAME"):
         config_map_of(half)
+
+
+def test_every_setting_that_is_a_duration_is_listed() -> None:
+    _, duration = get_args(Duration)
+    hints = get_type_hints(ProcessSettings, include_extras=True)
+    found = [name for name, hint in hints.items() if duration in get_args(hint)]
+    assert sorted(found) == sorted(DURATIONS)
 
 
 @pytest.mark.parametrize("name", DURATIONS)
