@@ -1,4 +1,5 @@
-"""A cycle that could not yet see what was written for the one before says it again: it is not written again."""
+"""A cycle that could not yet see what was written for the one before says it again: it is not written again. What a
+crash came over is."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from actors.system.ports import CacheMessage, CachePort, CacheReply, StatusPort
 from core.messages import commands, orders, replies
 from core.messages.decisions import PodGroupStatus
 from core.messages.orders import WriteStatus
-from storage.codec import pack
+from storage.codec import pack, unpack
 from tests.actors.bench import Bench, running
 from tests.kit.pod_groups import pod_group
 
@@ -72,3 +73,33 @@ async def test_only_what_may_be_news_is_written(
     says: list[tuple[str, int]], expected: Reports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert await written(says, monkeypatch) == expected
+
+
+@pytest.mark.anyio
+async def test_what_nobody_waits_for_outlives_a_crash_over_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, crashes = Bench(), 2
+    mailbox: StatusPort = Mailbox("status-writer", orders.StatusWriterCommand, replies.Done)
+    cache: CachePort = Mailbox("cache", CacheMessage, CacheReply)
+    async with running(bench):
+        for obj in (*system_queues(), pod_group("g")):
+            assert isinstance(await bench.api.ask(commands.Create(pack(obj))), replies.Accepted)
+        await mailbox.tell(WriteStatus(1, pod_groups=(PodGroupStatus("default", "g", "Inqueue"),)))
+        mailbox.close()
+        for planted in [*[True] * crashes, False]:
+            writer = StatusWriter(
+                "status-writer", mailbox, bench.context, api=bench.api, cache=cache, recorder=bench.recorder
+            )
+            with monkeypatch.context() as patch:
+                if planted:
+                    patch.setattr(writer, "_write", _crash)
+                    with pytest.raises(RuntimeError, match="planted"):
+                        await writer.run()
+                else:
+                    await writer.run()
+        group = bench.store.get("PodGroup", "default", "g")
+        assert isinstance(group, replies.Accepted)
+        assert unpack(group.blob)["status"]["phase"] == "Inqueue"
+
+
+async def _crash(*_: object) -> None:
+    raise RuntimeError("planted")

@@ -183,3 +183,17 @@ async def test_a_status_writer_that_crashes_holds_up_no_cycle_and_its_next_insta
         (group,) = stored(system, "PodGroup")
         assert group["status"]["phase"] == "Inqueue"
         assert system.supervisor.restarts["status-writer"] == 1
+
+
+async def test_each_decision_has_its_cycle_as_its_cause() -> None:
+    journal = MemoryJournal()
+    async with started(journal) as system:
+        await system.submit([*three_nodes(), pod("a", cpu="1"), pod("b", cpu="1")])
+        await idle(system)
+        await system.submit([pod("c", cpu="1")])
+        await idle(system)
+    decisions = await journal.read(kinds=["decision"])
+    cycles_at = {record.sequence for record in await journal.read(kinds=["cycle"])}
+    assert len(decisions) == 3
+    assert {record.cause for record in decisions} <= cycles_at
+    assert len({record.cause for record in decisions}) > 1

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import anyio
 import pytest
 
+from actors.scheduling.core_decider import core_decider
 from actors.scheduling.session_runner import GIVE_UP_AFTER
 from core.messages.decisions import Decision
 from core.messages.events import ActorCrashed, CycleDropped
@@ -73,3 +75,25 @@ async def test_a_cycle_that_always_fails_is_tried_five_times_on_what_does_not_ch
         await idle(system)
         await anyio.sleep(0.05)  # three of the longest pauses
         assert system.memory.lost == GIVE_UP_AFTER == 5
+
+
+@pytest.mark.parametrize("step", ["open", "close"])
+async def test_a_session_that_cannot_be_opened_or_closed_costs_the_cycle(step: str) -> None:
+    real, broken = core_decider(), 2
+
+    def intercepted(*given: Any) -> Any:
+        nonlocal broken
+        if broken:
+            broken -= 1
+            raise RuntimeError("planted")
+        return getattr(real, f"{step}_session")(*given)
+
+    journal = MemoryJournal()
+    async with started(journal, decider=replace(real, **{f"{step}_session": intercepted})) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=2, duration="0")])
+        await idle(system)
+        assert len(placed(system)) == 2
+        assert system.memory.lost == 2
+        assert system.supervisor.restarts["session-runner"] == 0
+    lost = [event.error for event in await lives(journal, CycleDropped)]
+    assert lost == [f"bug in Pumice: {step} of the session: RuntimeError('planted')"] * 2

@@ -189,6 +189,18 @@ def _elections(minimum: int, fix: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     return {election.node: election.to_dict() for election in trail.elections.held}
 
 
+def test_candidates_of_several_nodes_are_of_no_node() -> None:
+    objects = [node("n0"), node("n1"), queue("default")]
+    running = gang("low", pods=2, nodes=["n0", "n1"], phase="Running")
+    trail = Trail()
+    snapshot = view_of(*objects, running).snapshot()
+    session = open_session(snapshot, CONFIG, CycleClock(1, parse_time(NOW)), Carry(), trail=trail)
+    first, second = task_of(session, "low-0"), task_of(session, "low-1")
+    for candidates in ([first, second], [first], []):
+        trail.elections.hear("UnifiedEvictable", None, candidates)
+    assert [election.node for election in trail.elections.held] == ["", "n0"]
+
+
 # --- admission and endings
 
 
