@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from actors.kube.commands.plans import FOR_EVER, Plan
+from core.life.cycle import LifeCycle
 
 FIRST_BACKOFF_S: Final = 10.0
 MOST_BACKOFF_S: Final = 300.0
@@ -31,6 +32,36 @@ class ContainerState(StrEnum):
     RUNNING = "running"
     ENDED = "ended"
     BACKOFF = "backoff"
+
+
+class ContainerTrigger(StrEnum):
+    """What moves it."""
+
+    STARTED = "started"  # for the first time or again
+    EXITED = "exited"  # by itself
+    KILLED = "killed"  # the node stops it
+    HELD_BACK = "held back"  # it is to be started again, but not at once
+    SEEN_RUNNING = "seen running"  # the api says so
+    SEEN_ENDED = "seen ended"
+    SEEN_WAITING = "seen waiting"  # it has run before
+
+
+_S, _T = ContainerState, ContainerTrigger
+
+CONTAINER_LIFE: Final = LifeCycle(
+    {
+        (_S.WAITING, _T.STARTED): _S.RUNNING,
+        (_S.WAITING, _T.SEEN_RUNNING): _S.RUNNING,
+        (_S.WAITING, _T.SEEN_ENDED): _S.ENDED,
+        (_S.WAITING, _T.SEEN_WAITING): _S.BACKOFF,
+        (_S.RUNNING, _T.EXITED): _S.ENDED,
+        (_S.RUNNING, _T.KILLED): _S.ENDED,
+        (_S.ENDED, _T.STARTED): _S.RUNNING,  # the first time it is started again at once
+        (_S.ENDED, _T.HELD_BACK): _S.BACKOFF,
+        (_S.BACKOFF, _T.STARTED): _S.RUNNING,
+    }
+)
+"""A pair that is not here changes nothing: the end of a pod kills what runs."""
 
 
 class AskedContainer(NamedTuple):
@@ -126,7 +157,8 @@ class PodContainers(Struct):
         self.over = True
         for run in self.runs:
             if run.state is ContainerState.RUNNING:
-                run.ended, run.state = ContainerEnd(KILLED, run.started, now), ContainerState.ENDED
+                run.ended = ContainerEnd(KILLED, run.started, now)
+                run.state = CONTAINER_LIFE.after(run.state, ContainerTrigger.KILLED)
 
     def phase(self) -> str:
         """Of the pod (source: the kubelet's `getPhase`)."""
@@ -159,17 +191,17 @@ def _start(run: ContainerRun, now: float) -> None:
         run.before, run.ended = run.ended, None
         run.restarts += 1
         run.backoff_s = min(run.backoff_s * 2, MOST_BACKOFF_S) if run.backoff_s else FIRST_BACKOFF_S
-    run.state, run.started = ContainerState.RUNNING, now
+    run.state, run.started = CONTAINER_LIFE.after(run.state, ContainerTrigger.STARTED), now
 
 
 def _end(container: AskedContainer, run: ContainerRun, now: float) -> None:
     run.ended = ContainerEnd(container.plan.exit_code, run.started, now)
-    run.state = ContainerState.ENDED
+    run.state = CONTAINER_LIFE.after(run.state, ContainerTrigger.EXITED)
     if container.again == ALWAYS or (container.again == ON_FAILURE and run.ended.exit_code):
         if now - run.started > FORGOTTEN_S:
             run.backoff_s = 0.0
         if run.backoff_s:
-            run.state = ContainerState.BACKOFF
+            run.state = CONTAINER_LIFE.after(run.state, ContainerTrigger.HELD_BACK)
         else:
             _start(run, now)
 

@@ -6,12 +6,13 @@ from typing import Any, Final
 
 from actors.agents.container_life import (
     ALWAYS,
+    CONTAINER_LIFE,
     NEVER,
     ON_FAILURE,
     AskedContainer,
     ContainerEnd,
     ContainerRun,
-    ContainerState,
+    ContainerTrigger,
     PodContainers,
     backoff_after,
 )
@@ -77,11 +78,13 @@ def run_of(said: Object) -> ContainerRun:
     run = ContainerRun(restarts=said.get("restartCount") or 0, before=_ended(section(said, "lastState")))
     run.backoff_s = backoff_after(run.restarts)
     if "running" in state:
-        run.state, run.started = ContainerState.RUNNING, parse_time(section(state, "running").get("startedAt"))
+        run.state = CONTAINER_LIFE.after(run.state, ContainerTrigger.SEEN_RUNNING)
+        run.started = parse_time(section(state, "running").get("startedAt"))
     elif "terminated" in state:
-        run.state, run.ended = ContainerState.ENDED, _ended(state)
+        run.state, run.ended = CONTAINER_LIFE.after(run.state, ContainerTrigger.SEEN_ENDED), _ended(state)
     elif run.before is not None:
-        run.state, run.ended, run.before = ContainerState.BACKOFF, run.before, None
+        run.state = CONTAINER_LIFE.after(run.state, ContainerTrigger.SEEN_WAITING)
+        run.ended, run.before = run.before, None
     return run
 
 

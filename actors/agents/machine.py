@@ -10,7 +10,7 @@ from actors.agents.container_life import PodContainers
 from actors.agents.container_statuses import life_status
 from actors.agents.host_ports import REASON, REFUSED, PortsOfNodes
 from actors.agents.other_agents import OtherAgents
-from actors.agents.pod_life import PodState, PodTrigger, move
+from actors.agents.pod_life import POD_LIFE, PodState, PodTrigger
 from actors.agents.pod_runs import DEFAULT_DURATION_S, PodRun, read_run
 from actors.agents.pod_statuses import ended_status, refused_status, running_status
 from actors.kube.commands.plans import FOR_EVER
@@ -40,7 +40,6 @@ _WAITS_FOR: Final = {
     PodState.RUNNING: PodTrigger.TIME_UP,
     PodState.STOPPING: PodTrigger.STOPPED,
 }
-_ORDER: Final = tuple(PodState)
 
 
 class NodeAgentsMachine:
@@ -108,7 +107,7 @@ class NodeAgentsMachine:
         known = self._runs.get(key)
         if known is not None and revision <= known.revision:
             return
-        run = read_run(pod, revision, self._default_duration_s)
+        run = read_run(pod, revision, self._default_duration_s, known)
         if run is None:
             return
         self._runs[key] = run
@@ -119,7 +118,6 @@ class NodeAgentsMachine:
             run.started = known.started or run.started  # not rounded to seconds
             if run.life is not None and known.life is not None:
                 run.life, run.conditions = known.life, _together(known.conditions, run.conditions)
-            run.state = max(known.state, run.state, key=_ORDER.index)  # the api may not have heard yet
             if run.state == known.state and run.delete_by == known.delete_by:
                 return
         if run.ports:
@@ -156,7 +154,7 @@ class NodeAgentsMachine:
             self._timers.cancel(key)
             return
         if run.delete_by:
-            run.state = move(run.state, PodTrigger.DELETED) or run.state
+            run.state = POD_LIFE.after(run.state, PodTrigger.DELETED)
         match run.state:
             case PodState.STARTING:
                 self._timers.set(key, now + self._start_delay_s)
@@ -183,7 +181,7 @@ class NodeAgentsMachine:
         """The containers of a pod that say what they do: what is due with them happens."""
         key = (run.namespace, run.name)
         life.advance(now)
-        run.state = PodState.ENDED if life.over else PodState.RUNNING
+        run.state = POD_LIFE.after(run.state, PodTrigger.CONTAINERS_OVER if life.over else PodTrigger.STARTED)
         if life.over:
             self._ports.release(key)
             self._repeating.discard(key)
@@ -196,14 +194,14 @@ class NodeAgentsMachine:
         if run.node not in self._nodes:
             return [self._deletion(run)]
         if run.ports and run.state is PodState.STARTING and not self._admitted(run):
-            run.state = PodState.ENDED
+            run.state = POD_LIFE.after(run.state, PodTrigger.REFUSED)
             self._ended((run.namespace, run.name))
             refused = refused_status(REFUSED, REASON)
             return [UpdateStatus("Pod", run.namespace, run.name, repack(refused), user=USER)]
         if run.life is not None and run.state in (PodState.STARTING, PodState.RUNNING):
             return self._live(run, run.life, now)
         trigger = _WAITS_FOR.get(run.state)
-        after = move(run.state, trigger) if trigger is not None else None
+        after = POD_LIFE.step(run.state, trigger) if trigger is not None else None
         if after is None:
             return []
         run.state = after

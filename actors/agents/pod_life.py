@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
+from core.life.cycle import LifeCycle
+
 
 class PodState(StrEnum):
     """Where a pod is, as its node agent sees it."""
@@ -19,29 +21,50 @@ class PodState(StrEnum):
 class PodTrigger(StrEnum):
     """What moves it."""
 
-    STARTED = "started"  # the start delay is over
+    STARTED = "started"  # the start delay is over, or a container has begun
+    REFUSED = "refused"  # the node has no room for what it asks
     TIME_UP = "time up"  # it has run for its duration
+    CONTAINERS_OVER = "containers over"  # none of them runs, and none is started again
+    SEEN_RUNNING = "seen running"  # the api says so
+    SEEN_ENDED = "seen ended"
     DELETED = "deleted"  # the api wants it gone
     STOPPED = "stopped"  # the termination has taken its time
     REMOVED = "removed"  # the api has removed it
 
 
-TRANSITIONS: Final[dict[tuple[PodState, PodTrigger], PodState]] = {
-    (PodState.STARTING, PodTrigger.STARTED): PodState.RUNNING,
-    (PodState.STARTING, PodTrigger.DELETED): PodState.STOPPING,
-    (PodState.STARTING, PodTrigger.REMOVED): PodState.GONE,
-    (PodState.RUNNING, PodTrigger.TIME_UP): PodState.ENDED,
-    (PodState.RUNNING, PodTrigger.DELETED): PodState.STOPPING,
-    (PodState.RUNNING, PodTrigger.REMOVED): PodState.GONE,
-    (PodState.ENDED, PodTrigger.DELETED): PodState.STOPPING,  # only a finalizer can keep an ended pod this long
-    (PodState.ENDED, PodTrigger.REMOVED): PodState.GONE,
-    (PodState.STOPPING, PodTrigger.DELETED): PodState.STOPPING,  # a later request may shorten the wait
-    (PodState.STOPPING, PodTrigger.STOPPED): PodState.GONE,
-    (PodState.STOPPING, PodTrigger.REMOVED): PodState.GONE,
+_S, _T = PodState, PodTrigger
+
+POD_LIFE: Final = LifeCycle(
+    {
+        (_S.STARTING, _T.STARTED): _S.RUNNING,
+        (_S.STARTING, _T.REFUSED): _S.ENDED,
+        (_S.STARTING, _T.CONTAINERS_OVER): _S.ENDED,  # they began and ended in one moment
+        (_S.STARTING, _T.SEEN_RUNNING): _S.RUNNING,
+        (_S.STARTING, _T.SEEN_ENDED): _S.ENDED,
+        (_S.STARTING, _T.DELETED): _S.STOPPING,
+        (_S.STARTING, _T.REMOVED): _S.GONE,
+        (_S.RUNNING, _T.TIME_UP): _S.ENDED,
+        (_S.RUNNING, _T.CONTAINERS_OVER): _S.ENDED,
+        (_S.RUNNING, _T.SEEN_ENDED): _S.ENDED,
+        (_S.RUNNING, _T.DELETED): _S.STOPPING,
+        (_S.RUNNING, _T.REMOVED): _S.GONE,
+        (_S.ENDED, _T.DELETED): _S.STOPPING,  # only a finalizer can keep an ended pod this long
+        (_S.ENDED, _T.REMOVED): _S.GONE,
+        (_S.STOPPING, _T.DELETED): _S.STOPPING,  # a later request may shorten the wait
+        (_S.STOPPING, _T.STOPPED): _S.GONE,
+        (_S.STOPPING, _T.REMOVED): _S.GONE,
+    }
+)
+"""A pair that is not here changes nothing: what the api says may be older than what its node knows."""
+
+_SEEN: Final = {
+    "Running": PodTrigger.SEEN_RUNNING,
+    "Succeeded": PodTrigger.SEEN_ENDED,
+    "Failed": PodTrigger.SEEN_ENDED,
 }
-"""A pair that is not here is refused: the agent lets it pass without a change."""
 
 
-def move(state: PodState, trigger: PodTrigger) -> PodState | None:
-    """The next state; None when the trigger means nothing there."""
-    return TRANSITIONS.get((state, trigger))
+def seen(state: PodState, phase: str | None) -> PodState:
+    """The state of a pod of which the api says that it is in that phase."""
+    trigger = _SEEN.get(phase or "")
+    return state if trigger is None else POD_LIFE.after(state, trigger)

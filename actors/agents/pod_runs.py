@@ -13,7 +13,7 @@ from msgspec import Struct
 from actors.agents.container_life import PodContainers
 from actors.agents.container_plans import foreseen, read_life
 from actors.agents.host_ports import HostPort, host_ports
-from actors.agents.pod_life import PodState
+from actors.agents.pod_life import POD_LIFE, PodState, PodTrigger, seen
 from actors.kube.commands import containers
 from config.durations import duration_s
 from core.objects.metadata import alike, once, parse_time, section, text_map
@@ -28,7 +28,6 @@ TERMINATION: Final = "pumice.dev/termination"
 
 DEFAULT_DURATION_S: Final = 5.0
 DEFAULT_TERMINATION_S: Final = 1.0
-_ENDED: Final = ("Succeeded", "Failed")
 _duration_s: Final = remembers(4096)(duration_s)
 """Of the pods of one template every one says the same."""
 _KEPT_UP: Final = ("ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet")
@@ -61,16 +60,19 @@ class PodRun(Struct, gc=False):
     ports: tuple[HostPort, ...] = ()
 
 
-def read_run(pod: Object, revision: int, default_duration_s: float = DEFAULT_DURATION_S) -> PodRun | None:
-    """A pod that has a node; None for one that has not. Annotations that make no sense count as absent."""
+def read_run(
+    pod: Object, revision: int, default_duration_s: float = DEFAULT_DURATION_S, known: PodRun | None = None
+) -> PodRun | None:
+    """A pod that has a node; None for one that has not. Annotations that make no sense count as absent. `known`: what
+    was known of this name, from where the same pod goes on; the api may not have heard of it yet.
+    """
     spec = section(pod, "spec")
     node = spec.get("nodeName")
     if not node:
         return None
     meta: Object = pod["metadata"]
     status, annotations = section(pod, "status"), text_map(meta.get("annotations"))
-    phase = status.get("phase") or "Pending"
-    state = PodState.ENDED if phase in _ENDED else PodState.RUNNING if phase == "Running" else PodState.STARTING
+    before = PodState.STARTING if known is None or known.uid != meta["uid"] else known.state
     grace = float(meta.get("deletionGracePeriodSeconds") or 0)
     termination = _duration_s(annotations.get(TERMINATION, ""))
     run = PodRun(
@@ -78,7 +80,7 @@ def read_run(pod: Object, revision: int, default_duration_s: float = DEFAULT_DUR
         name=meta["name"],
         uid=meta["uid"],
         node=once(node),
-        state=state,
+        state=seen(before, status.get("phase")),
         duration_s=_duration(meta, annotations, default_duration_s),
         exit_code=_exit_code(annotations),
         termination_s=min(DEFAULT_TERMINATION_S if termination is None else max(termination, 0.0), grace),
@@ -104,8 +106,8 @@ def _read_commands(run: PodRun, pod: Object) -> None:
     if life is not None:
         run.duration_s, run.exit_code = foreseen(life)
         run.conditions = section(pod, "status").get("conditions") or []
-        if life.begun and run.state is PodState.STARTING:
-            run.state = PodState.RUNNING
+        if life.begun:
+            run.state = POD_LIFE.after(run.state, PodTrigger.STARTED)
     elif run.duration_s and _serves(section(pod, "spec")):
         run.duration_s = 0.0
 

@@ -1,1 +1,1 @@
-"""Life cycles of tasks, pod groups and queues, one table each."""
+"""Life cycles of tasks and PodGroups, and the form of every life cycle: one table each."""

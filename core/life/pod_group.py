@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from core.errors import InvalidTransition
+from core.life.cycle import LifeCycle
 
 IntArray = npt.NDArray[np.integer]
 BoolArray = npt.NDArray[np.bool_]
@@ -42,6 +42,11 @@ LABELS: Final = ("", "Pending", "Inqueue", "Running", "Unknown", "Completed")
 BY_LABEL: Final[Mapping[str, PodGroupPhase]] = {label: PodGroupPhase(i) for i, label in enumerate(LABELS)}
 
 
+def phase_of(label: str) -> PodGroupPhase:
+    """The phase that `status.phase` names; Pending for what is no phase."""
+    return BY_LABEL.get(label, PodGroupPhase.PENDING)
+
+
 class PodGroupTrigger(StrEnum):
     """What may change a phase: admission during a cycle, or one of the findings at its end."""
 
@@ -68,16 +73,7 @@ def _table() -> dict[tuple[PodGroupPhase, PodGroupTrigger], PodGroupPhase]:
     return table
 
 
-TRANSITIONS: Final = _table()
-
-
-def move(phase: PodGroupPhase, trigger: PodGroupTrigger, who: str = "podgroup") -> PodGroupPhase:
-    """Next phase, or InvalidTransition (a job that was admitted is not admitted again)."""
-    after = TRANSITIONS.get((phase, trigger))
-    if after is None:
-        raise InvalidTransition(who, phase.label, str(trigger))
-    return after
-
+POD_GROUP_LIFE: Final = LifeCycle(_table())
 
 FINDINGS: Final = (
     PodGroupTrigger.RUNS_UNSCHEDULABLE,
@@ -88,7 +84,7 @@ FINDINGS: Final = (
 RUNS_UNSCHEDULABLE, SCHEDULED, COMPLETED, SHORT = range(len(FINDINGS))
 
 AFTER_FINDING: Final = np.array(
-    [[TRANSITIONS[phase, trigger] for trigger in FINDINGS] for phase in PodGroupPhase], dtype=np.int8
+    [[POD_GROUP_LIFE.transitions[phase, trigger] for trigger in FINDINGS] for phase in PodGroupPhase], dtype=np.int8
 )
 """The table as an array: [phase, index in FINDINGS] -> phase."""
 

@@ -4,11 +4,10 @@ States and their sets are Volcano's (`pkg/scheduler/api/types.go`); Volcano itse
 Pumice's.
 """
 
-from collections.abc import Mapping
 from enum import IntEnum, StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
-from core.errors import InvalidTransition
+from core.life.cycle import LifeCycle
 
 
 class TaskStatus(IntEnum):
@@ -33,6 +32,8 @@ class TaskStatus(IntEnum):
 
 LABELS: Final = tuple(s.name.capitalize() for s in TaskStatus)
 COUNT: Final = len(TaskStatus)
+STATUSES: Final = tuple(TaskStatus)
+"""By number: a column holds numbers."""
 
 ALLOCATED_STATUSES: Final = (TaskStatus.BOUND, TaskStatus.BINDING, TaskStatus.RUNNING, TaskStatus.ALLOCATED)
 READY_STATUSES: Final = (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED)
@@ -62,30 +63,52 @@ class TaskTrigger(StrEnum):
     UNEVICT_BOUND = "unevict to bound"
 
 
-# The keys are numbers to the type checkers: columns hold numbers, and an IntEnum's member equals its own.
-TRANSITIONS: Final[Mapping[tuple[int, TaskTrigger], TaskStatus]] = {
-    (TaskStatus.PENDING, TaskTrigger.ALLOCATE): TaskStatus.ALLOCATED,
-    (TaskStatus.PENDING, TaskTrigger.PIPELINE): TaskStatus.PIPELINED,
-    (TaskStatus.ALLOCATED, TaskTrigger.UNALLOCATE): TaskStatus.PENDING,
-    (TaskStatus.ALLOCATED, TaskTrigger.COMMIT): TaskStatus.BINDING,
-    (TaskStatus.PENDING, TaskTrigger.ASSUME): TaskStatus.BINDING,  # the cycle before has committed it
-    (TaskStatus.BINDING, TaskTrigger.UNALLOCATE): TaskStatus.PENDING,  # the bind was refused
-    (TaskStatus.PIPELINED, TaskTrigger.UNPIPELINE): TaskStatus.PENDING,
-    (TaskStatus.BOUND, TaskTrigger.EVICT): TaskStatus.RELEASING,
-    (TaskStatus.RUNNING, TaskTrigger.EVICT): TaskStatus.RELEASING,
-    (TaskStatus.RELEASING, TaskTrigger.UNEVICT): TaskStatus.RUNNING,  # even when it was Bound: Volcano does so
-    (TaskStatus.RELEASING, TaskTrigger.UNEVICT_BOUND): TaskStatus.BOUND,  # the fix unevict-restores-bound
+TASK_LIFE: Final = LifeCycle(
+    {
+        (TaskStatus.PENDING, TaskTrigger.ALLOCATE): TaskStatus.ALLOCATED,
+        (TaskStatus.PENDING, TaskTrigger.PIPELINE): TaskStatus.PIPELINED,
+        (TaskStatus.ALLOCATED, TaskTrigger.UNALLOCATE): TaskStatus.PENDING,
+        (TaskStatus.ALLOCATED, TaskTrigger.COMMIT): TaskStatus.BINDING,
+        (TaskStatus.PENDING, TaskTrigger.ASSUME): TaskStatus.BINDING,  # the cycle before has committed it
+        (TaskStatus.BINDING, TaskTrigger.UNALLOCATE): TaskStatus.PENDING,  # the bind was refused
+        (TaskStatus.PIPELINED, TaskTrigger.UNPIPELINE): TaskStatus.PENDING,
+        (TaskStatus.BOUND, TaskTrigger.EVICT): TaskStatus.RELEASING,
+        (TaskStatus.RUNNING, TaskTrigger.EVICT): TaskStatus.RELEASING,
+        (TaskStatus.RELEASING, TaskTrigger.UNEVICT): TaskStatus.RUNNING,  # even when it was Bound: Volcano does so
+        (TaskStatus.RELEASING, TaskTrigger.UNEVICT_BOUND): TaskStatus.BOUND,  # the fix unevict-restores-bound
+    }
+)
+
+
+class TaskChange(NamedTuple):
+    """A step of a task's life and what it adds to the job's counts of pending, ready and allocated tasks."""
+
+    after: TaskStatus
+    waits: int
+    became_ready: int
+    gained: int
+
+
+CHANGES: Final[dict[tuple[int, TaskTrigger], TaskChange]] = {
+    (before, trigger): TaskChange(
+        after,
+        (after == TaskStatus.PENDING) - (before == TaskStatus.PENDING),
+        IS_READY[after] - IS_READY[before],
+        IS_ALLOCATED[after] - IS_ALLOCATED[before],
+    )
+    for (before, trigger), after in TASK_LIFE.transitions.items()
 }
+"""Every step there is, worked out once: tasks are moved twice or more in every session."""
 
 
-def step(status: int, trigger: TaskTrigger) -> TaskStatus | None:
-    """Next status; None where there is no such step."""
-    return TRANSITIONS.get((status, trigger))
-
-
-def move(status: int, trigger: TaskTrigger, who: str = "task") -> TaskStatus:
-    """Next status, or :class:`InvalidTransition` naming the task, its status and the trigger."""
-    after = TRANSITIONS.get((status, trigger))
-    if after is None:
-        raise InvalidTransition(who, LABELS[status], str(trigger))
-    return after
+def status_of(phase: str | None, deleting: bool, node: str | None) -> TaskStatus:
+    """The status of a pod's task as the api has the pod (source: Volcano `getTaskStatus`, `api/helpers.go`)."""
+    if phase == "Running":
+        return TaskStatus.RELEASING if deleting else TaskStatus.RUNNING
+    if phase == "Pending":
+        if deleting:
+            return TaskStatus.RELEASING
+        return TaskStatus.BOUND if node else TaskStatus.PENDING
+    if phase == "Succeeded":
+        return TaskStatus.SUCCEEDED
+    return TaskStatus.FAILED if phase == "Failed" else TaskStatus.UNKNOWN

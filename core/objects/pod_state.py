@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.life.task import TaskStatus
+from core.life.task import TaskStatus, status_of
 from core.objects.metadata import Object, once, parse_time
 
 PodState = tuple[
@@ -28,7 +28,7 @@ def pod_state(pod: Object) -> PodState:
     condition, scheduled_at = _scheduled(conditions) if conditions else _NEVER
     started, claims = status.get("startTime"), status.get("resourceClaimStatuses")
     return (
-        _status(status.get("phase"), deleting, node),
+        status_of(status.get("phase"), deleting, node),
         once(node) if node else "",
         deleting,
         parse_time(started) if started else 0.0,
@@ -38,18 +38,6 @@ def pod_state(pod: Object) -> PodState:
         deleting and _preempted(conditions),
         _claim_names(claims) if claims else (),
     )
-
-
-def _status(phase: str | None, deleting: bool, node: str | None) -> TaskStatus:
-    if phase == "Running":
-        return TaskStatus.RELEASING if deleting else TaskStatus.RUNNING
-    if phase == "Pending":
-        if deleting:
-            return TaskStatus.RELEASING
-        return TaskStatus.BOUND if node else TaskStatus.PENDING
-    if phase == "Succeeded":
-        return TaskStatus.SUCCEEDED
-    return TaskStatus.FAILED if phase == "Failed" else TaskStatus.UNKNOWN
 
 
 def _scheduled(conditions: list[dict[str, Any]]) -> tuple[tuple[str, str] | None, float]:

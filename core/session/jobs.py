@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import numpy as np
 
 from core.life import pod_group
-from core.life.task import IS_ALLOCATED, IS_READY, READY_STATUSES, TRANSITIONS, TaskStatus, TaskTrigger, move
+from core.life.task import CHANGES, IS_ALLOCATED, READY_STATUSES, TASK_LIFE, TaskStatus, TaskTrigger
 from core.once import once
 from core.session.by_queue import FEW, ByQueue
 from core.state.scalars import integer_lines, integers, lines
@@ -38,29 +38,8 @@ def gated_request(job: Job) -> Resource | None:
     return None if total.is_empty() else total
 
 
-class TaskChange(NamedTuple):
-    """A step of a task's life and what it adds to the job's counts of pending, ready and allocated tasks."""
-
-    after: TaskStatus
-    waits: int
-    became_ready: int
-    gained: int
-
-
-CHANGES: Final = {
-    (before, trigger): TaskChange(
-        after,
-        (after == PENDING) - (before == PENDING),
-        IS_READY[after] - IS_READY[before],
-        IS_ALLOCATED[after] - IS_ALLOCATED[before],
-    )
-    for (before, trigger), after in TRANSITIONS.items()
-}
-"""Every step there is, worked out once: tasks are moved twice or more in every session."""
-
-
 def _no_step(status: int, trigger: TaskTrigger, task: Task) -> NoReturn:
-    move(status, trigger, task.key)
+    TASK_LIFE.move(TaskStatus(status), trigger, task.key)
     raise AssertionError("the table of changes knows every step of the table of lives")
 
 
@@ -167,7 +146,7 @@ class SessionJobs:
     def admit(self, job: Job) -> None:
         """The job waits no longer for admission. Raises InvalidTransition."""
         phase = pod_group.PodGroupPhase(self.phase[job.row])
-        self.phase[job.row] = pod_group.move(phase, pod_group.PodGroupTrigger.ENQUEUE, job.key)
+        self.phase[job.row] = pod_group.POD_GROUP_LIFE.move(phase, pod_group.PodGroupTrigger.ENQUEUE, job.key)
 
     # --- counts ------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from core.life.pod_group import BY_LABEL, PodGroupPhase
+from core.life.pod_group import BY_LABEL, phase_of
 from core.life.task import COUNT, IS_ALLOCATED, TaskStatus
 from core.objects.pod_group import READY
 from core.state.columns import FloatArray, Rows, grown, heightened
@@ -233,7 +233,7 @@ class JobTable:
         """Attach the same PodGroup with another status."""
         job.spec = job.pod_group = spec
         row = job.row
-        self._phase_at[row] = BY_LABEL.get(spec.phase, PodGroupPhase.PENDING)
+        self._phase_at[row] = phase_of(spec.phase)
         self._announced_at[row] = READY in spec.conditions
         phase, running, succeeded, failed = self._reported_at
         phase[row] = BY_LABEL.get(spec.phase, NO_PHASE)

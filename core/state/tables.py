@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from core.life.task import COMPLETED_STATUSES, TaskStatus, TaskTrigger, step
+from core.life.task import COMPLETED_STATUSES, TASK_LIFE, TaskStatus, TaskTrigger
 from core.objects.metadata import Object, object_key
 from core.objects.pod import Task, TemplateTable
 from core.state.assumed import AssumedPods
@@ -141,9 +141,9 @@ class ViewTables:
     def _effective(self, task: Task) -> tuple[TaskStatus, str]:
         """What the API said, and the step that is on its way from there."""
         status, key = task.status, task.key
-        if key in self._assumed and (assumed := step(status, TaskTrigger.ASSUME)) is not None:
+        if key in self._assumed and (assumed := TASK_LIFE.step(status, TaskTrigger.ASSUME)) is not None:
             return assumed, self._assumed[key]
-        if key in self._evicting and (leaving := step(status, TaskTrigger.EVICT)) is not None:
+        if key in self._evicting and (leaving := TASK_LIFE.step(status, TaskTrigger.EVICT)) is not None:
             return leaving, task.node_name
         return status, task.node_name
 

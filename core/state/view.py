@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from core.devices.ascend.chips import memories
 from core.devices.ascend.settings import chip_models
 from core.devices.settings import device_config
-from core.life.task import COMPLETED_STATUSES, TaskTrigger, step
+from core.life.task import COMPLETED_STATUSES, STATUSES, TASK_LIFE, TaskTrigger
 from core.objects.metadata import Object, key_of, object_key, section
 from core.objects.node import read_node, renewed_node
 from core.objects.pod import Task
@@ -95,9 +95,9 @@ class View(ViewTables):
             task = self._with_volumes(task)
         if known is not None and known.uid != task.uid:
             self._end_flight(key)
-        if key in self._assumed and step(task.status, TaskTrigger.ASSUME) is None:
+        if key in self._assumed and TASK_LIFE.step(task.status, TaskTrigger.ASSUME) is None:
             self._assumed.drop(key)  # the API knows by now
-        if key in self._evicting and step(task.status, TaskTrigger.EVICT) is None:
+        if key in self._evicting and TASK_LIFE.step(task.status, TaskTrigger.EVICT) is None:
             self._evicting.discard(key)
         if known is not None and task.asks_as(known) and known.row not in self.tasks.aside.values():
             self._renew(known, task)
@@ -220,7 +220,7 @@ class View(ViewTables):
     ) -> bool:
         """A bind is on its way: Binding on that node, be it there or not. False when the pod is placed or gone."""
         task = self._known(namespace, name, uid)
-        if task is None or step(self.tasks.status_at[task.row], TaskTrigger.ASSUME) is None:
+        if task is None or TASK_LIFE.step(STATUSES[self.tasks.status_at[task.row]], TaskTrigger.ASSUME) is None:
             return False
         self._assumed.hold(task.key, node, pre_bind)
         self._recount(task)
@@ -238,7 +238,7 @@ class View(ViewTables):
     def evicting(self, namespace: str, name: str, uid: str | None = None) -> None:
         """An eviction is on its way: Releasing. Nothing happens to a pod of another `uid`."""
         task = self._known(namespace, name, uid)
-        if task is None or task.key in self._evicting or step(task.status, TaskTrigger.EVICT) is None:
+        if task is None or task.key in self._evicting or TASK_LIFE.step(task.status, TaskTrigger.EVICT) is None:
             return
         self._evicting.add(task.key)
         self._recount(task)

@@ -121,7 +121,7 @@ class _Bench:
         """All there is, what was made last; a Job whose pods were refused says so."""
         for who, trouble in self._troubles.items():
             status = section(self._objects[who], "status")
-            said = {**status, "state": troubled(section(status, "state"), trouble)}
+            said = {**status, "state": {**section(status, "state"), **troubled(trouble)}}
             self._objects[who] = {**self._objects[who], "status": said}
         return Expansion(list(self._objects.values()), [*self.notes, *made_later(self._objects)])
 

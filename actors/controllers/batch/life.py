@@ -6,15 +6,16 @@ SuccessCriteriaMet and Complete, FailureTarget and Failed (source: Kubernetes' j
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from typing import Any, Final
 
+from core.life.cycle import LifeCycle
 from core.objects.metadata import section
 
 Object = dict[str, Any]
 
 
-class BatchJobState(Enum):
+class BatchJobState(StrEnum):
     """Where it stands; told by its conditions."""
 
     ACTIVE = "Active"
@@ -25,7 +26,7 @@ class BatchJobState(Enum):
     FAILED = "Failed"
 
 
-class BatchJobTrigger(Enum):
+class BatchJobTrigger(StrEnum):
     """What may happen to it."""
 
     SUSPENDED = "suspended"
@@ -37,25 +38,22 @@ class BatchJobTrigger(Enum):
 
 _S, _E = BatchJobState, BatchJobTrigger
 
-TABLE: Final[dict[tuple[BatchJobState, BatchJobTrigger], BatchJobState]] = {
-    (_S.ACTIVE, _E.SUSPENDED): _S.SUSPENDED,
-    (_S.ACTIVE, _E.ENOUGH): _S.SUCCEEDING,
-    (_S.ACTIVE, _E.BROKEN): _S.FAILING,
-    (_S.SUSPENDED, _E.RESUMED): _S.ACTIVE,
-    (_S.SUSPENDED, _E.ENOUGH): _S.SUCCEEDING,  # its last pods ended well before they were told to stop
-    (_S.SUSPENDED, _E.BROKEN): _S.FAILING,
-    (_S.SUCCEEDING, _E.EMPTY): _S.COMPLETE,
-    (_S.FAILING, _E.EMPTY): _S.FAILED,
-}
+BATCH_JOB_LIFE: Final = LifeCycle(
+    {
+        (_S.ACTIVE, _E.SUSPENDED): _S.SUSPENDED,
+        (_S.ACTIVE, _E.ENOUGH): _S.SUCCEEDING,
+        (_S.ACTIVE, _E.BROKEN): _S.FAILING,
+        (_S.SUSPENDED, _E.RESUMED): _S.ACTIVE,
+        (_S.SUSPENDED, _E.ENOUGH): _S.SUCCEEDING,  # its last pods ended well before they were told to stop
+        (_S.SUSPENDED, _E.BROKEN): _S.FAILING,
+        (_S.SUCCEEDING, _E.EMPTY): _S.COMPLETE,
+        (_S.FAILING, _E.EMPTY): _S.FAILED,
+    }
+)
 """What is not here does not happen: a Job that is over stays as it is, and one that ends is not suspended any more."""
 
 OVER: Final = frozenset((_S.COMPLETE, _S.FAILED))
 _MARKS: Final = (_S.COMPLETE, _S.FAILED, _S.FAILING, _S.SUCCEEDING, _S.SUSPENDED)
-
-
-def move(state: BatchJobState, event: BatchJobTrigger) -> BatchJobState | None:
-    """What it comes to; None when nothing follows."""
-    return TABLE.get((state, event))
 
 
 def state_of(job: Object) -> BatchJobState:

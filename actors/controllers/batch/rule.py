@@ -12,7 +12,7 @@ from actors.controllers.adoption import Belongs, by_selector
 from actors.controllers.batch import counting, indexes
 from actors.controllers.batch.counting import GonePods, JobProgress, is_indexed
 from actors.controllers.batch.failures import past_limit, verdict_on
-from actors.controllers.batch.life import OVER, BatchJobState, BatchJobTrigger, move, state_of
+from actors.controllers.batch.life import BATCH_JOB_LIFE, OVER, BatchJobState, BatchJobTrigger, state_of
 from actors.controllers.batch.pods import PodChange, changed
 from actors.controllers.batch.success import enough
 from actors.controllers.pods_of import is_leaving
@@ -102,17 +102,16 @@ def decide(job: Object, state: BatchJobState, count: JobProgress, now: float) ->
     if state in (BatchJobState.SUCCEEDING, BatchJobState.FAILING):
         if count.active or count.terminating:
             return JobOutcome(state), PodChange(surplus=count.active), work
-        return JobOutcome(move(state, BatchJobTrigger.EMPTY) or state, *_last_words(job, state)), PodChange(), work
+        return JobOutcome(_moved(job, state, BatchJobTrigger.EMPTY), *_last_words(job, state)), PodChange(), work
     if broken := _broken(job, count, now):
-        return JobOutcome(_after(state, BatchJobTrigger.BROKEN), *broken), PodChange(surplus=count.active), work
+        return JobOutcome(_moved(job, state, BatchJobTrigger.BROKEN), *broken), PodChange(surplus=count.active), work
     if met := enough(job, count):
-        return JobOutcome(_after(state, BatchJobTrigger.ENOUGH), *met), PodChange(surplus=count.active), work
-    suspended = bool(job["spec"].get("suspend"))
-    if suspended:
-        word = ("JobSuspended", "Job suspended")
-        return JobOutcome(move(state, BatchJobTrigger.SUSPENDED) or state, *word), PodChange(surplus=count.active), work
+        return JobOutcome(_moved(job, state, BatchJobTrigger.ENOUGH), *met), PodChange(surplus=count.active), work
+    if job["spec"].get("suspend"):
+        after = BATCH_JOB_LIFE.after(state, BatchJobTrigger.SUSPENDED)
+        return JobOutcome(after, "JobSuspended", "Job suspended"), PodChange(surplus=count.active), work
     if state is BatchJobState.SUSPENDED:
-        return JobOutcome(_after(state, BatchJobTrigger.RESUMED), "JobResumed", "Job resumed"), PodChange(), work
+        return JobOutcome(_moved(job, state, BatchJobTrigger.RESUMED), "JobResumed", "Job resumed"), PodChange(), work
     change = changed(job, count, now)
     if change.again_at:
         work.no_later_than(change.again_at)
@@ -123,10 +122,8 @@ def decide(job: Object, state: BatchJobState, count: JobProgress, now: float) ->
     return JobOutcome(state), change, work
 
 
-def _after(state: BatchJobState, event_: BatchJobTrigger) -> BatchJobState:
-    after = move(state, event_)
-    assert after is not None, f"a bug in Pumice: {event_} for a Job that is {state}"
-    return after
+def _moved(job: Object, state: BatchJobState, trigger: BatchJobTrigger) -> BatchJobState:
+    return BATCH_JOB_LIFE.move(state, trigger, f"Job {job['metadata']['name']}")
 
 
 def _last_words(job: Object, state: BatchJobState) -> tuple[str, str]:

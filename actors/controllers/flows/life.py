@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from enum import Enum
+from enum import StrEnum
 from typing import Final
 
+from core.life.cycle import LifeCycle
 
-class FlowPhase(Enum):
+
+class FlowPhase(StrEnum):
     """Where it stands; TERMINATING is known to the CRD, and nothing here comes to it."""
 
     PENDING = "Pending"
@@ -17,7 +19,7 @@ class FlowPhase(Enum):
     FAILED = "Failed"
 
 
-class FlowTrigger(Enum):
+class FlowTrigger(StrEnum):
     """What its jobs may come to."""
 
     BEGUN = "a job runs or has run, and none has failed"
@@ -28,19 +30,16 @@ class FlowTrigger(Enum):
 
 _P, _T = FlowPhase, FlowTrigger
 
-TABLE: Final[dict[tuple[FlowPhase, FlowTrigger], FlowPhase]] = {
-    (_P.PENDING, _T.BEGUN): _P.RUNNING,
-    (_P.PENDING, _T.BROKEN): _P.FAILED,
-    (_P.PENDING, _T.STOPPED): _P.FAILED,  # while it runs, a job that was terminated is no failure
-    (_P.RUNNING, _T.BROKEN): _P.FAILED,
-    (_P.RUNNING, _T.DONE): _P.SUCCEED,
-}
+FLOW_LIFE: Final = LifeCycle(
+    {
+        (_P.PENDING, _T.BEGUN): _P.RUNNING,
+        (_P.PENDING, _T.BROKEN): _P.FAILED,
+        (_P.PENDING, _T.STOPPED): _P.FAILED,  # while it runs, a job that was terminated is no failure
+        (_P.RUNNING, _T.BROKEN): _P.FAILED,
+        (_P.RUNNING, _T.DONE): _P.SUCCEED,
+    }
+)
 """Nothing follows on Succeed, Terminating and Failed."""
-
-
-def move(phase: FlowPhase, trigger: FlowTrigger) -> FlowPhase | None:
-    """What it comes to; None when nothing follows."""
-    return TABLE.get((phase, trigger))
 
 
 def trigger_of(jobs: Mapping[str, Collection[str]], flows: int, phase: FlowPhase) -> FlowTrigger | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.controllers.flows.life import FlowPhase, move, trigger_of
+from actors.controllers.flows.life import FLOW_LIFE, FlowPhase, trigger_of
 from actors.controllers.flows.status import by_phase, flow_status, phase_of
 from actors.controllers.pods_of import is_leaving, reference
 from actors.controllers.rule import Agenda, OwnerRule, OwnFamily
@@ -60,7 +60,7 @@ class JobFlowRule(OwnerRule):
             self._say_missing(agenda, flow, missing, now)
             return agenda
         trigger = trigger_of(by_phase(jobs), len(section(flow, "spec").get("flows") or ()), phase)
-        after = phase if trigger is None else move(phase, trigger) or phase
+        after = phase if trigger is None else FLOW_LIFE.after(phase, trigger)
         status = flow_status(flow, jobs, after.value, now)
         if patch := diff_patch(section(flow, "status"), status):
             meta = flow["metadata"]

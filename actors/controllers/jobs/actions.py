@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from actors.controllers import job_keys as keys
-from actors.controllers.jobs.life import Action, Do, Reaction, Then, next_phase
+from actors.controllers.jobs.life import Action, Do, Reaction, Then, next_phase, phase_of
 from actors.controllers.jobs.plugins.plugins import controlled, plugins_of, trouble_of
 from actors.controllers.jobs.plugins.svc import SvcPlugin
 from actors.controllers.jobs.pod_group import followed, pod_group_of
@@ -40,7 +40,7 @@ def sync(
     else:
         requests = _follow_replicas(state, job)
     if state.trouble:
-        status["state"] = troubled(status["state"], state.trouble)
+        status["state"] = {**status["state"], **troubled(state.trouble)}
         state.trouble = ""
     elif "message" in status["state"]:
         status["state"] = {"phase": status["state"]["phase"]}
@@ -89,7 +89,7 @@ def _settle(
     job: Object, old: Object, status: Object, then: Then, now: float, *, killed: bool = False
 ) -> list[ApiRequest]:
     """Let the counts decide about the phase and write what changed."""
-    phase = next_phase(then, job["spec"], status)
+    phase = next_phase(phase_of(status), then, job["spec"], status)
     if then is Then.RESTART:
         status["retryCount"] = status.get("retryCount", 0) + 1
     if phase is not None:

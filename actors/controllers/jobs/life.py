@@ -1,7 +1,7 @@
-"""The life cycle of a Volcano Job: phases, actions, and the one table that joins them.
+"""The life cycle of a Volcano Job: phases, triggers and the one table that joins them, and what an action comes to.
 
-Source: Volcano's `pkg/controllers/job/state`, which spreads the same over eight files. A row says what is done to the
-pods and what then decides about the next phase; every phase knows every action.
+Source: Volcano's `pkg/controllers/job/state`, which spreads the same over eight files. A reaction says what is done to
+the pods and what then decides about the next phase; every phase knows every action.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from core.life.cycle import LifeCycle
 from core.objects.metadata import section
 
 
@@ -60,11 +61,9 @@ class Then(StrEnum):
     RESTART = "restart"
     RESTARTED = "restarted"
     ABORT = "abort"
-    ABORTED = "aborted"
     COMPLETE = "complete"
-    COMPLETED = "completed"
     TERMINATE = "terminate"
-    TERMINATED = "terminated"
+    EMPTY = "empty"
 
 
 class Reaction(Struct, frozen=True, gc=False):
@@ -74,6 +73,47 @@ class Reaction(Struct, frozen=True, gc=False):
     then: Then
     keep_ended: bool = True
 
+
+class PhaseTrigger(StrEnum):
+    """What moves the phase: an action that begins, or what the counts of pods say."""
+
+    RESTART = "it is to be restarted"
+    ABORT = "it is to be aborted"
+    COMPLETE = "it is to be completed"
+    TERMINATE = "it is to be terminated"
+    EMPTY = "no pod of it is left"
+    ENOUGH_RUN = "enough of its pods run or have ended"
+    SHORT = "too few of its pods run"
+    SUCCEEDED = "enough of its pods have succeeded"
+    FAILED = "it cannot succeed any more, or was restarted too often"
+
+
+_P, _T = JobPhase, PhaseTrigger
+
+JOB_LIFE: Final = LifeCycle(
+    {
+        (_P.PENDING, _T.ENOUGH_RUN): _P.RUNNING,
+        (_P.PENDING, _T.RESTART): _P.RESTARTING,
+        (_P.PENDING, _T.ABORT): _P.ABORTING,
+        (_P.PENDING, _T.COMPLETE): _P.COMPLETING,
+        (_P.PENDING, _T.TERMINATE): _P.TERMINATING,
+        (_P.RUNNING, _T.SHORT): _P.PENDING,
+        (_P.RUNNING, _T.SUCCEEDED): _P.COMPLETED,
+        (_P.RUNNING, _T.FAILED): _P.FAILED,
+        (_P.RUNNING, _T.RESTART): _P.RESTARTING,
+        (_P.RUNNING, _T.ABORT): _P.ABORTING,
+        (_P.RUNNING, _T.COMPLETE): _P.COMPLETING,
+        (_P.RUNNING, _T.TERMINATE): _P.TERMINATING,
+        (_P.RESTARTING, _T.SHORT): _P.PENDING,  # the pods of the life before have gone
+        (_P.RESTARTING, _T.FAILED): _P.FAILED,
+        (_P.ABORTING, _T.EMPTY): _P.ABORTED,
+        (_P.ABORTING, _T.RESTART): _P.RESTARTING,  # it is resumed
+        (_P.ABORTED, _T.RESTART): _P.RESTARTING,
+        (_P.COMPLETING, _T.EMPTY): _P.COMPLETED,
+        (_P.TERMINATING, _T.EMPTY): _P.TERMINATED,
+    }
+)
+"""Nothing follows on Completed, Terminated and Failed."""
 
 _PHASES: Final[dict[str, JobPhase]] = {phase.value: phase for phase in JobPhase}
 
@@ -108,10 +148,10 @@ _ROWS: Final[dict[JobPhase, tuple[Reaction, dict[Action, Reaction]]]] = {
             **dict.fromkeys(TARGETED, Reaction(Do.KILL_TARGET, Then.RESTARTED)),
         },
     ),
-    JobPhase.ABORTING: (Reaction(Do.KILL, Then.ABORTED), {Action.RESUME_JOB: _RESUME}),
+    JobPhase.ABORTING: (Reaction(Do.KILL, Then.EMPTY), {Action.RESUME_JOB: _RESUME}),
     JobPhase.ABORTED: (Reaction(Do.KILL, Then.STAY), {Action.RESUME_JOB: _RESUME}),
-    JobPhase.COMPLETING: (Reaction(Do.KILL, Then.COMPLETED), {}),  # too late for anything else
-    JobPhase.TERMINATING: (Reaction(Do.KILL, Then.TERMINATED), {}),  # too late for anything else
+    JobPhase.COMPLETING: (Reaction(Do.KILL, Then.EMPTY), {}),  # too late for anything else
+    JobPhase.TERMINATING: (Reaction(Do.KILL, Then.EMPTY), {}),  # too late for anything else
     JobPhase.COMPLETED: (Reaction(Do.KILL, Then.STAY), {}),
     JobPhase.TERMINATED: (Reaction(Do.KILL, Then.STAY), {}),
     JobPhase.FAILED: (Reaction(Do.KILL, Then.STAY), {}),
@@ -131,53 +171,59 @@ def phase_of(status: dict[str, Any]) -> JobPhase:
     return _PHASES.get(phase, JobPhase.PENDING) if isinstance(phase, str) else JobPhase.PENDING
 
 
-def next_phase(then: Then, spec: dict[str, Any], status: dict[str, Any]) -> JobPhase | None:
+def next_phase(phase: JobPhase, then: Then, spec: dict[str, Any], status: dict[str, Any]) -> JobPhase | None:
     """The phase that follows from the counts in `status`; None: the phase stays."""
-    if (fixed := _FIXED.get(then)) is not None:
-        return fixed
-    if (quiet := _WHEN_QUIET.get(then)) is not None:
-        return None if any(status.get(name, 0) for name in ("terminating", "pending", "running")) else quiet
-    if then is Then.START:
-        ended_or_running = sum(status.get(name, 0) for name in ("running", "succeeded", "failed"))
-        return JobPhase.RUNNING if spec.get("minAvailable", 0) <= ended_or_running else None
-    if then is Then.RESTARTED:
-        return _after_restart(spec, status)
-    return _progress(spec, status) if then is Then.PROGRESS else None
+    trigger = trigger_of(then, spec, status)
+    return None if trigger is None else JOB_LIFE.step(phase, trigger)
 
 
-_FIXED: Final = {
-    Then.RESTART: JobPhase.RESTARTING,
-    Then.ABORT: JobPhase.ABORTING,
-    Then.COMPLETE: JobPhase.COMPLETING,
-    Then.TERMINATE: JobPhase.TERMINATING,
+def trigger_of(then: Then, spec: dict[str, Any], status: dict[str, Any]) -> PhaseTrigger | None:
+    """What the counts in `status` say; None: nothing that changes the phase."""
+    match then:
+        case Then.STAY:
+            return None
+        case Then.START:
+            ended_or_running = sum(status.get(name, 0) for name in ("running", "succeeded", "failed"))
+            return PhaseTrigger.ENOUGH_RUN if spec.get("minAvailable", 0) <= ended_or_running else None
+        case Then.PROGRESS:
+            return _progress(spec, status)
+        case Then.RESTARTED:
+            return _after_restart(spec, status)
+        case Then.EMPTY:
+            left = any(status.get(name, 0) for name in ("terminating", "pending", "running"))
+            return None if left else PhaseTrigger.EMPTY
+        case _:
+            return _AT_ONCE[then]
+
+
+_AT_ONCE: Final = {
+    Then.RESTART: PhaseTrigger.RESTART,
+    Then.ABORT: PhaseTrigger.ABORT,
+    Then.COMPLETE: PhaseTrigger.COMPLETE,
+    Then.TERMINATE: PhaseTrigger.TERMINATE,
 }
-_WHEN_QUIET: Final = {
-    Then.ABORTED: JobPhase.ABORTED,
-    Then.COMPLETED: JobPhase.COMPLETED,
-    Then.TERMINATED: JobPhase.TERMINATED,
-}
 
 
-def _after_restart(spec: dict[str, Any], status: dict[str, Any]) -> JobPhase | None:
+def _after_restart(spec: dict[str, Any], status: dict[str, Any]) -> PhaseTrigger | None:
     if status.get("retryCount", 0) >= spec.get("maxRetry", 0):
-        return JobPhase.FAILED
+        return PhaseTrigger.FAILED
     going = total_replicas(spec) - int(status.get("terminating", 0))
-    return JobPhase.PENDING if going >= status.get("minAvailable", 0) else None
+    return PhaseTrigger.SHORT if going >= status.get("minAvailable", 0) else None
 
 
-def _progress(spec: dict[str, Any], status: dict[str, Any]) -> JobPhase | None:
+def _progress(spec: dict[str, Any], status: dict[str, Any]) -> PhaseTrigger | None:
     """Running until all pods have ended, enough have succeeded, or too few are left."""
     replicas = total_replicas(spec)
     if replicas == 0:  # scaled down to nothing
         return None
     succeeded, wanted = status.get("succeeded", 0), spec.get("minSuccess")
     if wanted is not None and succeeded >= wanted:
-        return JobPhase.COMPLETED
+        return PhaseTrigger.SUCCEEDED
     if succeeded + status.get("failed", 0) == replicas:
         if _some_task_failed(spec, status) or (wanted is not None and succeeded < wanted):
-            return JobPhase.FAILED
-        return JobPhase.COMPLETED if succeeded >= spec.get("minAvailable", 0) else JobPhase.FAILED
-    return JobPhase.PENDING if status.get("pending", 0) > replicas - spec.get("minAvailable", 0) else None
+            return PhaseTrigger.FAILED
+        return PhaseTrigger.SUCCEEDED if succeeded >= spec.get("minAvailable", 0) else PhaseTrigger.FAILED
+    return PhaseTrigger.SHORT if status.get("pending", 0) > replicas - spec.get("minAvailable", 0) else None
 
 
 def _some_task_failed(spec: dict[str, Any], status: dict[str, Any]) -> bool:

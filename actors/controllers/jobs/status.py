@@ -61,9 +61,9 @@ def conditioned(status: Object, now: float) -> Object:
 CREATION_REFUSED: Final = "CreationRefused"
 
 
-def troubled(state: Object, trouble: str) -> Object:
-    """The state of a Job whose pods or PodGroup the api refuses to make."""
-    return {**state, "reason": CREATION_REFUSED, "message": trouble}
+def troubled(trouble: str) -> Object:
+    """What the state of a Job says whose pods or PodGroup the api refuses to make."""
+    return {"reason": CREATION_REFUSED, "message": trouble}
 
 
 def run_for(status: Object, job: Object, now: float) -> Object:

@@ -1,4 +1,4 @@
-"""The life cycle of a Volcano Queue: states, actions, and the one table that joins them.
+"""The life cycle of a Volcano Queue: states, triggers, and the one table that joins them.
 
 Source: Volcano's `pkg/controllers/queue/state`. A queue that is to be closed is Closing while it has PodGroups.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 from typing import Final
+
+from core.life.cycle import LifeCycle
 
 
 class QueueState(StrEnum):
@@ -26,27 +28,37 @@ class QueueAction(StrEnum):
     CLOSE = "CloseQueue"
 
 
-# (state, action): next state without PodGroups, next state with some
-TRANSITIONS: Final[dict[tuple[QueueState, QueueAction], tuple[QueueState, QueueState]]] = {
-    (QueueState.OPEN, QueueAction.SYNC): (QueueState.OPEN, QueueState.OPEN),
-    (QueueState.OPEN, QueueAction.OPEN): (QueueState.OPEN, QueueState.OPEN),
-    (QueueState.OPEN, QueueAction.CLOSE): (QueueState.CLOSED, QueueState.CLOSING),
-    (QueueState.CLOSED, QueueAction.SYNC): (
-        QueueState.CLOSED,
-        QueueState.CLOSED,
-    ),  # a PodGroup that comes late does not reopen the wait
-    (QueueState.CLOSED, QueueAction.OPEN): (QueueState.OPEN, QueueState.OPEN),
-    (QueueState.CLOSED, QueueAction.CLOSE): (QueueState.CLOSED, QueueState.CLOSED),
-    (QueueState.CLOSING, QueueAction.SYNC): (QueueState.CLOSED, QueueState.CLOSING),
-    (QueueState.CLOSING, QueueAction.OPEN): (QueueState.OPEN, QueueState.OPEN),
-    (QueueState.CLOSING, QueueAction.CLOSE): (QueueState.CLOSED, QueueState.CLOSING),
-    (QueueState.UNKNOWN, QueueAction.SYNC): (QueueState.UNKNOWN, QueueState.UNKNOWN),
-    (QueueState.UNKNOWN, QueueAction.OPEN): (QueueState.OPEN, QueueState.OPEN),
-    (QueueState.UNKNOWN, QueueAction.CLOSE): (QueueState.CLOSED, QueueState.CLOSING),
+class QueueTrigger(StrEnum):
+    """What an action comes to, by whether the queue has PodGroups."""
+
+    OPENED = "opened"
+    CLOSED_EMPTY = "closed, and no PodGroup is in it"
+    CLOSED_IN_USE = "closed while PodGroups are in it"
+    EMPTIED = "no PodGroup is left in it"
+
+
+_S, _T = QueueState, QueueTrigger
+
+QUEUE_LIFE: Final = LifeCycle(
+    {
+        (_S.OPEN, _T.CLOSED_EMPTY): _S.CLOSED,
+        (_S.OPEN, _T.CLOSED_IN_USE): _S.CLOSING,
+        (_S.CLOSED, _T.OPENED): _S.OPEN,
+        (_S.CLOSING, _T.OPENED): _S.OPEN,
+        (_S.CLOSING, _T.CLOSED_EMPTY): _S.CLOSED,
+        (_S.CLOSING, _T.EMPTIED): _S.CLOSED,
+        (_S.UNKNOWN, _T.OPENED): _S.OPEN,
+        (_S.UNKNOWN, _T.CLOSED_EMPTY): _S.CLOSED,
+        (_S.UNKNOWN, _T.CLOSED_IN_USE): _S.CLOSING,
+    }
+)
+"""A pair that is not here changes nothing: a PodGroup that comes late does not make a closed queue wait again."""
+
+_TRIGGERS: Final[dict[QueueAction, tuple[QueueTrigger | None, QueueTrigger | None]]] = {
+    QueueAction.SYNC: (QueueTrigger.EMPTIED, None),
+    QueueAction.OPEN: (QueueTrigger.OPENED, QueueTrigger.OPENED),
+    QueueAction.CLOSE: (QueueTrigger.CLOSED_EMPTY, QueueTrigger.CLOSED_IN_USE),
 }
-"""Every state and action."""
-
-
 _BY_TEXT: Final = {"": QueueState.OPEN, **{str(state): state for state in QueueState}}
 
 
@@ -55,6 +67,6 @@ def state_of(text: str) -> QueueState:
     return _BY_TEXT.get(text, QueueState.UNKNOWN)
 
 
-def move(state: QueueState, action: QueueAction, *, has_pod_groups: bool) -> QueueState:
-    """The next state."""
-    return TRANSITIONS[(state, action)][has_pod_groups]
+def trigger_of(action: QueueAction, *, has_pod_groups: bool) -> QueueTrigger | None:
+    """What an action comes to; None: to nothing, whatever the state."""
+    return _TRIGGERS[action][has_pod_groups]

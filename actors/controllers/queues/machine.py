@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from actors.controllers.queues.life import QueueAction, QueueState, move, state_of
+from actors.controllers.queues.life import QUEUE_LIFE, QueueAction, QueueState, state_of, trigger_of
 from actors.kube.merge_patch import diff_patch
 from core.messages.commands import ApiRequest, Delete, Patch, UpdateStatus
 from core.messages.replies import Accepted, ApiReply
@@ -123,7 +123,9 @@ class QueueMachine:
         status = section(queue, "status")
         counts = self._counts.get(name, _NO_GROUPS)
         after: Object = {key: value for key, value in status.items() if key not in COUNTED}
-        after["state"] = str(move(_state(queue), action, has_pod_groups=counts.total() > 0))
+        trigger = trigger_of(action, has_pod_groups=counts.total() > 0)
+        state = _state(queue)
+        after["state"] = str(state if trigger is None else QUEUE_LIFE.after(state, trigger))
         after.update({phase: counts[phase] for phase in COUNTED if counts[phase]})
         if patch := diff_patch(status, after):
             requests.append(UpdateStatus("Queue", "", name, repack(patch), user=USER))

@@ -1,6 +1,5 @@
 """Every state with every trigger: a pair is in its table, or it is refused and says who, where and what."""
 
-from collections.abc import Callable, Mapping
 from enum import Enum
 from itertools import product
 from typing import Any
@@ -8,47 +7,69 @@ from typing import Any
 import numpy as np
 import pytest
 
+from actors.agents import container_life as containers
+from actors.agents import pod_life as pods
+from actors.controllers.batch import life as batch
+from actors.controllers.flows import life as flows
+from actors.controllers.jobs import life as jobs
+from actors.controllers.queues import life as queues
 from core.errors import InvalidTransition
 from core.life import pod_group, task
+from core.life.cycle import LifeCycle
 
-LIVES: list[tuple[type[Enum], type[Enum], Mapping[Any, Any], Callable[..., Any]]] = [
-    (task.TaskStatus, task.TaskTrigger, task.TRANSITIONS, task.move),
-    (pod_group.PodGroupPhase, pod_group.PodGroupTrigger, pod_group.TRANSITIONS, pod_group.move),
+LIVES: list[tuple[type[Enum], type[Enum], LifeCycle[Any, Any]]] = [
+    (task.TaskStatus, task.TaskTrigger, task.TASK_LIFE),
+    (pod_group.PodGroupPhase, pod_group.PodGroupTrigger, pod_group.POD_GROUP_LIFE),
+    (pods.PodState, pods.PodTrigger, pods.POD_LIFE),
+    (containers.ContainerState, containers.ContainerTrigger, containers.CONTAINER_LIFE),
+    (jobs.JobPhase, jobs.PhaseTrigger, jobs.JOB_LIFE),
+    (flows.FlowPhase, flows.FlowTrigger, flows.FLOW_LIFE),
+    (batch.BatchJobState, batch.BatchJobTrigger, batch.BATCH_JOB_LIFE),
+    (queues.QueueState, queues.QueueTrigger, queues.QUEUE_LIFE),
 ]
 PAIRS = [
-    pytest.param(state, trigger, table, move, id=f"{states.__name__}-{state.name}-{trigger.name}")
-    for states, triggers, table, move in LIVES
+    pytest.param(state, trigger, life, id=f"{states.__name__}-{state.name}-{trigger.name}")
+    for states, triggers, life in LIVES
     for state, trigger in product(states, triggers)
 ]
 
 
-@pytest.mark.parametrize(("state", "trigger", "table", "move"), PAIRS)
-def test_a_pair_is_in_the_table_or_refused(
-    state: Enum, trigger: Enum, table: Mapping[Any, Enum], move: Callable[..., Enum]
-) -> None:
-    if (state, trigger) in table:
-        assert move(state, trigger) is table[state, trigger]
+@pytest.mark.parametrize(("state", "trigger", "life"), PAIRS)
+def test_a_pair_is_in_the_table_or_refused(state: Enum, trigger: Enum, life: LifeCycle[Any, Any]) -> None:
+    if (state, trigger) in life.transitions:
+        found = life.transitions[state, trigger]
+        assert life.step(state, trigger) is life.after(state, trigger) is life.move(state, trigger, "who") is found
         return
+    assert life.step(state, trigger) is None
+    assert life.after(state, trigger) is state
     with pytest.raises(InvalidTransition) as caught:
-        move(state, trigger, "who")
-    assert caught.value.who == "who"
-    assert caught.value.trigger == str(trigger)
+        life.move(state, trigger, "who")
+    assert (caught.value.who, caught.value.trigger) == ("who", str(trigger))
+    assert caught.value.state == state.name.capitalize()
+
+
+@pytest.mark.parametrize(("states", "triggers", "life"), LIVES, ids=lambda each: getattr(each, "__name__", ""))
+def test_every_trigger_moves_something_and_no_row_is_of_another_life(
+    states: type[Enum], triggers: type[Enum], life: LifeCycle[Any, Any]
+) -> None:
+    assert {trigger for _, trigger in life.transitions} == set(triggers)
+    assert {type(each) for (state, _), after in life.transitions.items() for each in (state, after)} == {states}
 
 
 def test_an_eviction_that_is_undone_ends_running_even_if_it_began_bound() -> None:
-    evicted = task.move(task.TaskStatus.BOUND, task.TaskTrigger.EVICT)
-    assert task.move(evicted, task.TaskTrigger.UNEVICT) is task.TaskStatus.RUNNING
+    evicted = task.TASK_LIFE.after(task.TaskStatus.BOUND, task.TaskTrigger.EVICT)
+    assert task.TASK_LIFE.after(evicted, task.TaskTrigger.UNEVICT) is task.TaskStatus.RUNNING
 
 
 def test_only_an_admitted_job_stays_admitted_when_it_is_short() -> None:
     short = pod_group.PodGroupTrigger.SHORT
-    stays = [phase for phase in pod_group.PodGroupPhase if pod_group.move(phase, short) is phase]
+    stays = [phase for phase in pod_group.PodGroupPhase if pod_group.POD_GROUP_LIFE.after(phase, short) is phase]
     assert stays == [pod_group.PodGroupPhase.PENDING, pod_group.PodGroupPhase.INQUEUE]
 
 
 def test_the_array_says_what_the_table_says() -> None:
     for phase, (index, trigger) in product(pod_group.PodGroupPhase, enumerate(pod_group.FINDINGS)):
-        assert pod_group.AFTER_FINDING[phase, index] == pod_group.TRANSITIONS[phase, trigger]
+        assert pod_group.AFTER_FINDING[phase, index] == pod_group.POD_GROUP_LIFE.transitions[phase, trigger]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import QuantityError
-from core.life.task import TRANSITIONS, TaskStatus, TaskTrigger
+from core.life.task import TASK_LIFE, TaskStatus, TaskTrigger
 from core.messages.decisions import BindContext
 from core.state.jobs import Job
 from core.state.snapshot import Snapshot
@@ -282,7 +282,7 @@ def test_what_is_on_its_way_is_a_step_of_the_table(phase: str, leaving: bool, tr
         view.assume("default", "p", "n0")
     else:
         view.evicting("default", "p")
-    after = TRANSITIONS.get((task.status, trigger))
+    after = TASK_LIFE.step(task.status, trigger)
     assert view.in_flight("default", "p") is (after is not None)
     assert view.tasks.status[task.row] == (task.status if after is None else after)
     assert view.check() == []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.controllers.batch.life import OVER, TABLE, BatchJobState, BatchJobTrigger, move, state_of
+from actors.controllers.batch.life import BATCH_JOB_LIFE, OVER, BatchJobState, BatchJobTrigger, state_of
 
 S, E = BatchJobState, BatchJobTrigger
 
@@ -23,11 +23,11 @@ EXPECTED = {
 @pytest.mark.parametrize("state", S)
 @pytest.mark.parametrize("event", E)
 def test_every_pair(state: BatchJobState, event: BatchJobTrigger) -> None:
-    assert move(state, event) == EXPECTED[state].get(event)
+    assert BATCH_JOB_LIFE.step(state, event) == EXPECTED[state].get(event)
 
 
 def test_what_is_over_stays() -> None:
-    assert not [pair for pair in TABLE if pair[0] in OVER]
+    assert not [pair for pair in BATCH_JOB_LIFE.transitions if pair[0] in OVER]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actors.controllers.flows.life import FlowPhase, FlowTrigger, move, trigger_of
+from actors.controllers.flows.life import FLOW_LIFE, FlowPhase, FlowTrigger, trigger_of
 
 P, T = FlowPhase, FlowTrigger
 
@@ -20,7 +20,7 @@ EXPECTED = {
 @pytest.mark.parametrize("phase", P)
 @pytest.mark.parametrize("trigger", T)
 def test_every_pair(phase: FlowPhase, trigger: FlowTrigger) -> None:
-    assert move(phase, trigger) == EXPECTED[phase].get(trigger)
+    assert FLOW_LIFE.step(phase, trigger) == EXPECTED[phase].get(trigger)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,19 @@ from typing import Any
 
 import pytest
 
-from actors.controllers.jobs.life import REACTIONS, Action, Do, JobPhase, Then, next_phase, phase_of
+from actors.controllers.jobs.life import (
+    JOB_LIFE,
+    REACTIONS,
+    Action,
+    Do,
+    JobPhase,
+    PhaseTrigger,
+    Then,
+    next_phase,
+    phase_of,
+)
 
-A, P = Action, JobPhase
+A, P, T = Action, JobPhase, PhaseTrigger
 
 # What Volcano's state files say, cell by cell: (do, then); an action that is not named is the first entry.
 EXPECTED: dict[JobPhase, dict[Action | None, tuple[Do, Then]]] = {
@@ -38,11 +48,11 @@ EXPECTED: dict[JobPhase, dict[Action | None, tuple[Do, Then]]] = {
         A.RESTART_POD: (Do.KILL_TARGET, Then.RESTARTED),
         A.RESTART_PARTITION: (Do.KILL_TARGET, Then.RESTARTED),
     },
-    P.ABORTING: {None: (Do.KILL, Then.ABORTED), A.RESUME_JOB: (Do.KILL, Then.RESTART)},
+    P.ABORTING: {None: (Do.KILL, Then.EMPTY), A.RESUME_JOB: (Do.KILL, Then.RESTART)},
     P.ABORTED: {None: (Do.KILL, Then.STAY), A.RESUME_JOB: (Do.KILL, Then.RESTART)},
-    P.COMPLETING: {None: (Do.KILL, Then.COMPLETED)},
+    P.COMPLETING: {None: (Do.KILL, Then.EMPTY)},
     P.COMPLETED: {None: (Do.KILL, Then.STAY)},
-    P.TERMINATING: {None: (Do.KILL, Then.TERMINATED)},
+    P.TERMINATING: {None: (Do.KILL, Then.EMPTY)},
     P.TERMINATED: {None: (Do.KILL, Then.STAY)},
     P.FAILED: {None: (Do.KILL, Then.STAY)},
 }
@@ -92,16 +102,16 @@ def spec(**changes: Any) -> dict[str, Any]:
     ],
 )
 def test_some_phases_follow_whatever_the_counts(then: Then, phase: JobPhase) -> None:
-    assert next_phase(then, SPEC, {}) is phase
+    assert next_phase(P.RUNNING, then, SPEC, {}) is phase
 
 
 @pytest.mark.parametrize(
-    ("then", "phase"), [(Then.ABORTED, P.ABORTED), (Then.COMPLETED, P.COMPLETED), (Then.TERMINATED, P.TERMINATED)]
+    ("before", "phase"), [(P.ABORTING, P.ABORTED), (P.COMPLETING, P.COMPLETED), (P.TERMINATING, P.TERMINATED)]
 )
-def test_others_wait_for_the_last_pod(then: Then, phase: JobPhase) -> None:
+def test_others_wait_for_the_last_pod(before: JobPhase, phase: JobPhase) -> None:
     for alive in ("terminating", "pending", "running"):
-        assert next_phase(then, SPEC, {alive: 1}) is None
-    assert next_phase(then, SPEC, {"succeeded": 1, "failed": 2}) is phase
+        assert next_phase(before, Then.EMPTY, SPEC, {alive: 1}) is None
+    assert next_phase(before, Then.EMPTY, SPEC, {"succeeded": 1, "failed": 2}) is phase
 
 
 @pytest.mark.parametrize(
@@ -114,7 +124,7 @@ def test_others_wait_for_the_last_pod(then: Then, phase: JobPhase) -> None:
     ],
 )
 def test_a_job_runs_when_enough_of_it_does(status: dict[str, int], phase: JobPhase | None) -> None:
-    assert next_phase(Then.START, SPEC, status) is phase
+    assert next_phase(P.PENDING, Then.START, SPEC, status) is phase
 
 
 @pytest.mark.parametrize(
@@ -129,7 +139,7 @@ def test_a_job_runs_when_enough_of_it_does(status: dict[str, int], phase: JobPha
 def test_a_restart_ends_when_enough_pods_have_gone_or_fails_after_too_many(
     status: dict[str, int], phase: JobPhase | None
 ) -> None:
-    assert next_phase(Then.RESTARTED, SPEC, status) is phase
+    assert next_phase(P.RESTARTING, Then.RESTARTED, SPEC, status) is phase
 
 
 def counts(a: dict[str, int], b: dict[str, int]) -> dict[str, Any]:
@@ -154,8 +164,25 @@ def counts(a: dict[str, int], b: dict[str, int]) -> dict[str, Any]:
     ],
 )
 def test_progress(spec_changes: dict[str, Any], status: dict[str, Any], phase: JobPhase | None) -> None:
-    assert next_phase(Then.PROGRESS, spec(**spec_changes), status) is phase
+    assert next_phase(P.RUNNING, Then.PROGRESS, spec(**spec_changes), status) is phase
 
 
 def test_nothing_follows_from_staying() -> None:
-    assert next_phase(Then.STAY, SPEC, {"running": 3}) is None
+    assert [next_phase(phase, Then.STAY, SPEC, {"running": 3}) for phase in P] == [None] * len(P)
+
+
+def test_every_trigger_that_a_reaction_may_lead_to_is_known_in_its_phase() -> None:
+    """No count of pods is lost on a Job because its table has no row for it."""
+    leads_to = {
+        Then.STAY: (),
+        Then.START: (T.ENOUGH_RUN,),
+        Then.PROGRESS: (T.SUCCEEDED, T.FAILED, T.SHORT),
+        Then.RESTARTED: (T.SHORT, T.FAILED),
+        Then.EMPTY: (T.EMPTY,),
+        Then.RESTART: (T.RESTART,),
+        Then.ABORT: (T.ABORT,),
+        Then.COMPLETE: (T.COMPLETE,),
+        Then.TERMINATE: (T.TERMINATE,),
+    }
+    reached = {(phase, trigger) for (phase, _), reaction in REACTIONS.items() for trigger in leads_to[reaction.then]}
+    assert reached == set(JOB_LIFE.transitions)

@@ -1,0 +1,39 @@
+"""The form that every life cycle has: states, triggers and the one table that joins them.
+
+Who keeps a state sets it to what a life cycle answers, and to nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Generic, TypeVar
+
+from core.errors import InvalidTransition
+
+State = TypeVar("State", bound=Enum)
+Trigger = TypeVar("Trigger", bound=Enum)
+
+
+class LifeCycle(Generic[State, Trigger]):
+    """What may follow on what. `transitions`: by state and trigger the state that follows."""
+
+    __slots__ = ("transitions",)
+
+    def __init__(self, transitions: Mapping[tuple[State, Trigger], State]) -> None:
+        self.transitions = transitions
+
+    def step(self, state: State, trigger: Trigger) -> State | None:
+        """The state that follows; None where nothing does."""
+        return self.transitions.get((state, trigger))
+
+    def after(self, state: State, trigger: Trigger) -> State:
+        """The state that follows; the same where nothing does."""
+        return self.transitions.get((state, trigger), state)
+
+    def move(self, state: State, trigger: Trigger, who: str) -> State:
+        """The state that follows. Raises InvalidTransition, which names `who` it is, where nothing does."""
+        after = self.transitions.get((state, trigger))
+        if after is None:
+            raise InvalidTransition(who, state.name.capitalize(), str(trigger.value))
+        return after
