@@ -6,7 +6,9 @@ Who keeps a state sets it to what a life cycle answers, and to nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from core.errors import InvalidTransition
@@ -15,13 +17,14 @@ State = TypeVar("State", bound=Enum)
 Trigger = TypeVar("Trigger", bound=Enum)
 
 
+@dataclass(frozen=True, slots=True, init=False)
 class LifeCycle(Generic[State, Trigger]):
-    """What may follow on what. `transitions`: by state and trigger the state that follows."""
+    """What may follow on what. `transitions`: by state and trigger the state that follows; nobody can change it."""
 
-    __slots__ = ("transitions",)
+    transitions: Mapping[tuple[State, Trigger], State]
 
     def __init__(self, transitions: Mapping[tuple[State, Trigger], State]) -> None:
-        self.transitions = transitions
+        object.__setattr__(self, "transitions", MappingProxyType(dict(transitions)))
 
     def step(self, state: State, trigger: Trigger) -> State | None:
         """The state that follows; None where nothing does."""

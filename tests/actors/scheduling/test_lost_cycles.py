@@ -89,7 +89,8 @@ async def test_a_session_that_cannot_be_opened_or_closed_costs_the_cycle(step: s
         return getattr(real, f"{step}_session")(*given)
 
     journal = MemoryJournal()
-    async with started(journal, decider=replace(real, **{f"{step}_session": intercepted})) as system:
+    planted: dict[str, Any] = {f"{step}_session": intercepted}
+    async with started(journal, decider=replace(real, **planted)) as system:
         await system.submit([*three_nodes(), *gang("g", pods=2, duration="0")])
         await idle(system)
         assert len(placed(system)) == 2

@@ -28,6 +28,10 @@ PLAIN = (
 )  # fmt: skip
 """What nobody can change, and what memory of pure functions there is."""
 OURS = ("actors", "config", "core", "pumice", "storage")
+FIXED = (
+    tuple, frozenset, types.FunctionType, types.MethodType, types.MappingProxyType, functools.partial, timezone,
+)  # fmt: skip
+"""What nobody can change, whatever may become of its parts. (A proxy's dict is the affair of who made it.)"""
 READ_ONLY = re.compile(r"\bFinal\[(?:[\w.]+\.)?(?:Mapping|Sequence|AbstractSet|Collection)\[")
 """What a global is declared as that the type checkers let nobody rebind or write into."""
 ONLY_READ: dict[str, tuple[str, ...]] = {
@@ -56,7 +60,7 @@ def reached(start: object, ends: Iterable[object]) -> dict[int, Any]:
 
 def is_fixed(thing: object) -> bool:
     """Whether nobody can change it, whatever may become of its parts."""
-    if isinstance(thing, tuple | frozenset | types.FunctionType | types.MethodType | functools.partial | timezone):
+    if isinstance(thing, FIXED):
         return True
     return is_fixed_type(type(thing)) or any(thing is each for each in constants())
 
