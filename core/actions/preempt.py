@@ -10,19 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.actions.dry_runs.dry_run import DryRun, drive
+from core.actions.victims.asked import asked, movable
 from core.actions.victims.candidates import CandidateNodes
 from core.actions.victims.in_vain import InVain
-from core.actions.victims.on_node import (
-    NEVER,
-    end_in_vain,
-    is_eligible,
-    make_room,
-    of_other_jobs,
-    of_own_job,
-    room_ending,
-    tasks_that,
-)
-from core.actions.victims.screen import movable, worth_trying
+from core.actions.victims.on_node import NEVER, end_in_vain, is_eligible, make_room, room_ending
+from core.actions.victims.screen import worth_trying
 from core.actions.victims.starving import pending_tasks, starving_jobs
 from core.session.action_arguments import caches_errors
 from core.session.reasons import FitFailure
@@ -30,10 +22,11 @@ from core.session.trail.records import Ending
 from core.session.victim_order import victim_queue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Generator
 
     from core.actions.dry_runs.dry_run import Steps
     from core.actions.dry_runs.findings import Candidate
+    from core.actions.victims.asked import BatchFilter
     from core.actions.victims.candidates import RowArray
     from core.objects.pod import Task
     from core.session.heap import PopSource, PriorityQueue
@@ -162,14 +155,13 @@ class Preempt:
         if self._in_vain.foresees(attempt):
             session.trail.task_ended(task, Ending.AS_BEFORE)
             return False
-        accepts = of_own_job(session, task) if own_job else of_other_jobs(session, task)
         totals = search.scoring.totals(nodes)
         if len(totals) and totals[0] == -np.inf:  # nobody could score them
             return False
         order = np.argsort(-totals, kind="stable")
         nodes, totals = nodes[order], totals[order]
-        movables = movable(session, task, own_job=own_job)
-        for i in worth_trying(session, task, nodes, movables, session.points.preemptable, somebody=False):
+        accepts = movable(session, task, own_job=own_job)
+        for i in worth_trying(session, task, nodes, accepts, session.points.preemptable, somebody=False):
             if self._on_node(statement, task, search, int(nodes[i]), float(totals[i]), accepts):
                 return True
         self._in_vain.note(attempt)
@@ -182,10 +174,11 @@ class Preempt:
         search: NodeSearch,
         node: int,
         score: float,
-        accepts: Callable[[Task], bool],
+        accepts: BatchFilter,
     ) -> bool:
         session = self._session
-        victims = session.points.preemptable(task, tasks_that(session, node, accepts))
+        candidates = asked(session, (node,), accepts)
+        victims = session.points.preemptable(task, candidates.tasks(), candidates)
         if not make_room(session, task, node, victims):
             session.trail.task_ended(task, Ending.TOO_LITTLE, node=node)
             return False

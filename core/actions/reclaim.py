@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from core.actions.victims.asked import asked, reclaimable
 from core.actions.victims.candidates import CandidateNodes
 from core.actions.victims.in_vain import InVain
 from core.actions.victims.on_node import (
@@ -16,11 +17,9 @@ from core.actions.victims.on_node import (
     end_in_vain,
     fits,
     make_room,
-    of_other_queues,
     room_ending,
-    tasks_that,
 )
-from core.actions.victims.screen import reclaimable, worth_trying
+from core.actions.victims.screen import worth_trying
 from core.actions.victims.starving import pending_tasks, starving_jobs
 from core.session.action_arguments import caches_errors
 from core.session.reasons import FitFailure
@@ -28,8 +27,7 @@ from core.session.trail.records import Ending
 from core.session.victim_order import victim_queue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from core.actions.victims.asked import BatchFilter
     from core.actions.victims.candidates import RowArray
     from core.objects.pod import Task
     from core.objects.queue import Queue
@@ -103,20 +101,19 @@ class Reclaim:
         session.trail.task_ended(task, Ending.NO_VICTIMS)
 
     def _on_nodes(self, statement: Statement, task: Task, nodes: RowArray) -> bool:
-        session, accepts = self._session, of_other_queues(self._session, task)
-        movable = reclaimable(session, task)
+        session, accepts = self._session, reclaimable(self._session, task)
         return any(
             _on_node(session, statement, task, int(nodes[i]), accepts)
-            for i in worth_trying(session, task, nodes, movable, session.points.reclaimable, somebody=True)
+            for i in worth_trying(session, task, nodes, accepts, session.points.reclaimable, somebody=True)
         )
 
 
-def _on_node(session: Session, statement: Statement, task: Task, node: int, accepts: Callable[[Task], bool]) -> bool:
-    candidates = tasks_that(session, node, accepts)
-    if not candidates:
+def _on_node(session: Session, statement: Statement, task: Task, node: int, accepts: BatchFilter) -> bool:
+    candidates = asked(session, (node,), accepts)
+    if not len(candidates.rows):
         session.trail.task_ended(task, Ending.NOBODY_TO_ASK, node=node)
         return False
-    victims = session.points.reclaimable(task, candidates)
+    victims = session.points.reclaimable(task, candidates.tasks(), candidates)
     if not make_room(session, task, node, victims):
         session.trail.task_ended(task, Ending.TOO_LITTLE, node=node)
         return False

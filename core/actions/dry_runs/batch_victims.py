@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.actions.dry_runs.batch_order import removal_order
 from core.actions.dry_runs.findings import Findings, joined
-from core.actions.victims.screen import movable
+from core.actions.victims.asked import asked, movable
 from core.resources import MIN_RESOURCE
+from core.session.victim_order import removal_order
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 def may_go(session: Session, preemptor: Task, nodes: RowArray, *, own_job: bool) -> TaskBatch:
     """Who may be asked to go on these nodes. Only where plugins can say so by columns."""
-    batch = session.residents.on(nodes.tolist())
-    batch = batch.only(movable(session, preemptor, own_job=own_job)(batch))
+    batch = asked(session, nodes.tolist(), movable(session, preemptor, own_job=own_job))
     return batch.only(session.points.preemptable.over(preemptor, batch))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from core.actions.dry_runs.batch_victims import BatchTrial, may_go
 from core.actions.dry_runs.findings import Findings, joined, one_by_one, unpacked
 from core.actions.dry_runs.node_trial import select_victims
-from core.actions.victims.on_node import of_other_jobs, of_own_job, tasks_that
+from core.actions.victims.asked import asked, movable
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -89,8 +89,9 @@ class DryRun:
         preemptable = self.session.points.preemptable
         if preemptable.by_columns:
             return may_go(self.session, self.preemptor, nodes, own_job=self._own_job).by_node()
-        accepts = (of_own_job if self._own_job else of_other_jobs)(self.session, self.preemptor)
-        return (preemptable(self.preemptor, tasks_that(self.session, node, accepts)) for node in nodes.tolist())
+        accepts = movable(self.session, self.preemptor, own_job=self._own_job)
+        by_node = asked(self.session, nodes.tolist(), accepts).by_node()
+        return (preemptable(self.preemptor, candidates) for candidates in by_node)
 
     def _best(self, found: Findings) -> Candidate | None:
         return found.least_loss(self._facts, self.nodes, self.session.clock.now)

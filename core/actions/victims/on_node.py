@@ -1,19 +1,18 @@
-"""Victims on one node: who may be asked to go, whether they make room enough, and who is to go first.
+"""Victims on one node: whether they make room enough, and for whom any may be looked for.
 
-Source: Volcano `util.ValidateVictims`, `actions/preempt` (filters, taskEligibleToPreempt).
+Source: Volcano `util.ValidateVictims`, `actions/preempt` (taskEligibleToPreempt).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.life.task import TaskStatus
 from core.resources import MIN_RESOURCE
 from core.session.reasons import Code, FitFailure
 from core.session.trail.records import Ending
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from core.objects.pod import Task
     from core.session.reasons import Reason
@@ -21,61 +20,6 @@ if TYPE_CHECKING:
     from core.session.statement import Statement
 
 NEVER = "Never"
-
-
-def tasks_that(session: Session, node: int, accepts: Callable[[Task], bool]) -> list[Task]:
-    """The tasks on a node that a filter lets through, in namespace/name order."""
-    return [task for task in session.nodes.tasks_on(node) if accepts(task)]
-
-
-def of_other_jobs(session: Session, preemptor: Task) -> Callable[[Task], bool]:
-    """Bound or running preemptable tasks of other jobs in the preemptor's queue; for a best-effort preemptor only
-    best-effort ones.
-    """
-    own = session.job_of(preemptor)
-    assert own is not None
-    queue, takes = own.pod_group.queue, _takes(session, preemptor)
-
-    def accepts(task: Task) -> bool:
-        if task.job == preemptor.job or not takes(task):
-            return False
-        job = session.job_of(task)
-        return job is not None and job.pod_group.queue == queue
-
-    return accepts
-
-
-def of_own_job(session: Session, preemptor: Task) -> Callable[[Task], bool]:
-    """Which tasks of the preemptor's own job may be its victims."""
-    takes = _takes(session, preemptor)
-    return lambda task: task.job == preemptor.job and takes(task)
-
-
-def _takes(session: Session, preemptor: Task) -> Callable[[Task], bool]:
-    status, best_effort = session.jobs.status, preemptor.template.best_effort
-
-    def takes(task: Task) -> bool:
-        state = status[task.row]
-        if state != TaskStatus.RUNNING and state != TaskStatus.BOUND:
-            return False
-        return task.preemptable and (task.template.best_effort or not best_effort)
-
-    return takes
-
-
-def of_other_queues(session: Session, reclaimer: Task) -> Callable[[Task], bool]:
-    """Running preemptable tasks of other queues that may be reclaimed from."""
-    own = session.job_of(reclaimer)
-    assert own is not None
-    queue, status = own.pod_group.queue, session.jobs.status
-
-    def accepts(task: Task) -> bool:
-        if status[task.row] != TaskStatus.RUNNING or not task.preemptable:
-            return False
-        job = session.job_of(task)
-        return job is not None and job.pod_group.queue != queue and session.queue_of(job).reclaimable
-
-    return accepts
 
 
 def make_room(session: Session, task: Task, node: int, victims: Iterable[Task]) -> bool:

@@ -10,61 +10,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.life.task import TaskStatus
+from core.actions.victims.asked import asked
 from core.resources import MIN_RESOURCE
 from core.session.trail.records import Ending
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
+    from core.actions.victims.asked import BatchFilter
     from core.objects.pod import Task
     from core.session.points.batches import BoolArray, RowArray, TaskBatch
     from core.session.points.victims import TieredIntersection
     from core.session.session import Session
 
-    BatchFilter = Callable[[TaskBatch], BoolArray]
-
 TRIED_FIRST = 2  # nodes that are tried before anything is computed for all of them
 LOOKED_AT_FIRST, LOOKED_AT_MORE = 64, 4  # then so many at once, then so many times as many
-
-
-def movable(session: Session, preemptor: Task, *, own_job: bool) -> BatchFilter:
-    """`of_own_job` or `of_other_jobs` of `core.actions.victims.on_node`, for batches."""
-    own = session.job_row(preemptor)
-    known, queues = np.asarray(session.jobs.known), session.snapshot.jobs.queue
-
-    def accepts(batch: TaskBatch) -> BoolArray:
-        facts = batch.facts
-        status = facts.status[batch.rows]
-        mask: BoolArray = (status == TaskStatus.RUNNING.value) | (status == TaskStatus.BOUND.value)
-        mask &= facts.preemptable[batch.rows]
-        if preemptor.template.best_effort:
-            mask &= facts.best_effort[batch.rows]
-        if own_job:
-            mask &= batch.job == own
-            return mask
-        mask &= (batch.job >= 0) & (batch.job != own)
-        mask &= known[batch.job] & (queues[batch.job] == queues[own])
-        return mask
-
-    return accepts
-
-
-def reclaimable(session: Session, reclaimer: Task) -> BatchFilter:
-    """`of_other_queues` of `core.actions.victims.on_node`, for batches."""
-    own = session.job_row(reclaimer)
-    known, queues = np.asarray(session.jobs.known), session.snapshot.jobs.queue
-    gives = np.array([queue.reclaimable for queue in session.snapshot.queues], dtype=np.bool_)
-
-    def accepts(batch: TaskBatch) -> BoolArray:
-        facts = batch.facts
-        mask: BoolArray = (facts.status[batch.rows] == TaskStatus.RUNNING.value) & facts.preemptable[batch.rows]
-        mask &= batch.job >= 0
-        mask &= known[batch.job] & (queues[batch.job] != queues[own])
-        mask[mask] = gives[queues[batch.job[mask]]]
-        return mask
-
-    return accepts
 
 
 def worth_trying(
@@ -83,8 +43,7 @@ def worth_trying(
     first, size = TRIED_FIRST, LOOKED_AT_FIRST
     while first < len(nodes):
         some = nodes[first : first + size]
-        batch = session.residents.on(some.tolist())
-        batch = batch.only(accepts(batch))
+        batch = asked(session, some.tolist(), accepts)
         passes = _makes_room(session, task, some, batch, point)
         if somebody:
             passes &= np.bincount(batch.node, minlength=len(some)) > 0

@@ -49,9 +49,13 @@ class TaskBatch:
         found: list[int] = np.searchsorted(self.node, np.arange(self.count + 1)).tolist()
         return found
 
-    def by_node(self) -> list[list[Task]]:
+    def tasks(self) -> list[Task]:
         """The tasks themselves."""
-        tasks, bounds = self.facts.tasks(self.rows), self.bounds()
+        return self.facts.tasks(self.rows)
+
+    def by_node(self) -> list[list[Task]]:
+        """The tasks themselves, node by node."""
+        tasks, bounds = self.tasks(), self.bounds()
         return [tasks[first:last] for first, last in pairwise(bounds)]
 
     def per_node(self, mask: BoolArray) -> RowArray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, TypeVarTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from core.objects.pod import Task
     from core.objects.queue import Queue
+    from core.session.points.batches import TaskBatch
     from core.session.points.listed import Listed
     from core.session.subjobs import SubJob
     from core.state.jobs import Job
@@ -182,12 +183,21 @@ class TaskOrder(Order["TaskKey | Compare[Task]", "Task", "Task"]):
         order = self(left, right)
         return order < 0 if order else task_before(left, right)
 
+    def numbers(self, batch: TaskBatch) -> list[Numbers] | None:
+        """The keys of many tasks, the one that counts most first; of uids the beginnings. None where there are none."""
+        facts, rows = batch.facts, batch.rows
+        names = default_names(int(np.count_nonzero(facts.index[rows] >= 0)), len(rows))
+        if self.keys is None or names is None:
+            return None
+        numbers: list[Numbers] = [facts.number(name, rows, key) for name, key in self.keys]
+        return numbers + [getattr(facts, name)[rows] for name in names]
+
     def queue(self, tasks: list[Task]) -> PopSource[Task]:
         """The tasks in order: a sorted list where the order is total and fixed, a live heap otherwise."""
-        keys, default = self.keys, _default_key(tasks)
-        if keys is None or default is None:
+        keys, names = self.keys, default_names(sum([task.index is not None for task in tasks]), len(tasks))
+        if keys is None or names is None:
             return PriorityQueue(self.before, tasks)
-        in_order = sorted(tasks, key=default)
+        in_order = sorted(tasks, key=attrgetter(*names))
         for _, key in reversed(keys):  # sorting is stable: the last pass counts most
             in_order.sort(key=key)
         return SortedQueue(in_order)
@@ -218,23 +228,24 @@ def comparing_keys(key: Callable[[Task], float]) -> Compare[Task]:
     return compare
 
 
-def task_before(left: Task, right: Task) -> bool:
-    """By the trailing number of the names where both have one and they differ, else by creation, then uid
-    (CompareTask).
+BY_AGE: Final = "created", "uid"
+BY_NUMBER: Final = "index", *BY_AGE
+OLDER, LOWER = attrgetter(*BY_AGE), attrgetter(*BY_NUMBER)
+
+
+def default_names(numbered: int, count: int) -> tuple[str, ...] | None:
+    """CompareTask: what tells so many tasks apart, one after the other, of which so many have a number at the end of
+    their names. None where some have one and some have not: then it is no order.
     """
-    if left.index is not None and right.index is not None and left.index != right.index:
-        return left.index < right.index
-    if left.created == right.created:
-        return left.uid < right.uid
-    return left.created < right.created
+    if numbered == count:
+        return BY_NUMBER
+    return None if numbered else BY_AGE
 
 
-def _default_key(tasks: list[Task]) -> Callable[[Task], Any] | None:
-    """A sort key that says the same as `task_before` on these tasks, None where there is none."""
-    indexes = {task.index for task in tasks}
-    if indexes == {None}:
-        return attrgetter("created", "uid")
-    return attrgetter("index") if None not in indexes and len(indexes) == len(tasks) else None
+def task_before(left: Task, right: Task) -> bool:
+    """Whether `left` goes first, by the trailing numbers of the names only where both have one (CompareTask)."""
+    key = OLDER if left.index is None or right.index is None else LOWER
+    return bool(key(left) < key(right))
 
 
 class OrderPoints:

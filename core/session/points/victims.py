@@ -70,9 +70,10 @@ class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
         self._as_batch = as_batch
         self.heard_by: Elections | None = None
 
-    def __call__(self, subject: S, candidates: Sequence[Task]) -> list[Task]:
-        """Of the candidates on one node: in the order of the first plugin that counts."""
-        batch: TaskBatch | None = None
+    def __call__(self, subject: S, candidates: Sequence[Task], batch: TaskBatch | None = None) -> list[Task]:
+        """Of the candidates on one node: in the order of the first plugin that counts. `batch`: the candidates as
+        columns, from who has them already.
+        """
         heard = None if self.heard_by is None else self.heard_by.hear(self.name, subject, candidates)
         for number, tier in zip(self.tier_numbers, self.tiers, strict=True):
             victims: list[Task] | None = None

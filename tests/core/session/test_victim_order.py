@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from core.session.session import Session
-from core.session.victim_order import victim_queue
+from core.session.victim_order import removal_order, victim_queue
+from tests.core.actions.crowds import TIERS, crowds
 from tests.core.plugins.world import configuration, open_world, task_of
-from tests.kit import gang, node, pod, priority_class, queue
+from tests.kit import gang, node, pod, pod_group, priority_class, queue
 
 CONFIG = configuration(["priority"])
 
@@ -71,3 +76,62 @@ def test_tasks_whose_job_has_gone_first() -> None:
 def test_without_the_preemptors_job_queues_do_not_count() -> None:
     session = world(pod("orphan-0", group="gone"))
     assert in_order(session, "orphan-0", "other-0", "low-0") == ["low-0", "other-0"]
+
+
+ORDERS = (TIERS, (["gang"], ["drf", "tdm"]), (["priority"],), (["gang"],))
+
+
+def in_heaps(session: Session) -> list[list[str]]:
+    """Who would go in which order, node by node."""
+    waits = next(task for job in session.jobs.in_order for task in job.tasks.values() if not task.node_name)
+    rows = range(session.nodes.count)
+    heaps = [victim_queue(session, session.nodes.tasks_on(row), waits) for row in rows]
+    return [[heap.pop().key for _ in range(len(heap))] for heap in heaps]
+
+
+def sorted_at_once(session: Session) -> list[list[str]] | None:
+    batch = session.residents.on(range(session.nodes.count))
+    order = removal_order(session.points, batch)
+    return None if order is None else [[task.key for task in tasks] for tasks in batch.only(order).by_node()]
+
+
+@given(crowds(), st.sampled_from(ORDERS), st.sampled_from(["", "all", "some"]), st.integers(1, 3))
+def test_one_sort_gives_what_a_heap_gives_on_each_node(objects: Any, tiers: Any, end: str, levels: int) -> None:
+    """Names that end in a number, or not; where only some do, there is no order that a sort could give."""
+    for place, obj in enumerate([each for each in objects if each["kind"] == "Pod"]):
+        obj["spec"]["priority"] = place % levels
+        if end == "all" or (end and place % 2):
+            obj["metadata"]["name"] += f"-{place % 3}"
+    session = open_world(configuration(*tiers), objects)
+    found = sorted_at_once(session)
+    assert found is None or found == in_heaps(session)
+
+
+@pytest.mark.parametrize(
+    ("names", "uids", "found"),
+    [
+        (("a-x-2", "a-x-1"), ("one", "two"), ["default/a-x-2", "default/a-x-1"]),
+        (("a-x", "b-x"), ("one", "two"), ["default/b-x", "default/a-x"]),
+        (("a-x-1", "a-x"), ("one", "two"), None),  # one has no number
+        (("a-x", "b-x"), ("alike-1", "alike-2"), ["default/b-x", "default/a-x"]),
+        (("a-x", "b-x"), ("too-alike-1", "too-alike-2"), None),  # seven bytes of a uid are compared
+        (("a-x-1", "b-x-2"), ("too-alike-1", "too-alike-2"), ["default/b-x-2", "default/a-x-1"]),
+    ],
+)
+def test_what_numbers_cannot_tell_is_left_to_the_heap(names: Any, uids: Any, found: Any) -> None:
+    pods = [pod(name, group="low", node="n", uid=uid) for name, uid in zip(names, uids, strict=True)]
+    low = pod_group("low", queue="q", phase="Running")
+    session = open_world(CONFIG, node("n"), queue("q"), low, pods, gang("new", queue="q", pods=1))
+    assert sorted_at_once(session) == (None if found is None else [found])
+    assert found in (None, in_heaps(session)[0])
+
+
+def alike(*_: Any) -> int:
+    return 0
+
+
+def test_a_plugin_that_only_compares_has_no_numbers() -> None:
+    for order in ("job_order", "task_order"):
+        session = world()
+        getattr(session.points, order).add("priority", alike)
+        assert sorted_at_once(session) is None

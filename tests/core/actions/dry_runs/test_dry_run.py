@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from core.actions.dry_runs.dry_run import DryRun
 from core.actions.dry_runs.findings import LIFT, Candidate
 from core.actions.dry_runs.node_trial import select_victims
-from core.actions.victims.on_node import available, fits, of_other_jobs, of_own_job, tasks_that
-from core.actions.victims.screen import movable
+from core.actions.victims.on_node import available, fits
 from core.session.session import Session
 from tests.core.actions.crowds import PLAIN, TIERS, after, classes, crowds, evictions, running, waiting, with_arguments
+from tests.core.actions.plainly_asked import of_other_jobs, of_own_job, tasks_that
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import node, pod, queue
 
@@ -211,24 +211,3 @@ def test_a_queue_that_may_not_have_it(fix: tuple[str, ...], names: list[str]) ->
         waiting("new", 1, queue="q", cpu="1"),
     )
     assert evictions(session) == names
-
-
-def test_batches_take_the_same_tasks_as_filters() -> None:
-    session = open_world(
-        PLAIN,
-        node("n0", cpu="16"),
-        queue("q"),
-        queue("p"),
-        classes(),
-        running("mine", ["n0"], queue="q"),
-        running("theirs", ["n0"], queue="p"),
-        running("fixed", ["n0"], queue="q", annotations={"volcano.sh/preemptable": "false"}),
-        waiting("new", 1, queue="q"),
-        pod("alone", node="n0"),
-    )
-    new, batch = task_of(session, "new-0"), session.residents.on([0])
-    for own_job in (False, True):
-        accepts = (of_own_job if own_job else of_other_jobs)(session, new)
-        listed = [task.name for task in session.nodes.tasks_on(0) if accepts(task)]
-        mask = movable(session, new, own_job=own_job)(batch)
-        assert [task.name for task in batch.only(mask).facts.tasks(batch.rows[mask])] == listed

@@ -8,9 +8,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.actions.victims.on_node import make_room, of_other_jobs, of_other_queues, of_own_job, tasks_that
-from core.actions.victims.screen import TRIED_FIRST, movable, reclaimable, worth_trying
+from core.actions.victims.asked import movable, reclaimable
+from core.actions.victims.on_node import make_room
+from core.actions.victims.screen import TRIED_FIRST, worth_trying
 from tests.core.actions.crowds import crowds
+from tests.core.actions.plainly_asked import of_other_jobs, of_other_queues, of_own_job, tasks_that
 from tests.core.plugins.world import configuration, open_world, task_of
 
 TIERS = (
