@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -10,10 +10,6 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from core.state.columns import FloatArray
     from core.state.snapshot import Snapshot
-
-
-FEW: Final = 256
-"""Of so many jobs at least it is looked which have anything at all: most may be over."""
 
 
 class ByQueue:
@@ -27,14 +23,10 @@ class ByQueue:
 
     def sums(self, *tables: FloatArray) -> FloatArray:
         """The sums of each line of tables [line, job row] over the jobs of each queue, added in job order: float64
-        [lines of all tables, queue row]. Jobs that have nothing are passed over: to add 0 changes no sum.
+        [lines of all tables, queue row].
         """
         every = np.concatenate(tables)
         height = len(every)
-        if len(self.rows) >= FEW:
-            some = every.any(axis=0).take(self._order).nonzero()[0]
-            if 2 * len(some) < len(self.rows):
-                return self._added(every.take(self._order[some], axis=1), self._places(height, self.rows[some]))
         if len(self._bins) < height:
             self._bins = self._places(height, self.rows)
         return self._added(every.take(self._order, axis=1), self._bins[:height])

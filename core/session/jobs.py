@@ -10,7 +10,7 @@ import numpy as np
 from core.life import pod_group
 from core.life.task import CHANGES, IS_ALLOCATED, READY_STATUSES, TASK_LIFE, TaskStatus, TaskTrigger
 from core.once import once
-from core.session.by_queue import FEW, ByQueue
+from core.session.by_queue import ByQueue
 from core.state.scalars import integer_lines, integers, lines
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 PENDING, PIPELINED = TaskStatus.PENDING, TaskStatus.PIPELINED
 SUCCEEDED, FAILED = TaskStatus.SUCCEEDED, TaskStatus.FAILED
 COMPLETED: Final[int] = pod_group.PodGroupPhase.COMPLETED.value
+FEW: Final = 256
+"""Of fewer jobs it is not found out which are over."""
 OF_READY = np.array([*READY_STATUSES], dtype=np.intp)
 
 
