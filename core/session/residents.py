@@ -1,4 +1,6 @@
-"""The tasks of nodes as rows, and what never changes of a task as columns; both filled in when somebody asks."""
+"""The tasks of nodes as rows, and what never changes of a task as columns; both filled in when somebody asks, and kept:
+without the columns `bench preempt` takes twice as long, without the rows or what plugins say of tasks 1.2 times each.
+"""
 
 from __future__ import annotations
 

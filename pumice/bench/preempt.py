@@ -2,8 +2,10 @@
 
 Running pods ask for cpu 3 and memory 12Gi, with more than ten a node for cpu 1 and 4Gi; preemptors for cpu 8 and 32Gi.
 `preemptAffinity`: preemptors keep away from the pods of every fourth job, so that each node is tried by itself.
+`preemptFew`: not topology-aware, and only the pods on one node of a hundred may be evicted, which do for some of the
+gangs.
 
-Every cycle is decided twice, with the same result: in one piece, and through workers.
+Topology-aware cycles are decided twice, with the same result: in one piece, and through workers.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ TEN_A_NODE: Final = ("3", "12Gi")  # what a running pod asks for where ten of th
 MORE_A_NODE: Final = ("1", "4Gi")
 DEFAULTS: Final = Parameters(nodes=1000, running=10_000, pods=32, gang=8)
 AFFINITY_DEFAULTS: Final = Parameters(nodes=1000, running=10_000, pods=8, gang=8)
+FEW_DEFAULTS: Final = Parameters(nodes=1000, running=10_000, pods=64, gang=8)
 
 CONFIG: Final = """\
 actions: "preempt"
@@ -52,22 +55,31 @@ configurations:
     percentageOfNodesToFind: 100
 """
 
+ONE_BY_ONE: Final = CONFIG.replace("enableTopologyAwarePreemption: true", "enableTopologyAwarePreemption: false")
+
 Object = dict[str, Any]
 Change = Callable[[Object], Object]
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
     """Each run fills a fresh view and runs one cycle; `preemptor_s` is the action's time for each preemptor."""
-    _measure(parameters, samples, advance, lambda obj: obj)
+    anyio.run(_driven, parameters, samples, *_measure(parameters, samples, advance, CONFIG, lambda obj: obj))
 
 
 def measure_affinity(parameters: Parameters, samples: Samples, advance: Advance) -> None:
     """Measure preemption with preemptors that keep away from some of the running pods."""
-    _measure(parameters, samples, advance, _choosy)
+    anyio.run(_driven, parameters, samples, *_measure(parameters, samples, advance, CONFIG, _choosy))
 
 
-def _measure(parameters: Parameters, samples: Samples, advance: Advance, change: Change) -> None:
-    config = parse_scheduler_config(CONFIG, source="bench", built_plugins=PLUGINS, built_actions=ACTIONS)
+def measure_few(parameters: Parameters, samples: Samples, advance: Advance) -> None:
+    """Measure preemption node by node where nearly all nodes are full of pods that may not be evicted."""
+    _measure(parameters, samples, advance, ONE_BY_ONE, _fixed)
+
+
+def _measure(
+    parameters: Parameters, samples: Samples, advance: Advance, text: str, change: Change
+) -> tuple[View, SchedulerConfig]:
+    config = parse_scheduler_config(text, source="bench", built_plugins=PLUGINS, built_actions=ACTIONS)
     objects = [change(obj) for obj in _objects(parameters)]
     view = View()
     for _ in range(parameters.runs):
@@ -80,7 +92,7 @@ def _measure(parameters: Parameters, samples: Samples, advance: Advance, change:
         samples.add("victims", len(result.evicts), "pods")
         samples.add("preemptor_s", samples.values["preempt_s"][-1] / parameters.pods, "s")
         advance(1)
-    anyio.run(_driven, parameters, samples, view, config)
+    return view, config
 
 
 async def _driven(parameters: Parameters, samples: Samples, view: View, config: SchedulerConfig) -> None:
@@ -92,6 +104,13 @@ async def _driven(parameters: Parameters, samples: Samples, view: View, config: 
                 result = await driven_cycle(view, config, CycleClock(1, cluster.NOW), driver, seconds.append)
             samples.add("pooled_victims", len(result.evicts), "pods")
             samples.add("pooled_preemptor_s", seconds[-1] / parameters.pods, "s")
+
+
+def _fixed(obj: Object) -> Object:
+    """A running pod on another than every hundredth node may not be evicted."""
+    if int(obj.get("spec", {}).get("nodeName", "n0")[1:]) % 100:
+        obj["metadata"]["annotations"]["volcano.sh/preemptable"] = "false"
+    return obj
 
 
 def _choosy(obj: Object) -> Object:

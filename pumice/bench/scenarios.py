@@ -48,6 +48,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
     "journal": Scenario("durable records a second", journal.DEFAULTS, journal.measure),
     "preempt": Scenario("preemption on a full house", preempt.DEFAULTS, preempt.measure),
     "preemptAffinity": Scenario("the same, tried node by node", preempt.AFFINITY_DEFAULTS, preempt.measure_affinity),
+    "preemptFew": Scenario("the same, where few may be evicted", preempt.FEW_DEFAULTS, preempt.measure_few),
     "asking": Scenario("who waits and why, on a full house", asking.DEFAULTS, asking.measure),
     "replay": Scenario("a journal decided again, and a restart from it", replay.DEFAULTS, replay.measure),
     "openb": Scenario("the openb trace in one cycle", openb.DEFAULTS, openb.measure),

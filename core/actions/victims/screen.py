@@ -1,7 +1,8 @@
 """Which of many nodes are worth a try: those where all who may go would make room enough, looked at as columns.
 
 A node that fails here fails when it is tried; one that passes may still fail. So the answer never changes what comes
-out, only how long it takes when whole clusters are full of pods that may not be touched.
+out, only how long it takes when whole clusters are full of pods that may not be touched: with every node tried,
+`bench preemptFew` takes 20 times as long.
 """
 
 from __future__ import annotations

@@ -82,8 +82,8 @@ class Scoring:
         self._moving = None
 
     def _look_closer(self) -> list[tuple[MutableSequence[float], Callable[[int], float]]]:
-        """Views of what a touched row costs: numpy's own indexing would cost more than the arithmetic. Many searches
-        never see a touched row.
+        """Views of what a touched row costs: numpy's own indexing would cost more than the arithmetic, 4 % of the
+        instructions of `bench allocate`. Many searches never see a touched row.
         """
         moving: list[tuple[MutableSequence[float], Callable[[int], float]]] = []
         self._parts, self._moving = [], moving

@@ -56,6 +56,15 @@ def test_scenarios(scenario: str, sizes: tuple[object, ...], figures: set[str]) 
     assert (figure["unit"], figure["runs"]) == ("s", 2)
 
 
+def test_preemption_where_few_may_be_evicted() -> None:
+    """Two nodes of two hundred, with room for eight preemptors; one gang of two comes to nothing."""
+    sizes = ("--nodes", 200, "--running", 2000, "--pods", 16, "--gang", 8, "--runs", 1)
+    said = pumice("bench", "preemptFew", *sizes, "-o", "json")
+    assert said.code == 0
+    assert said.json["figures"]["victims"]["value"] == 20
+    assert "pooled_victims" not in said.json["figures"]
+
+
 def test_allocate_binds_everything() -> None:
     said = pumice("bench", "allocate", "--nodes", 20, "--pods", 16, "--gang", 4, "--runs", 1, "-o", "json")
     assert said.json["figures"]["bound"]["value"] == 16

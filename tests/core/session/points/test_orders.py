@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 
 from config.load import parse_scheduler_config
 from core.cycle import Carry, CycleClock, open_session
-from core.session.heap import KeyedQueue, PriorityQueue
+from core.session.heap import KeyedQueue, PriorityQueue, SortedQueue
 from core.state.view import View
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
+from tests.kit.pods import pod
 from tests.kit.priority_classes import priority_class
 from tests.kit.queues import queue
 
+SECOND = "2026-01-01T00:00:0{}Z"
 CONFIG = parse_scheduler_config(
     """
 actions: "allocate"
@@ -67,6 +69,30 @@ def test_keys_say_what_the_comparison_says(view: View) -> None:
     for job in session.jobs.in_order:
         keyed.push(job)
     assert [keyed.pop().key for _ in session.jobs.in_order] == [live.pop().key for _ in session.jobs.in_order]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.booleans()), max_size=9), st.booleans())
+def test_a_sorted_list_of_tasks_says_what_the_live_heap_says(pods: Any, numbered: bool) -> None:
+    """Names that end in a number and names that do not; with both in one job there is no order but the heap's."""
+    listed = [
+        pod(
+            f"{place}-w" + f"-{place % 4}" * (numbered and not bare),
+            group="g",
+            priority=priority,
+            created=SECOND.format(at),
+        )
+        for place, (priority, at, bare) in enumerate(pods)
+    ]
+    view = View()
+    for obj in (queue("q"), *gang("g", queue="q", pods=0, phase="Inqueue"), *listed):
+        view.apply("ADDED", obj)
+    session = open_session(view.snapshot(), CONFIG, CycleClock(1, 1_800_000_000.0), Carry())
+    tasks = [task for job in session.jobs.in_order for task in job.tasks.values()]
+    order = session.points.task_order
+    in_order, live = order.queue(tasks), PriorityQueue(order.before, tasks)
+    mixed = numbered and len({bare for _, _, bare in pods}) > 1
+    assert isinstance(in_order, PriorityQueue if mixed else SortedQueue)
+    assert [in_order.pop().key for _ in tasks] == [live.pop().key for _ in tasks]
 
 
 def test_a_plugin_without_a_key_brings_the_live_heap_back() -> None:
