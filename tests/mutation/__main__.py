@@ -1,4 +1,4 @@
-"""`python -m tests.mutation run|scores`: see docs/mutation.md."""
+"""`python -m tests.mutation run|scores|keep`: see docs/mutation.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from tests.mutation.judging import Judge
 from tests.mutation.mutants import Mutant, mutants_of
 from tests.mutation.reach import ALL_FOLDERS, FOLDER, Reach
-from tests.mutation.results import Row, add_row, equivalents, read_rows, tallies
+from tests.mutation.results import Row, add_row, equivalents, keep_verdicts, kept_verdicts, name_of, read_rows, tallies
 
 TESTS = ("tests", "tests/mutation/cases.py")
 # Those that start processes of their own reach nothing that can be seen, and those about the texts reach nothing.
@@ -70,7 +70,8 @@ def run(options: argparse.Namespace) -> int:
     if options.record or not recorded.exists() or recorded.read_text("utf-8") != sources():
         record(into, options.record)
     rows = read_rows(into / "rows.jsonl")
-    done = {key for key, row in rows.items() if not (options.again and row.verdict != "killed")}
+    verdicts = kept_verdicts() | {key: row.verdict for key, row in rows.items()}
+    done = {key for key, verdict in verdicts.items() if not (options.again and verdict != "killed")}
     mutants = (each for each in plan(options.folders, options.each, options.seed) if each[1].key not in done)
 
     def report(row: Row) -> None:
@@ -85,9 +86,7 @@ def run(options: argparse.Namespace) -> int:
 
 def scores(options: argparse.Namespace) -> int:
     """The table of the sample by folder, and what survived."""
-    rows, known = read_rows(options.results / "rows.jsonl"), equivalents()
-    chosen = {mutant.key for _, mutant in plan(options.folders, options.each, options.seed)}
-    mine = [row for key, row in rows.items() if key in chosen]
+    mine, known = _rows_of_sample(options), equivalents()
     found = tallies(mine, known)
     write = sys.stdout.write
     write(f"{'folder':20} {'of':>4} {'run':>4} {'killed':>6} {'equivalent':>10}\n")
@@ -102,10 +101,32 @@ def scores(options: argparse.Namespace) -> int:
     return 0
 
 
+def keep(options: argparse.Namespace) -> int:
+    """Write down what became of the sample, of all folders, so that no other machine runs it again."""
+    options.folders = list(ALL_FOLDERS)
+    keep_verdicts(_rows_of_sample(options))
+    return 0
+
+
+def _rows_of_sample(options: argparse.Namespace) -> list[Row]:
+    """What is known of the sample, in its order: from this machine's runs, else written down before."""
+    rows, kept = read_rows(options.results / "rows.jsonl"), kept_verdicts()
+    found = list[Row]()
+    for folder, mutant in plan(options.folders, options.each, options.seed):
+        if mutant.key in rows:
+            found.append(rows[mutant.key])
+        elif mutant.key in kept:
+            found.append(Row(mutant.key, folder, f"{name_of(mutant)} @{mutant.line}", kept[mutant.key]))
+    return found
+
+
+VERBS = {"run": run, "scores": scores, "keep": keep}
+
+
 def main() -> int:
     """Read the command line, and do what it says."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutation")
-    parser.add_argument("verb", choices=("run", "scores"))
+    parser.add_argument("verb", choices=VERBS)
     parser.add_argument("--results", type=Path, default=Path(".nox/mutation"), help="where results are kept")
     parser.add_argument("--folders", nargs="+", default=list(ALL_FOLDERS))
     parser.add_argument("--each", type=int, default=200, help="mutants of a folder")
@@ -117,7 +138,7 @@ def main() -> int:
     )
     options = parser.parse_args()
     options.results = options.results.resolve()
-    return run(options) if options.verb == "run" else scores(options)
+    return VERBS[options.verb](options)
 
 
 if __name__ == "__main__":

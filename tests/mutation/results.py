@@ -12,6 +12,7 @@ from tests.mutation.mutants import Mutant
 
 Verdict = Literal["killed", "survived", "unreached"]
 EQUIVALENT: Final = Path(__file__).with_name("equivalent.json")
+VERDICTS: Final = Path(__file__).with_name("verdicts.txt")
 
 
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -59,6 +60,17 @@ def add_row(path: Path, row: Row) -> None:
     """Add one line."""
     with path.open("ab") as file:
         file.write(msgspec.json.encode(row) + b"\n")
+
+
+def kept_verdicts(path: Path = VERDICTS) -> dict[str, Verdict]:
+    """What became of mutants on some machine, by key: nobody has to run them again."""
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    return msgspec.convert(dict(line.split() for line in lines), dict[str, Verdict])
+
+
+def keep_verdicts(rows: Iterable[Row], path: Path = VERDICTS) -> None:
+    """Let these be the ones that were run: a line each, by key."""
+    path.write_text("".join(sorted(f"{row.key} {row.verdict}\n" for row in rows)), "utf-8")
 
 
 def equivalents() -> dict[str, str]:

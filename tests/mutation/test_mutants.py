@@ -16,7 +16,7 @@ import pytest
 from tests.kit import source
 from tests.mutation.exchange import MutatedImport, exchange
 from tests.mutation.mutants import Mutant, mutants_of
-from tests.mutation.results import Row, Verdict, add_row, read_rows, tallies
+from tests.mutation.results import Row, Verdict, add_row, keep_verdicts, kept_verdicts, read_rows, tallies
 from tests.mutation.watch import Watched
 
 TEXT = '''"""Says é."""
@@ -167,3 +167,11 @@ def test_the_last_line_of_a_mutant_counts_and_equivalent_ones_are_not_held_again
     tally = tallies(rows.values(), {"m.py f: c -> x": "the same"})["core"]
     assert (tally.run, tally.killed, tally.equivalent) == (4, 2, 1)
     assert tally.share == pytest.approx(2 / 3)
+
+
+def test_what_became_of_mutants_is_written_down_for_all(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts.txt"
+    assert kept_verdicts(path) == {}
+    keep_verdicts([Row("b", "core", "m", "survived"), Row("a", "core", "m", "killed")], path)
+    assert path.read_text("utf-8") == "a killed\nb survived\n"
+    assert kept_verdicts(path) == {"a": "killed", "b": "survived"}
