@@ -63,7 +63,7 @@ class BindWorker(EffectWorker[BindOrder]):
         until = anyio.current_time() + self._timeout_s
         pods = chain.from_iterable(_pods(order, until) for order in orders)
         requests = [pod for pod in pods if self._recent.is_new(pod.cause)]
-        replies = await self._api.ask_each(requests, self._timeout_s)
+        replies = await self._api.ask_many(requests, within_s=self._timeout_s)
         if any(item.attempts for item in batch) and any(map(_may_yet_come_true, replies)):
             await anyio.sleep(self._timeout_s)
         outcomes = [_outcome(pod, reply) for pod, reply in zip(requests, replies, strict=True)]

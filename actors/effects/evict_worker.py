@@ -47,7 +47,7 @@ class EvictWorker(EffectWorker[EvictOrder]):
         until = anyio.current_time() + self._timeout_s
         pods = chain.from_iterable(_pods(item.message, until) for item in batch)
         requests = [pod for pod in pods if self._recent.is_new(pod.cause)]
-        replies = await self._api.ask_each(requests, self._timeout_s)
+        replies = await self._api.ask_many(requests, within_s=self._timeout_s)
         await self._outcomes.report([_outcome(pod, reply) for pod, reply in zip(requests, replies, strict=True)])
         for item in batch:
             item.reply(Done())

@@ -163,7 +163,7 @@ class PreBindWorker(EffectWorker[BindOrder]):
         raise PreBindError(f"{' '.join(part for part in write.place if part)} is written by others all the time")
 
     async def _read(self, places: Sequence[Place]) -> dict[Place, Object | None]:
-        replies = await self._api.ask_each([Get(*place) for place in places], self._timeout_s)
+        replies = await self._api.ask_many([Get(*place) for place in places], within_s=self._timeout_s)
         found: dict[Place, Object | None] = {}
         for place, reply in zip(places, replies, strict=True):
             if reply is None or (isinstance(reply, Refused) and reply.code != 404):
@@ -172,7 +172,7 @@ class PreBindWorker(EffectWorker[BindOrder]):
         return found
 
     async def _ask(self, request: ApiRequest) -> ApiReply | None:
-        (reply,) = await self._api.ask_each([request], self._timeout_s)
+        (reply,) = await self._api.ask_many([request], within_s=self._timeout_s)
         return reply
 
     # --- waiting
@@ -241,7 +241,7 @@ class PreBindWorker(EffectWorker[BindOrder]):
     async def _bind(self, ready: Sequence[WaitingBind]) -> None:
         """All of them at once: an answer that does not come must not hold up the others."""
         until = anyio.current_time() + self._timeout_s
-        replies = await self._api.ask_each([_order(waiting, until) for waiting in ready], self._timeout_s)
+        replies = await self._api.ask_many([_order(waiting, until) for waiting in ready], within_s=self._timeout_s)
         for waiting, reply in zip(ready, replies, strict=True):
             await self._settle(waiting, reply)
 

@@ -127,14 +127,14 @@ class StatusWriter(Actor[WriteStatus, Done]):
     async def _announce(self, events: Sequence[PodGroupEvent]) -> None:
         """Events about PodGroups that were not the last thing said of them."""
         news = {(event.namespace, event.name): event for event in events if self._is_news(event)}
-        found = await self._api.ask_each([Get("PodGroup", *where) for where in news], self._wait_s)
+        found = await self._api.ask_many([Get("PodGroup", *where) for where in news], within_s=self._wait_s)
         requests: list[ApiRequest] = []
         for said, reply in zip(news.values(), found, strict=True):
             if isinstance(reply, Accepted):
                 about = self._objects.unpack(reply.blob)
                 now = self.clock.now()
                 requests.append(self._sayings.say(about, said.reason, said.message, now, source=SOURCE))
-        await self._api.ask_each(requests, self._wait_s)
+        await self._api.ask_many(requests, within_s=self._wait_s)
         self._said.update({where: said.message for where, said in news.items()})
         while len(self._said) > REMEMBERED:
             del self._said[next(iter(self._said))]
@@ -147,7 +147,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
         again: list[ReportStatus] = []
         refused: list[tuple[ReportStatus, Refused]] = []
         reports = [self._after_what_is_known(report) for report in reports]
-        replies = await self._api.ask_each(reports, self._wait_s)
+        replies = await self._api.ask_many(reports, within_s=self._wait_s)
         for report, reply in zip(reports, replies, strict=True):
             if isinstance(reply, Refused) and reply.code == CONFLICT:
                 again.append(replace(report, as_of=reply.revision))

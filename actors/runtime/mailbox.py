@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict, deque
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, overload
 
 import anyio
 from anyio import lowlevel
@@ -38,8 +38,8 @@ R = TypeVar("R", bound=Message)
 class Mailbox(Generic[M, R]):
     """The way to one actor. `accepts` is the closed union M, `replies` the union R (None: it never answers).
 
-    Senders `tell`, or `ask` for a reply: for those to a batch (`ask_many`), for what of them comes in time
-    (`ask_each`), or for one that is taken later (`ask_later`, `answered`).
+    There are four ways to send: `tell`, `ask` for a reply, `ask_later` for one that is taken later (`answered`), and
+    `ask_many` for those to a batch.
     """
 
     def __init__(
@@ -112,28 +112,25 @@ class Mailbox(Generic[M, R]):
         answer.redeem()
         return self._replies(answer.frames)[0]
 
-    async def ask_many(self, messages: Sequence[M]) -> list[R]:
-        """Send a batch and wait for all replies, in the order of the messages."""
-        replies: list[R] = []
-        for part in parts(self._encode_many(messages)):
-            answer = Answer(len(part))
-            await self._send(Envelope(part, answer))
-            if answer.missing:
-                await answer.awaited(self._alarm.event()).wait()
-            replies += self._replies(answer.frames)
-        return replies
+    @overload
+    async def ask_many(self, messages: Sequence[M]) -> list[R]: ...
+    @overload
+    async def ask_many(self, messages: Sequence[M], *, within_s: float) -> list[R | None]: ...
+    async def ask_many(self, messages: Sequence[M], *, within_s: float = math.inf) -> list[R] | list[R | None]:
+        """Send a batch and wait for all replies, in the order of the messages.
 
-    async def ask_each(self, messages: Sequence[M], timeout_s: float) -> list[R | None]:
-        """`ask_many`, where None stands for a reply that did not come in time, or never will."""
-        replies: list[R | None] = []
+        `within_s`: for so long at most, for room and for an answer; None stands for a reply that did not come in time,
+        or never will, for which ActorFailedError is raised otherwise.
+        """
+        read = self._replies if within_s == math.inf else self._replies_in_time
+        replies: list[Any] = []
         for part in parts(self._encode_many(messages)):
             answer = Answer(len(part))
-            until = self._alarm.now() + timeout_s
+            until = self._alarm.now() + within_s
             await self._send(Envelope(part, answer), deadline=until)
             if answer.missing:
                 await self._alarm.wait(answer.awaited(self._alarm.event()), until)
-            frames = [frame or NO_ANSWER for frame in answer.frames]
-            replies += [reply_or_none(reply) for reply in self._decode_replies(frames)]
+            replies += read(answer.frames)
         return replies
 
     def encode(self, message: M) -> bytes:
@@ -283,3 +280,6 @@ class Mailbox(Generic[M, R]):
         if Failed in map(type, replies):
             raise next(error_of(reply) for reply in replies if isinstance(reply, Failed))
         return replies
+
+    def _replies_in_time(self, frames: Sequence[bytes]) -> list[R | None]:
+        return [reply_or_none(reply) for reply in self._decode_replies([frame or NO_ANSWER for frame in frames])]

@@ -165,7 +165,7 @@ class Driver:
         What is accepted must be on disk.
         """
         for _ in range(TRIES):
-            replies = await system.api.ask_each(requests, PATIENCE_S)
+            replies = await system.api.ask_many(requests, within_s=PATIENCE_S)
             for reply in replies:
                 if isinstance(reply, Accepted):
                     self._monitor.acknowledged(reply.revision, USER)

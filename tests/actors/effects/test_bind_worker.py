@@ -35,8 +35,8 @@ class Api:
 
     codes: dict[str, int]
 
-    async def ask_each(self, requests: Sequence[BindPod], timeout_s: float) -> list[ApiReply | None]:
-        del timeout_s
+    async def ask_many(self, requests: Sequence[BindPod], *, within_s: float) -> list[ApiReply | None]:
+        del within_s
         codes = [self.codes.get(each.name) for each in requests]
         return [Accepted(7) if code is None else Refused(code, "Planted", "") for code in codes]
 

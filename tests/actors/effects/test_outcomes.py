@@ -141,11 +141,10 @@ async def test_the_more_often_it_is_given_up_the_later_it_is_looked_at_again(mon
     async with started(journal) as system:
         await system.submit([pod_group("g")])
         await idle(system)
-        api = system.api.ask_each
+        api = system.api.ask_many
 
-        async def lost(messages: Sequence[ApiRequest], timeout_s: float) -> list[ApiReply | None]:
-            del timeout_s
-            return [None for _ in messages]
+        async def lost(messages: Sequence[ApiRequest], **within: float) -> Sequence[ApiReply | None]:
+            return [None for _ in messages] if within else await api(messages)
 
         tell = cast("Any", Mailbox).tell
 
@@ -157,10 +156,10 @@ async def test_the_more_often_it_is_given_up_the_later_it_is_looked_at_again(mon
         monkeypatch.setattr(Mailbox, "tell", told)
         status = cast("StatusPort", system.switchboard.mailboxes["status-writer"])
         for cycle, refused in enumerate((True, True, True, False, True), 7):
-            monkeypatch.setattr(system.api, "ask_each", lost if refused else api)
+            monkeypatch.setattr(system.api, "ask_many", lost if refused else api)
             said = PodGroupStatus("default", "g", "Inqueue" if cycle % 2 else "Running", (), 0, 0, 0)
             await status.ask(WriteStatus(cycle, pod_groups=(said,)))
-        monkeypatch.setattr(system.api, "ask_each", api)
+        monkeypatch.setattr(system.api, "ask_many", api)
     assert asked == [AGAIN_S, 2 * AGAIN_S, 4 * AGAIN_S, AGAIN_S]
 
 
@@ -173,20 +172,22 @@ async def test_an_answer_is_waited_for_once_and_its_loss_is_no_crash_and_no_refu
     journal = MemoryJournal()
     async with started(journal) as system:
         await idle(system)
-        ask_each = system.api.ask_each
+        ask_many = system.api.ask_many
 
-        async def lost(messages: Sequence[ApiRequest], timeout_s: float) -> list[ApiReply | None]:
+        async def lost(messages: Sequence[ApiRequest], *, within_s: float | None = None) -> Sequence[ApiReply | None]:
+            if within_s is None:
+                return await ask_many(messages)
             if any(isinstance(each, ReportStatus) for each in messages):
-                waited.append(timeout_s)
+                waited.append(within_s)
             return [None for _ in messages]
 
-        monkeypatch.setattr(system.api, "ask_each", lost)
+        monkeypatch.setattr(system.api, "ask_many", lost)
         await system.submit([pod_group("g")])
         with anyio.fail_after(5):
             while not waited:  # noqa: ASYNC110
                 await anyio.sleep(0.005)
         assert system.supervisor.restarts["status-writer"] == 0
-        monkeypatch.setattr(system.api, "ask_each", ask_each)
+        monkeypatch.setattr(system.api, "ask_many", ask_many)
         await idle(system)
         (group,) = stored(system, "PodGroup")
         assert group["status"]["phase"] == "Inqueue"

@@ -43,8 +43,8 @@ class Api:
         self.loses = loses
         self.held = anyio.Event()
 
-    async def ask_each(self, requests: Sequence[Any], timeout_s: float) -> list[Any]:
-        del timeout_s
+    async def ask_many(self, requests: Sequence[Any], *, within_s: float) -> list[Any]:
+        del within_s
         return [None if self.loses(request) else self.answer(request) for request in requests]
 
     async def ask(self, pull: Pull) -> Pulled:

@@ -56,7 +56,7 @@ async def test_who_sends_finds_it_done_before_anybody_else_has_a_turn() -> None:
             ("4",),
             ("5",),
         ]
-        answers = await stage.box.ask_each([TakeSnapshot(6)], 1.0)
+        answers = await stage.box.ask_many([TakeSnapshot(6)], within_s=1.0)
         assert [None if said is None else said.problems for said in answers] == [("6",)]
         assert turns == []
         counts = stage.box.statistics()

@@ -212,7 +212,7 @@ async def test_an_answer_of_another_type_is_an_error() -> None:
     box.abort()
 
 
-async def test_ask_each_says_none_for_what_did_not_come_in_time() -> None:
+async def test_ask_many_says_none_for_what_did_not_come_in_time() -> None:
     box = make()
 
     async def serve() -> None:
@@ -222,15 +222,15 @@ async def test_ask_each_says_none_for_what_did_not_come_in_time() -> None:
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(serve)
-        assert await box.ask_each(numbered(4), 0.05) == [None, ViewChecked(), None, ViewChecked()]
+        assert await box.ask_many(numbered(4), within_s=0.05) == [None, ViewChecked(), None, ViewChecked()]
     box.abort()
 
 
-async def test_ask_each_waits_no_longer_for_room_either() -> None:
+async def test_ask_many_waits_no_longer_for_room_either() -> None:
     box = make(capacity=1)
     await box.tell(TakeSnapshot(7))
     with anyio.fail_after(5):
-        assert await box.ask_each(numbered(2), 0.05) == [None, None]
+        assert await box.ask_many(numbered(2), within_s=0.05) == [None, None]
     assert [item.message.known_version for item in await box.receive()] == [7]  # the others were not sent
     assert box.statistics().queued == box.statistics().blocked_senders == 0
     box.abort()

@@ -49,16 +49,16 @@ async def test_a_bind_without_an_answer_times_out_and_backs_off(autojump_clock: 
     clock = VirtualClock()
     system_settings = replace(QUICK, bind_workers=1)
     async with started(journal, settings=system_settings, clock=clock) as system:
-        ask_each = system.api.ask_each
+        ask_many = system.api.ask_many
 
-        async def silent(messages: Sequence[StoreRequest], timeout_s: float) -> list[ApiReply | None]:
+        async def silent(messages: Sequence[StoreRequest], **within: float) -> Sequence[ApiReply | None]:
             if len(swallowed) < 6 and messages and isinstance(messages[0], BindPod):
                 swallowed.append(messages[0].name)
-                await anyio.sleep(timeout_s)
+                await anyio.sleep(within["within_s"])
                 return [None] * len(messages)
-            return await ask_each(messages, timeout_s)
+            return await ask_many(messages, **within)
 
-        setattr(system.api, "ask_each", silent)  # noqa: B010
+        setattr(system.api, "ask_many", silent)  # noqa: B010
         await system.submit([*three_nodes(), *gang("g", pods=1, duration="0")])
         await idle(system, 600)
         assert placed(system)

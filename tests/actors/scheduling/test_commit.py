@@ -119,19 +119,19 @@ class Gate:
     """Holds what the status writer asks the api until it is opened."""
 
     def __init__(self, system: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._ask_each = system.api.ask_each
+        self._ask_many = system.api.ask_many
         self._open = anyio.Event()
         self.reached = anyio.Event()
-        monkeypatch.setattr(system.api, "ask_each", self._held)
+        monkeypatch.setattr(system.api, "ask_many", self._held)
 
     def open(self) -> None:
         self._open.set()
 
-    async def _held(self, messages: Sequence[ApiRequest], timeout_s: float) -> list[ApiReply | None]:
+    async def _held(self, messages: Sequence[ApiRequest], **within: float) -> list[ApiReply | None]:
         if any(isinstance(each, ReportStatus) for each in messages):
             self.reached.set()
             await self._open.wait()
-        replied: list[ApiReply | None] = await self._ask_each(messages, timeout_s)
+        replied: list[ApiReply | None] = await self._ask_many(messages, **within)
         return replied
 
 

@@ -117,19 +117,19 @@ async def test_a_bind_worker_that_crashes_hands_its_orders_on(carried_out: bool,
     journal = MemoryJournal()
     settings = replace(QUICK, bind_workers=1)
     async with started(journal, settings=settings, clock=VirtualClock()) as system:
-        ask_each = system.api.ask_each
+        ask_many = system.api.ask_many
         crashes = 0
 
-        async def crash_once(messages: Sequence[StoreRequest], timeout_s: float) -> list[ApiReply | None]:
+        async def crash_once(messages: Sequence[StoreRequest], **within: float) -> Sequence[ApiReply | None]:
             nonlocal crashes
             if isinstance(messages[0], BindPod) and not crashes:
                 crashes += 1
                 if carried_out:
-                    await ask_each(messages, timeout_s)
+                    await ask_many(messages, **within)
                 raise RuntimeError("planted")
-            return await ask_each(messages, timeout_s)
+            return await ask_many(messages, **within)
 
-        setattr(system.api, "ask_each", crash_once)  # noqa: B010
+        setattr(system.api, "ask_many", crash_once)  # noqa: B010
         await system.submit([*three_nodes(), *gang("g", pods=3, duration="0")])
         await idle(system, 100)
         assert len(placed(system)) == 3
