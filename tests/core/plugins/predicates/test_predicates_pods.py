@@ -245,7 +245,7 @@ def test_a_trial_of_affinity_is_the_filter_after_the_moves(crowd: Crowd, moves: 
     """Where every node with a pod counts as listed, moving pods by hand and moving them really come to the same."""
     story = Story(crowd)
     story.cluster.opening.extend((one, n["metadata"]["name"]) for one in story.later for n in story.cluster.nodes)
-    trial = AffinityTrial(story.session, placed_pods(story.session), story.task)
+    trial = AffinityTrial.of(story.session, placed_pods(story.session), story.task)
     before = list(story.cluster.placed)
     for puts, which, where in moves:
         story.move(puts, which, where)
@@ -264,7 +264,7 @@ def test_a_trial_of_affinity_is_the_filter_after_the_moves(crowd: Crowd, moves: 
 def test_a_trial_counts_who_minds_the_pods_company_as_they_come_and_go() -> None:
     """Nothing but the others' own terms refuses it here, and without one of them at the opening nobody asks at all."""
     session = opened(*zones("a", "b"), hermit("h", "n0"), hermit("i"), pod("j"), web())
-    trial = AffinityTrial(session, placed_pods(session), task_named(session, "default/p"))
+    trial = AffinityTrial.of(session, placed_pods(session), task_named(session, "default/p"))
     refused = [slow_pods.UNWELCOME, None]
     assert [trial.refusal(row) for row in range(2)] == refused
     trial.move(task_named(session, "default/j"), 1, 1)
