@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from xml.sax.saxutils import escape  # nosec B406
 
-WIDTH, HEIGHT = 1160, 900
+WIDTH, HEIGHT = 1160, 964
 PICTURE: Final = Path(__file__).with_name("actors.svg")
 
 
@@ -43,15 +43,16 @@ SHARED: Final = tuple(
         (
             ("activity board", "everybody: what is left to do"),
             ("clock", "everybody: the time"),
-            ("decoded objects", "the api server and who watches it"),
+            ("decoded objects", "the api server, who watches it; a storm"),
             ("door", "controllers, node agents, config watcher"),
             ("longest step", "api server, gateway"),
             ("truth", "api server; a storm's auditors read it"),
             ("faults", "api server, extender client; a storm"),
-            ("listings", "api server, gateway"),
+            ("listings", "api server, gateway; the summary"),
             ("snapshots", "cache, session runner"),
             ("view version", "cache, session runner"),
             ("permission to schedule", "real cluster, session runner"),
+            ("configuration", "session runner or mirror; a storm"),
             ("sessions", "session runner, action workers"),
             ("core", "session runner, action workers"),
             ("dry runs", "action workers, dry-run workers"),

@@ -34,14 +34,13 @@ from actors.mirror.changes import change_of
 from actors.remote.backoff import Backoff
 from actors.remote.reflector import Reflector
 from actors.runtime.actor import Actor
-from actors.scheduling.cycle_memory import LOST, SYNCED
+from actors.scheduling.cycle_memory import LOST, SEEN, SYNCED
 from core.messages.commands import ApiRequest, Create, Patch, ReportStatus
 from core.messages.replies import ApiReply
 
 if TYPE_CHECKING:
     from actors.cluster.settings import ClusterSettings
     from actors.kube.scheduler_words import Said
-    from actors.mirror.observed import ObservedCycles
     from actors.runtime.context import Context
     from actors.runtime.envelope import Received
     from actors.runtime.level_signal import LevelSignal
@@ -59,7 +58,7 @@ log = logging.getLogger(__name__)
 
 
 class ClusterApi(Actor[ApiRequest, ApiReply]):
-    """`api` has what was heard; `permission` is raised when one may schedule; `memory` is told that all was seen."""
+    """`api` has what was heard; `permission` is raised when all was seen, and when one may schedule."""
 
     answers_later = True
 
@@ -72,13 +71,11 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
         api: ApiPort,
         settings: ClusterSettings,
         permission: LevelSignal,
-        memory: ObservedCycles,
     ) -> None:
         super().__init__(name, mailbox, context)
         self._api = api
         self._settings = settings
         self._permission = permission
-        self._memory = memory
         self._client = ClusterClient(settings)
         self._lease_client = ClusterClient(settings, throttled=False)
         self._election = (
@@ -145,7 +142,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
 
     async def _lead(self) -> None:
         await self._hearing.synced.wait()
-        self._memory.seen = True
+        self._permission.raise_to(SEEN)
         election = self._election
         if election is not None:
             log.warning("waiting for the Lease %s", election.said)

@@ -1,7 +1,7 @@
 """The mirror: follows a real cluster and has the api here hold what that one holds.
 
 Owns: the connections to the cluster, what was heard and is not yet taken in, and the number of the newest cycle.
-Accepts: `Poke`: take in now what was heard.
+Accepts: `Poke`: take in now what was heard; `ReadMirrored`: say how far it is.
 Sends: asks the api to reflect objects; asks the recorder for the cycles of the cluster's own scheduler, as far as they
 are to be seen. Where a shadow is wanted, the metrics hear how alike it decides.
 When full: whoever pokes waits. What is heard is kept until the api has taken it.
@@ -17,7 +17,7 @@ import logging
 import random
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import anyio
 
@@ -37,6 +37,7 @@ from actors.runtime.asking import ask_again
 from core.messages.commands import List, Poke
 from core.messages.reflection import Reflect
 from core.messages.replies import Accepted, Done, Listing
+from core.messages.shadow import Mirrored, ReadMirrored
 from storage import codec
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from actors.mirror.settings import MirrorSettings
     from actors.runtime.context import Context
     from actors.scheduling.config_source import ConfigSource
-    from actors.system.ports import ApiPort, MetricsPort, PokePort, RecorderPort
+    from actors.system.ports import ApiPort, MetricsPort, MirrorPort, RecorderPort
     from core.messages.shadow import ShadowCompared
 
 BATCH = 500
@@ -56,13 +57,13 @@ LOOKS_S = 1.0
 log = logging.getLogger(__name__)
 
 
-class Mirror(Actor[Poke, Done]):
+class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
     """`source` is the configuration of the cluster's scheduler, `memory` the number of its newest cycle here."""
 
     def __init__(
         self,
         name: str,
-        mailbox: PokePort,
+        mailbox: MirrorPort,
         context: Context,
         *,
         api: ApiPort,
@@ -107,11 +108,18 @@ class Mirror(Actor[Poke, Done]):
         """The last cycle sees what there is."""
         await self._take()
 
-    async def handle(self, message: Poke) -> Done:
-        """Take in what there is."""
-        del message
-        await self._take()
-        return Done()
+    async def handle(self, message: Poke | ReadMirrored) -> Done | Mirrored:
+        """Take in what there is, or tell how far that was done."""
+        match message:
+            case Poke():
+                await self._take()
+                return Done()
+            case ReadMirrored():
+                memory = self._memory
+                shadow = b"" if self._shadow is None else codec.pack(memory.shadow.to_dict())
+                return Mirrored(memory.newest, memory.seen or self._intake.whole, shadow)
+            case _:
+                assert_never(message)
 
     async def _follow(self) -> None:
         settings = self._settings

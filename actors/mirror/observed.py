@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 @dataclass
 class ObservedCycles:
     """`newest`: the number of the newest cycle in the journal; `shadow`: what comparisons came to; `seen`: whether the
-    cluster was seen as a whole since the start. They outlive a crash of the mirror: numbers go on.
+    cluster was seen as a whole since the start. One writer, the mirror; it outlives its restarts: numbers go on.
     """
 
     newest: int = 0

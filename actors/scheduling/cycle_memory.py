@@ -49,11 +49,12 @@ class CycleMemory:
     said: CycleSaid = field(default_factory=CycleSaid)
 
 
-SYNCED: Final = 1
-PERMITTED: Final = 2
-LOST: Final = 3
-"""Levels of the permission to schedule: the cluster is here and nobody else schedules it; one may; there is none any
-more and never will be in this process.
+SEEN: Final = 1
+SYNCED: Final = 2
+PERMITTED: Final = 3
+LOST: Final = 4
+"""Levels of the permission to schedule: the cluster was seen as a whole; it is here and nobody else schedules it; one
+may; there is none any more and never will be in this process.
 """
 
 

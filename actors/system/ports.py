@@ -7,7 +7,7 @@ decides whose they are.
 from __future__ import annotations
 
 from actors.runtime.mailbox import Mailbox
-from core.messages import boards, commands, cycles, events, orders, questions, recording, replies, supervision
+from core.messages import boards, commands, cycles, events, orders, questions, recording, replies, shadow, supervision
 from core.messages.queue_tables import QueuesMeasured
 
 ApiPort = Mailbox[commands.ApiRequest, replies.ApiReply]
@@ -24,6 +24,7 @@ StatusPort = Mailbox[orders.StatusWriterCommand, replies.Done]
 ArrivalsPort = Mailbox[commands.Announce, replies.Done]
 OutsidePort = Mailbox[questions.AskOutside, questions.OutsideAnswered]
 PokePort = Mailbox[commands.Poke, replies.Done]
+MirrorPort = Mailbox[commands.Poke | shadow.ReadMirrored, replies.Done | shadow.Mirrored]
 MetricsMessage = commands.MetricsCommand | events.MetricsEvent | QueuesMeasured
 MetricsReply = replies.Exposition | boards.RecentRead
 MetricsPort = Mailbox[MetricsMessage, MetricsReply]

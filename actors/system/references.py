@@ -1,7 +1,8 @@
 """The second table beside who sends to whom: what actors of a process hold together, by reference and not by message.
 
 Whoever is in no row but those of EVERYBODY could live in another process, with a board, a clock and a table of decoded
-objects there. A test walks through all that the actors of a built system can reach, and refuses anything else.
+objects there. A test walks through all that the actors of a built system can reach, and that others read while they
+run, and refuses anything else.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from actors.runtime.door import Door
 from actors.runtime.handles import HandleTable
 from actors.runtime.level_signal import LevelSignal
 from actors.runtime.longest import Longest
+from actors.scheduling.config_source import ConfigSource
 from actors.scheduling.decider import Decider
 from actors.system.roles import ROLES
 from core.actions.dry_runs.dry_run import DryRun
@@ -37,7 +39,7 @@ class Reference:
     """`what`: the title of its box in docs/actors.svg. `kind`: its type. `of`: the one of a system.
 
     `roles`: who holds it. `gives`: what they get from each other through it, and why nobody is surprised by a change.
-    `outside`: the folder of those who are no actors and hold it too; nobody else does.
+    `outside`: files and folders of those who are no actors and hold it too while actors run; nobody else does.
     """
 
     what: str
@@ -47,7 +49,7 @@ class Reference:
     gives: str
     holds: type | None = None
     moves: bool = False
-    outside: str = ""
+    outside: tuple[str, ...] = ()
 
 
 REFERENCES: Final = (
@@ -75,6 +77,7 @@ REFERENCES: Final = (
             "queue-controller", "status-writer", "volume-controller", "workload-controller",
         ),
         gives="what the bytes of a message say, decoded once: nobody may change it",
+        outside=("actors/metrics/summary.py", "pumice/storm"),
     ),
     Reference(
         what="door",
@@ -92,14 +95,16 @@ REFERENCES: Final = (
         of=lambda wiring: wiring.context.longest,
         roles=("api-server", "gateway"),
         gives="nothing: each notes whose request held the event loop longest, and the supervisor says so",
+        outside=("pumice/bench",),
     ),
     Reference(
         what="truth",
         kind=Store,
         of=lambda wiring: wiring.store,
         roles=("api-server",),
-        gives="nothing to other actors: a storm's driver and auditors read it between two steps, and write nothing",
-        outside="pumice/storm",
+        gives="nothing to other actors: a storm's driver and auditors read it between two steps, the system when a "
+        "cluster elsewhere is here and nothing is decided yet, and they write nothing",
+        outside=("actors/system/system.py", "pumice/storm"),
     ),
     Reference(
         what="faults",
@@ -108,7 +113,7 @@ REFERENCES: Final = (
         roles=("api-server", "extender-client"),
         gives="nothing: each asks what strikes its own occasions, and no answer depends on who else asked; a storm's "
         "journal does so too, and its driver stops them and reads what struck",
-        outside="pumice/storm",
+        outside=("pumice/storm",),
     ),
     Reference(
         what="listings",
@@ -117,6 +122,7 @@ REFERENCES: Final = (
         roles=("api-server", "gateway"),
         gives="tuples of bytes by number, as long as they were when they were laid there",
         holds=tuple,
+        outside=("actors/metrics/summary.py", "actors/system/system.py"),
     ),
     Reference(
         what="snapshots",
@@ -139,6 +145,16 @@ REFERENCES: Final = (
         of=lambda wiring: wiring.permission,
         roles=("cluster-api", "session-runner"),
         gives="a number that only rises, raised by who holds the Lease of a real cluster, and by the system",
+        outside=("actors/system/system.py",),
+    ),
+    Reference(
+        what="configuration",
+        kind=ConfigSource,
+        of=lambda wiring: wiring.source,
+        roles=("mirror", "session-runner"),
+        gives="nothing to each other: of these two there is one, which takes new ones over; the system does so before "
+        "anything is decided with what the cluster holds, and a storm's auditors read it between two steps",
+        outside=("actors/system/system.py", "pumice/storm"),
     ),
     Reference(
         what="sessions",
@@ -154,7 +170,8 @@ REFERENCES: Final = (
         kind=Decider,
         of=lambda wiring: wiring.decider,
         roles=("action-worker", "session-runner"),
-        gives="the steps of a cycle, of which one runs at a time",
+        gives="the steps of a cycle, of which one runs at a time; a storm hands in its own",
+        outside=("pumice/runtime/main_job.py", "pumice/storm"),
     ),
     Reference(
         what="dry runs",
@@ -170,7 +187,9 @@ REFERENCES: Final = (
         kind=Journal,
         of=lambda wiring: wiring.journal,
         roles=("checkpointer", "recorder"),
-        gives="records, of which the recorder alone writes new ones, and checkpoints, which are the checkpointer's",
+        gives="records, of which the recorder alone writes new ones, and checkpoints, which are the checkpointer's; it "
+        "is opened and closed by who runs a system",
+        outside=("pumice",),
     ),
     Reference(
         what="newest record",

@@ -23,17 +23,18 @@ from actors.metrics.summary import Summary
 from actors.runtime.activity import SCHEDULER
 from actors.runtime.asking import ask_again, expected
 from actors.runtime.clock import Clock
-from actors.scheduling.cycle_memory import PERMITTED, SYNCED, CycleMemory
+from actors.scheduling.cycle_memory import PERMITTED, SEEN, SYNCED, CycleMemory
 from actors.scheduling.decider import Decider
-from actors.system.ports import ApiPort, ArrivalsPort, CachePort, MetricsPort, RunnerPort
+from actors.system.ports import ApiPort, ArrivalsPort, CachePort, MetricsPort, MirrorPort, RunnerPort
 from actors.system.restart import recover, resolve, resolved
 from actors.system.roles import ROLES
-from actors.system.settings import SystemSettings, elsewhere, playing
+from actors.system.settings import SystemSettings, elsewhere, mirroring, playing
 from actors.system.wiring import Wiring
 from core.messages import commands, recording, replies
 from core.messages.cycles import AwaitCycle, CyclesRun, RunCycle, TellQueues
 from core.messages.events import ConfigLoaded
 from core.messages.message import Message
+from core.messages.shadow import Mirrored, ReadMirrored
 from core.state.watched import WATCHED
 from storage import codec
 from storage.journal import CONFIG, Journal, Record
@@ -138,23 +139,29 @@ class System(Wiring):
 
     async def _cycle(self, number: int) -> int:
         """Wait for it, where anybody runs cycles; the newest one's number."""
+        if mirroring(self.settings):
+            return (await self._mirrored()).cycle
         if not self.settings.scheduler:
-            return max(self.recovered.cycle, self.observed.newest)
+            return self.recovered.cycle
         reply = await ask_again(self._runner, AwaitCycle(number))
         return expected(reply, CyclesRun).cycle
 
-    @property
-    def has_seen(self) -> bool:
+    async def _mirrored(self) -> Mirrored:
+        mirror = cast("MirrorPort", self.switchboard.mailboxes["mirror"])
+        reply = await ask_again(mirror, ReadMirrored())
+        return expected(reply, Mirrored)
+
+    async def has_seen(self) -> bool:
         """Whether another cluster was seen as a whole since the start."""
-        return self.observed.seen
+        return (await self._mirrored()).seen if mirroring(self.settings) else self.permission.value >= SEEN
 
     async def summary(self) -> dict[str, Any]:
         """What `pumice run` reports at its end, without `db`; seconds since the start, on the event loop's clock. Where
         a shadow was wanted, `shadow` says how alike it decided.
         """
         found = await self._summary.report(await self.cycles(), anyio.current_time() - self._began)
-        mirror = self.settings.mirror
-        return found if mirror is None or mirror.shadow is None else {**found, "shadow": self.observed.shadow.to_dict()}
+        shadow = (await self._mirrored()).shadow if mirroring(self.settings) else b""
+        return {**found, "shadow": codec.unpack(shadow)} if shadow else found
 
     async def listed(self, kind: str) -> list[dict[str, Any]]:
         """All objects of a kind; none when the api has never heard of it."""

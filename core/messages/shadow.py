@@ -53,3 +53,17 @@ class ShadowCompared(Message, frozen=True):
     waiting: int = NOT_LOOKED
     other_reasons: int = NOT_LOOKED
     differences: tuple[ShadowDifference, ...] = ()
+
+
+class ReadMirrored(Message, frozen=True):
+    """How far is the mirror? Reply: Mirrored."""
+
+
+class Mirrored(Message, frozen=True):
+    """The newest cycle of the cluster's own scheduler that is in the journal; whether the cluster was seen as a whole
+    since the start; what all comparisons of a shadow came to, as packed plain data: b"" where there is none.
+    """
+
+    cycle: int
+    seen: bool
+    shadow: bytes = b""

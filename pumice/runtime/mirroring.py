@@ -59,8 +59,8 @@ async def _mirror(plan: MirrorPlan) -> MirrorOutcome:
         system = System(replace(plan.settings, journal_look_s=LOOK_S), journal, RealClock())
         async with system.running():
             interrupted = await _until(plan.until, system)
-            summary = await system.summary()
-    return MirrorOutcome({**summary, "db": str(plan.db)}, interrupted, seen=system.has_seen)
+            summary, seen = await system.summary(), await system.has_seen()
+    return MirrorOutcome({**summary, "db": str(plan.db)}, interrupted, seen=seen)
 
 
 async def _until(until: Until, system: System) -> bool:

@@ -65,7 +65,7 @@ def _cluster_api(wiring: Wiring, name: str) -> ClusterApi:
     settings = wiring.settings.cluster
     assert settings is not None, "there is one where decisions are carried out elsewhere"
     whose, ports, permission = wiring.own(name), wiring.ports(name), wiring.permission
-    return ClusterApi(*whose, **ports, settings=settings, permission=permission, memory=wiring.observed)
+    return ClusterApi(*whose, **ports, settings=settings, permission=permission)
 
 
 API_SERVER: Final = Role(
@@ -107,7 +107,7 @@ ARRIVALS: Final = Role(
 
 MIRROR: Final = Role(
     name="mirror",
-    port=ports.PokePort,
+    port=ports.MirrorPort,
     sends={"api": "api-server", "recorder": "recorder", "metrics": "metrics"},
     build=_mirror,
     wanted=mirroring,

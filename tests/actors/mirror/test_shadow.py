@@ -40,16 +40,19 @@ def other(text: str) -> ShadowSettings:
     return replace(SHADOW_OF_ITS_OWN, other=config, source="other.conf", digest="d")
 
 
+async def shadow_of(here: System) -> dict[str, Any]:
+    found: dict[str, Any] = (await here.summary())["shadow"]
+    return found
+
+
 async def settled(here: System) -> dict[str, Any]:
     """What is known once a look has found nothing new."""
     with anyio.fail_after(PATIENCE_S):
         for _ in range(3):  # two looks see what stands, and another that nothing came
-            newest = here.observed.shadow.newest
             await anyio.sleep(0.25)
-            while newest is None:
+            while "groups" not in await shadow_of(here):  # noqa: ASYNC110
                 await anyio.sleep(0.05)
-                newest = here.observed.shadow.newest
-    return here.observed.shadow.to_dict()
+    return await shadow_of(here)
 
 
 async def test_by_its_own_configuration_it_agrees_and_that_is_told_everywhere() -> None:
@@ -110,7 +113,7 @@ async def test_what_it_would_bind_and_the_cluster_does_not_is_said_once_it_stays
         await web.system.submit([node("n0"), vcjob("one", job_task(duration="0"))])
         await same(here, web.system, *ALL)
         with anyio.fail_after(PATIENCE_S):
-            while not here.observed.shadow.differences:  # noqa: ASYNC110
+            while not (await shadow_of(here))["differences"]:  # noqa: ASYNC110
                 await anyio.sleep(0.05)
         found = await settled(here)
     assert found["decisions"] == 0
@@ -136,7 +139,7 @@ async def test_which_of_equal_nodes_a_pod_is_held_for_is_no_difference() -> None
         await web.system.submit([node("n0"), node("n1"), group, *pods])
         await same(here, web.system, *ALL)
         with anyio.fail_after(PATIENCE_S):
-            while not here.observed.shadow.differences:  # noqa: ASYNC110
+            while not (await shadow_of(here))["differences"]:  # noqa: ASYNC110
                 await anyio.sleep(0.05)
         found = await settled(here)
     assert {each["name"] for each in found["differences"] if each["what"] == "reason"} == {"default/g-2"}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import cast
 
 import anyio
 import pytest
@@ -49,7 +50,7 @@ async def test_a_bind_without_an_answer_times_out_and_backs_off(autojump_clock: 
     clock = VirtualClock()
     system_settings = replace(QUICK, bind_workers=1)
     async with started(journal, settings=system_settings, clock=clock) as system:
-        ask_many = system.api.ask_many
+        ask_many = cast("Callable[..., Awaitable[Sequence[ApiReply | None]]]", system.api.ask_many)
 
         async def silent(messages: Sequence[StoreRequest], **within: float) -> Sequence[ApiReply | None]:
             if len(swallowed) < 6 and messages and isinstance(messages[0], BindPod):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import anyio.lowlevel
@@ -117,7 +117,7 @@ async def test_a_bind_worker_that_crashes_hands_its_orders_on(carried_out: bool,
     journal = MemoryJournal()
     settings = replace(QUICK, bind_workers=1)
     async with started(journal, settings=settings, clock=VirtualClock()) as system:
-        ask_many = system.api.ask_many
+        ask_many = cast("Callable[..., Awaitable[Sequence[ApiReply | None]]]", system.api.ask_many)
         crashes = 0
 
         async def crash_once(messages: Sequence[StoreRequest], **within: float) -> Sequence[ApiReply | None]:

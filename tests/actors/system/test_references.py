@@ -6,6 +6,7 @@ import ast
 import socket
 import types
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +28,7 @@ from config.kubeconfig import ClusterAccess
 from core.state.view import View
 from pumice.storm.extender import StormExtender
 from storage.memory import MemoryJournal
+from tests.actors.system.outsiders import SYSTEM, Held, handed, held
 from tests.actors.system.reaching import is_fixed, is_fixed_type, reached
 from tests.kit import source
 
@@ -127,20 +129,42 @@ async def test_what_lies_behind_a_handle_is_of_its_type_and_cannot_be_changed() 
 
 async def test_who_is_in_no_other_row_could_live_elsewhere() -> None:
     here = {role for reference in REFERENCES if reference.roles != EVERYBODY for role in reference.roles}
-    assert set(EVERYBODY) - here == {"arrivals", "bind-worker", "evict-worker", "metrics", "mirror", "usage-collector"}
+    assert set(EVERYBODY) - here == {"arrivals", "bind-worker", "evict-worker", "metrics", "usage-collector"}
 
 
-def test_who_is_no_actor_holds_what_the_table_says() -> None:
-    """Of what a system is made of, outside of it: the mailboxes, what was settled before it ran, and rows for it."""
-    made_of = {name for name in vars(System(SystemSettings(), MemoryJournal(), RealClock())) if name[0] != "_"}
-    held: dict[str, set[str]] = defaultdict(set)
-    for path, tree in source.modules("pumice"):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "system" and node.attr in made_of:
-                held[node.attr].add(path)
-    rows = {reference.outside for reference in REFERENCES if reference.outside}
-    assert {path for path in held.pop("store") if not path.startswith(tuple(rows))} == set()
-    assert set(held) == {"context", "recovered", "source", "switchboard"}
+def spoken_of() -> list[tuple[str, ast.Module]]:
+    """The modules that may speak of a system."""
+    return [*source.modules("pumice"), *((path, tree) for path, tree in source.modules("actors") if path == SYSTEM)]
+
+
+def held_outside(trees: Sequence[tuple[str, ast.Module]]) -> set[Held]:
+    found = handed(trees)
+    for settings in SETTINGS.values():
+        system = System(settings, MemoryJournal(), RealClock())
+        found |= held(system, holders(system), trees)
+    return found
+
+
+async def test_who_is_no_actor_holds_what_the_table_says() -> None:
+    found, allowed = held_outside(spoken_of()), {each.what: each.outside for each in REFERENCES}
+    assert [each for each in sorted(found) if not each[1].startswith(allowed.get(each[0], ()))] == []
+    rows = {(what, place) for what, places in allowed.items() for place in places}
+    assert {row for row in rows if not any(what == row[0] and path.startswith(row[1]) for what, path in found)} == set()
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "what"),
+    [
+        (SYSTEM, "class System:\n    async def cycles(self):\n        return self.observed.newest", "ObservedCycles"),
+        (SYSTEM, "class System:\n    async def cycles(self):\n        return self.memory.cycle", "CycleMemory"),
+        ("pumice/nosy.py", "system.snapshots.take(1)", "snapshots"),
+        ("pumice/nosy.py", "self._system.store.listings.take(1)", "listings"),
+        ("pumice/nosy.py", "System(settings, journal, clock, objects=mine)", "decoded objects"),
+        ("pumice/nosy.py", "replace(settings, faults=mine)", "faults"),
+    ],
+)
+async def test_what_anybody_else_holds_is_found(path: str, text: str, what: str) -> None:
+    assert (what, path) in held_outside([(path, ast.parse(text))])
 
 
 @pytest.mark.parametrize("what", ["state", "row", "mailbox", "global"])
