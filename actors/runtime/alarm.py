@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -50,9 +49,6 @@ class Alarm:
         Any number of tasks may do so, and one sleep at the same time. Where the process stood still over that time,
         they wait once more as long: whoever was to set it could not.
         """
-        if until == math.inf:
-            await event.wait()
-            return
         wait_s = until - self.now()
         with self._scope(deadline=until) as scope:
             self._scope = type(scope)

@@ -122,15 +122,16 @@ class Mailbox(Generic[M, R]):
         `within_s`: for so long at most, for room and for an answer; None stands for a reply that did not come in time,
         or never will, for which ActorFailedError is raised otherwise.
         """
-        read = self._replies if within_s == math.inf else self._replies_in_time
+        in_time = within_s < math.inf
         replies: list[Any] = []
         for part in parts(self._encode_many(messages)):
             answer = Answer(len(part))
             until = self._alarm.now() + within_s
             await self._send(Envelope(part, answer), deadline=until)
             if answer.missing:
-                await self._alarm.wait(answer.awaited(self._alarm.event()), until)
-            replies += read(answer.frames)
+                complete = answer.awaited(self._alarm.event())
+                await (self._alarm.wait(complete, until) if in_time else complete.wait())
+            replies += self._replies_in_time(answer.frames) if in_time else self._replies(answer.frames)
         return replies
 
     def encode(self, message: M) -> bytes:
