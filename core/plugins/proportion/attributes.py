@@ -80,9 +80,12 @@ class ProportionAttributes:
         self._due = due.pop(CPU, inf), due.pop(MEMORY, inf), tuple(due.items())
         return self._due
 
-    def has_room_for(self, request: Resource) -> bool:
-        """allocated + request <= deserved in what is requested, exactly; pods are ignored."""
-        allocated, deserved = self.allocated, self.deserved
+    def has_room_for(self, request: Resource, allocated: Resource | None = None) -> bool:
+        """allocated (None: as it is now) + request <= deserved in what is requested, exactly; pods are ignored.
+
+        That is `less_equal_with_dimension_and_resources_name` without a sum made and names gathered.
+        """
+        allocated, deserved = self.allocated if allocated is None else allocated, self.deserved
         if request.milli_cpu > 0 and allocated.milli_cpu + request.milli_cpu > deserved.milli_cpu:
             return False
         if request.memory > 0 and allocated.memory + request.memory > deserved.memory:

@@ -46,9 +46,7 @@ class ProportionSimulation:
     def allocatable(self, state: dict[str, Any], queue: Queue, task: Task) -> bool:
         """Whether the queue stays within deserved with the task, as the trial stands."""
         attributes = self._attributes[queue.name]
-        request = task.template.request
-        future = _of_trial(state, attributes).clone().add(request)
-        return future.less_equal_with_dimension_and_resources_name(attributes.deserved, request)[0]
+        return attributes.has_room_for(task.template.request, _of_trial(state, attributes))
 
     def _allocated(self, state: dict[str, Any], task: Task) -> Resource | None:
         job = self._session.job_of(task)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.cycle import run_action
 from core.plugins.proportion import Proportion
+from core.plugins.proportion.attributes import ProportionAttributes
+from core.resources import Resource
 from core.session.session import Session
 from tests.core.plugins.world import configuration, evictable, job_of, open_world, task_of
 from tests.kit import gang, node, pod, pod_group, queue
@@ -69,6 +73,23 @@ def test_allocation_stays_within_deserved_and_follows_what_is_placed() -> None:
     statement.discard()
     assert plugin(session).attributes["p"].share == 0.5
     assert session.points.allocatable(queue_p, task_of(session, "small-2"))
+
+
+AMOUNTS = st.builds(
+    Resource,
+    st.sampled_from([0.0, 0.05, 1000.0, 1000.1]),
+    st.sampled_from([0.0, 1.0, 2.0]),
+    st.none() | st.dictionaries(st.sampled_from(["pods", "nvidia.com/gpu", "x"]), st.sampled_from([0.0, 1.0, 2.0])),
+)
+
+
+@given(allocated=AMOUNTS, deserved=AMOUNTS, request=AMOUNTS)
+def test_room_is_volcanos_comparison(allocated: Resource, deserved: Resource, request: Resource) -> None:
+    attributes = ProportionAttributes("q", allocated, Resource(), deserved)
+    future = allocated.clone().add(request)
+    expected, _ = future.less_equal_with_dimension_and_resources_name(deserved, request)
+    assert attributes.has_room_for(request) == expected
+    assert ProportionAttributes("q", Resource(), Resource(), deserved).has_room_for(request, allocated) == expected
 
 
 @pytest.mark.parametrize("state", ["Closed", "Closing", "Unknown", ""])
