@@ -54,7 +54,9 @@ def _backfill(session: Session, task: Task, cache: ErrorCache) -> None:
             session.fit.record(job, None, task, FitErrors(session.reasons, codes.copy()))
         session.trail.task_ended(task, Ending.NO_NODE)
         return
-    if not session.allocate_now(task, node):
+    if session.allocate_now(task, node):
+        session.trail.task_ended(task, Ending.PLACED)
+    else:
         session.trail.task_ended(task, Ending.PLACEMENT_REFUSED, session.objection, node)
 
 

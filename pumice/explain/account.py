@@ -103,7 +103,7 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
     ask = scene.ask()
     cycle_of = snapshot, scene.config, scene.clock, scene.carry, asked
     watched = watch_other(*cycle_of) if scene.scheduler else watch_cycle(*cycle_of, scene.options, ask)
-    tasks = {pod: watched.trail.statuses[pod] for pod in pods}
+    tasks = {pod: watched.trail.statuses.get(pod) or _as_before(view, pod) for pod in pods}
     told = _worth_telling(pods, tasks, watched)
     account = Account(kind, name, cycle, tasks.get(told, ""), tasks=tasks, supposed=supposed(ask, scene.config))
     if told:
@@ -116,6 +116,11 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
         difference = _difference(scene.recorded, watched.result, pods)
         account.differs = {} if difference is None else difference.to_dict()
     return account
+
+
+def _as_before(view: View, pod: str) -> str:
+    """Of a pod that no session sees, since it has ended and its PodGroup is gone."""
+    return TaskStatus(int(view.tasks.status[view.tasks.by_key[pod].row])).label
 
 
 def _difference(recorded: RecordedCycle, result: CycleResult, pods: Sequence[str]) -> CycleDifference | None:

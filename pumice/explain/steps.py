@@ -30,6 +30,7 @@ WELL: Final = frozenset(
         Ending.PROMISED,
         Ending.ROOM_MADE,
         Ending.ROOM_TO_COME,
+        Ending.PLACED,
         Ending.NOTHING_TO_PLACE,
         Ending.NOT_STARVING,
     )
@@ -50,6 +51,11 @@ BEFORE_VICTIMS: Final = frozenset(
         Ending.NO_DOMAIN,
     )
 )
+LONE: Final = {
+    Ending.ROOM_TO_COME: "pods that had room to come without evictions",
+    Ending.PLACED: "pods placed",
+}
+"""Endings for the better of single tasks, which are counted: the others may have ended otherwise."""
 SUMMED: Final = frozenset((Ending.DISCARDED, Ending.NO_VICTIMS, Ending.AS_BEFORE, Ending.NOT_IN_DOMAIN))
 """Endings that follow from one before."""
 OF_VICTIMS: Final = frozenset((Ending.TOO_LITTLE, Ending.NOBODY_TO_ASK, Ending.NO_VICTIMS))
@@ -100,14 +106,14 @@ def _steps(view: View, watched: Watched, job: Job, action: str) -> ActionSteps:
         return told
     stop = _stop(ended)
     if stop is None:
-        told.steps = [_sentence(ended[-1:], job), *_without_evictions(ended)]
+        told.steps = [*([] if ended[-1].ending is Ending.PLACED else [_sentence(ended[-1:], job)]), *_lone(ended)]
         return told
     groups: dict[tuple[str, Ending], list[Ended]] = {}
     for each in ended:
         if each.who in (stop.who, job.key):
             groups.setdefault((each.who, each.ending), []).append(each)
     told.steps = [_sentence(group, job) for group in groups.values()]
-    rest = _without_evictions(each for each in ended if each.who != stop.who)
+    rest = _lone([each for each in ended if each.who != stop.who])
     told.stopped = _sentence(groups.get((stop.who, stop.ending), [stop]), job)
     if action == "allocate" and look.confined and stop.ending in (Ending.NO_NODE, *SUMMED):
         told.stopped = look.confined
@@ -130,10 +136,10 @@ def _why_not_take(view: View, watched: Watched, job: Job, stop: Ended) -> str:
     return standing_of(name, watched.gauges.get(name, {}), listed(stop.held)) + asks
 
 
-def _without_evictions(ended: Iterable[Ended]) -> list[str]:
-    """How many tasks nobody had to go for."""
-    there = {each.who for each in ended if each.ending is Ending.ROOM_TO_COME}
-    return [f"pods that had room to come without evictions: {len(there)}"] if there else []
+def _lone(ended: Sequence[Ended]) -> list[str]:
+    """How many tasks ended well each by itself."""
+    counts = {words: len({each.who for each in ended if each.ending is ending}) for ending, words in LONE.items()}
+    return [f"{words}: {count}" for words, count in counts.items() if count]
 
 
 def _counts(ended: Ended, job: Job) -> bool:
@@ -195,7 +201,7 @@ def _stop(ended: Sequence[Ended]) -> Ended | None:
     """The first ending for the worse from which the last one follows; None where the last one is well. That a single
     task had room anyway makes nothing well.
     """
-    telling = (each for each in reversed(ended) if not each.node and each.ending is not Ending.ROOM_TO_COME)
+    telling = (each for each in reversed(ended) if not each.node and each.ending not in LONE)
     last = next(telling, ended[-1])
     if last.ending in WELL and last.ending is not Ending.NOT_STARVING:
         return None

@@ -43,6 +43,7 @@ class Ending(StrEnum):
     WOULD_BREAK = "only by breaking gangs would there be room, which allowWholeBundle forbids"
     TRIAL_FAILED = "all of them gone, it would still not find room"
     # of a task
+    PLACED = "placed"
     QUEUE_HAS_NO_ROOM = "its queue has no room for it"
     GATED = "gated"
     ROLE_FAILED = "another task of its role found no node"

@@ -13,7 +13,6 @@ import pytest
 import yaml
 from rich.console import Console
 
-from core.cycle import Trail, close_session, open_session, run_action
 from core.messages.decisions import Evict
 from pumice.cli.explain import show
 from pumice.explain.account import account_of
@@ -25,6 +24,7 @@ from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 from tests.kit.queues import queue
 from tests.pumice.cli.terminal import pumice
+from tests.pumice.explain.agreement import decided, disagreements
 
 CONFIG = """\
 actions: "enqueue, allocate, preempt, backfill"
@@ -112,28 +112,8 @@ def rewound(evicted: tuple[Path, int, list[dict[str, Any]]]) -> Scene:
 
 def test_an_explanation_says_what_the_trail_of_the_cycle_says(evicted: tuple[Path, int, list[dict[str, Any]]]) -> None:
     scene = rewound(evicted)
-    everything = Trail()
-    session = open_session(scene.view.snapshot(), scene.config, scene.clock, scene.carry, trail=everything)
-    for action in scene.config.actions:
-        run_action(session, action)
-    result = close_session(session)
-    assert scene.recorded is not None
-    assert result.digest == scene.recorded.record.digest
-    told = {pod: account_of(scene, "pod", pod) for pod in scene.view.tasks.by_key}
-    looked = {pod: [look.by_reason() for look in looks] for pod, looks in everything.looks.items()}
-    assert looked
-    assert all(told[pod].nodes in looks for pod, looks in looked.items())
-    for evict in result.evicts:
-        pod = f"{evict.namespace}/{evict.name}"
-        election = everything.elections.of(pod, evict.preemptor)
-        assert election is not None
-        ballots = {each["plugin"]: (each["tier"], each["gave"]) for each in told[pod].votes["ballots"]}
-        assert ballots == {each.plugin: (each.tier, len(each.gave)) for each in election.opinions}
-    for account in told.values():
-        assert account.tasks == {account.name: everything.statuses[account.name]}
-        endings = [(one["action"], one["who"], one["ending"]) for one in account.job["endings"]]
-        job = account.job["name"]
-        assert endings == [(one.action, one.who, one.ending) for one in everything.of_job(job)]
+    assert decided(scene)[0].evicts
+    assert disagreements(scene) == []
 
 
 def test_a_cycle_that_comes_out_otherwise_is_called_so(evicted: tuple[Path, int, list[dict[str, Any]]]) -> None:

@@ -128,7 +128,8 @@ CASES: dict[str, tuple[list[Object | list[Object]], str, tuple[str, Ending]]] = 
     "not starving": ([SMALL, gang("j", pods=1, cpu="1")], "default/j", ("preempt", Ending.NOT_STARVING)),
     "nobody to evict": ([SMALL, gang("j", pods=1, cpu="4")], "default/j-0", ("preempt", Ending.NO_VICTIMS)),
     "its queue is full": ([SMALL, gang("j", pods=1, cpu="4")], "default/j-0", ("allocate", Ending.QUEUE_HAS_NO_ROOM)),
-    "best effort": (
+    "best effort": ([SMALL, gang("j", pods=1, cpu=None, memory=None)], "default/j-0", ("backfill", Ending.PLACED)),
+    "best effort, and no node": (
         [node("n0", taints=[taint("a")]), gang("j", pods=1, cpu=None, memory=None)],
         "default/j-0",
         ("backfill", Ending.NO_NODE),
