@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from core.messages.decisions import BindContext
 from core.messages.failed_answers import NOWHERE
-from core.plugins.user.nodes import GuardedFilter, GuardedScorer, WrongAnswerError
+from core.plugins.user.answers import HANDLER, INSTEAD
+from core.plugins.user.nodes import GuardedFilter, GuardedScorer
 from core.session.points.node_points import lifted_filters, lifted_scorers
 from core.session.points.orders import JobColumn, TaskKey, comparing, comparing_keys
 from core.session.points.point import Point
 from core.session.points.victims import Mask
-from core.session.points.votes import ValidateResult, Vote
+from core.session.points.votes import Vote
 from core.session.reasons import FitFailure
 
 if TYPE_CHECKING:
@@ -25,70 +24,15 @@ if TYPE_CHECKING:
     from core.session.session import Session
     from core.state.jobs import Job
 
-Instead = Callable[[str], Any]  # sentence -> answer
-
-
-class Answers(NamedTuple):
-    """What stands for the answer of a function that failed: as if not asked, and (`onError: fail`) a refusal."""
-
-    ignored: Instead
-    refused: Instead
-
-
-def _always(answer: Any) -> Instead:
-    def instead(_: str) -> Any:
-        return answer
-
-    return instead
-
-
-def _both(answer: Any) -> Answers:
-    return Answers(_always(answer), _always(answer))
-
-
-def _no_victims(vote: Vote) -> Instead:
-    def instead(_: str) -> tuple[list[Task], Vote]:
-        return [], vote
-
-    return instead
-
-
-def _verdict(sentence: str) -> ValidateResult:
-    return ValidateResult("PluginFailed", sentence)
-
-
-ORDERS: Final = ("JobOrder", "QueueOrder", "VictimQueueOrder", "TaskOrder", "SubJobOrder")
-HANDLER: Final = "handler"
-NOTHING_TO_SAY: Final = _both(None)
-TEST: Final = Answers(_always(True), _always(False))
-VOTE: Final = Answers(_always(Vote.ABSTAIN), _always(Vote.REJECT))
-VICTIMS: Final = Answers(_no_victims(Vote.ABSTAIN), _no_victims(Vote.REJECT))
-INSTEAD: Final[dict[str, Answers]] = {
-    **dict.fromkeys(ORDERS, _both(0)),
-    **dict.fromkeys(("JobReady", "SubJobReady", "Preemptive", "Allocatable", "SimulateAllocatable"), TEST),
-    **dict.fromkeys(("JobPipelined", "SubJobPipelined", "JobEnqueueable"), VOTE),
-    **dict.fromkeys(("Preemptable", "Reclaimable", "UnifiedEvictable"), VICTIMS),
-    **dict.fromkeys(("SimulatePredicate", "SimulateAddTask", "SimulateRemoveTask"), Answers(_always(None), str)),
-    "JobStarving": _both(False),  # nobody is evicted because of an error
-    "Overused": Answers(_always(False), _always(True)),
-    "JobValid": Answers(_always(None), _verdict),
-    "HyperNodeOrder": _both(MappingProxyType[str, float]({})),
-    "VictimTasks": _both(()),
-    "SimulatesNothing": _both(False),
-    **dict.fromkeys(("HyperNodeGradientForJob", "HyperNodeGradientForSubJob", "BindContext"), NOTHING_TO_SAY),
-    **dict.fromkeys(("JobEnqueued", HANDLER), NOTHING_TO_SAY),  # told, not asked
-}
-"""Of every point that is asked through `guard`, and of event handlers."""
-
 
 def guard(point: str, function: Callable[..., Any], failures: PluginFailures) -> Callable[..., Any]:
-    """The function with its failures answered for."""
-    ignored, refused = INSTEAD[point]
-    instead = refused if failures.refuses else ignored
+    """The function with its failures answered for, answers of a wrong kind among them."""
+    answers = INSTEAD[point]
+    instead = answers.refused if failures.refuses else answers.ignored
 
     def asked(*subject: Any, **named: Any) -> Any:
         row = next((each for each in subject if isinstance(each, int)), NOWHERE)  # the only numbers are nodes' rows
-        return failures.attempt(point, lambda: function(*subject, **named), instead, row)
+        return failures.attempt(point, lambda: answers.checked(function(*subject, **named)), instead, row)
 
     return asked
 
@@ -127,18 +71,6 @@ def plain(rule: JobColumn | TaskKey | Mask[Any] | Callable[..., Any], session: S
             return rule
 
 
-def guard_context(ask: Callable[[Task], Any], failures: PluginFailures) -> Callable[..., Any]:
-    """BindContext: what is none is no answer."""
-
-    def checked(task: Task) -> BindContext | None:
-        context = ask(task)
-        if context is not None and not isinstance(context, BindContext):
-            raise WrongAnswerError(f"expected a BindContext or None, was {type(context).__name__}")
-        return context
-
-    return guard("BindContext", checked, failures)
-
-
 def guarded_rule(point: str, given: Any, failures: PluginFailures, session: Session) -> Any:
     """Whatever a plugin registers at a point, guarded."""
     if point == "Predicate":
@@ -149,8 +81,6 @@ def guarded_rule(point: str, given: Any, failures: PluginFailures, session: Sess
         return [guard(point, one, failures) for one in given]
     if point == "PrePredicate":
         return guard_check(given, failures)
-    if point == "BindContext":
-        return guard_context(given, failures)
     return guard(point, plain(given, session), failures)
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from core.plugins.user.answers import HANDLER, INSTEAD
 from core.plugins.user.failures import PluginFailures
 from core.plugins.user.nodes import GuardedCheck, GuardedFilter, GuardedScore
-from core.plugins.user.points import HANDLER, INSTEAD, guarded_rule
+from core.plugins.user.points import guard, guarded_rule
 from core.session.points.listed import FLAGS
 from core.session.points.nodes import TEMPLATE_ONLY, Volatility
 from core.session.points.victims import Mask
@@ -108,9 +109,44 @@ def test_every_point_has_an_answer(point: str, on_error: str, session: Session) 
     if point == "PrePredicate":
         assert answer is None
         return
-    ignored, refused = INSTEAD[point]
+    ignored, refused, *_ = INSTEAD[point]
     sentence = f"plugin mine failed in {point}: ValueError: boom"
     assert answer == (refused if on_error == "fail" else ignored)(sentence)
+
+
+class Nonsense:
+    """What no point takes for an answer."""
+
+
+@pytest.mark.parametrize("point", [point for point in INSTEAD if point != "JobEnqueued"])
+def test_no_point_takes_nonsense_for_an_answer(point: str) -> None:
+    told: list[str] = []
+    failures = PluginFailures("mine", {}, lambda _, sentence: told.append(sentence))
+    answer = guard(point, always(Nonsense()), failures)(None)
+    assert answer == INSTEAD[point].ignored("")
+    expected = f"WrongAnswerError: expected {INSTEAD[point].expected}, was Nonsense"
+    assert told == [f"plugin mine failed in {point}: {expected}"]
+
+
+TASKS = open_world(configuration(["gang"]), node("n0"), queue("default"), gang("j", pods=1)).jobs.in_order[0].tasks
+TASK = next(iter(TASKS.values()))
+KINDS: list[tuple[str, list[Any], list[Any]]] = [
+    ("TaskOrder", [-1, 0, True, 1.5, np.int64(1)], ["x", None]),
+    ("JobReady", [True, np.bool_(False)], [1, None, "no"]),
+    ("JobEnqueueable", [Vote.PERMIT], [True, 1, "yes", None]),
+    ("JobValid", [None, ValidateResult("R", "m")], ["no", False]),
+    ("Preemptable", [([], Vote.ABSTAIN), ((TASK,), Vote.PERMIT)], [None, [TASK], ([TASK], 1), (["x"], Vote.PERMIT)]),
+    ("VictimTasks", [[], (TASK,)], [None, ["x"], TASK.key]),
+    ("SimulatePredicate", [None, "why"], [False, ValueError("why")]),
+    ("HyperNodeOrder", [{}, {"h": 1}, {"h": np.float64(1)}], [None, [1.0], {"h": "1"}]),
+    ("HyperNodeGradientForJob", [None, [], [[]]], [5, [5]]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("point", "answers", "nonsense"), KINDS, ids=[point for point, *_ in KINDS])
+def test_what_is_an_answer(point: str, answers: list[Any], nonsense: list[Any]) -> None:
+    assert [INSTEAD[point].is_one(each) for each in answers] == [True] * len(answers)
+    assert [INSTEAD[point].is_one(each) for each in nonsense] == [False] * len(nonsense)
 
 
 def test_refusals(session: Session) -> None:
