@@ -44,6 +44,12 @@ def test_members_by_name_by_pattern_and_by_label() -> None:
     assert rows(tree(selecting("s", regexMatch={"pattern": "("})), "s") == []
 
 
+def test_a_selector_that_cannot_be_read_selects_nothing_and_the_others_count() -> None:
+    unread = {"matchExpressions": [{"key": "rack", "operator": "Around", "values": ["r1"]}]}
+    members = [{"type": "Node", "selector": each} for each in ({"labelMatch": unread}, {"exactMatch": {"name": "n5"}})]
+    assert rows(tree({"metadata": {"name": "s"}, "spec": {"tier": 1, "members": members}}), "s") == [5]
+
+
 def test_patterns_are_tried_on_names_they_have_not_seen_and_on_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
     those_in = Patterns.those_in

@@ -240,6 +240,17 @@ def test_node_rows_are_in_name_order_and_remember_who_came_first() -> None:
     assert nodes_seen.used[0].tolist() == [0.0, 0.0, 1000.0]
 
 
+def test_node_rows_are_in_name_order_when_nodes_have_gone() -> None:
+    view = View()
+    for name in ("a", "b", "c", "d"):
+        view.apply("ADDED", node(name))
+    view.apply("ADDED", pod("p", node="d"))
+    view.apply("DELETED", node("a"))
+    nodes_seen = view.snapshot().nodes
+    assert nodes_seen.names == ["b", "c", "d"]
+    assert nodes_seen.used[0].tolist() == [0.0, 0.0, 1000.0]
+
+
 def test_a_malformed_quantity_changes_nothing() -> None:
     view = View()
     view.apply("ADDED", pod("p", group="j", cpu="1"))

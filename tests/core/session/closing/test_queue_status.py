@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from core.cycle import close_session
+from tests.core.devices.cards import vgpu_node
+from tests.core.plugins.test_deviceshare import asks
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import gang, node, queue
 
@@ -16,3 +18,25 @@ def test_what_is_held_in_a_queue_counts_in_all_above_it_up_to_the_root() -> None
     session = open_world(configuration(["gang"]), node("n0"), tree, jobs)
     held = {status.name: status.allocated.get("cpu", "0") for status in close_session(session).queues}
     assert held == {"root": "3", "a": "3", "b": "2", "c": "2", "other": "0"}
+
+
+def test_resources_of_all_kinds_are_written_by_their_names_and_pods_by_their_number() -> None:
+    jobs = gang("j", queue="q", pods=2, nodes=["n0", "n0"], phase="Running", gpus=3, extra={"vendor/fpga": "1"})
+    session = open_world(configuration(["gang"]), node("n0", gpus=8), queue("q"), jobs)
+    (status,) = close_session(session).queues
+    assert status.allocated == {
+        "cpu": "2", "memory": "2Gi", "pods": "2", "nvidia.com/gpu": "6", "vendor/fpga": "2",
+    }  # fmt: skip
+
+
+def test_what_the_devices_of_a_pod_amount_to_counts_in_place_of_what_it_asked_for() -> None:
+    holder = asks(gang("j", queue="q", pods=1, nodes=["n0"], phase="Running"), vgpu_number=1, vgpu_memory=80)
+    holder[1]["metadata"]["annotations"]["volcano.sh/vgpu-ids-new"] = "n0-0,NVIDIA,60,25:"
+    config = configuration(["gang", {"name": "deviceshare", "arguments": {"deviceshare.VGPUEnable": True}}])
+    session = open_world(config, vgpu_node("n0", [(9, 100, "NVIDIA-A100")]), queue("root"), queue("q"), holder)
+    names = ("number", "memory", "cores")
+    held = {
+        each.name: [each.allocated[f"volcano.sh/vgpu-{name}"] for name in names]
+        for each in close_session(session).queues
+    }
+    assert held == {"root": ["1", "60", "25"], "q": ["1", "60", "25"]}
