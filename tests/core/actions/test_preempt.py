@@ -99,9 +99,9 @@ def test_victims_that_ask_for_nothing(fix: tuple[str, ...], counts: bool) -> Non
     assert (task_of(session, "new-0").row in session.evicted_for) is counts
 
 
-def nominated(*, terminating: bool) -> list[Any]:
-    """A pod that was nominated in an earlier cycle; its victim may still be on its way out."""
-    old = running("old", ["n0"] * 4, queue="q")
+def nominated(*, terminating: bool, group: str = "low") -> list[Any]:
+    """A pod that was nominated in an earlier cycle; somebody may still be on his way out."""
+    old = running("old", ["n0"] * 4, group=group, queue="q")
     if terminating:
         old[1]["metadata"]["deletionTimestamp"] = "2026-01-01T11:59:00Z"
         condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
@@ -122,6 +122,22 @@ def test_a_nominated_pod_that_the_filters_let_in_waits() -> None:
     session.search_for(task_of(session, "new-0"))  # as allocate does
     preempt.execute(session)
     assert evictions(session) == []
+
+
+@pytest.mark.parametrize(("group", "waits"), [("low", True), ("high", False)])
+def test_a_nominated_pod_does_not_wait_for_somebody_who_is_as_important(group: str, waits: bool) -> None:
+    """Nobody of that kind goes for it."""
+    config = configuration(["priority", "gang"], ["predicates", "nodeorder"], fix=["empty-answer-vetoes"])
+    parts = nominated(terminating=True, group=group)
+    session = full(node("n1", cpu="4"), running("other", ["n1"] * 4, queue="q"), *parts, config=config)
+    assert evictions(session) == ([] if waits else ["other-2", "other-1"])
+
+
+def test_a_nominated_pod_does_not_wait_for_a_node_that_will_not_have_it() -> None:
+    closed = node("n0", cpu="4", taints=[{"key": "k", "effect": "NoSchedule"}])
+    other = running("other", ["n1"] * 4, queue="q")
+    objects = (closed, node("n1", cpu="4"), queue("q"), classes(), other, *nominated(terminating=True))
+    assert evictions(after("preempt", PLAIN, *objects)) == ["other-2", "other-1"]
 
 
 def test_hopeless_nodes_are_not_looked_at() -> None:

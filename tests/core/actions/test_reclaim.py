@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 
 from core.actions.victims import screen
+from core.life.task import TaskStatus
 from core.session.session import Session
 from tests.core.actions.crowds import after, classes, crowds, evictions, running, waiting
-from tests.core.plugins.world import configuration
+from tests.core.plugins.world import configuration, job_of, task_of
 from tests.kit import node, queue
 
 CONFIG = configuration(["gang", "conformance"], ["proportion", "predicates"])
@@ -25,6 +27,20 @@ def test_a_queue_takes_what_it_deserves() -> None:
     session = shared(waiting("new", 1, queue="poor", cpu="2"))
     assert evictions(session) == ["old-2", "old-1"]  # the gang may lose the first three, the last of them goes first
     assert {(e.preemptor, e.reason, e.score) for e in session.evicts} == {("default/new-0", "reclaim", 0.0)}
+
+
+@pytest.mark.parametrize(("leaving", "victims", "nominated"), [(0, 1, "n0"), (1, 0, "")])
+def test_a_pod_is_nominated_where_somebody_goes_for_it(leaving: int, victims: int, nominated: str) -> None:
+    """Not where somebody goes anyhow."""
+    old = running("old", ["n0"] * 4, queue="rich")
+    for one in old[1 : 1 + leaving]:
+        one["metadata"]["deletionTimestamp"] = "2026-01-01T11:59:00Z"
+    parts = (node("n0", cpu="4"), queue("rich"), queue("poor"), classes(), old, waiting("new", 1, queue="poor"))
+    session = after("reclaim", CONFIG, *parts)
+    assert len(evictions(session)) == victims
+    new = task_of(session, "new-0")
+    assert session.jobs.status[new.row] == TaskStatus.PIPELINED
+    assert session.fit.task_reason(job_of(session, "new"), new)[2] == nominated
 
 
 def test_not_more_than_it_deserves() -> None:

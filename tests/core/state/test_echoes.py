@@ -46,6 +46,13 @@ def test_nothing_but_what_was_said() -> None:
     assert view.hears_itself(CycleSaid(alone=True)), "what was heard is over"
 
 
+def test_a_new_view_does_not_know_what_has_come_before_it_though_it_be_empty() -> None:
+    """It takes the place of one that was lost, and all may have gone meanwhile."""
+    view = View()
+    assert not view.hears_itself(CycleSaid(alone=True))
+    assert view.hears_itself(CycleSaid(alone=True))
+
+
 def test_what_a_queue_counts_is_nothing() -> None:
     counted = {**queue("q"), "status": {**queue("q")["status"], "running": 3}}
     assert seen(quiet(), counted).hears_itself(CycleSaid(alone=True))
