@@ -7,7 +7,7 @@ from typing import Any
 from core.cycle import Trail, open_session, run_action
 from core.objects.metadata import parse_time
 from core.session.carry import Carry, CycleClock
-from tests.core.plugins.world import NOW, configuration, view_of
+from tests.core.plugins.world import NOW, configuration, open_world, view_of
 from tests.kit import gang, node, priority_class, queue
 
 CONFIG = configuration(["priority", "gang"], ["predicates", "nodeorder"])
@@ -30,3 +30,15 @@ def test_jobs_have_their_turns_by_priority_and_each_is_told_of() -> None:
         ("backfill", "default/low", True),
     ]
     assert [(turn.ahead.over, turn.ahead.plugin) for turn in trail.turns if turn.ahead] == [("default/low", "priority")]
+
+
+def test_jobs_that_come_first_and_have_nothing_to_place_keep_nobody_from_it() -> None:
+    """One runs already, one is gated, and one lacks a pod."""
+    runs = gang("a", pods=1, queue="q", phase="Running", nodes=["n0"], **AMOUNTS)
+    gated = gang("b", pods=1, queue="q", phase="Inqueue", **AMOUNTS)
+    gated[1]["spec"]["schedulingGates"] = [{"name": "later"}]
+    lacks = gang("c", pods=1, min_member=2, queue="q", phase="Inqueue", **AMOUNTS)
+    last = gang("d", pods=1, queue="q", phase="Inqueue", **AMOUNTS)
+    session = open_world(CONFIG, node("n0"), queue("q"), runs, gated, lacks, last)
+    run_action(session, "backfill")
+    assert [bind.name for bind in session.binds] == ["d-0"]

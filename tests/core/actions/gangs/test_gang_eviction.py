@@ -62,6 +62,26 @@ def test_a_gang_breaks_only_where_that_is_allowed() -> None:
     assert evictions(after("gangpreempt", careful, *WORLD, low(8), new)) == []
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "goes"),
+    [
+        ((4, "low"), (0, "mid"), "n1"),  # to break a job is worse than to take from one that is more important
+        ((0, "mid"), (4, "low"), "n0"),
+        ((0, "low"), (0, "mid"), "n0"),
+        ((0, "mid"), (0, "low"), "n1"),
+        ((4, "mid"), (4, "low"), "n1"),
+    ],
+)
+def test_who_can_spare_goes_first_and_then_the_less_important(
+    one: tuple[int, str], other: tuple[int, str], goes: str
+) -> None:
+    """The minimum and the class of a job on each node."""
+    of_nodes = {"n0": one, "n1": other}.items()
+    jobs = [running(at, [at] * 4, least=least, group=group, queue="q") for at, (least, group) in of_nodes]
+    session = after("gangpreempt", CONFIG, *WORLD, *jobs, waiting("new", 2, queue="q", cpu="2"))
+    assert [evict.node for evict in session.evicts] == [goes] * 4
+
+
 def test_nobody_goes_for_a_gang_that_does_not_fit() -> None:
     objects = (*WORLD, low(0), waiting("new", 3, queue="q", cpu="4"))
     session, untouched = after("gangpreempt", CONFIG, *objects), open_world(CONFIG, *objects)
