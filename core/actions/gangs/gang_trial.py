@@ -73,17 +73,17 @@ class GangTrial:
         """Group by group until the job is whole; of a job that runs already only the first group."""
         session, job = self._session, self._job
         was_ready, worksheet = session.job_ready(job), organize(self._session, self._job, ungated)
-        whole = False
         while len(worksheet.sub_jobs):
             sub_job = worksheet.sub_jobs.pop()
             statement = self._place_group(sub_job, worksheet.tasks[sub_job.uid])
             if statement is None:
                 return False
             chain.append(statement)
-            whole = session.job_pipelined(job)
-            if was_ready or whole:
+            if session.job_pipelined(job):
+                return True
+            if was_ready:
                 break
-        return whole
+        return False
 
     def _place_group(self, sub_job: SubJob, tasks: PopSource[Task]) -> Statement | None:
         topology = self._session.topology

@@ -79,11 +79,12 @@ def test_the_same_comes_of_a_session(world: World, config: SchedulerConfig) -> N
 
 
 OVER = ("Completed", 1, ["Succeeded", "Failed"], (0, 0, 0), True)
+SMALL = ("Completed", 1, ["Succeeded"], (0, 0, 0), True)
 
 
 def test_of_a_job_that_is_over_nothing_is_looked_at() -> None:
     unsaid = ("Completed", 1, ["Succeeded"], (0, 1, 0), True)
-    session = opened(STOCK, objects([OVER, unsaid, OVER]))
+    session = opened(STOCK, objects([OVER, unsaid, SMALL]))
     assert [job.name for job in session.jobs.columns.named(session.jobs.unsettled)] == ["j1"]
     assert np.count_nonzero(session.jobs.settled) == 2
     assert [each.name for each in lived(STOCK, session).pod_groups] == ["j1"]

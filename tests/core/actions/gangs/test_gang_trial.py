@@ -89,3 +89,36 @@ def test_no_domain_is_tried_after_the_one_that_makes_the_job_whole() -> None:
     session, trail = preempted(node("n0", cpu="4"), node("n1", cpu="4"), queue("q"), racks, low, [group, *pods])
     assert {evict.node for evict in session.evicts} == {"n0"}
     assert endings(trail, "new") == [Ending.COMMITTED]
+
+
+def in_groups(objects: list[Object], **policy: object) -> list[Object]:
+    """The gang in groups of two, the first two in one and so on."""
+    group, *pods = objects
+    for number, pod in enumerate(pods):
+        pod["metadata"]["labels"] = {"set": f"{number // 2}"}
+    said = {"name": "pair", "subGroupSize": 2, "matchLabelKeys": ["set"], **policy}
+    return [{**group, "spec": {**group["spec"], "subGroupPolicy": [said]}}, *pods]
+
+
+def test_each_group_gets_its_room_within_one_rack_where_groups_ask_for_that() -> None:
+    """The job itself asks for nothing of the kind."""
+    racks = [hyper_node("r0", 1, nodes=["n0", "n2"]), hyper_node("r1", 1, nodes=["n1", "n3"])]
+    names = ["n0", "n1", "n2", "n3"]
+    low = running("low", names * 2, least=0, queue="q")
+    hard = {"mode": "hard", "highestTierAllowed": 1}
+    new = in_groups(waiting("new", 4, queue="q", cpu="2"), networkTopology=hard)
+    session, _ = preempted([node(name, cpu="2") for name in names], queue("q"), racks, low, new)
+    job = job_of(session, "new")
+    assert session.job_pipelined(job)
+    rooms = [{session.jobs.node[task.row] % 2 for task in each.tasks} for each in session.sub_jobs(job).values()]
+    assert sorted(rooms, key=min) == [{0}, {1}]
+
+
+def test_nobody_goes_for_a_gang_that_lacks_a_group_though_all_others_find_room() -> None:
+    """The pods of the last one may not start yet."""
+    new = in_groups(waiting("new", 6, queue="q"))
+    for pod in new[5:]:
+        pod["spec"]["schedulingGates"] = [{"name": "later"}]
+    session, trail = preempted(node("n0", cpu="4"), queue("q"), running("low", ["n0"] * 4, least=0, queue="q"), new)
+    assert session.evicts == []
+    assert endings(trail, "new") == [Ending.TRIAL_FAILED, Ending.DISCARDED]
