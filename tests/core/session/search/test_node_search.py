@@ -127,19 +127,54 @@ def test_another_error_cache_has_no_memory_of_what_was_refused_under_the_one_bef
     same(kept, fresh, codes=True)
 
 
-def test_a_sampled_search_chooses_among_the_nodes_it_has_looked_at_and_the_next_begins_behind_them() -> None:
+def test_room_that_came_is_seen_under_another_error_cache_and_not_under_the_same() -> None:
     view = View()
-    for obj in (queue("q"), *[node(f"n{i}", cpu=str(2 + i)) for i in range(8)], *gang("j", queue="q", pods=1)):
+    objects = [queue("q"), *[node(f"n{i}", cpu="1") for i in range(4)]]
+    objects += [*gang("old", queue="q", pods=1, nodes=["n2"], phase="Running"), *gang("j", queue="q", pods=1)]
+    for obj in objects:
         view.apply("ADDED", obj)
-    options, carry = SessionOptions(percentage_of_nodes=25, minimum_feasible_nodes=1), Carry()
+    session = open_session(view.snapshot(), parse_scheduler_config(CONF, source="test"), CycleClock(1, 0.0), Carry())
+    waiting, running = (job.in_uid_order()[0] for job in session.jobs.in_order)
+    search, cache = NodeSearch(session, waiting), ErrorCache(enabled=True)
+    search.refresh(cache)
+    session.statement().evict(running, "test")
+    refused: list[list[int]] = []
+    for each in (cache, cache, ErrorCache(enabled=True)):
+        search.refresh(each)
+        refused.append(np.flatnonzero(search.codes).tolist())
+    assert refused == [[2], [2], []]
+
+
+def sampled(*nodes: dict[str, Any]) -> tuple[Session, Task]:
+    """A session that looks for two nodes at a time, and a task."""
+    view = View()
+    for obj in (queue("q"), *nodes, *gang("j", queue="q", pods=1)):
+        view.apply("ADDED", obj)
+    options = SessionOptions(percentage_of_nodes=25, minimum_feasible_nodes=1)
     config = parse_scheduler_config(CONF, source="test")
-    session = open_session(view.snapshot(), config, CycleClock(1, 0.0), carry, options=options)
+    session = open_session(view.snapshot(), config, CycleClock(1, 0.0), Carry(), options=options)
+    return session, session.jobs.in_order[0].in_uid_order()[0]
+
+
+def test_a_sampled_search_chooses_among_the_nodes_it_has_looked_at_and_the_next_begins_behind_them() -> None:
+    session, task = sampled(*[node(f"n{i}", cpu=str(2 + i)) for i in range(8)])
     chosen: list[int] = []
     for _ in range(3):
-        search = NodeSearch(session, session.jobs.in_order[0].in_uid_order()[0])
+        search = NodeSearch(session, task)
         search.refresh(ErrorCache(enabled=False))
         chosen.append(search.choose()[0])
     assert chosen == [1, 4, 7], "the larger of two; the one node too many was looked at, too"
+
+
+def test_what_sampled_searches_refuse_one_after_the_other_is_remembered_together() -> None:
+    session, task = sampled(*[node(f"n{i}", cpu="500m" if i in {1, 5} else "2") for i in range(8)])
+    search, cache = NodeSearch(session, task), ErrorCache(enabled=True)
+    remembered: list[list[int]] = []
+    for _ in range(2):
+        search.refresh(cache)
+        search.choose()
+        remembered.append([row for row in range(8) if cache.remembers(task.role, row)])
+    assert remembered == [[1], [1, 5]]
 
 
 @given(st.data())
