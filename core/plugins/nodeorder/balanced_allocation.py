@@ -138,8 +138,7 @@ class BalancedAllocation:
         own = [request.milli_cpu, request.memory]
         if not gpu:
             return self._rule.score(own) if any(own) else None
-        dimension = next((d for d, _ in template.items if session.dims.names[d] == GPU), -1)
-        gpus = capacity(session.nodes, GPU)
-        column = session.kube.requested[dimension] if dimension >= 0 else np.zeros(session.nodes.count)
-        taken = [*self._taken, Taken(gpus, cells_of(column))]
+        requested, none = session.kube.requested, np.zeros(session.nodes.count)
+        gpus = next((requested[d] for d, _ in template.items if session.dims.names[d] == GPU), none)
+        taken = [*self._taken, Taken(capacity(session.nodes, GPU), cells_of(gpus))]
         return ForTasks(Balance(taken, self._weight, presence_of(session.nodes, taken))).score([*own, gpu])
