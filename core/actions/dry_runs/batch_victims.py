@@ -56,7 +56,7 @@ class BatchTrial:
         freed = self._freed(nodes, batch, place, int(counts.max()))
         room = np.add.accumulate(freed, axis=2)
         fits = self._fits(room)
-        able = np.flatnonzero(fits[np.arange(batch.count), counts] & (counts > 0))
+        able = np.flatnonzero(fits[np.arange(batch.count), counts])
         removed = fits[able].argmax(axis=1)
         stays_away = self._reprieve(freed[:, able], room[:, able, removed], removed)
         tasks = np.zeros((batch.count, int(counts.max())), dtype=np.intp)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import cmp_to_key
 from typing import TYPE_CHECKING
 
 from core.life.task import TaskStatus
@@ -85,16 +84,15 @@ def _required(session: Session, job: Job, groups: dict[str, SubJob]) -> set[str]
         f"{job.key}/{p.get('name') or ''}": int(p.get("minSubGroups") or 0) for p in job.pod_group.sub_group_policy
     }
     ready: Counter[str] = Counter()
-    open_groups: list[SubJob] = []
+    open_groups = PriorityQueue(session.points.sub_job_order.before)
     for sub_job in groups.values():
         if session.sub_job_ready(sub_job):
             ready[sub_job.gid] += 1
         else:
-            open_groups.append(sub_job)
-    before = session.points.sub_job_order.before
-    open_groups.sort(key=cmp_to_key(lambda left, right: -1 if before(left, right) else 1))
+            open_groups.push(sub_job)
     required: set[str] = set()
-    for sub_job in open_groups:
+    while open_groups:
+        sub_job = open_groups.pop()
         if ready[sub_job.gid] < minimum.get(sub_job.gid, 0):
             required.add(sub_job.uid)
             ready[sub_job.gid] += 1

@@ -69,9 +69,7 @@ class Filters:
         codes[fresh] = answer[fresh]
 
     def _joined(self, code: int, answer: int) -> int:
-        """What a plugin says of a node after one more of its filters; 0 for what is content."""
-        if not (code and answer):
-            return code or answer
+        """What a plugin says of a node that it has refused already, after one more of its filters has refused it."""
         return code if self._table.is_terminal(code) else self._table.join(code, answer)
 
     def reject_one(self, row: int) -> int:
@@ -82,7 +80,7 @@ class Filters:
             for check in checks:
                 answer = check.reject_one(row)
                 if answer:
-                    code = self._joined(code, answer)
+                    code = self._joined(code, answer) if code else answer
                     if table.is_terminal(answer):
                         return code
             if code:
