@@ -21,9 +21,9 @@ BoolArray = npt.NDArray[np.bool_]
 class Sampling:
     """Volcano's three options. `percentage` 0: adaptive, 50 less a point per 125 nodes; 100 looks at all."""
 
-    percentage: int = 100
-    minimum_nodes: int = 100
-    minimum_percentage: int = 5
+    percentage: int
+    minimum_nodes: int
+    minimum_percentage: int
 
     def applies(self, nodes: int) -> bool:
         """Whether a search among so many nodes may end early."""

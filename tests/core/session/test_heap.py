@@ -86,3 +86,10 @@ def test_clones_are_independent() -> None:
         assert [queue.pop(), queue.pop(), queue.pop()] == [1, 2, 3]
         assert len(twin) == 3
         assert twin.pop() == 1
+
+
+@given(st.lists(st.integers(0, 9)))
+def test_what_would_come_can_be_looked_at_without_taking_it(numbers: list[int]) -> None:
+    heap = PriorityQueue(lambda a, b: a < b, numbers)
+    assert heap.in_order() == sorted(numbers)
+    assert [heap.pop() for _ in numbers] == sorted(numbers)

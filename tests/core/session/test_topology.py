@@ -39,3 +39,36 @@ def test_what_is_carried_over_counts_until_a_group_has_to_be_found(
     found = job_of(session, "j")
     assert session.topology.occupied[found.row] == job
     assert {each.allocated_hyper_node for each in session.sub_jobs(found).values()} == {group}
+
+
+def in_groups(job_wish: Object | None, group_wish: Object | None) -> list[Object]:
+    """The world, its job with another wish and of one group by its policy."""
+    objects = world()
+    group, *pods = objects[-3:]
+    group["spec"] |= {"networkTopology": job_wish} if job_wish else {}
+    if not job_wish:
+        del group["spec"]["networkTopology"]
+    policy = {"name": "p", "subGroupSize": 2, "matchLabelKeys": ["set"]}
+    group["spec"]["subGroupPolicy"] = [policy | ({"networkTopology": group_wish} if group_wish else {})]
+    for pod in pods:
+        pod["metadata"]["labels"] = {"set": "0"}
+    return objects
+
+
+HARD: Object = {"mode": "hard", "highestTierAllowed": 1}
+
+
+@pytest.mark.parametrize(("job_wish", "limit"), [(HARD, 1), (None, 3), ({"mode": "soft"}, 3)])
+def test_a_soft_group_stays_below_what_its_job_allows(job_wish: Object | None, limit: int) -> None:
+    session = open_world(CONFIG, *in_groups(job_wish, {"mode": "soft"}))
+    (group,) = session.sub_jobs(job_of(session, "j")).values()
+    wish = session.topology.of_sub_job(group)
+    assert wish is not None
+    assert wish.limit == limit
+
+
+def test_where_a_job_is_is_remembered_though_its_group_asks_for_nothing() -> None:
+    session = open_world(CONFIG, *in_groups(HARD, None), carry=Carry(hyper_nodes={JOB: {"": "r0"}}))
+    session.carry.hyper_nodes = {}
+    session.topology.remember()
+    assert session.carry.hyper_nodes == {JOB: {"": "r0"}}

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from core.actions.victims.asked import movable, reclaimable
 from core.actions.victims.on_node import make_room
 from core.actions.victims.screen import TRIED_FIRST, worth_trying
-from tests.core.actions.crowds import crowds
+from tests.core.actions.crowds import classes, crowds, running, waiting
 from tests.core.actions.plainly_asked import of_other_jobs, of_other_queues, of_own_job, tasks_that
 from tests.core.plugins.world import configuration, open_world, task_of
+from tests.kit import nodes, pod, queue
 
 TIERS = (
     (["priority", "gang", "conformance"], ["drf"]),
@@ -57,3 +58,12 @@ def _later(would_do: list[bool], *, by_columns: bool, found: list[int]) -> list[
         return expected
     assert set(expected) <= set(found)
     return [node for node in found if node >= TRIED_FIRST]
+
+
+def test_a_node_that_stays_short_of_a_hundredth_of_a_core_is_not_worth_it() -> None:
+    low = [running(f"on-{name}", [name], queue="q", cpu=cpu) for name, cpu in (("n2", "3990m"), ("n3", "4"))]
+    objects = (nodes(4, cpu="4"), queue("q"), classes(), low[0], low[1], pod("stays", node="n2", cpu="10m"))
+    session = open_world(configuration(["conformance"]), *objects, waiting("new", 1, queue="q", cpu="4"))
+    task, point = task_of(session, "new-0"), session.points.preemptable
+    accepts = movable(session, task, own_job=False)
+    assert list(worth_trying(session, task, np.arange(4), accepts, point, somebody=False)) == [0, 1, 3]

@@ -105,6 +105,14 @@ def test_without_strategies_the_limits_are_a_hundred(strategies: Any) -> None:
     assert evictions(world({**BUSY, "n0": 101.0}, OLD, strategies=strategies)) == ["old-0"]
 
 
+@pytest.mark.parametrize(("idlest", "goes"), [(99.0, ["old-0"]), (100.0, [])])
+def test_a_threshold_that_is_not_given_is_a_hundred(idlest: float, goes: list[str]) -> None:
+    usage = {"n0": 200.0, "n1": 150.0, "n2": idlest}
+    limits = {"thresholds": {"memory": 20}, "targetThresholds": {"cpu": 120, "memory": 50}}
+    old = gang("old", queue="q", pods=1, nodes=["n0"], phase="Running", cpu="2")
+    assert evictions(world(usage, old, limits=limits)) == goes
+
+
 def test_an_unknown_strategy_does_nothing() -> None:
     assert evictions(world(BUSY, OLD, strategies=[{"name": "other"}])) == []
 

@@ -11,7 +11,7 @@ from core.session.search.sampling import Sampling, look
 @given(st.data())
 def test_looking_stops_at_the_first_feasible_node_too_many(data: st.DataObject) -> None:
     count = data.draw(st.integers(2, 40))
-    sampling = Sampling(data.draw(st.integers(1, 99)), data.draw(st.integers(1, count - 1)))
+    sampling = Sampling(data.draw(st.integers(1, 99)), data.draw(st.integers(1, count - 1)), 5)
     if not sampling.applies(count):
         return
     arrival = np.array(data.draw(st.permutations(range(count))), dtype=np.intp)
