@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class Thresholds(NamedTuple):
     """Per cent of a node's capacity."""
 
-    cpu: float = 100.0
-    memory: float = 100.0
+    cpu: float
+    memory: float
 
 
 @dataclass(slots=True)

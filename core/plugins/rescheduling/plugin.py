@@ -78,7 +78,7 @@ def _interval(given: object) -> float:
 def _strategies(given: object) -> list[tuple[Thresholds, Thresholds]]:
     """(thresholds, targetThresholds) of every lowNodeUtilization; the default one where no strategy is given."""
     if not isinstance(given, list) or not given:
-        return [(Thresholds(), Thresholds())]
+        return [(_thresholds(None), _thresholds(None))]
     entries = (cast("Mapping[str, Any]", e) for e in cast("list[object]", given) if isinstance(e, dict))
     known = [entry for entry in entries if entry.get("name") == STRATEGY]
     # The last of that name says the parameters for all of them, as Volcano's registry has it.
@@ -87,7 +87,5 @@ def _strategies(given: object) -> list[tuple[Thresholds, Thresholds]]:
 
 
 def _thresholds(given: object) -> Thresholds:
-    if not isinstance(given, dict):
-        return Thresholds()
-    numbers = cast("Mapping[str, Any]", given)
+    numbers = cast("Mapping[str, Any]", given if isinstance(given, dict) else {})
     return Thresholds(float(numbers.get("cpu", 100)), float(numbers.get("memory", 100)))

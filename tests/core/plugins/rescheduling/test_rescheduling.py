@@ -25,12 +25,15 @@ def world(
     carry: Carry | None = None,
     period: str = "5m",
     fix: tuple[str, ...] = (),
+    memory: float = 0.0,
     **arguments: Any,
 ) -> Session:
-    """Three nodes of 10 cpu; `usage`: cpu load in per cent by node."""
+    """Three nodes of 10 cpu; `usage`: cpu load in per cent by node; `memory`: that of n2's memory."""
     given = {"interval": "1ns", "strategies": [{"name": "lowNodeUtilization", "params": limits}], **arguments}
     config = configuration([{"name": "rescheduling", "arguments": given}], actions=["shuffle"], fix=fix)
-    measured = {name: {"cpu": {period: load}, "memory": {}} for name, load in usage.items()}
+    measured = {name: {"cpu": {period: load}, "memory": dict[str, float]()} for name, load in usage.items()}
+    if memory:
+        measured["n2"]["memory"][period] = memory
     nodes = [node(f"n{i}", cpu="10", memory="10Gi") for i in range(3)]
     view = view_of(*nodes, queue("q"), *parts)
     options = SessionOptions(node_usage=measured)
@@ -105,12 +108,13 @@ def test_without_strategies_the_limits_are_a_hundred(strategies: Any) -> None:
     assert evictions(world({**BUSY, "n0": 101.0}, OLD, strategies=strategies)) == ["old-0"]
 
 
+@pytest.mark.parametrize("given", ["cpu", "memory"])
 @pytest.mark.parametrize(("idlest", "goes"), [(99.0, ["old-0"]), (100.0, [])])
-def test_a_threshold_that_is_not_given_is_a_hundred(idlest: float, goes: list[str]) -> None:
-    usage = {"n0": 200.0, "n1": 150.0, "n2": idlest}
-    limits = {"thresholds": {"memory": 20}, "targetThresholds": {"cpu": 120, "memory": 50}}
+def test_a_threshold_that_is_not_given_is_a_hundred(given: str, idlest: float, goes: list[str]) -> None:
+    cpu, memory = (5.0, idlest) if given == "cpu" else (idlest, 5.0)
+    limits = {"thresholds": {given: 20}, "targetThresholds": {"cpu": 120, "memory": 120}}
     old = gang("old", queue="q", pods=1, nodes=["n0"], phase="Running", cpu="2")
-    assert evictions(world(usage, old, limits=limits)) == goes
+    assert evictions(world({"n0": 200.0, "n1": 110.0, "n2": cpu}, old, limits=limits, memory=memory)) == goes
 
 
 def test_an_unknown_strategy_does_nothing() -> None:

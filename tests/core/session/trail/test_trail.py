@@ -114,6 +114,7 @@ def test_who_votes_on_admission_is_told() -> None:
     assert (ended.tasks, ended.minimum) == ({"Pending": 1}, 1)
 
 
+FIRM = {"volcano.sh/preemptable": "false"}
 SMALL, TWIN = node("n0", cpu="2"), node("n1", cpu="2")
 CASES: dict[str, tuple[list[Object | list[Object]], str, tuple[str, Ending]]] = {
     "no node": ([SMALL, TWIN, gang("j", pods=1, cpu="3")], "default/j-0", ("allocate", Ending.NO_NODE)),
@@ -127,6 +128,11 @@ CASES: dict[str, tuple[list[Object | list[Object]], str, tuple[str, Ending]]] = 
     "not valid": ([SMALL, gang("j", pods=1, min_member=3)], "default/j", ("allocate", Ending.NOT_VALID)),
     "not starving": ([SMALL, gang("j", pods=1, cpu="1")], "default/j", ("preempt", Ending.NOT_STARVING)),
     "nobody to evict": ([SMALL, gang("j", pods=1, cpu="4")], "default/j-0", ("preempt", Ending.NO_VICTIMS)),
+    "nobody to reclaim from": (
+        [SMALL, queue("other"), gang("old", queue="other", pods=2, nodes=["n0"] * 2, annotations=FIRM), gang("j", pods=1)],
+        "default/j-0",
+        ("reclaim", Ending.NO_VICTIMS),
+    ),
     "its queue is full": ([SMALL, gang("j", pods=1, cpu="4")], "default/j-0", ("allocate", Ending.QUEUE_HAS_NO_ROOM)),
     "best effort": ([SMALL, gang("j", pods=1, cpu=None, memory=None)], "default/j-0", ("backfill", Ending.PLACED)),
     "best effort, and no node": (
@@ -199,3 +205,15 @@ def test_what_nobody_looked_at_is_looked_at_anyway_as_an_action_would_have() -> 
     assert (look.action, look.chosen) == ("", "")
     assert look.by_reason() == {"Insufficient cpu": 1, "fits": 2}
     assert set(look.totals()) == {"n0", "n1"}
+
+
+def test_a_pod_that_contradicts_itself_is_found_to_go_nowhere() -> None:
+    """As its filters say before they are asked about any node."""
+    trail = Trail()
+    two = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]} for name in ("n0", "n1")]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": two}}
+    view = view_of(node("n0"), queue("default"), GROUP, pod("p", group="j", affinity={"nodeAffinity": required}))
+    session = open_session(view.snapshot(), CONFIG, CycleClock(1, parse_time(NOW)), Carry(), trail=trail)
+    trail.look_anyway(task_of(session, "p"))
+    (look,) = trail.looks["default/p"]
+    assert (look.action, look.chosen, look.by_filter()) == ("", "", {"NodeAffinity": 1})
