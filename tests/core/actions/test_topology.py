@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from config.load import parse_scheduler_config
 from core.actions.placing.domains import Decisions, DomainAllocator
 from core.actions.placing.worksheet import organize
-from core.cycle import Carry, CycleClock, open_session, run_cycle
+from core.cycle import Carry, CycleClock, open_session, run_action, run_cycle
+from core.life.task import TaskStatus
 from core.state.view import View
+from tests.core.plugins.world import job_of, open_world
 from tests.kit.hyper_nodes import hyper_node
 from tests.kit.jobs import gang
 from tests.kit.nodes import node, taint
@@ -171,3 +173,26 @@ def test_an_unfit_tree_holds_jobs_with_a_topology_back_and_says_why() -> None:
     result = run_cycle(view.snapshot(), CONFIG, CycleClock(1, 0.0), Carry(), report=True)
     assert [bind.name for bind in result.binds] == ["plain-0"]
     assert "cyclic dependency" in result.report.pending["default/j-0"].message
+
+
+def test_a_hard_job_is_promised_a_rack_whose_pods_are_leaving() -> None:
+    staying, leaving = (gang(f"on-{at}", queue="q", pods=1, nodes=[at], cpu="4") for at in ("n0", "n1"))
+    leaving[1]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    hard = asking(gang("j", queue="q", pods=2, phase="Inqueue", cpu="2"), {"mode": "hard", "highestTierAllowed": 1})
+    racks = [hyper_node(f"r{i}", 1, nodes=[f"n{i}"]) for i in range(2)]
+    session = open_world(CONFIG, node("n0", cpu="4"), node("n1", cpu="4"), queue("q"), racks, leaving, staying, hard)
+    run_action(session, "allocate")
+    promised = session.jobs.tasks_in(job_of(session, "j"), TaskStatus.PIPELINED)
+    assert [session.nodes.names[session.jobs.node[task.row]] for task in promised] == ["n1", "n1"]
+
+
+def test_a_job_has_no_more_groups_placed_in_its_turn_than_make_it_ready() -> None:
+    """Then it is the turn of others, for whom there would be no room any more."""
+    jobs = [gang(name, queue="q", pods=pods, min_member=2, phase="Inqueue") for name, pods in (("a", 4), ("b", 2))]
+    for group, *pods in jobs:
+        group["spec"]["subGroupPolicy"] = [{"name": "p", "subGroupSize": 2, "matchLabelKeys": ["set"]}]
+        for number, each in enumerate(pods):
+            each["metadata"]["labels"] = {"set": str(number // 2)}
+    session = open_world(CONFIG, node("n0", cpu="4"), queue("q"), *jobs)
+    run_action(session, "allocate")
+    assert sorted(bind.name for bind in session.binds) == ["a-0", "a-1", "b-0", "b-1"]

@@ -72,3 +72,13 @@ def test_where_a_job_is_is_remembered_though_its_group_asks_for_nothing() -> Non
     session.carry.hyper_nodes = {}
     session.topology.remember()
     assert session.carry.hyper_nodes == {JOB: {"": "r0"}}
+
+
+def test_a_task_is_found_in_its_own_group() -> None:
+    objects = in_groups(HARD, None)
+    for number, pod in enumerate(objects[-2:]):
+        pod["metadata"]["labels"] = {"set": str(number)}
+    session = open_world(CONFIG, *objects)
+    job = job_of(session, "j")
+    found = [session.sub_job_of(job, task).uid for task in job.in_uid_order()]
+    assert found == [f"{JOB}/p-0", f"{JOB}/p-1"]

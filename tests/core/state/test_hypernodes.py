@@ -9,7 +9,7 @@ import pytest
 from core.kube.patterns import Patterns
 from core.objects.hyper_node import read_hyper_node
 from core.objects.node import read_node
-from core.state.hypernodes import TOP, HyperNodeTree, MatchedNames, build_tree
+from core.state.hypernodes import TOP, HyperNodeTree, MatchedNames, build_tree, replaced_tree
 from tests.kit.hyper_nodes import hyper_node
 from tests.kit.nodes import node
 
@@ -122,3 +122,10 @@ def test_a_member_that_nobody_describes_is_an_orphan_without_nodes() -> None:
     found = tree(hyper_node("s", 2, children=["ghost"]))
     assert (found.orphans, rows(found, "ghost")) == (["ghost"], [])
     assert tree(hyper_node("s", 1, nodes=["n1"])).orphans == []
+
+
+def test_in_a_tree_that_is_given_nobody_has_a_child_that_is_not_described() -> None:
+    described = [read_hyper_node(hyper_node("s", 2, children=["a", "ghost"])), read_hyper_node(hyper_node("a", 1))]
+    found = replaced_tree(described, {1: ["a"], 2: ["s"]}, {"a": ["n1"], "s": ["n0", "n1", "gone"]}, {"n0": 0, "n1": 1})
+    assert (sorted(found.domains), found.domains["s"].children) == ([TOP, "a", "s"], ["a"])
+    assert (rows(found, "a"), rows(found, "s")) == ([1], [0, 1])

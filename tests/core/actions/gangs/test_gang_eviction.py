@@ -36,6 +36,29 @@ def test_a_job_spares_what_is_above_its_minimum(least: int, spared: int, rest: i
     assert len(bundles.get(Cost.WHOLE, ())) == rest
 
 
+@pytest.mark.parametrize(("least", "groups", "spared"), [(1, 0, 5), (1, 1, 4), (1, 2, 2), (1, 3, 0), (4, 1, 2)])
+def test_a_job_spares_whole_groups_beyond_its_policys_minimum(least: int, groups: int, spared: int) -> None:
+    """Three groups of two."""
+    group, *pods = running("low", ["n0"] * 3 + ["n1"] * 3, least=least, queue="q")
+    policy = {"name": "p", "subGroupSize": 2, "minSubGroups": groups, "matchLabelKeys": ["set"]}
+    group["spec"]["subGroupPolicy"] = [policy]
+    for number, each in enumerate(pods):
+        each["metadata"]["labels"] = {"set": str(number // 2)}
+    session = open_world(CONFIG, *WORLD, group, *pods)
+    job = job_of(session, "low")
+    bundles = {bundle.cost: bundle.tasks for bundle in bundles_of(session, job, job.tasks.values())}
+    assert len(bundles.get(Cost.SAFE, ())) == spared
+
+
+def test_a_job_spares_what_is_above_the_minimum_of_each_role() -> None:
+    group, *pods = running("low", ["n0"] * 4, least=2, queue="q")
+    group["spec"]["minTaskMember"] = {"worker": 2}
+    session = open_world(CONFIG, *WORLD, group, *pods)
+    job = job_of(session, "low")
+    bundles = {bundle.cost: bundle.tasks for bundle in bundles_of(session, job, job.tasks.values())}
+    assert [task.name for task in bundles[Cost.SAFE]] == ["low-0", "low-1"]
+
+
 def test_a_whole_bundle_goes_whole_or_not_at_all() -> None:
     session = open_world(CONFIG, *WORLD, low(8))
     job = next(job for job in session.jobs.in_order if job.name == "low")

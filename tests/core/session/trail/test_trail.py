@@ -114,7 +114,7 @@ def test_who_votes_on_admission_is_told() -> None:
     assert (ended.tasks, ended.minimum) == ({"Pending": 1}, 1)
 
 
-FIRM = {"volcano.sh/preemptable": "false"}
+FIRM = gang("firm", queue="other", pods=2, nodes=["n0"] * 2, annotations={"volcano.sh/preemptable": "false"})
 SMALL, TWIN = node("n0", cpu="2"), node("n1", cpu="2")
 CASES: dict[str, tuple[list[Object | list[Object]], str, tuple[str, Ending]]] = {
     "no node": ([SMALL, TWIN, gang("j", pods=1, cpu="3")], "default/j-0", ("allocate", Ending.NO_NODE)),
@@ -129,7 +129,7 @@ CASES: dict[str, tuple[list[Object | list[Object]], str, tuple[str, Ending]]] = 
     "not starving": ([SMALL, gang("j", pods=1, cpu="1")], "default/j", ("preempt", Ending.NOT_STARVING)),
     "nobody to evict": ([SMALL, gang("j", pods=1, cpu="4")], "default/j-0", ("preempt", Ending.NO_VICTIMS)),
     "nobody to reclaim from": (
-        [SMALL, queue("other"), gang("old", queue="other", pods=2, nodes=["n0"] * 2, annotations=FIRM), gang("j", pods=1)],
+        [SMALL, queue("other"), FIRM, gang("j", pods=1)],
         "default/j-0",
         ("reclaim", Ending.NO_VICTIMS),
     ),
