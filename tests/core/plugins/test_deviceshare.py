@@ -10,11 +10,14 @@ import pytest
 from config.errors import ConflictError
 from config.load import parse_scheduler_config
 from core.cycle import close_session, run_action
-from core.devices.family import DeviceError
+from core.devices.family import Around, DeviceError
 from core.objects.metadata import parse_time
+from core.plugins.deviceshare.looking import DeviceCheck, DeviceScore
 from core.resources import Resource
 from core.session.session import Session
-from tests.core.devices.cards import gpu_node, vgpu_node
+from core.state.view import View
+from core.state.volumes import volume_rules
+from tests.core.devices.cards import asking, gpu_node, vgpu_node, virtual
 from tests.core.devices.test_hami import npu_node
 from tests.core.devices.test_mindcluster import chip_node, report
 from tests.core.plugins.world import configuration, job_of, open_world, task_of
@@ -124,6 +127,19 @@ def test_the_scores_count_by_their_weight() -> None:
     assert search.scoring.totals(session.nodes.arrival[:2]).tolist() == [75.0, 150.0]
 
 
+def test_a_node_alone_scores_as_among_others_and_an_extender_is_told() -> None:
+    """`unforeseeable`: a process outside is asked, too."""
+    cards = [vgpu_node("n0", [(9, 100, A100)]), vgpu_node("n1", [(9, 50, A100)])]
+    family, task = virtual(*cards, policy="binpack"), asking("a", {"vgpu_number": 1, "vgpu_memory": 25})
+    score = DeviceScore([family], task, 3)
+    assert [score.score_one(0), score.score_one(1)] == score.score(slice(None)).tolist() == [75.0, 150.0]
+    session = share(*cards)
+    session.points.unforeseeable = True
+    assert DeviceCheck(session, [family], task).reject_one(1) == 0
+    told = [family.encoded(row, Around(lambda _: None, lambda _: {})) for row in range(2)]
+    assert [each and each["Score"] for each in told] == [0.0, 50.0]
+
+
 def test_a_dry_run_counts_on_the_cards_of_its_victims() -> None:
     low = asks(gang("low", queue="q", pods=2, nodes=["n0", "n0"], phase="Running"), vgpu_number=1, vgpu_memory=60)
     for number, pod in enumerate(low[1:]):
@@ -172,6 +188,32 @@ def test_the_memory_of_npus_is_no_resource_of_nodes() -> None:
     why = close_session(third).report.pending["default/j-2"].message
     assert why == "0/1 nodes are unavailable: 1 no ascend device available."
     assert told(share(chips, two)) == {}  # without HAMi it counts like any other
+
+
+def test_the_memory_of_npus_that_come_later_is_no_resource_either() -> None:
+    view = View()
+    config = configuration([{"name": "deviceshare", "arguments": {"deviceshare.AscendHAMiVNPUEnable": True}}])
+    view.snapshot(volume_rules(config))
+    limits = {"huawei.com/Ascend310P": "1", "huawei.com/Ascend310P-memory": "12288"}
+    for obj in (*npu_gang("j", limits), npu_node("n0", {}, {}, word="Ascend310P")):
+        view.apply("ADDED", obj)
+    scalars = view.tasks.by_key["default/j-0"].template.request.scalars
+    assert scalars == {"huawei.com/Ascend310P": 1000.0, "pods": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("said", "by_nodes"), [(None, False), (True, False), ("true", False), (False, True), ("false", True), ("no", True)]
+)
+def test_npus_are_read_from_the_nodes_own_reports_where_clusterd_is_said_not_to_gather_them(
+    said: object, by_nodes: bool
+) -> None:
+    reports = [each | {"kind": "ConfigMap", "apiVersion": "v1"} for each in report("n0").values()]
+    labels = {"ring-controller.atlas": "ascend-310P", "vnpu-level": "high"}
+    pods = npu_gang("j", {"huawei.com/npu-core": "4"}, labels=labels)
+    where = {"name": "init-params", "arguments": {} if said is None else {"useClusterInfoManager": said}}
+    on: Object = {"AscendMindClusterVNPUEnable": True}
+    session = share(chip_node("n0"), *reports, pods, configurations=[where], **on)
+    assert bool(told(session)) is by_nodes
 
 
 def test_cores_of_mindcluster_are_had_and_every_pod_is_scored() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.plugins.network_topology_aware.occupancy import DomainOccupancy
 from core.session.session import Session
-from tests.core.plugins.world import configuration, open_world
+from tests.core.plugins.world import configuration, job_of, open_world
 from tests.core.session.test_statement import Step, do, steps
 from tests.kit import gang, node, pod, queue
 
@@ -49,3 +50,20 @@ def test_idle_stays_as_it_was_unless_mended(plan: list[Step], mended: bool) -> N
     statement.discard()
     for name, kept in before.items():
         assert (getattr(occupancy, name) == kept).all(), name
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_of_racks_that_are_alike_the_one_where_the_group_is_already_is_better(alone: bool) -> None:
+    """Each by itself there is nothing to be better than."""
+    session = open_world(
+        configuration(["gang", "network-topology-aware"]),
+        [node(f"n{i}") for i in range(2)],
+        [rack("r0", "n0"), rack("r1", "n1")],
+        queue("q"),
+        gang("j", queue="q", pods=2, nodes=["n1"], phase="Running"),
+        gang("other", queue="q", pods=1, nodes=["n0"], phase="Running"),
+    )
+    (group,) = session.sub_jobs(job_of(session, "j")).values()
+    scores = session.points.hyper_node_order(group, ["r0", "r1"], alone=alone)
+    assert (scores["r1"] > scores["r0"]) is not alone
+    assert (scores["r1"] == scores["r0"]) is alone

@@ -5,6 +5,7 @@ All rows, some rows and one row agree to the last bit.
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -151,6 +152,16 @@ def test_a_preference_that_cannot_be_read_does_not_count() -> None:
     task, placed = task_named(session, "default/p"), placed_pods(session)
     for scorer in (NodeAffinityScorer(2), PodAffinityScorer(placed, 2), TopologySpreadScorer(placed, 2)):
         assert scorer.prepare(session, task) is None
+
+
+@pytest.mark.parametrize(("skew", "scores"), [(1, [0.0, 100.0]), (3, [66.0, 100.0])])
+def test_the_more_skew_is_tolerated_the_less_it_matters(skew: int, scores: list[float]) -> None:
+    labels = {"app": "web"}
+    waiting = pod("p", labels=labels)
+    soft = {"topologyKey": "kubernetes.io/hostname", "maxSkew": skew, "whenUnsatisfiable": "ScheduleAnyway"}
+    waiting["spec"]["topologySpreadConstraints"] = [{**soft, "labelSelector": {"matchLabels": labels}}]
+    session = opened(node("n0"), node("n1"), pod("old", node="n0", labels=labels), waiting)
+    assert answers(TopologySpreadScorer(placed_pods(session), 1), session, "default/p", [0, 1]) == scores
 
 
 def scorer_names(arguments: dict[str, Any]) -> list[str]:

@@ -145,6 +145,27 @@ def test_room_that_came_is_seen_under_another_error_cache_and_not_under_the_same
     assert refused == [[2], [2], []]
 
 
+def test_a_node_that_was_touched_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = View()
+    for obj in (queue("q"), *[node(f"n{i}") for i in range(20)], *gang("j", queue="q", pods=3, phase="Inqueue")):
+        view.apply("ADDED", obj)
+    session = open_session(view.snapshot(), parse_scheduler_config(CONF, source="test"), CycleClock(1, 0.0), Carry())
+    first, second, third = session.jobs.in_order[0].in_uid_order()
+    search, asked = session.search_for(third), list[int]()
+    reject_one = search.filters.reject_one
+
+    def noting(row: int) -> int:
+        asked.append(row)
+        return reject_one(row)
+
+    monkeypatch.setattr(search.filters, "reject_one", noting)
+    for task, row in ((first, 3), (second, 8)):
+        session.statement().allocate(task, row)
+    for _ in range(2):
+        search.refresh(ErrorCache(enabled=False))
+    assert sorted(asked) == [3, 8]
+
+
 def sampled(*nodes: dict[str, Any]) -> tuple[Session, Task]:
     """A session that looks for two nodes at a time, and a task."""
     view = View()
