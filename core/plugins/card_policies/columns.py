@@ -58,7 +58,7 @@ class CardColumns:
         self.there: BoolArray = memory > 0
         self.sizes, self.size = np.unique(memory.max(axis=1, initial=0), return_inverse=True)
         cards = FULL * np.count_nonzero(self.there, axis=1).max(initial=1)
-        self.most = max(int(session.nodes.allocatable[CPU].max(initial=1.0)), 1), max(int(cards), 1)
+        self.most = int(session.nodes.allocatable[CPU].max(initial=1.0)), int(cards)
         self._wishes: dict[tuple[int, str], CardWish] = {}
 
     def states(self, rows: slice | npt.NDArray[np.intp]) -> NodeStates:

@@ -7,7 +7,7 @@ from typing import Any
 from core.cycle import Trail, open_session, run_action
 from core.objects.metadata import parse_time
 from core.session.carry import Carry, CycleClock
-from tests.core.plugins.world import NOW, configuration, open_world, view_of
+from tests.core.plugins.world import NOW, configuration, open_world, task_of, view_of
 from tests.kit import gang, node, priority_class, queue
 
 CONFIG = configuration(["priority", "gang"], ["predicates", "nodeorder"])
@@ -42,3 +42,10 @@ def test_jobs_that_come_first_and_have_nothing_to_place_keep_nobody_from_it() ->
     session = open_world(CONFIG, node("n0"), queue("q"), runs, gated, lacks, last)
     run_action(session, "backfill")
     assert [bind.name for bind in session.binds] == ["d-0"]
+
+
+def test_a_pod_that_was_promised_room_is_placed_where_it_can_be_at_once() -> None:
+    session = open_world(CONFIG, node("n0"), queue("q"), gang("j", pods=1, queue="q", phase="Inqueue", **AMOUNTS))
+    session.statement().pipeline(task_of(session, "j-0"), 0, evicted=False)
+    run_action(session, "backfill")
+    assert [(bind.name, bind.node) for bind in session.binds] == [("j-0", "n0")]

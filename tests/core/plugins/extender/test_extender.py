@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.cycle import Trail
+from core.life.task import TaskStatus
 from core.messages.questions import AskedPod, OutsideAnswer, OutsideQuestion
 from core.outside import NOT_RECORDED, AskedOutside, Recorded, WholePod, filled, question
 from core.plugins.extender.replies import PREDICATE, PRIORITIZE, ExtenderError, read_answer
 from core.plugins.extender.settings import read_settings
+from core.session.trail.records import Ending
 from tests.core.plugins.extender.test_recorded import acted, asking, decide, recorded
 
 URL = "http://e/predicate"
@@ -85,6 +88,16 @@ def test_backfill_leaves_a_pod_pending_that_cannot_be_scored() -> None:
     case = {**recorded()["cases"]["backfill"], "answers": {"prioritize": {"status": 500}}}
     result, _ = decide(case, asking(case))
     assert not result.binds
+
+
+@pytest.mark.parametrize("name", ["prioritize-500", "backfill"])
+def test_where_a_pod_ends_that_cannot_be_scored_is_told(name: str) -> None:
+    case, trail = {**recorded()["cases"][name], "answers": {"prioritize": {"status": 500}}}, Trail()
+    session = acted(case, asking(case), trail)
+    tasks = [task for job in session.jobs.in_order for task in session.jobs.tasks_in(job, TaskStatus.PENDING)]
+    assert tasks
+    for task in tasks:
+        assert [each.ending for each in trail.endings[task.job] if each.who == task.key] == [Ending.NO_NODE]
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from core.messages.decisions import CycleResult
 from core.messages.questions import OutsideAnswer, OutsideQuestion
 from core.outside import AskedOutside, Recorded, filled
 from core.plugins import PLUGINS
+from core.session.trail.trail import SILENCE, Silence
 from pumice.oneshot.cycles import fill
 
 Raw = dict[str, Any]
@@ -73,12 +74,13 @@ def _name(body: Raw, field: str) -> str:
     return str(about.get("Name", ""))
 
 
-def acted(case: Raw, ask: Any) -> Session:
+def acted(case: Raw, ask: Any, trail: Silence = SILENCE) -> Session:
     """A session after its actions."""
     text = json.dumps(case["conf"]).replace("URL", URL)
     config = parse_scheduler_config(text, source="case", built_plugins=PLUGINS, built_actions=ACTIONS)
     view = fill(recorded()["objects"][case["objects"]])
-    session = open_session(view.snapshot(), config, CycleClock(1, 1767323045.0), Carry(), report=True, ask=ask)
+    clock = CycleClock(1, 1767323045.0)
+    session = open_session(view.snapshot(), config, clock, Carry(), report=True, ask=ask, trail=trail)
     for action in config.actions:
         run_action(session, action)
     return session

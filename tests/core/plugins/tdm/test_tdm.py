@@ -79,6 +79,7 @@ def test_amounts(text: str, amount: int) -> None:
         ({MIN_AVAILABLE: "3"}, 4, 1),
         ({MIN_AVAILABLE: "1"}, 4, 3),
         ({MIN_AVAILABLE: "50%"}, 4, 1),
+        ({MIN_AVAILABLE: "4"}, 4, 0),
         ({MIN_AVAILABLE: "5"}, 4, 1),  # below its minimum already: one all the same
         ({MIN_AVAILABLE: ""}, 4, 1),
         ({MAX_UNAVAILABLE: "3"}, 4, 2),
