@@ -127,6 +127,11 @@ CASES: dict[str, tuple[list[Object | list[Object]], str, tuple[str, Ending]]] = 
     "committed": ([SMALL, gang("j", pods=1, cpu="1")], "default/j", ("allocate", Ending.COMMITTED)),
     "not valid": ([SMALL, gang("j", pods=1, min_member=3)], "default/j", ("allocate", Ending.NOT_VALID)),
     "not starving": ([SMALL, gang("j", pods=1, cpu="1")], "default/j", ("preempt", Ending.NOT_STARVING)),
+    "no node to evict from": (
+        [node("n0", taints=[taint("a")]), gang("j", pods=1)],
+        "default/j-0",
+        ("preempt", Ending.NO_CANDIDATES),
+    ),
     "nobody to evict": ([SMALL, gang("j", pods=1, cpu="4")], "default/j-0", ("preempt", Ending.NO_VICTIMS)),
     "nobody to reclaim from": (
         [SMALL, queue("other"), FIRM, gang("j", pods=1)],
