@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
+import trio.testing
 
 from actors.effects.pre_bind import Place, claim_place
 from actors.effects.pre_bind_worker import PreBindWorker, WaitingBinds
@@ -26,9 +27,9 @@ from tests.actors.effects.told import Told
 from tests.kit.pods import pod
 from tests.kit.storage import claim, volume
 
-pytestmark = pytest.mark.anyio
 Object = dict[str, Any]
 REVISION = 7
+UNKNOWN = -1
 
 
 def place_of(obj: Object) -> Place:
@@ -36,11 +37,15 @@ def place_of(obj: Object) -> Place:
 
 
 class Api:
-    """Objects by place. Nobody but the worker writes, so a pull that is held is never answered."""
+    """Objects by place. Nobody but the worker writes, so a pull that is held is never answered.
+
+    `pulled_since`: from which revisions on it was asked for changes.
+    """
 
     def __init__(self, *objects: Object, loses: Callable[[Any], bool] = lambda request: False) -> None:
         self.objects = {place_of(obj): obj for obj in objects}
         self.loses = loses
+        self.pulled_since: list[int] = []
         self.held = anyio.Event()
 
     async def ask_many(self, requests: Sequence[Any], *, within_s: float) -> list[Any]:
@@ -48,6 +53,8 @@ class Api:
         return [None if self.loses(request) else self.answer(request) for request in requests]
 
     async def ask(self, pull: Pull) -> Pulled:
+        self.pulled_since.append(pull.since)
+        assert len(self.pulled_since) < 100, "it asks all the time"
         if pull.since >= REVISION:
             self.held.set()
             await anyio.sleep_forever()
@@ -102,26 +109,26 @@ def bound_claim(name: str) -> Object:
     return made
 
 
+def first_about_the_pod(number: int) -> Callable[[Any], bool]:
+    """So many answers about pod p are lost."""
+    lost = iter(range(number))
+    return lambda request: isinstance(request, Get) and request.name == "p" and next(lost, None) is not None
+
+
 OTHER = bind("q", provisions=("default/else",))
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("others", [[], [(OTHER,)]], ids=["alone", "beside another"])
 async def test_claims_that_could_not_be_read_are_read_again_though_nothing_changes(others: list[Any]) -> None:
-    lost: list[Get] = []
-
-    def loses(request: Any) -> bool:
-        """The first answer about the pod."""
-        if isinstance(request, Get) and request.name == "p" and not lost:
-            lost.append(request)
-            return True
-        return False
-
     objects = [pod("p", uid="p"), bound_claim("c"), pod("q", uid="q"), claim("else")]
-    async with outcomes(Api(*objects, loses=loses), *others, (bind("p", provisions=("default/c",)),)) as told:
+    api = Api(*objects, loses=first_about_the_pod(1))
+    async with outcomes(api, *others, (bind("p", provisions=("default/c",)),)) as told:
         assert isinstance(await told.outcome(0), Bound)
-    assert lost
+    assert not api.loses(Get("Pod", "default", "p")), "none was lost"
 
 
+@pytest.mark.anyio
 async def test_a_bind_is_given_up_in_time_beside_one_that_has_more() -> None:
     objects = [pod("p", uid="p"), claim("c"), pod("q", uid="q"), claim("else")]
     hasty = bind("p", provisions=("default/c",), timeout_s=0.02)
@@ -130,6 +137,7 @@ async def test_a_bind_is_given_up_in_time_beside_one_that_has_more() -> None:
     assert (given_up.name, given_up.message) == ("p", "its volumes were not bound in time")
 
 
+@pytest.mark.anyio
 async def test_a_bind_that_never_will_be_holds_up_none_after_it() -> None:
     api = Api(pod("q", uid="q"), bound_claim("c"))
     needs = {"provisions": ("default/c",)}
@@ -138,6 +146,7 @@ async def test_a_bind_that_never_will_be_holds_up_none_after_it() -> None:
     assert {each.name: isinstance(each, Bound) for each in told.outcomes} == {"gone": False, "q": True}
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("sharing", [True, False])
 async def test_what_a_failed_bind_wrote_is_taken_back_unless_another_waits_for_the_same_claim(sharing: bool) -> None:
     """Two claims: of one the volume is there, that of the other is to be made."""
@@ -150,3 +159,32 @@ async def test_what_a_failed_bind_wrote_is_taken_back_unless_another_waits_for_t
         assert api.chosen_node("made") == ("n0" if sharing else None)
         kept = api.objects["PersistentVolume", "", "pv"]["spec"].get("claimRef", {})
         assert kept.get("name") == ("there" if sharing else None)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("silent", "pulls"), [(False, [REVISION]), (True, [UNKNOWN, REVISION])])
+async def test_who_begins_to_wait_reads_nothing_that_was_long_ago(silent: bool, pulls: list[int]) -> None:
+    """Where the api does not say how far it has come, it lists first."""
+    api = Api(pod("q", uid="q"), claim("else"), loses=lambda request: silent and isinstance(request, ReadRevision))
+    async with outcomes(api, (OTHER,)):
+        with anyio.fail_after(5):
+            await api.held.wait()
+    assert api.pulled_since == pulls
+
+
+@pytest.mark.trio
+async def test_a_bind_is_given_up_at_the_moment_its_time_is_up(autojump_clock: trio.testing.MockClock) -> None:
+    began = autojump_clock.current_time()
+    slow = bind("p", provisions=("default/c",), timeout_s=2.0)
+    async with outcomes(Api(pod("p", uid="p"), claim("c")), (slow,)) as told:
+        assert (await told.outcome(0)).message == "its volumes were not bound in time"
+        assert autojump_clock.current_time() - began == 2.0
+
+
+@pytest.mark.trio
+async def test_who_had_no_answer_asks_again_soon(autojump_clock: trio.testing.MockClock) -> None:
+    began = autojump_clock.current_time()
+    api = Api(pod("p", uid="p"), bound_claim("c"), loses=first_about_the_pod(3))
+    async with outcomes(api, (bind("p", provisions=("default/c",)),)) as told:
+        await told.outcome(0)
+        assert 0 < autojump_clock.current_time() - began < 0.1
