@@ -75,7 +75,7 @@ log = logging.getLogger(__name__)
 class Cache(Actor[CacheMessage, CacheReply]):
     """`changed` is raised to a version with every change of the view; it rises across restarts of this actor too.
 
-    `truth`: who is asked about a pod of which nobody knows what became, where that is not the api.
+    `truth`: who is asked about a pod of which nobody knows what became: the cluster, where that is elsewhere.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         context: Context,
         *,
         api: ApiPort,
-        truth: ApiPort | None = None,
+        truth: ApiPort,
         view: SchedulerView,
         snapshots: HandleTable[Snapshot],
         changed: LevelSignal,
@@ -96,7 +96,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         self._boards = TimedBoards()
         self._fold = Shown(lambda: view, self._leave_out)
         self.unreadable: dict[str, str] = {}
-        self._truth = truth or api
+        self._truth = truth
         self._objects = context.objects
         self._snapshots = snapshots
         self._changed = changed

@@ -1,6 +1,6 @@
 """A cluster of ours without a scheduler, served over HTTP, and the system that schedules it: another one."""
 
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -26,15 +26,42 @@ class KilledError(Exception):
     """As when the power goes."""
 
 
+class Parts(httpx.AsyncByteStream):
+    """Those of a watch, none of them before its way brings any."""
+
+    def __init__(self, inner: httpx.Response, way: "Way") -> None:
+        self._inner, self._way = inner, way
+        assert isinstance(inner.stream, httpx.AsyncByteStream)
+        self._parts = aiter(inner.stream)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        part = await anext(self._parts)
+        try:
+            while self._way.is_late():  # noqa: ASYNC110
+                await anyio.sleep(0.02)
+        except anyio.get_cancelled_exc_class():
+            async for _ in self._parts:  # cancelled too: so httpx's own generators end in order
+                continue
+            raise
+        return part
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
 class Way(httpx.AsyncBaseTransport):
     """The way to a server. `cut`: no answer comes any more; `lost`: nor is there one to requests of this path's end,
-    which are carried out.
+    which are carried out; `is_late`: whether watches bring nothing.
     """
 
     def __init__(self, port: int) -> None:
         self.port = port
         self.cut = False
         self.lost = ""
+        self.is_late: Callable[[], bool] = lambda: False
         self.sent: list[str] = []
         self._inner = httpx.AsyncHTTPTransport()
 
@@ -47,6 +74,8 @@ class Way(httpx.AsyncBaseTransport):
         if self.lost and request.url.path.endswith(self.lost):
             await answer.aclose()
             raise httpx.ReadError("lost")
+        if "watch" in request.url.params:
+            return httpx.Response(answer.status_code, headers=answer.headers, stream=Parts(answer, self))
         return answer
 
     async def aclose(self) -> None:

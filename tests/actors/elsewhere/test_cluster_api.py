@@ -1,11 +1,13 @@
 """The scheduler of a cluster elsewhere: what it decides comes true there, and nothing else is touched."""
 
+from dataclasses import replace
 from typing import Any
 
 import anyio
 import pytest
 
 from core.messages.commands import Delete
+from core.messages.decisions import Decision
 from storage.memory import MemoryJournal
 from tests.actors.elsewhere.rig import (
     KilledError,
@@ -14,12 +16,14 @@ from tests.actors.elsewhere.rig import (
     is_bound,
     phase_is,
     scheduler,
+    settings_for,
     unscheduled,
     until,
     way_to,
 )
 from tests.actors.gateway.rig import Web
 from tests.actors.mirror.rig import cycles_of
+from tests.actors.rig import journaled, placed, started
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.pods import pod
 from tests.kit.priority_classes import priority_class
@@ -134,6 +138,23 @@ async def test_what_an_unfinished_decision_came_to_is_read_from_the_cluster() ->
     outcomes = [(type(outcome).__name__, outcome.name) for cycle in cycles for outcome in cycle.outcomes]
     told = sorted(each for each in outcomes if each[1] != "next")
     assert told == [("Bound", "train-w-0"), ("Bound", "train-w-1")]
+
+
+async def test_what_became_of_a_bind_is_asked_where_it_was_sent() -> None:
+    """The answer is lost, and the watch late: what is known here would have the pod wait for a node still."""
+    journal = MemoryJournal()
+    async with unscheduled() as web, way_to(web) as way:
+        settings = replace(settings_for(way), answer_timeout_s=0.1)
+        async with started(journal, settings=settings) as here:
+            await until(web, "Queue", "default", bool)
+            way.lost = "/binding"
+            way.is_late = lambda: "POST /api/v1/namespaces/default/pods/ours/binding" in way.sent
+            await web.system.submit([pod("ours")])
+            with anyio.fail_after(5.0):
+                while not placed(here):  # noqa: ASYNC110
+                    await anyio.sleep(0.02)
+            await anyio.sleep(0.1)
+    assert [each.name for each in await journaled(journal, "decision", Decision)] == ["ours"]
 
 
 async def test_what_was_not_answered_is_asked_again() -> None:
