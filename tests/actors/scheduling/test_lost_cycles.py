@@ -37,6 +37,7 @@ async def test_a_crashed_action_costs_the_cycle_and_never_the_process() -> None:
         assert len(placed(system)) == 6
         assert system.supervisor.restarts["action-worker:allocate"] == 3
         assert system.memory.lost == 3
+        assert len(system.sessions) == 0, "neither of a lost cycle nor of another anything is kept"
     numbers = [record.cycle for record in await cycles(journal)]
     assert numbers == list(range(1, len(numbers) + 1))  # a lost cycle takes no number
     lost = [event.error for event in await lives(journal, CycleDropped)]

@@ -45,6 +45,7 @@ async def test_both_share_the_nodes_and_every_cycle_is_decided_again_alike() -> 
         assert len(waiting) == 8
     records = await cycles(journal)
     assert 0 < len(its_own(records)) < len(records)
+    assert [record.cycle for record in records] == list(range(1, len(records) + 1))  # one count for both
     report = await verify(journal)
     assert report.identical, report.first_difference
     assert report.cycles == len(records)

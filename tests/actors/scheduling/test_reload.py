@@ -1,0 +1,31 @@
+"""A configuration file that changes while nothing else does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from actors.runtime.clock import VirtualClock
+from tests.actors.rig import QUICK, idle, placed, started, three_nodes
+from tests.kit.jobs import gang
+
+CONFIG = "actions: enqueue{}\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n"
+
+
+@pytest.mark.trio
+async def test_who_could_not_be_placed_is_looked_at_again_under_a_new_configuration(
+    tmp_path: Path, autojump_clock: object
+) -> None:
+    path = tmp_path / "scheduler.conf"
+    path.write_text(CONFIG.format(""))
+    async with started(settings=replace(QUICK, config_path=path), clock=VirtualClock()) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=2, duration="0")])
+        await idle(system)
+        assert placed(system) == {}
+        path.write_text(CONFIG.format(", allocate"))
+        await anyio.sleep(2)
+        await idle(system)
+        assert len(placed(system)) == 2
