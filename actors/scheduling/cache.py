@@ -263,8 +263,9 @@ class Cache(Actor[CacheMessage, CacheReply]):
         while True:
             due_at = await self._alarm.sleep_until(self._next_at())
             with self.activity.busy():
-                if stood_still(self._alarm.now() - due_at):
-                    self._awaited.put_off(self._alarm.now() - due_at)
+                now = self._alarm.now()
+                if stood_still(now - due_at):
+                    self._awaited.put_off(now, now - due_at)
                 for lost in self._awaited.take_overdue(self._alarm.now()):
                     log.warning("no outcome ever came of %s/%s: looking at it again", lost.namespace, lost.name)
                     self._failed(lost.namespace, lost.name, lost.uid, evicting=lost.evicting)

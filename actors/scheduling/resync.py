@@ -119,21 +119,26 @@ class Awaited:
         uid, evicting = decision.uid, isinstance(decision, Evict)
         self.came(uid)  # deadlines rise in the order of insertion, except where volumes are waited for
         needs = None if isinstance(decision, Evict) else decision.pre_bind
-        deadline = now + self._patience_s + (needs.timeout_s if needs is not None and needs.waits else 0.0)
+        deadline = now + self._patience_of(needs)
         whose = (decision.namespace, decision.name, uid, decision.node, evicting)
         (self._in_flight if needs is None or not needs.waits else self._with_claims)[uid] = InFlight(
             deadline, *whose, needs
         )
+
+    def _patience_of(self, needs: BindContext | None) -> float:
+        return self._patience_s + (needs.timeout_s if needs is not None and needs.waits else 0.0)
 
     def came(self, uid: str) -> None:
         """There it is."""
         self._in_flight.pop(uid, None)
         self._with_claims.pop(uid, None)
 
-    def put_off(self, by_s: float) -> None:
-        """Nobody could bring an outcome for so long."""
+    def put_off(self, now: float, by_s: float) -> None:
+        """Nobody could bring an outcome for so long, up to now. What was sent since has its time, and no more."""
         for table in (self._in_flight, self._with_claims):
-            table.update({uid: replace(each, deadline=each.deadline + by_s) for uid, each in table.items()})
+            for uid, each in table.items():
+                latest = now + self._patience_of(each.pre_bind)
+                table[uid] = replace(each, deadline=min(each.deadline + by_s, latest))
 
     def take_overdue(self, now: float) -> list[InFlight]:
         """Take out all whose time is up."""

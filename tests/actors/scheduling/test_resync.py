@@ -59,8 +59,21 @@ def test_what_is_put_off_is_overdue_so_much_later_and_in_the_same_order() -> Non
     awaited.add(0.0, Bind("d", "a", "a", "n", "j"))
     awaited.add(1.0, Bind("d", "b", "b", "n", "j", BindContext(provisions=("d/c",), timeout_s=5.0)))
     awaited.add(2.0, Bind("d", "c", "c", "n", "j"))
-    awaited.put_off(100.0)
+    awaited.put_off(130.0, 100.0)
     assert awaited.next_at == 130.0
     assert awaited.take_overdue(129.9) == []
     assert [each.name for each in awaited.take_overdue(131.9)] == ["a"]
     assert [each.name for each in awaited.take_overdue(136.0)] == ["c", "b"]
+
+
+def test_what_is_sent_after_a_long_halt_is_not_put_off_by_it() -> None:
+    """It would be held for as long as the process stood still, and whatever is sent after it with it."""
+    awaited = Awaited(30.0)
+    awaited.add(0.0, bind("before"))
+    awaited.add(1000.0, bind("since"))
+    awaited.put_off(1000.0, 970.0)
+    awaited.add(1001.0, bind("later"))
+    assert awaited.next_at == 1000.0
+    assert [each.uid for each in awaited.take_overdue(1000.5)] == ["before"]
+    assert awaited.next_at == 1030.0
+    assert [each.uid for each in awaited.take_overdue(1031.0)] == ["since", "later"]
