@@ -4,7 +4,7 @@ crash, outcomes brought back.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NotRequired, TypedDict, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 from actors.effects.outcomes import Outcomes
 from actors.runtime.actor import Actor
@@ -22,12 +22,12 @@ M = TypeVar("M", bound=Message)
 
 
 class EffectPorts(TypedDict):
-    """Where such a worker sends; `timeout_s` (30): how long an answer of the api is waited for."""
+    """Where such a worker sends; `timeout_s`: how long an answer of the api is waited for."""
 
     api: ApiPort
     cache: CachePort
     recorder: RecorderPort
-    timeout_s: NotRequired[float]
+    timeout_s: float
 
 
 class EffectWorker(Actor[M, Done]):
@@ -40,4 +40,4 @@ class EffectWorker(Actor[M, Done]):
         super().__init__(name, mailbox, context)
         self._api = ports["api"]
         self._outcomes = Outcomes(ports["cache"], ports["recorder"])
-        self._timeout_s = ports.get("timeout_s", 30.0)
+        self._timeout_s = ports["timeout_s"]

@@ -27,6 +27,23 @@ def claim(*users: str, allocated: bool = True) -> dict[str, Any]:
     return {"metadata": {"namespace": "default", "name": "c"}, "status": {**allocation, **reserved}}
 
 
+def reserved(obj: dict[str, Any], uid: str) -> dict[str, Any] | None:
+    """The claim as it is written before pod `uid` is bound, whose bind gives it no devices."""
+    (write,) = writes_of(
+        Bind("default", uid, uid, "n0", "default/j", BindContext(devices=(ClaimedDevices("default/c"),)))
+    )
+    return write.do(obj, {})
+
+
+def test_a_pod_that_shares_the_devices_of_a_claim_is_noted_beside_the_others() -> None:
+    """Whoever is not would not be started on its node."""
+    assert reserved(claim("p"), "q") == claim("p", "q")
+    assert reserved(claim(), "q") == claim("q")
+    assert reserved(claim("p", "q"), "q") is None
+    with pytest.raises(PreBindError, match="has lost its devices"):
+        reserved(claim("q", allocated=False), "q")
+
+
 def left(obj: dict[str, Any], *devices: tuple[str, str, str, str]) -> dict[str, Any] | None:
     """The claim after the bind of pod `p`, which was to give it `devices`, was taken back."""
     needs = BindContext(devices=(ClaimedDevices("default/c", devices),))

@@ -86,7 +86,7 @@ async def outcomes(api: Api, *orders: tuple[Bind, ...]) -> AsyncGenerator[Told]:
     mailbox: Mailbox[BindOrder, Done] = Mailbox("w", BindOrder, Done)
     told, other = Told(), Told()
     ports: dict[str, Any] = {"api": api, "cache": told, "recorder": other, "status": other, "metrics": other}
-    worker = PreBindWorker("w", mailbox, Context(RealClock()), waiting=WaitingBinds(), **ports)
+    worker = PreBindWorker("w", mailbox, Context(RealClock()), waiting=WaitingBinds(), timeout_s=1.0, **ports)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(worker.run)
