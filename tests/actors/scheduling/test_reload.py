@@ -1,4 +1,4 @@
-"""A configuration file that changes while nothing else does."""
+"""Another configuration while the system runs: in a file that changes while nothing else does, or by an offer."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import anyio
 import pytest
 
 from actors.runtime.clock import VirtualClock
+from core.messages.cycles import OfferConfig
+from core.messages.replies import Done
 from tests.actors.rig import QUICK, idle, placed, started, three_nodes
 from tests.kit.jobs import gang
 
@@ -27,5 +29,20 @@ async def test_who_could_not_be_placed_is_looked_at_again_under_a_new_configurat
         assert placed(system) == {}
         path.write_text(CONFIG.format(", allocate"))
         await anyio.sleep(2)
+        await idle(system)
+        assert len(placed(system)) == 2
+
+
+@pytest.mark.anyio
+async def test_who_offers_another_configuration_has_an_answer_and_the_next_cycle_is_decided_by_it() -> None:
+    async with started(settings=replace(QUICK, config_text=CONFIG.format(""))) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=2, duration="0")])
+        await idle(system)
+        with anyio.fail_after(5):
+            answer = await system.switchboard.mailboxes["session-runner"].ask(
+                OfferConfig(CONFIG.format(", allocate"), "somebody")
+            )
+        assert answer == Done()
+        await system.run_cycle()
         await idle(system)
         assert len(placed(system)) == 2
