@@ -35,6 +35,15 @@ async def test_what_was_appended_is_read_in_order(journal: Journal) -> None:
     assert (head.sequence, head.hash, head.cut, head.cut_hash, head.written) == (4, stored[3].hash, 0, GENESIS, 4)
 
 
+async def test_what_it_gives_out_nobody_changes(journal: Journal) -> None:
+    """One that is held in memory gives out what it has."""
+    await journal.append(records(1))
+    for given in (await journal.head(), *await journal.read()):
+        with pytest.raises(AttributeError):
+            setattr(given, "sequence", 9)  # noqa: B010
+    assert (await journal.head()).sequence == 1
+
+
 async def test_what_nothing_led_to_has_no_cause(journal: Journal) -> None:
     await journal.append([Record("api", b"first"), Record("cycle", b"because of it", 1)])
     assert [each.cause for each in await journal.read() if each.cause] == [1]

@@ -253,3 +253,19 @@ async def test_opening_and_closing_may_be_cancelled(path: Path) -> None:
 async def test_errors_are_of_one_tree() -> None:
     assert issubclass(OpenError, StorageError)
     assert str(DamagedError(7, "lost")) == "the journal is damaged at record 7: lost"
+
+
+async def test_only_an_empty_journal_can_begin_after_another(path: Path) -> None:
+    """The records of one that holds some already would be there, and never be found again."""
+    elsewhere = bytes(range(16))
+    async with await SqliteJournal.open(path) as journal:
+        await journal.begin_after(40, elsewhere)
+        head = await journal.head()
+        assert (head.sequence, head.hash, head.cut, head.cut_hash) == (40, elsewhere, 40, elsewhere)
+        with pytest.raises(ValueError, match="empty"):
+            await journal.begin_after(60, elsewhere)
+        assert await journal.append(records(2)) == 42
+        with pytest.raises(ValueError, match="empty"):
+            await journal.begin_after(60, elsewhere)
+        assert [each.sequence for each in await everything(journal)] == [41, 42]
+        assert (await journal.check()).whole
