@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -16,9 +18,6 @@ from storage.sqlite.lock import PRIVATE
 from tests.storage.examples import everything, make, records
 from tests.storage.test_golden import copied
 from tests.storage.test_promises import killed, log_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.anyio
 
@@ -55,6 +54,21 @@ async def test_what_is_in_the_write_ahead_file_alone(tmp_path: Path) -> None:
     assert log_of(source).read_bytes() == log
     async with await SqliteJournal.open(copy, read_only=True) as journal:
         assert (await verify(journal)).identical
+
+
+async def test_where_nothing_may_be_made_beside_it(
+    path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a read-only medium: what SQLite would share with others is not made to read it."""
+
+    def access(at: Any, mode: int) -> bool:
+        return not (Path(at) == path.parent and mode == os.W_OK)
+
+    await make(path)
+    path.with_name(f"{path.name}-shm").symlink_to("nowhere/at-all")  # nor can whoever may do everything
+    monkeypatch.setattr(os, "access", access)
+    report = await back_up(path, tmp_path_factory.mktemp("elsewhere") / "copy.db")
+    assert (report.whole, report.records) == (True, 50)
 
 
 async def test_it_goes_on_from_the_copy(path: Path, tmp_path: Path) -> None:
