@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,3 +43,20 @@ def test_an_error_is_told_each_time_and_names_its_source() -> None:
     source = ConfigSource("", offers=True)
     for name in ("one", "other", "one"):
         assert source.check("actions: 5", name).startswith(name)
+
+
+def test_a_file_that_does_not_change_is_taken_or_refused_once(tmp_path: Path) -> None:
+    """It is looked at before every cycle: a bad one would fill the log, and the journal."""
+    path = tmp_path / "scheduler.conf"
+    path.write_text("actions: allocate\n")
+    source = ConfigSource("", path=path)
+    assert source.look() is None
+    path.write_text("actions: alocate\n")
+    with pytest.raises(ConfigError, match="alocate"):
+        source.look()
+    assert source.look() is None
+    path.write_text("actions: enqueue, allocate\n")
+    loaded = source.look()
+    assert loaded is not None
+    assert source.look() is None
+    assert source.loaded is loaded
