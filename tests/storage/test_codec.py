@@ -122,6 +122,12 @@ def test_a_refusal_names_the_field() -> None:
         codec.decode(codec.pack({"_": ["Bound"]}), Outcome)
 
 
+@pytest.mark.parametrize("tag", [["Bind"], {}, None, 7, "Nonsense"])
+def test_plain_data_that_names_no_message_is_none(tag: Any) -> None:
+    with pytest.raises(CodecError):
+        codec.convert({"_": tag, "namespace": "default"}, Decision)
+
+
 def test_a_field_added_later_reads_as_its_default() -> None:
     class Old(msgspec.Struct, frozen=True, tag="Record", tag_field="_"):
         name: str

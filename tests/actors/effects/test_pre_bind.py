@@ -124,3 +124,13 @@ def test_a_volume_stays_with_a_claim_that_has_it_or_shall_have_it(free: dict[str
     assert free_volume(promised, volume_claim(name, volumeName=free["metadata"]["name"])) is None
     assert free_volume({**promised, "metadata": free["metadata"]}, wanted) is None
     assert free_volume(promised, volume_claim("other")) is None
+
+
+@given(volumes(), NAMES)
+def test_a_volume_that_another_has_is_not_promised_over_its_head(free: dict[str, Any], name: str) -> None:
+    taken = promise_volume(free, volume_claim("other"))
+    assert taken is not None
+    with pytest.raises(PreBindError, match='was taken by claim "default/other"'):
+        promise_volume(taken, volume_claim(name))
+    with pytest.raises(PreBindError, match='was bound to volume "elsewhere"'):
+        promise_volume(free, volume_claim(name, volumeName="elsewhere"))

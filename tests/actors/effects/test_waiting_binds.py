@@ -80,14 +80,20 @@ class Api:
         return annotations.get(SELECTED_NODE)
 
 
+def hired(api: Api, told: Told, context: Context) -> PreBindWorker:
+    """A worker without binds that wait, whose outcomes are told."""
+    mailbox: Mailbox[BindOrder, Done] = Mailbox("w", BindOrder, Done)
+    other = Told()
+    ports: dict[str, Any] = {"api": api, "cache": told, "recorder": other, "status": other, "metrics": other}
+    return PreBindWorker("w", mailbox, context, waiting=WaitingBinds(), timeout_s=1.0, **ports)
+
+
 @asynccontextmanager
 async def outcomes(api: Api, *orders: tuple[Bind, ...]) -> AsyncGenerator[Told]:
     """Of these binds; the worker hears of an order once it waits for news about the one before."""
-    mailbox: Mailbox[BindOrder, Done] = Mailbox("w", BindOrder, Done)
-    told, other = Told(), Told()
-    ports: dict[str, Any] = {"api": api, "cache": told, "recorder": other, "status": other, "metrics": other}
-    worker = PreBindWorker("w", mailbox, Context(RealClock()), waiting=WaitingBinds(), timeout_s=1.0, **ports)
-
+    told = Told()
+    worker = hired(api, told, Context(RealClock()))
+    mailbox = worker.mailbox
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(worker.run)
         for cycle, binds in enumerate(orders):
@@ -188,3 +194,12 @@ async def test_who_had_no_answer_asks_again_soon(autojump_clock: trio.testing.Mo
     async with outcomes(api, (bind("p", provisions=("default/c",)),)) as told:
         await told.outcome(0)
         assert 0 < autojump_clock.current_time() - began < 0.1
+
+
+@pytest.mark.anyio
+async def test_who_comes_after_a_crash_over_the_last_bind_leaves_nothing_to_be_waited_for() -> None:
+    """The one before had it on the board, and settled it, and did not come to take it away."""
+    context = Context(RealClock())
+    context.activity.timers("w", 1)
+    hired(Api(), Told(), context)
+    assert context.activity.is_idle()
