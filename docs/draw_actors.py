@@ -96,7 +96,7 @@ ARROWS: Final = (
     Arrow(
         ((195, 50), (206, 50), (206, 24), (695, 24), (695, 195), (735, 195)),
         "a new configuration",
-        (380, 18),
+        (226, 36),
         ("config watcher",),
         ("session runner",),
     ),
@@ -113,7 +113,7 @@ ARROWS: Final = (
     Arrow(
         ((1135, 60), (1150, 60), (1150, 490), (890, 490), (890, 548)),
         "lives of actors",
-        (1040, 484),
+        (1054, 484),
         ("supervisor",),
         ("recorder",),
     ),
@@ -122,7 +122,7 @@ ARROWS: Final = (
     ),
     Arrow(((650, 45), (735, 45)), "", (0, 0), ("gateway",), ("metrics",)),
     Arrow(((590, 87), (590, 188)), "the board", (530, 172), ("gateway",), ("cache",)),
-    Arrow(((620, 87), (620, 150), (775, 150), (775, 188)), "gauges", (695, 144), ("gateway",), ("session runner",)),
+    Arrow(((620, 87), (620, 150), (775, 150), (775, 188)), "gauges", (702, 144), ("gateway",), ("session runner",)),
     Arrow(
         ((195, 160), (300, 160), (300, 188)), "watch, write", (203, 153), ("controllers",), ("api server",), both=True
     ),
@@ -154,7 +154,9 @@ ARROWS: Final = (
         ((1045, 457), (1045, 522), (345, 522), (345, 242)), "pods", (700, 517), ("extender client",), ("api server",)
     ),
     Arrow(((790, 242), (790, 405), (655, 405)), "committed", (717, 398), ("session runner",), EFFECTS),
-    Arrow(((620, 298), (620, 265), (665, 265), (665, 60), (735, 60)), "durations", (671, 76), (BINDERS,), ("metrics",)),
+    Arrow(
+        ((620, 298), (620, 265), (665, 265), (665, 60), (735, 60)), "durations", (615, 172), (BINDERS,), ("metrics",)
+    ),
     Arrow(((560, 298), (560, 242)), "outcomes", (504, 274), EFFECTS, ("cache",)),
     Arrow(((645, 345), (651, 345), (651, 475), (645, 475)), "", (0, 0), (BINDERS,), ("status writer",)),
     Arrow(((465, 405), (365, 405), (365, 242)), "bind, evict, …", (371, 398), EFFECTS, ("api server",)),
