@@ -17,6 +17,7 @@ from actors.system.references import REFERENCES
 from actors.system.roles import ROLES
 from docs import draw_actors as drawing
 from docs import list_built, try_commands, write_settings
+from pumice import plugins
 from pumice.cli.application.commands import COMMANDS, load
 from pumice.storm.script.profiles import profiles
 from tests.kit import source
@@ -28,6 +29,7 @@ ROW: Final = re.compile(r"^\| `(pumice [^`]+)`", re.MULTILINE)
 FILE: Final = re.compile(r"(\.(yaml|conf|csv|db)|/)$")
 NAMED_FILE: Final = re.compile(r"`([\w.-]+/[\w./-]*)`")
 FOLDERS: Final = {*source.LAYERS, "docs", "examples", "tests"}
+TYPE: Final = re.compile(r"\b[A-Z][a-z]\w*")
 HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -218,3 +220,22 @@ def test_the_page_about_storms_names_every_fault_and_profile() -> None:
     page = (source.ROOT / "docs" / "storms.md").read_text("utf-8")
     named = set(re.findall(r"`([a-z-]+)`", page))
     assert FAULTS | profiles().keys() <= named
+
+
+def names_of_points() -> set[str]:
+    """What the modules of the extension points define or import."""
+    found = set[str]()
+    for _, module in source.modules("core/session/points"):
+        for node in ast.walk(module):
+            if isinstance(node, ast.ClassDef):
+                found.add(node.name)
+            elif isinstance(node, ast.ImportFrom):
+                found |= {each.name for each in node.names}
+    return found
+
+
+def test_types_in_the_tables_of_extension_points_exist() -> None:
+    rows = re.findall(r"^\|[^|]+\|(.*)\|$", (source.ROOT / "core/plugins/README.md").read_text("utf-8"), re.MULTILINE)
+    named = {name for row in rows for code in re.findall(r"`[^`]+`", row) for name in TYPE.findall(code)}
+    assert {"JobColumn", "GangEvictor", "ValidateResult"} <= named
+    assert not named - {"None"} - set(plugins.__all__) - names_of_points()

@@ -25,7 +25,7 @@ from core.session.points.nodes import FloatArray, NodeCheck, NodeFilter, NodeSco
 from core.session.points.orders import JobColumn, TaskKey
 from core.session.points.per_node import NodeLook, NodeRate, NodeTest, PerNodeFilter, PerNodeScorer
 from core.session.points.ready import KeptCheck, KeptScore, ReadyCheck, ReadyScore
-from core.session.points.victims import Mask
+from core.session.points.victims import GangEvictor, Mask
 from core.session.points.votes import ValidateResult, Vote
 from core.session.reasons import Code, FitFailure, IntArray, Reason
 from core.session.session import Session
@@ -40,6 +40,7 @@ __all__ = [
     "ColumnScore",
     "FitFailure",
     "FloatArray",
+    "GangEvictor",
     "IntArray",
     "JobColumn",
     "KeptCheck",
