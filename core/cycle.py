@@ -166,7 +166,7 @@ def run_cycle(
 ) -> CycleResult:
     """Open, the configured actions in order, close. `scheduler`: Kubernetes' own decides instead of Volcano's."""
     if scheduler == DEFAULT_SCHEDULER:
-        return kubernetes.decide(snapshot, config, clock, carry)
+        return kubernetes.decide(snapshot, config, clock, carry, trail)
     session = open_session(snapshot, config, clock, carry, options, report=report, trail=trail, ask=ask, sparing=True)
     for name in config.actions:
         run_action(session, name)

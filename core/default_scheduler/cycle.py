@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from core.state.snapshot import Snapshot
 
 
-def decide(snapshot: Snapshot, in_force: SchedulerConfig, clock: CycleClock, carry: Carry) -> CycleResult:
+def decide(
+    snapshot: Snapshot, in_force: SchedulerConfig, clock: CycleClock, carry: Carry, trail: Silence = SILENCE
+) -> CycleResult:
     """Every pod that waits for this scheduler, one after the other, on the snapshot, which is taken over. `in_force`:
-    Volcano's configuration, which says how the view counts volumes.
+    Volcano's configuration, which says how the view counts volumes. `trail`: as in `opened`.
     """
-    turn = opened(snapshot, in_force, clock, carry)
+    turn = opened(snapshot, in_force, clock, carry, trail)
     turn.take_all()
     return closed(turn)
 

@@ -9,6 +9,7 @@ from config.load import default_text, parse_scheduler_config
 from core.cycle import Carry, CycleClock, run_cycle
 from core.default_scheduler.profile import NAME
 from core.messages.decisions import CycleResult
+from core.session.trail.trail import SILENCE, Silence
 from core.state.view import View
 from tests.kit.pods import pod
 
@@ -22,13 +23,16 @@ def mine(name: str, **options: Any) -> Object:
     return pod(name, scheduler=NAME, **options)
 
 
-def decided(*objects: Object | Sequence[Object], view: View | None = None, carry: Object | None = None) -> CycleResult:
+def decided(
+    *objects: Object | Sequence[Object], view: View | None = None, carry: Object | None = None, trail: Silence = SILENCE
+) -> CycleResult:
     """One cycle."""
     view = view or View()
     for each in objects:
         for obj in [each] if isinstance(each, dict) else each:
             view.apply("ADDED", obj)
-    return run_cycle(view.snapshot(), CONFIG, CycleClock(1, NOW), Carry.from_dict(carry or {}), scheduler=NAME)
+    known, clock = Carry.from_dict(carry or {}), CycleClock(1, NOW)
+    return run_cycle(view.snapshot(), CONFIG, clock, known, scheduler=NAME, trail=trail)
 
 
 def bound(result: CycleResult) -> dict[str, str]:

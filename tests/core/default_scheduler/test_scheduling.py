@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from core.session.trail.trail import Trail
 from core.state.view import View
 from tests.core.default_scheduler.clusters import bound, decided, mine, why
 from tests.kit.nodes import node
@@ -142,3 +143,10 @@ def test_host_ports_and_one_pod_after_the_other() -> None:
     result = decided(node("a"), two)
     assert bound(result) == {"p0": "a"}
     assert "1 node(s) didn't have free ports for the requested pod ports" in why(result)["p1"]
+
+
+def test_a_trail_is_told_of_the_search_and_changes_nothing() -> None:
+    objects, trail = [node("a"), mine("p")], Trail()
+    result = decided(objects, trail=trail)
+    assert [look.chosen for look in trail.looks["default/p"]] == ["a"]
+    assert result.digest == decided(objects).digest
