@@ -43,7 +43,7 @@ class Fields(NamedTuple):
 
 
 class Covered(NamedTuple):
-    """What is covered of each kind of thing that a cycle writes."""
+    """What is covered of each kind of thing that a cycle decides or writes."""
 
     bind: Fields
     evict: Fields
@@ -94,7 +94,9 @@ def digest(
     queues: Sequence[QueueStatus],
     version: int = VERSION,
 ) -> str:
-    """All that a cycle writes, in order, as 32 hexadecimal digits. Raises NewerVersionError."""
+    """The declared fields of what a cycle decides and writes (binds, evictions, conditions, statuses), in order, as 32
+    hexadecimal digits. Raises NewerVersionError.
+    """
     kinds = list(zip(_rows_of(version), (binds, evicts, pods, pod_groups, queues), strict=True))
     order: _Order = None if version == 1 else "deterministic"
     if sum([len(records) for _, records in kinds]) <= AT_ONCE:

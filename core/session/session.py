@@ -1,7 +1,7 @@
 """One scheduling cycle's working state. Source: Volcano `framework/session.go`, `session_plugins.go`.
 
-The session owns copies of the view's columns and may change them freely; only what `emit_bind` and `emit_evict`
-collect leaves it.
+The session owns copies of the view's columns and may change them freely. What leaves it is what `emit_bind` and
+`emit_evict` collect, and at the close phases, conditions, statuses of queues, events and the carry.
 """
 
 from __future__ import annotations
