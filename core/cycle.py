@@ -121,8 +121,8 @@ def _spared(session: Session) -> frozenset[str]:
 
 
 def may_rest(config: SchedulerConfig) -> bool:
-    """Whether a session comes to nothing where nobody waits for a place and all that has come since the one before is
-    what that one said: all that acts only places, and no chance, question or plugin of a user's has a say.
+    """Whether a session decides nothing when nobody waits for a place and nothing has changed since the last one but
+    what that one wrote: every action only places, and neither chance, a process outside nor a user's plugin has a say.
     """
     ours = of_ours_alone(config) and not asks_outside(config)
     return ours and PLACING.issuperset(config.actions) and config.pumice.ties != "hash"

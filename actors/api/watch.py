@@ -149,7 +149,7 @@ class RevisionLog:
 
 
 class _Asked(dict[frozenset[str], bool]):
-    """Whether whom a change concerns are some of `kinds`: there are few answers."""
+    """Whether one of `kinds` is among those that a change concerns; remembered, for few sets come up."""
 
     def __init__(self, kinds: tuple[str, ...]) -> None:
         super().__init__()

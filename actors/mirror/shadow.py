@@ -113,7 +113,7 @@ class Shadow:
         await self._tell(found)
 
     async def look(self, cycle: int, now: float) -> None:
-        """At what stands, now and then: as long as something changes, and once more."""
+        """Decide now and then on the state as it is: as long as something changes, and once more after that."""
         version = self._shown.view.version
         if now - self._looked_at < self._settings.look_s or not self.unsettled:
             return

@@ -33,7 +33,7 @@ def validate(secret: Object, lookup: Lookup) -> list[Cause]:
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """What is wrong with a secret after a change; an immutable one stays as it is, and the type of any."""
+    """What is wrong with a secret after a change: the type is kept, and of an immutable secret the data too."""
     default(new, lookup)
     if new["type"] != (old.get("type") or "Opaque"):
         return [invalid_value("type", new["type"], "field is immutable")]

@@ -58,6 +58,6 @@ class Point(Generic[R]):
 
     @once
     def tier_numbers(self) -> tuple[int, ...]:
-        """Of each of them: the how manieth tier of the configuration it is."""
+        """The number, from 1, that each of these tiers has in the configuration."""
         rules, tiers = dict(self.named), enumerate(self._listed, 1)
         return tuple([number for number, tier in tiers if any(name in rules for name in tier)])

@@ -93,7 +93,7 @@ def _whole(bench: Bench, found: Found, made: Sequence[Change]) -> Found:
 
 
 def _alone(bench: Bench, changes: Sequence[Change]) -> tuple[int, ...]:
-    """How far each comes by itself; one of pods that are not there without others, nowhere."""
+    """How far each change comes by itself: 0 for one that edits pods that only other changes make."""
     if len(changes) < 2:
         return ()
     return tuple(bench.attempt(each).kept if _can_be_tried(bench, [each]) else 0 for each in changes)

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def cases(every: int) -> Iterator[tuple[str, Raw]]:
-    """Of each file every so manieth case that holds objects."""
+    """Of each file one case in `every`, if it holds objects."""
     for suite in find_suites(CASES):
         if suite.is_resources:
             continue
