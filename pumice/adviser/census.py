@@ -132,7 +132,8 @@ def census_of(scene: Scene) -> Census:
     session.action = ""
     places = places_of(trail.turns)
     judge = Judge(session, trail, room, gauges, held)
-    waiting = [_waiting(session, judge, job, places.get(job.key, Place())) for job in _who_waits(session)]
+    with trail.aside():
+        waiting = [_waiting(session, judge, job, places.get(job.key, Place())) for job in _who_waits(session)]
     waiting += _strays(session)
     close_session(session)
     count_waiting(queues, ((job.queue, job.pods) for job in waiting))
