@@ -198,8 +198,9 @@ class CycleReport(Struct, frozen=True, gc=False):
 class CycleResult(Message, frozen=True):
     """Everything one cycle writes, and what lives on to the next.
 
-    `digest` (hex) is over the declared fields of binds, evictions, conditions and statuses, in order. `carry` is `Carry.to_dict()`. `wake_at` is the earliest
-    moment (seconds since the epoch) at which time alone would change the answer of a plugin; None: never.
+    `digest` (hex) is over the declared fields of binds, evictions, conditions and statuses, in order. `carry` is
+    `Carry.to_dict()`. `wake_at` is the earliest moment (seconds since the epoch) at which time alone would change the
+    answer of a plugin; None: never.
     `failed`: what users' plugins did not answer.
     """
 

@@ -84,7 +84,7 @@ def _required(session: Session, job: Job, groups: dict[str, SubJob]) -> set[str]
         f"{job.key}/{p.get('name') or ''}": int(p.get("minSubGroups") or 0) for p in job.pod_group.sub_group_policy
     }
     ready: Counter[str] = Counter()
-    open_groups = PriorityQueue(session.points.sub_job_order.before)
+    open_groups: PriorityQueue[SubJob] = PriorityQueue(session.points.sub_job_order.before)
     for sub_job in groups.values():
         if session.sub_job_ready(sub_job):
             ready[sub_job.gid] += 1

@@ -136,7 +136,8 @@ def test_a_node_alone_scores_as_among_others_and_an_extender_is_told() -> None:
     session = share(*cards)
     session.points.unforeseeable = True
     assert DeviceCheck(session, [family], task).reject_one(1) == 0
-    told = [family.encoded(row, Around(lambda _: None, lambda _: {})) for row in range(2)]
+    idle: dict[int, dict[str, float]] = {0: {}, 1: {}}
+    told = [family.encoded(row, Around(str, idle.__getitem__)) for row in idle]
     assert [each and each["Score"] for each in told] == [0.0, 50.0]
 
 
