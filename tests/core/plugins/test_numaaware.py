@@ -95,6 +95,13 @@ def test_fewer_cells_are_better() -> None:
     assert placed(session) == {"j-0": "n1"}
 
 
+def test_nodes_without_cells_are_as_good_as_any() -> None:
+    nodes = [node(name, cpu="16") for name in ("n0", "n1")]
+    session = session_of(*nodes, guaranteed("j", 4, policy=""))
+    search = session.search_for(task_of(session, "j-0"))
+    assert search.scoring.totals(session.nodes.arrival).tolist() == [200.0, 200.0]
+
+
 @pytest.mark.parametrize(
     ("newer", "free"),
     [
