@@ -95,9 +95,14 @@ def test_fewer_cells_are_better() -> None:
     assert placed(session) == {"j-0": "n1"}
 
 
-def test_nodes_without_cells_are_as_good_as_any() -> None:
+def test_to_a_pod_that_gets_no_cpus_of_its_own_all_nodes_are_the_best() -> None:
+    """It asks for a part of one."""
     nodes = [node(name, cpu="16") for name in ("n0", "n1")]
-    session = session_of(*nodes, guaranteed("j", 4, policy=""))
+    topologies = [cells("n0", "best-effort", "0-1,4-5"), cells("n1", "best-effort")]
+    group, pod = guaranteed("j", 1, policy="best-effort")
+    for amounts in pod["spec"]["containers"][0]["resources"].values():
+        amounts["cpu"] = "1500m"
+    session = session_of(*nodes, *topologies, group, pod)
     search = session.search_for(task_of(session, "j-0"))
     assert search.scoring.totals(session.nodes.arrival).tolist() == [200.0, 200.0]
 

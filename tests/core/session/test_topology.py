@@ -6,7 +6,7 @@ import pytest
 
 from core.session.carry import Carry
 from tests.core.plugins.world import configuration, job_of, open_world
-from tests.kit import gang, node, queue
+from tests.kit import gang, node, pod, queue
 from tests.kit.hyper_nodes import hyper_node
 from tests.kit.objects import Object
 
@@ -82,3 +82,15 @@ def test_a_task_is_found_in_its_own_group() -> None:
     job = job_of(session, "j")
     found = [session.sub_job_of(job, task).uid for task in job.in_uid_order()]
     assert found == [f"{JOB}/p-0", f"{JOB}/p-1"]
+
+
+def test_who_asks_for_nothing_and_waits_counts_among_those_of_his_group_that_are_ready() -> None:
+    """Whoever does not and waits does not."""
+    free: Object = {"cpu": None, "memory": None}
+    group, running, waiting = gang("j", queue="q", pods=2, nodes=["n0"])
+    session, other = (
+        open_world(CONFIG, node("n0"), queue("q"), group, running, last)
+        for last in (pod("j-1", group="j", **free), waiting)
+    )
+    counts = [each.sub_jobs(job_of(each, "j"))[JOB].ready_count(each.jobs) for each in (session, other)]
+    assert counts == [2, 1]
