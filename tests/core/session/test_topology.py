@@ -50,8 +50,8 @@ def in_groups(job_wish: Object | None, group_wish: Object | None) -> list[Object
         del group["spec"]["networkTopology"]
     policy = {"name": "p", "subGroupSize": 2, "matchLabelKeys": ["set"]}
     group["spec"]["subGroupPolicy"] = [policy | ({"networkTopology": group_wish} if group_wish else {})]
-    for pod in pods:
-        pod["metadata"]["labels"] = {"set": "0"}
+    for each in pods:
+        each["metadata"]["labels"] = {"set": "0"}
     return objects
 
 
@@ -76,8 +76,8 @@ def test_where_a_job_is_is_remembered_though_its_group_asks_for_nothing() -> Non
 
 def test_a_task_is_found_in_its_own_group() -> None:
     objects = in_groups(HARD, None)
-    for number, pod in enumerate(objects[-2:]):
-        pod["metadata"]["labels"] = {"set": str(number)}
+    for number, each in enumerate(objects[-2:]):
+        each["metadata"]["labels"] = {"set": str(number)}
     session = open_world(CONFIG, *objects)
     job = job_of(session, "j")
     found = [session.sub_job_of(job, task).uid for task in job.in_uid_order()]

@@ -67,6 +67,19 @@ def test_of_gangs_alike_that_come_to_nothing_one_is_tried(monkeypatch: pytest.Mo
     assert tried([*nodes(4, cpu="4"), limited, *twins], monkeypatch) == ["a"]
 
 
+def test_a_gang_of_pods_that_are_not_all_alike_is_like_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By their labels, or because room was made for one of them."""
+    gangs = {name: gang(name, pods=4, cpu="1") for name in ("a", "b", "c", "d")}
+    gangs["c"][4]["metadata"]["labels"] = {"last": "yes"}
+    gangs["d"][4]["status"]["nominatedNodeName"] = "n0"
+    objects = [
+        *nodes(4, cpu="4"),
+        queue("default", capability={"cpu": "3"}),
+        *[x for each in gangs.values() for x in each],
+    ]
+    assert tried(objects, monkeypatch) == ["a", "c", "d"]
+
+
 def test_gangs_that_a_plugin_tells_apart_are_not_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ask for as much; one, by an annotation, for cards that nobody has."""
     sharing = {"name": "deviceshare", "arguments": {"deviceshare.VGPUEnable": True}}

@@ -102,6 +102,12 @@ def test_it_runs_once_an_interval() -> None:
     assert evictions(world(BUSY, OLD, interval="1h", carry=early)) == []
 
 
+@pytest.mark.parametrize(("ago", "runs"), [(299.0, False), (301.0, True)])
+def test_an_interval_that_cannot_be_read_is_five_minutes(ago: float, runs: bool) -> None:
+    carry = Carry(plugins={"rescheduling": {"last": parse_time(NOW) - ago}})
+    assert bool(evictions(world(BUSY, OLD, interval="soon", carry=carry))) is runs
+
+
 @pytest.mark.parametrize("strategies", [None, [], "lowNodeUtilization"])
 def test_without_strategies_the_limits_are_a_hundred(strategies: Any) -> None:
     assert evictions(world({**BUSY, "n0": 99.0}, OLD, strategies=strategies)) == []
