@@ -155,8 +155,7 @@ class SessionTopology:
 
     def after(self, task: Task, row: int, occupied: str) -> str:
         """The HyperNode a group occupies once the task is on that node (getNewAllocatedHyperNode)."""
-        lowest = self.tree.lowest_of(row)
-        return self.tree.lowest_common(lowest, occupied) if lowest and occupied else lowest or occupied
+        return self.tree.lowest_common(self.tree.lowest_of(row), occupied)
 
 
 def _tree(session: Session) -> HyperNodeTree:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from core.plugins.network_topology_aware.weights import read_weights
 from core.session.search.node_search import ErrorCache
 from tests.core.plugins.network_topology_aware.test_topology_occupancy import rack
 from tests.core.plugins.world import configuration, open_world, task_of
@@ -46,3 +47,9 @@ def test_scores_rise_with_the_weight(weight: int) -> None:
 @pytest.mark.parametrize("weight", [1, 10])
 def test_a_node_of_what_will_be_full_is_worth_the_whole_weight(weight: int) -> None:
     assert scores({"weight": weight}, full=True)[0] == pytest.approx(100.0 * weight)
+
+
+def test_the_resources_that_are_listed_count_by_their_weights_and_spaces_are_none() -> None:
+    listed = {"hypernode.binpack.resources": "nvidia.com/gpu, ,vendor/fpga ", "hypernode.binpack.cpu": 2}
+    said = read_weights("network-topology-aware", {**listed, "hypernode.binpack.resources.vendor/fpga": 5})
+    assert said.resources == {"cpu": 2, "memory": 1, "nvidia.com/gpu": 1, "vendor/fpga": 5}
