@@ -52,11 +52,12 @@ def test_a_job_spares_whole_groups_beyond_its_policys_minimum(least: int, groups
 
 def test_a_job_spares_what_is_above_the_minimum_of_each_role() -> None:
     group, *pods = running("low", ["n0"] * 4, least=2, queue="q")
-    group["spec"]["minTaskMember"] = {"worker": 2}
+    group["spec"]["minTaskMember"] = {"master": 1, "worker": 1}
+    pods[0]["metadata"]["annotations"]["volcano.sh/task-spec"] = "master"
     session = open_world(CONFIG, *WORLD, group, *pods)
     job = job_of(session, "low")
     bundles = {bundle.cost: bundle.tasks for bundle in bundles_of(session, job, job.tasks.values())}
-    assert [task.name for task in bundles[Cost.SAFE]] == ["low-0", "low-1"]
+    assert [task.name for task in bundles[Cost.SAFE]] == ["low-1", "low-2"]
 
 
 def test_a_whole_bundle_goes_whole_or_not_at_all() -> None:
