@@ -31,13 +31,14 @@ class Clock:
 
 @dataclass
 class Api:
-    """Refuses these pods with a code."""
+    """Refuses these pods with a code, and all whose time is up when they come."""
 
     codes: dict[str, int]
 
     async def ask_many(self, requests: Sequence[BindPod], *, within_s: float) -> list[ApiReply | None]:
         del within_s
-        codes = [self.codes.get(each.name) for each in requests]
+        now = anyio.current_time()
+        codes = [self.codes.get(each.name) if now < each.until else 504 for each in requests]
         return [Accepted(7) if code is None else Refused(code, "Planted", "") for code in codes]
 
 

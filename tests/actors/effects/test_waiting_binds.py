@@ -18,7 +18,7 @@ from actors.runtime.mailbox import Mailbox
 from core.kube.storage import BIND_COMPLETED, SELECTED_NODE
 from core.messages.commands import BindPod, Get, Update
 from core.messages.decisions import Bind, BindContext
-from core.messages.events import BindRefused, Bound
+from core.messages.events import BindRefused, BindTimedOut, Bound
 from core.messages.orders import BindOrder
 from core.messages.replies import Accepted, Done, Refused
 from core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
@@ -203,3 +203,12 @@ async def test_who_comes_after_a_crash_over_the_last_bind_leaves_nothing_to_be_w
     context.activity.timers("w", 1)
     hired(Api(), Told(), context)
     assert context.activity.is_idle()
+
+
+@pytest.mark.anyio
+async def test_a_bind_whose_answer_is_lost_may_have_come_true_so_nothing_is_taken_back() -> None:
+    objects = [pod("p", uid="p"), bound_claim("c"), volume("pv")]
+    api = Api(*objects, loses=lambda request: isinstance(request, BindPod))
+    async with outcomes(api, (bind("p", volumes=(("pv", "default/c"),)),)) as told:
+        assert isinstance(await told.outcome(0), BindTimedOut)
+    assert api.objects["PersistentVolume", "", "pv"]["spec"]["claimRef"]["name"] == "c"

@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 
 from actors.scheduling.core_decider import core_decider
+from actors.scheduling.measure import Measure
+from core.messages.decisions import CycleResult, Evict
 from core.messages.events import CycleMeasured
 from tests.actors.rig import QUICK, idle, started, three_nodes
 from tests.kit.jobs import gang
 
-pytestmark = pytest.mark.anyio
 OPEN_S, ACTION_S, CLOSE_S = 4.0, 0.5, 2.0
 
 
+@pytest.mark.anyio
 async def test_the_time_of_each_part_of_a_cycle_is_its_own() -> None:
     passed = 0.0
 
@@ -52,3 +54,13 @@ async def test_the_time_of_each_part_of_a_cycle_is_its_own() -> None:
     for each in told:
         assert (each.open_s, each.actions, each.close_s) == (OPEN_S, actions, CLOSE_S)
         assert each.total_s == OPEN_S + 3 * ACTION_S + CLOSE_S
+
+
+def test_whoever_makes_room_in_a_cycle_counts_once() -> None:
+    """Victims that go for nobody's sake are victims all the same."""
+    evicts = [
+        Evict("default", f"p{number}", f"u{number}", "n0", "default/low", "preempt", preemptor)
+        for number, preemptor in enumerate(("default/high", "default/high", "default/higher", ""))
+    ]
+    measured = Measure(lambda: 0.0).finish(CycleResult(1, "", evicts=tuple(evicts)), 5.0)
+    assert (measured.victims, measured.preemption_attempts) == (4, 2)
