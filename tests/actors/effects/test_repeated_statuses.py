@@ -4,13 +4,15 @@ crash came over is."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
 
 from actors.api.bootstrap import system_queues
 from actors.effects.status_writer import StatusWriter
+from actors.runtime.clock import RealClock
+from actors.runtime.context import Context
 from actors.runtime.mailbox import Mailbox
 from actors.system.ports import CacheMessage, CachePort, CacheReply, StatusPort
 from core.messages import commands, orders, replies
@@ -18,6 +20,7 @@ from core.messages.decisions import PodGroupStatus
 from core.messages.orders import WriteStatus
 from storage.codec import pack, unpack
 from tests.actors.bench import Bench, running
+from tests.actors.effects.told import Told
 from tests.kit.pod_groups import pod_group
 
 Reports = list[tuple[str, int]]
@@ -99,6 +102,27 @@ async def test_what_nobody_waits_for_outlives_a_crash_over_it(monkeypatch: pytes
         group = bench.store.get("PodGroup", "default", "g")
         assert isinstance(group, replies.Accepted)
         assert unpack(group.blob)["status"]["phase"] == "Inqueue"
+
+
+class Silent:
+    """Never answers."""
+
+    async def ask_each(self, messages: Sequence[Any], timeout_s: float) -> list[None]:
+        del timeout_s
+        return [None for _ in messages]
+
+
+@pytest.mark.anyio
+async def test_what_is_not_answered_for_the_first_time_is_said_anew_after_volcanos_period() -> None:
+    mailbox: StatusPort = Mailbox("w", orders.StatusWriterCommand, replies.Done)
+    cache, ports = Told(), dict[str, Any](api=Silent(), recorder=Told())
+    writer = StatusWriter("w", mailbox, Context(RealClock()), cache=cast("Any", cache), **ports)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(writer.run)
+        await mailbox.ask(WriteStatus(1, pod_groups=(PodGroupStatus("default", "g", "Inqueue"),)))
+        mailbox.close()
+    mailbox.abort()
+    assert cache.messages == [commands.LookLater(1.0)]
 
 
 async def _crash(*_: object) -> None:
