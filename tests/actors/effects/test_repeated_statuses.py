@@ -107,8 +107,8 @@ async def test_what_nobody_waits_for_outlives_a_crash_over_it(monkeypatch: pytes
 class Silent:
     """Never answers."""
 
-    async def ask_each(self, messages: Sequence[Any], timeout_s: float) -> list[None]:
-        del timeout_s
+    async def ask_many(self, messages: Sequence[Any], *, within_s: float) -> list[None]:
+        del within_s
         return [None for _ in messages]
 
 
