@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 DEEPEST: Final = 128
 """Levels of mappings and lists in what is meant for a person to read; an object of the API may have as many."""
-
-
 LIBYAML_SAYS: Final = "exceeded maximum nesting depth"
 
 

@@ -90,9 +90,7 @@ ORDER: Final = _both(0, "a number", _is(Real))
 IF: Final = "True or False", _is(bool, np.bool_)
 TEST: Final = Answers(_always(True), _always(False), *IF)
 VOTE: Final = Answers(_always(Vote.ABSTAIN), _always(Vote.REJECT), "a Vote", _is(Vote))
-VICTIMS: Final = Answers(
-    _no_victims(Vote.ABSTAIN), _no_victims(Vote.REJECT), "(tasks, Vote)", _are_victims
-)  # fmt: skip
+VICTIMS: Final = Answers(_no_victims(Vote.ABSTAIN), _no_victims(Vote.REJECT), "(tasks, Vote)", _are_victims)
 OBJECTION: Final = Answers(_always(None), str, "a text or None", _is(str, type(None)))
 GRADIENT: Final = _both(None, "lists of domains or None", _are_gradients)
 INSTEAD: Final[dict[str, Answers]] = {
