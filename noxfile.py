@@ -72,7 +72,7 @@ def published(session: nox.Session) -> None:
 @nox.session
 def examples(session: nox.Session) -> None:
     """Every command of the READMEs as printed, in a copy of examples/."""
-    _run(session, "python", "-m", "docs.try_commands")
+    _run(session, "python", "-m", "docs.making.try_commands")
 
 
 @nox.session
@@ -148,17 +148,17 @@ def tidy(session: nox.Session) -> None:
 @nox.session
 def documents(session: nox.Session) -> None:
     """Draw the picture of the actors, and write the lists of settings, fixes, actions and plugins again."""
-    _run(session, "python", "-m", "docs.draw_actors")
-    _run(session, "python", "-m", "docs.write_settings")
-    _run(session, "python", "-m", "docs.write_fixes")
-    _run(session, "python", "-m", "docs.list_built")
+    _run(session, "python", "-m", "docs.making.draw_actors")
+    _run(session, "python", "-m", "docs.making.write_settings")
+    _run(session, "python", "-m", "docs.making.write_fixes")
+    _run(session, "python", "-m", "docs.making.list_built")
 
 
 @nox.session
 def api(session: nox.Session) -> None:
     """Pages of the library from its docstrings, into `site/`; and what the notebook says, into itself."""
-    _run(session, "python", "-m", "docs.write_api")
-    _run(session, "python", "-m", "docs.write_notebook")
+    _run(session, "python", "-m", "docs.making.write_api")
+    _run(session, "python", "-m", "docs.making.write_notebook")
 
 
 @nox.session

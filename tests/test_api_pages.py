@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pumice
-from docs.write_api import FOLDER, MODULES, main
+from docs.making.write_api import FOLDER, MODULES, main
 from tests.kit import source
 
 PUBLIC = sorted(name for name in pumice.__all__ if not name.startswith("_"))

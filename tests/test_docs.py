@@ -15,8 +15,8 @@ import pytest
 from actors.api.faults.strikes import KINDS as FAULTS
 from actors.system.references import REFERENCES
 from actors.system.roles import ROLES
-from docs import draw_actors as drawing
-from docs import list_built, try_commands, write_settings
+from docs.making import draw_actors as drawing
+from docs.making import list_built, try_commands, write_settings
 from pumice import plugins
 from pumice.cli.application.commands import COMMANDS, load
 from pumice.storm.script.profiles import profiles

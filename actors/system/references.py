@@ -36,7 +36,7 @@ EVERYBODY: Final = tuple(role.name for role in ROLES if role.build is not None)
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """`what`: the title of its box in docs/actors.svg. `kind`: its type. `of`: the one of a system.
+    """`what`: the title of its box in docs/pictures/actors.svg. `kind`: its type. `of`: the one of a system.
 
     `roles`: who holds it. `gives`: what they get from each other through it, and why nobody is surprised by a change.
     `outside`: files and folders of those who are no actors and hold it too while actors run; nobody else does.

@@ -55,7 +55,7 @@ class Role:
     `port`: the type of its mailboxes, a `Mailbox[what it accepts, what it answers]`. `sends`: to which roles it sends
     and waits for room (tell and ask), by the argument that takes their mailboxes: one, or a list where there may be
     several. `build`: None for the supervisor, who has the others built. `crashes`: the actors of this role that a storm
-    may crash. `box`: the title of its box in docs/actors.svg. `wanted`: whether a system with these settings has the
+    may crash. `box`: the title of its box in the picture. `wanted`: whether a system with these settings has the
     role. `instances`: set where there may be several actors; they are called `role:what`. `vital`: its crash ends the
     process.
     """

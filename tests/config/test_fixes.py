@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from config.fixes import BUILT_FIXES, FIXES, KNOWN_FIXES
-from docs import write_fixes
+from docs.making import write_fixes
 
 
 def test_names_are_distinct_and_plain() -> None:

@@ -21,7 +21,7 @@ from config.settings import (
     process_settings,
     read_process_settings,
 )
-from docs.list_volcano import actions_table, flags_table
+from docs.making.list_volcano import actions_table, flags_table
 
 README = Path(config.__file__).parent / "README.md"
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from actors.api.schema.table import flat_fields, message
-from docs.crd_types import Definitions
-from docs.field_notes import NOTES
-from docs.go_types import Sources
+from docs.making.crd_types import Definitions
+from docs.making.field_notes import NOTES
+from docs.making.go_types import Sources
 
 TYPES = """package v1
 

@@ -1,7 +1,7 @@
 """What the served kinds look like: their fields, types, protobuf numbers, list types and merge keys.
 
 The facts come from the data file `kinds.json`, made from the sources of Kubernetes and Volcano by
-`docs/write_schema.py`; it is read at the first question.
+`docs/making/write_schema.py`; it is read at the first question.
 """
 
 from actors.api.schema.compiled import is_described, type_of_kind

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.plugins import PLUGINS
-from docs.write_notebook import executed, written
+from docs.making.write_notebook import executed, written
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_the_cells_say_what_is_written_under_them(notebook: Any, monkeypatch: py
     for cell in code(notebook):
         with redirect_stdout(io.StringIO()) as heard:
             exec(compile(cell.source, "cell", "exec"), names)
-        assert heard.getvalue() == said(cell), "run `python -m docs.write_notebook`"
+        assert heard.getvalue() == said(cell), "run `python -m docs.making.write_notebook`"
 
 
 def test_the_first_cell_is_short(notebook: Any) -> None:

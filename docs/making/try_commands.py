@@ -1,4 +1,4 @@
-"""Runs every command that the READMEs show, as printed, in a copy of `examples/`: `python -m docs.try_commands`.
+"""Runs every command that the READMEs show, as printed, in a copy of `examples/`: `python -m docs.making.try_commands`.
 
 A server stays for the commands after it that speak to it. Prints what each took; fails when one does.
 """
@@ -20,7 +20,7 @@ from typing import Final
 
 import httpx
 
-ROOT: Final = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).parents[2]
 DOCUMENTS: Final = ("README.md", "examples/README.md")
 BLOCK: Final = re.compile(r"(<!-- ci: \w+ -->\n)?^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SERVER: Final = re.compile(r"^pumice (run|view) .*--http (\S+)")

@@ -1,4 +1,4 @@
-"""Writes the actions and plugins that are built into the README's table: `python -m docs.list_built`.
+"""Writes the actions and plugins that are built into the README's table: `python -m docs.making.list_built`.
 
 A test lists them again and compares.
 """
@@ -11,7 +11,7 @@ from typing import Final
 from core.actions import ACTIONS
 from core.plugins import PLUGINS
 
-README: Final = Path(__file__).parents[1] / "README.md"
+README: Final = Path(__file__).parents[2] / "README.md"
 
 
 def listed(text: str) -> str:

@@ -1,6 +1,6 @@
 """Writes actors/api/schema/kinds.json from the sources of Kubernetes and Volcano.
 
-    python -m docs.write_schema MODULES DEFINITIONS
+    python -m docs.making.write_schema MODULES DEFINITIONS
 
 MODULES is a Go module cache that holds k8s.io/api, apimachinery, apiextensions-apiserver, kube-aggregator and metrics
 (`go env GOMODCACHE`, after `go mod download`); DEFINITIONS the folder config/crd of Volcano's repository.
@@ -15,11 +15,11 @@ from typing import Any, Final
 
 import yaml
 
-from docs.crd_types import Definitions
-from docs.field_notes import NOTES
-from docs.go_types import Sources, message_name
+from docs.making.crd_types import Definitions
+from docs.making.field_notes import NOTES
+from docs.making.go_types import Sources, message_name
 
-DATA: Final = Path(__file__).parents[1] / "actors/api/schema/kinds.json"
+DATA: Final = Path(__file__).parents[2] / "actors/api/schema/kinds.json"
 _META: Final = "k8s.io/apimachinery/pkg/apis/meta/v1"
 _ROOTS: Final[dict[str, tuple[str, str]]] = {
     "k8s.io/api/core/v1": (

@@ -1,4 +1,4 @@
-"""Runs the notebook of `examples/` and writes what it says into it: `python -m docs.write_notebook`.
+"""Runs the notebook of `examples/` and writes what it says into it: `python -m docs.making.write_notebook`.
 
 Time is virtual there, so it says the same in every run, and `tests/pumice/lab/test_notebook.py` compares.
 """
@@ -12,7 +12,7 @@ from typing import Any, Final
 import nbclient
 import nbformat
 
-NOTEBOOK: Final = Path(__file__).parents[1] / "examples" / "laboratory.ipynb"
+NOTEBOOK: Final = Path(__file__).parents[2] / "examples" / "laboratory.ipynb"
 FORMAT: Any = nbformat  # its functions have no types
 CLIENT: Any = nbclient.NotebookClient
 

@@ -1,4 +1,4 @@
-"""Writes docs/settings.md from the records that the settings are read into: `python -m docs.write_settings`.
+"""Writes docs/settings.md from the records that the settings are read into: `python -m docs.making.write_settings`.
 
 A test writes it again and compares.
 """
@@ -13,12 +13,12 @@ from config.argument_types import kind_of
 from config.known import OWN_PLUGIN_ARGUMENTS, OwnArgument
 from pumice.cli.application.commands import load
 
-PAGE: Final = Path(__file__).with_name("settings.md")
+PAGE: Final = Path(__file__).parents[1] / "settings.md"
 
 HEAD: Final = """\
 # Settings
 
-This page is written by `docs/write_settings.py` from the records in `config/`; change those.
+This page is written by `docs/making/write_settings.py` from the records in `config/`; change those.
 
 ## In the scheduler configuration
 

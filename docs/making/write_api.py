@@ -1,4 +1,4 @@
-"""Makes pages of the library from its docstrings, with pdoc: `python -m docs.write_api FOLDER`."""
+"""Makes pages of the library from its docstrings, with pdoc: `python -m docs.making.write_api FOLDER`."""
 
 from __future__ import annotations
 

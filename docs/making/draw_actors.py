@@ -1,11 +1,14 @@
-"""Draws docs/actors.svg from the tables below: `python -m docs.draw_actors`. A test draws it again and compares."""
+"""Draws docs/pictures/actors.svg from the tables below: `python -m docs.making.draw_actors`.
+
+A test draws it again and compares.
+"""
 
 from pathlib import Path
 from typing import Final, NamedTuple
 from xml.sax.saxutils import escape  # nosec B406
 
 WIDTH, HEIGHT = 1160, 964
-PICTURE: Final = Path(__file__).with_name("actors.svg")
+PICTURE: Final = Path(__file__).parents[1] / "pictures" / "actors.svg"
 
 
 class Box(NamedTuple):

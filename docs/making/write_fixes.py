@@ -1,4 +1,7 @@
-"""Writes docs/fixes.md from the records in config/fixes.py: `python -m docs.write_fixes`. A test compares the two."""
+"""Writes docs/fixes.md from the records in config/fixes.py: `python -m docs.making.write_fixes`.
+
+A test compares the two.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from pathlib import Path
 
 from config.fixes import table
 
-PAGE = Path(__file__).with_name("fixes.md")
+PAGE = Path(__file__).parents[1] / "fixes.md"
 HEAD = """# Mended defects
 
 Pumice decides as Volcano v1.15.1 does, defects included, since people compare. Each defect that is known has a switch
@@ -19,7 +22,7 @@ configurations:
     fix: [enqueue-charges-once, tdm-past-midnight]
 ```
 
-Panics of Volcano are never reproduced. This table is made from `config/fixes.py` by `python -m docs.write_fixes`.
+Panics of Volcano are never reproduced. `python -m docs.making.write_fixes` makes this table from `config/fixes.py`.
 
 """
 
