@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from typer.testing import CliRunner
@@ -30,3 +31,9 @@ def pumice(*arguments: object, stdin: str | None = None, env: dict[str, str] | N
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Said(result.exit_code, result.stdout, result.stderr)
+
+
+def has_cycles(db: Path) -> bool:
+    """Whether a journal that another process writes has come that far; it may be in the making, and nothing yet."""
+    said = pumice("journal", db, "-o", "json")
+    return said.code == 0 and said.json["cycles"] > 0

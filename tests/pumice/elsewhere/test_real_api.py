@@ -12,7 +12,7 @@ import yaml
 
 from tests.kit import source
 from tests.kit.real_api import RealApi, real_api
-from tests.pumice.cli.terminal import pumice
+from tests.pumice.cli.terminal import has_cycles, pumice
 from tests.pumice.elsewhere.rig import placed, process, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -119,7 +119,7 @@ def test_it_is_scheduled_and_mirrored(tmp_path: Path) -> None:
         watcher = account(server, client, "pumice", "mirror")
         with process("run", scheduler, here), process("mirror", watcher, copy):
             open_queues(client)
-            until(lambda: copy.exists() and pumice("journal", copy, "-o", "json").json["cycles"] > 0)
+            until(lambda: has_cycles(copy))
             make_gang(client, "fits", 4)
             make_gang(client, "big", 1, cpu="64")
             make_gang(client, "theirs", 1, scheduler="mine")

@@ -14,7 +14,7 @@ import pytest
 
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.serving import Served, served
-from tests.pumice.cli.terminal import pumice
+from tests.pumice.cli.terminal import has_cycles, pumice
 
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 PODS = "/api/v1/pods"
@@ -63,7 +63,7 @@ def story(db: Path, name: str) -> str:
 
 
 def is_told(db: Path, name: str, word: str) -> Callable[[], bool]:
-    return lambda: db.exists() and word in story(db, name)
+    return lambda: word in story(db, name)
 
 
 @pytest.mark.slow
@@ -71,7 +71,7 @@ def test_both_sides_are_killed_and_the_journal_goes_on(tmp_path: Path) -> None:
     db = tmp_path / "mirror.db"
     with served(tmp_path) as server:
         with mirroring(server, db):
-            until(lambda: db.exists() and pumice("journal", db, "-o", "json").json["cycles"] > 0)
+            until(lambda: has_cycles(db))
             submit(server, vcjob("first", job_task(replicas=2, duration="0")))
             until(is_told(db, "first", "is bound to"))
         submit(server, vcjob("unseen", job_task(replicas=2, duration="0")))
