@@ -81,7 +81,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
         self._objects = context.objects
         self._said: dict[tuple[str, str], str] = {}
         self._sayings = Sayings("")
-        self._written: dict[Where, tuple[Status, int]] = {}
+        self._written: dict[Where, tuple[Status, int]] = {}  # by rising revision
         self._in_a_row = 0
 
     def at_once(self, message: WriteStatus) -> bool:
@@ -92,12 +92,18 @@ class StatusWriter(Actor[WriteStatus, Done]):
     async def handle_batch(self, batch: Sequence[Received[WriteStatus, Done]]) -> None:
         """Of several statuses for one object only the newest is written. No asker waits for events."""
         newest = {_where(each): each for item in batch for each in _reports(item.message)}
+        self._forget(max(item.message.seen for item in batch))
         if newest:
             await self._write([report for where, report in newest.items() if not self._stands(where, report)])
         for item in batch:
             if item.asked:
                 item.reply(Done())
         await self._announce([event for item in batch for event in item.message.events])
+
+    def _forget(self, seen: int) -> None:
+        """What was written up to there is known to every cycle from now on: nothing needs to be known of it here."""
+        while self._written and next(iter(self._written.values()))[1] <= seen:
+            del self._written[next(iter(self._written))]
 
     def _stands(self, where: Where, report: ReportStatus) -> bool:
         """Whether just this was written after what the cycle saw: who has changed it since is seen by a later one."""
@@ -155,8 +161,6 @@ class StatusWriter(Actor[WriteStatus, Done]):
                 refused.append((report, reply))
             elif isinstance(reply, Accepted):
                 self._written[_where(report)] = report.wanted, reply.revision
-        while len(self._written) > REMEMBERED:
-            del self._written[next(iter(self._written))]
         await self._refused(refused)
         return again, replies.count(None)
 

@@ -30,13 +30,19 @@ def break_off_from(first: int, count: int, listener: socket.socket) -> int:
 @cache
 def closing_promptly(server: Any) -> Any:
     """Hypercorn's server of one connection, mended: what its client has closed would be kept until it was idle for too
-    long, since the task that looks after that is waited for.
+    long, since the task that looks after that is waited for, and then until the collector came.
     """
     if getattr(server, "closes_promptly", False):
         return server
 
     class PromptServer(server):  # type: ignore[misc]
         closes_promptly = True
+
+        async def run(self) -> None:
+            try:
+                await server.run(self)
+            finally:
+                vars(self).pop("protocol", None)  # which refers back to it
 
         async def _read_data(self) -> None:
             await server._read_data(self)
