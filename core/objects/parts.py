@@ -37,18 +37,16 @@ JOB_OF_OTHERS: Final = "Job:of-others"
 """Jobs; not what their controller says of them."""
 GROUP_MADE: Final = "PodGroup:made"
 """The names of PodGroups that were made for pods without one."""
-GROUP_PHASES: Final = "PodGroup:phases"
-"""PodGroups: spec and phase."""
+GROUP_SPECS: Final = "PodGroup:specs"
+"""PodGroups: spec, which has their queue."""
 GROUP_OF_JOB: Final = "PodGroup:of-job"
 """PodGroups of Jobs: spec and phase."""
 QUEUE_NAMES: Final = "Queue:names"
 QUEUE_STATES: Final = "Queue:states"
 """Queues: spec and state."""
-QUEUE_COUNTS: Final = "Queue:counts"
-"""Queues: spec, state, counts of PodGroups, whether a parent has closed it; not what their controller says of them."""
+QUEUE_FAMILIES: Final = "Queue:families"
+"""Queues: spec, state, whether a parent has closed it; not what their controller says of them."""
 
-COUNTED: Final = ("pending", "running", "unknown", "inqueue", "completed")
-"""Phases of PodGroups that a queue's status counts."""
 CLOSED_BY_PARENT: Final = "volcano.sh/closed-by-parent"
 VOLCANO_JOB: Final = ("batch.volcano.sh/v1alpha1", "Job")
 WORKLOADS: Final = frozenset(
@@ -156,16 +154,15 @@ def _job(job: Object) -> Views:
 
 def _pod_group(group: Object) -> Views:
     meta = group["metadata"]
-    view = meta.get("generation"), section(group, "status").get("phase")
+    spec, phase = meta.get("generation"), section(group, "status").get("phase")
     of_job = any(each.get("controller") and each["kind"] == "Job" for each in meta.get("ownerReferences") or ())
-    return meta["name"].startswith(_MADE) or None, view, view if of_job else None
+    return meta["name"].startswith(_MADE) or None, spec, (spec, phase) if of_job else None
 
 
 def _queue(queue: Object) -> Views:
-    meta, status = queue["metadata"], section(queue, "status")
-    view = meta.get("generation"), status.get("state")
-    counts = repr([status.get(phase) for phase in COUNTED])  # whatever stands there
-    return True, view, (*view, text_map(meta.get("annotations")).get(CLOSED_BY_PARENT), counts)
+    meta = queue["metadata"]
+    view = meta.get("generation"), section(queue, "status").get("state")
+    return True, view, (*view, text_map(meta.get("annotations")).get(CLOSED_BY_PARENT))
 
 
 PARTS: Final = {
@@ -176,9 +173,9 @@ PARTS: Final = {
         {"node-agents": POD_PLACED},
     ),
     "Job": KindParts("Job", (JOB_OF_OTHERS,), _job, {"job-controller": JOB_OF_OTHERS}),
-    "PodGroup": KindParts("PodGroup", (GROUP_MADE, GROUP_PHASES, GROUP_OF_JOB), _pod_group, blind=False),
+    "PodGroup": KindParts("PodGroup", (GROUP_MADE, GROUP_SPECS, GROUP_OF_JOB), _pod_group, blind=False),
     "Queue": KindParts(
-        "Queue", (QUEUE_NAMES, QUEUE_STATES, QUEUE_COUNTS), _queue, {"queue-controller": QUEUE_COUNTS}, blind=False
+        "Queue", (QUEUE_NAMES, QUEUE_STATES, QUEUE_FAMILIES), _queue, {"queue-controller": QUEUE_FAMILIES}, blind=False
     ),
 }
 """By kind; most kinds have none."""

@@ -1,6 +1,7 @@
-"""The Queue controller as a pure machine: states, counts of PodGroups, queues that open and close with their parents.
+"""The Queue controller as a pure machine: states, and queues that open and close with their parents.
 
-Source: Volcano's `pkg/controllers/queue`; its counts are metrics only, here they are in the status too.
+Source: Volcano's `pkg/controllers/queue`. As there, how many PodGroups of a queue are in which phase is a metric
+(`actors.gateway.queue_counts`) and not in the status.
 """
 
 from __future__ import annotations
@@ -10,30 +11,28 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from actors.controllers.queues.life import QUEUE_LIFE, QueueAction, QueueState, state_of, trigger_of
-from actors.kube.merge_patch import diff_patch
 from core.messages.commands import ApiRequest, Delete, Patch, UpdateStatus
 from core.messages.replies import Accepted, ApiReply
 from core.objects.metadata import section, text_map
-from core.objects.parts import CLOSED_BY_PARENT, COUNTED, GROUP_PHASES, QUEUE_COUNTS
+from core.objects.parts import CLOSED_BY_PARENT, GROUP_SPECS, QUEUE_FAMILIES
 from storage.codec import repack, unpack
 
 Object = dict[str, Any]
 
 USER: Final = "queue-controller"
 _SHUT: Final = (QueueState.CLOSED, QueueState.CLOSING)
-_NO_GROUPS: Final[Counter[str]] = Counter()
 
 
 class QueueMachine:
-    """Keeps queues' states and counts. `read`: `unpack`, or what gives the same, not to be changed."""
+    """Keeps queues' states. `read`: `unpack`, or what gives the same, not to be changed."""
 
-    kinds = (QUEUE_COUNTS, GROUP_PHASES, "Command")
+    kinds = (QUEUE_FAMILIES, GROUP_SPECS, "Command")
 
     def __init__(self, read: Callable[[bytes], Object] = unpack) -> None:
         self._read = read
         self._queues: dict[str, Object] = {}
-        self._groups: dict[tuple[str, str], tuple[str, str, int]] = {}
-        self._counts: dict[str, Counter[str]] = {}
+        self._groups: dict[tuple[str, str], tuple[str, int]] = {}  # the queue, and as of which revision
+        self._counts: Counter[str] = Counter()  # PodGroups by queue
         self._commands: dict[tuple[str, str], Object] = {}
         self._dirty: dict[str, QueueAction] = {}
 
@@ -66,25 +65,22 @@ class QueueMachine:
 
     def _pod_group(self, group: Object, revision: int, *, deleted: bool) -> None:
         key = (group["metadata"].get("namespace", ""), group["metadata"]["name"])
-        old = self._groups.get(key)
-        if old is not None and revision <= old[2]:
+        known = self._groups.get(key)
+        if known is not None and revision <= known[1]:
             return
-        before = None if old is None else old[:2]
-        after = None if deleted else _queue_and_phase(group)
-        if after is None:
+        if known is not None:
+            self._count(known[0], -1)
+        if deleted:
             self._groups.pop(key, None)
-        else:
-            self._groups[key] = (*after, revision)
-        if before != after:
-            for counted, by in ((before, -1), (after, 1)):
-                if counted is not None:
-                    self._count(*counted, by)
+            return
+        queue = section(group, "spec").get("queue") or "default"
+        self._groups[key] = queue, revision
+        self._count(queue, 1)
 
-    def _count(self, queue: str, phase: str, by: int) -> None:
-        counts = self._counts.get(queue)
-        if counts is None:
-            counts = self._counts[queue] = Counter()
-        counts[phase] += by
+    def _count(self, queue: str, by: int) -> None:
+        self._counts[queue] += by
+        if not self._counts[queue]:
+            del self._counts[queue]
         self._look_at(queue)
 
     def _command(self, command: Object, *, deleted: bool) -> None:
@@ -120,15 +116,11 @@ class QueueMachine:
         if closed_by_parent is not None:
             annotations = {"metadata": {"annotations": {CLOSED_BY_PARENT: closed_by_parent}}}
             requests.append(Patch("Queue", "", name, repack(annotations), user=USER))
-        status = section(queue, "status")
-        counts = self._counts.get(name, _NO_GROUPS)
-        after: Object = {key: value for key, value in status.items() if key not in COUNTED}
-        trigger = trigger_of(action, has_pod_groups=counts.total() > 0)
         state = _state(queue)
-        after["state"] = str(state if trigger is None else QUEUE_LIFE.after(state, trigger))
-        after.update({phase: counts[phase] for phase in COUNTED if counts[phase]})
-        if patch := diff_patch(status, after):
-            requests.append(UpdateStatus("Queue", "", name, repack(patch), user=USER))
+        trigger = trigger_of(action, has_pod_groups=self._counts[name] > 0)
+        after = state if trigger is None else QUEUE_LIFE.after(state, trigger)
+        if after != section(queue, "status").get("state"):
+            requests.append(UpdateStatus("Queue", "", name, repack({"state": str(after)}), user=USER))
         return requests
 
     def _with_parent(self, name: str, queue: Object, action: QueueAction) -> tuple[QueueAction, str | None]:
@@ -169,11 +161,6 @@ class QueueMachine:
     def running_timers(self) -> int:
         """How many timers are running."""
         return 0
-
-
-def _queue_and_phase(group: Object) -> tuple[str, str]:
-    phase: str = section(group, "status").get("phase") or "Pending"
-    return section(group, "spec").get("queue") or "default", phase.lower()
 
 
 def _state(queue: Object) -> QueueState:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from actors.gateway.fault_counts import exposed_faults
 from actors.gateway.handlers.object_counts import exposed_objects
 from actors.gateway.problems import no_such_path
-from actors.gateway.queue_counts import exposed_counts
+from actors.gateway.queue_counts import counted, exposed_counts
 from actors.gateway.request.exchange import Exchange
 from actors.gateway.site import Site, guarded
 from actors.runtime.asking import ask_again, expected
@@ -47,11 +47,16 @@ async def metrics(site: Site, exchange: Exchange) -> None:
     if site.runner is not None:
         await guarded(ask_again(site.runner, TellQueues()))
     answer = expected(await guarded(site.metrics.ask(commands.Expose())), Exposition)
-    _, blobs = await site.listing("Queue", None)
-    counts = exposed_counts(codec.unpack(blob) for blob in blobs)
+    counts = await _queue_counts(site)
     faults = exposed_faults(await _faults(site)) if site.stormy else b""
     objects = exposed_objects(site.kinds, site.hub.counts())
     await exchange.answer(200, answer.text + counts + objects + faults + site.waiting.text(), METRICS_TYPE)
+
+
+async def _queue_counts(site: Site) -> bytes:
+    _, queues = await site.listing("Queue", None)
+    _, groups = await site.listing("PodGroup", None)
+    return exposed_counts((codec.unpack(blob)["metadata"]["name"] for blob in queues), await counted(groups))
 
 
 async def _faults(site: Site) -> dict[str, int]:

@@ -24,7 +24,7 @@ from core.objects.parts import (
     EVERY,
     GROUP_MADE,
     GROUP_OF_JOB,
-    GROUP_PHASES,
+    GROUP_SPECS,
     JOB_OF_OTHERS,
     PARTS,
     POD_OF_JOB,
@@ -33,7 +33,7 @@ from core.objects.parts import (
     POD_PLACED,
     POD_UNGROUPED,
     POD_WITH_CLAIMS,
-    QUEUE_COUNTS,
+    QUEUE_FAMILIES,
     QUEUE_NAMES,
     QUEUE_STATES,
     kind_of,
@@ -148,35 +148,32 @@ def test_a_pod_is_ungrouped_until_it_was_given_a_group() -> None:
 
 def test_who_hears_of_a_pod_group() -> None:
     cluster = Cluster()
-    for obj, phases in (
-        (pod_group("x"), {GROUP_PHASES}),
-        (of_job(pod_group("x")), {GROUP_PHASES, GROUP_OF_JOB}),
-    ):
-        assert told(cluster, Create(pack(obj))) == phases
+    for obj, phases in ((pod_group("x"), set[str]()), (of_job(pod_group("x")), {GROUP_OF_JOB})):
+        changes = phases | {GROUP_SPECS}
+        assert told(cluster, Create(pack(obj))) == changes
         assert told(cluster, status("PodGroup", "scheduler", phase="Inqueue")) == phases
         assert told(cluster, status("PodGroup", "scheduler", running=1)) == set()
         assert told(cluster, annotation("PodGroup", "other", "1")) == set()
-        assert told(cluster, Patch("PodGroup", "default", "x", pack({"spec": {"minMember": 7}}))) == phases
-        assert told(cluster, Delete("PodGroup", "default", "x", None, 0)) == phases
+        assert told(cluster, Patch("PodGroup", "default", "x", pack({"spec": {"minMember": 7}}))) == changes
+        assert told(cluster, Delete("PodGroup", "default", "x", None, 0)) == changes
 
 
 def test_who_made_a_pod_group_hears_whether_it_is_there() -> None:
     cluster = Cluster()
-    assert told(cluster, Create(pack(pod_group("podgroup-1")))) == {GROUP_MADE, GROUP_PHASES}
-    assert told(cluster, status("PodGroup", "scheduler", "podgroup-1", phase="Inqueue")) == {GROUP_PHASES}
-    assert told(cluster, Delete("PodGroup", "default", "podgroup-1", None, 0)) == {GROUP_MADE, GROUP_PHASES}
+    assert told(cluster, Create(pack(pod_group("podgroup-1")))) == {GROUP_MADE, GROUP_SPECS}
+    assert told(cluster, status("PodGroup", "scheduler", "podgroup-1", phase="Inqueue")) == set()
+    assert told(cluster, Delete("PodGroup", "default", "podgroup-1", None, 0)) == {GROUP_MADE, GROUP_SPECS}
 
 
 def test_who_hears_of_a_queue() -> None:
     cluster = Cluster()
-    assert told(cluster, Create(pack(queue("x")))) == {QUEUE_NAMES, QUEUE_STATES, QUEUE_COUNTS}
+    assert told(cluster, Create(pack(queue("x")))) == {QUEUE_NAMES, QUEUE_STATES, QUEUE_FAMILIES}
     assert told(cluster, status("Queue", "scheduler", allocated={"cpu": "1"})) == set()
-    assert told(cluster, status("Queue", "queue-controller", pending=1)) == set()
-    assert told(cluster, status("Queue", "somebody", pending=2)) == {QUEUE_COUNTS}
+    assert told(cluster, status("Queue", "somebody", pending=2)) == set()
     assert told(cluster, status("Queue", "queue-controller", state="Closing")) == {QUEUE_STATES}
-    assert told(cluster, status("Queue", "somebody", state="Closed")) == {QUEUE_STATES, QUEUE_COUNTS}
-    assert told(cluster, annotation("Queue", "volcano.sh/closed-by-parent", "true")) == {QUEUE_COUNTS}
-    assert told(cluster, Patch("Queue", "", "x", pack({"spec": {"weight": 7}}))) == {QUEUE_STATES, QUEUE_COUNTS}
+    assert told(cluster, status("Queue", "somebody", state="Closed")) == {QUEUE_STATES, QUEUE_FAMILIES}
+    assert told(cluster, annotation("Queue", "volcano.sh/closed-by-parent", "true")) == {QUEUE_FAMILIES}
+    assert told(cluster, Patch("Queue", "", "x", pack({"spec": {"weight": 7}}))) == {QUEUE_STATES, QUEUE_FAMILIES}
 
 
 def test_who_hears_of_a_job() -> None:
