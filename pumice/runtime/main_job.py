@@ -21,6 +21,7 @@ from config.errors import ConflictError
 from core.messages.replies import Accepted, Refused
 from pumice.plugins.loader import AT_WORK
 from pumice.plugins.watchdog import watched
+from pumice.runtime.allocator import live_long
 from pumice.runtime.arrivals import Arriving, part
 from pumice.runtime.builtin import builtin_nodes, example_gang
 from pumice.runtime.journals import file_journal
@@ -103,6 +104,7 @@ class Watching:
 
 def run_plan(plan: RunPlan, watching: Watching) -> RunOutcome:
     """Run to the end. Raises OpenError, ConfigError, or what a vital actor died of."""
+    live_long()
     with watched(AT_WORK):
         return _run_plan(plan, watching)
 

@@ -14,6 +14,7 @@ from actors.errors import RemoteError
 from actors.runtime.clock import RealClock
 from actors.system.settings import SystemSettings
 from actors.system.system import System
+from pumice.runtime.allocator import live_long
 from pumice.runtime.journals import file_journal
 from pumice.runtime.until import Until, reached
 
@@ -49,6 +50,7 @@ class MirrorOutcome:
 
 def mirror_plan(plan: MirrorPlan) -> MirrorOutcome:
     """Until it is told to stop. Raises OpenError, ConfigError, or what a vital actor died of."""
+    live_long()
     gateway = plan.settings.gateway
     with closing(gateway.listener) if gateway is not None else nullcontext():
         return anyio.run(_mirror, plan, backend=plan.backend)

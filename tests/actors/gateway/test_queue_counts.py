@@ -12,8 +12,9 @@ PHASES = ("Pending", "Inqueue", "Running", "Running", "Unknown", "Completed")
 @pytest.mark.anyio
 async def test_groups_are_counted_by_queue_and_phase() -> None:
     groups = [pod_group(f"g{number}", queue="q", phase=phase) for number, phase in enumerate(PHASES)]
-    nameless = {**pod_group("h", phase="Running"), "spec": {}}
-    fresh = {key: value for key, value in pod_group("i", queue="q").items() if key != "status"}
+    nameless, fresh = pod_group("h", phase="Running"), pod_group("i", queue="q")
+    nameless["spec"].pop("queue", None)
+    fresh.pop("status", None)
     counts = await counted([pack(each) for each in (*groups, nameless, fresh)])
     lines = exposed_counts(["default", "empty", "q"], counts).decode().splitlines()
     shown = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))

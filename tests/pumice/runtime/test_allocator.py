@@ -1,0 +1,68 @@
+"""The settings of the C library's allocator, in processes of their own."""
+
+import platform
+import subprocess
+import sys
+from typing import ClassVar
+
+import pytest
+
+from pumice.runtime.allocator import live_long
+
+GLIBC = platform.libc_ver()[0] == "glibc"
+MAPPED = """
+import ctypes, sys
+from pumice.runtime.allocator import live_long
+
+class Information(ctypes.Structure):
+    _fields_ = [(f"number{each}", ctypes.c_size_t) for each in range(10)]
+
+def mapped():
+    libc = ctypes.CDLL(None)
+    libc.mallinfo2.restype = Information
+    return libc.mallinfo2().number4  # hblkhd
+
+if sys.argv[1] == "settled":
+    assert live_long()
+piece = bytes(8 << 20)
+del piece  # from which glibc learns, unless it is told
+before = mapped()
+piece = bytes(4 << 20)
+print((mapped() - before) >> 20)
+"""
+
+
+@pytest.mark.skipif(not GLIBC, reason="only glibc's allocator can be told")
+@pytest.mark.parametrize(("how", "expected"), [("settled", 4), ("as it is", 0)])
+def test_large_pieces_come_from_the_system_and_go_back(how: str, expected: int) -> None:
+    command = [sys.executable, "-c", MAPPED, how]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, env={})
+    assert int(said.stdout) == expected
+
+
+class Library:
+    """A C library that notes what its allocator is told."""
+
+    told: ClassVar[list[tuple[int, int]]] = []
+
+    def __init__(self, name: str | None) -> None:
+        assert name is None
+
+    def mallopt(self, number: int, value: int) -> int:
+        self.told.append((number, value))
+        return 1
+
+
+def test_what_a_user_sets_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctypes.CDLL", Library)
+    monkeypatch.setattr(Library, "told", [])
+    monkeypatch.setenv("MALLOC_MMAP_THRESHOLD_", "65536")
+    monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
+    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
+    assert live_long()
+    assert Library.told == [(-8, 1), (-1, 8 << 20)]
+
+
+def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctypes.CDLL", repr)
+    assert not live_long()
