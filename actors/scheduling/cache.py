@@ -172,6 +172,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
             self._demand_whole()
         rests = asked.said is not None and self.view.hears_itself(asked.said) and not self._operations
         handle = 0 if rests else self._snapshots.put(self.view.snapshot(asked.volumes))
+        self._changed.raise_to(self.version)  # of what the asking itself has changed no other cycle need hear
         self._shown, self._shown_cycle = len(self._operations), asked.cycle
         return SnapshotTaken(handle, self.version, self._watcher.revision, tuple(self._operations))
 

@@ -186,3 +186,11 @@ def test_room_made_for_a_pod_of_the_other_scheduler_is_not_lost_to_what_replaces
     outcome = simulate(Script(seed, events, config=profile("both").config))
     assert outcome.violations == []
     assert {name for name, (on, _) in outcome.pods.items() if on} >= {f"default/{of}" for of in ("two-0", "three-2")}
+
+
+def test_the_first_snapshot_of_a_new_cache_is_no_news_to_the_cycle_that_asked_for_it() -> None:
+    """It changes how volumes count; at the next news that changed nothing a cycle was due that nobody called for."""
+    node = Event("node", target="n0", details={"cpu": 16, "memory": "32Gi"})
+    patches = Event("shrink-node", 1.583, target="n0", amount=0.5), Event("restore-node", 3.961, target="n0")
+    crash = Event("crash", on="patch Node /n0 by submit #1", target="cache")
+    assert simulate(Script(3, (node, *patches, crash))).violations == []
