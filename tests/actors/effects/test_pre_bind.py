@@ -8,11 +8,20 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from actors.effects.pre_bind import PreBindError, free_volume, promise_volume, writes_of
+from actors.effects.pre_bind import (
+    PreBindError,
+    awaited_places,
+    claim_place,
+    free_volume,
+    is_ready,
+    promise_volume,
+    writes_of,
+)
 from core.devices.locks import EXPIRES_S, lock_is_held
-from core.kube.volume_writes import in_phase
+from core.kube.volume_writes import in_phase, with_node
 from core.messages.decisions import Bind, BindContext, ClaimedDevices
 from core.objects.metadata import format_time, parse_time
+from tests.kit.pods import pod
 from tests.kit.storage import claim as volume_claim
 from tests.kit.storage import volume
 
@@ -27,11 +36,10 @@ def claim(*users: str, allocated: bool = True) -> dict[str, Any]:
     return {"metadata": {"namespace": "default", "name": "c"}, "status": {**allocation, **reserved}}
 
 
-def reserved(obj: dict[str, Any], uid: str) -> dict[str, Any] | None:
-    """The claim as it is written before pod `uid` is bound, whose bind gives it no devices."""
-    (write,) = writes_of(
-        Bind("default", uid, uid, "n0", "default/j", BindContext(devices=(ClaimedDevices("default/c"),)))
-    )
+def reserved(obj: dict[str, Any], uid: str, *devices: tuple[str, str, str, str]) -> dict[str, Any] | None:
+    """The claim as it is written before pod `uid` is bound, whose bind gives it these devices."""
+    needs = BindContext(devices=(ClaimedDevices("default/c", devices),))
+    (write,) = writes_of(Bind("default", uid, uid, "n0", "default/j", needs))
     return write.do(obj, {})
 
 
@@ -42,6 +50,13 @@ def test_a_pod_that_shares_the_devices_of_a_claim_is_noted_beside_the_others() -
     assert reserved(claim("p", "q"), "q") is None
     with pytest.raises(PreBindError, match="has lost its devices"):
         reserved(claim("q", allocated=False), "q")
+
+
+def test_a_claim_that_was_given_other_devices_meanwhile_is_not_the_pods() -> None:
+    """It was given those that the pod is to have where a bind before this one could not take them back."""
+    assert reserved(claim(allocated=False), "p", GPU) == reserved(claim(), "p", GPU) == claim("p")
+    with pytest.raises(PreBindError, match='"default/c" was given other devices'):
+        reserved(claim(), "p", (*GPU[:3], "gpu-1"))
 
 
 def left(obj: dict[str, Any], *devices: tuple[str, str, str, str]) -> dict[str, Any] | None:
@@ -134,3 +149,21 @@ def test_a_volume_that_another_has_is_not_promised_over_its_head(free: dict[str,
         promise_volume(taken, volume_claim(name))
     with pytest.raises(PreBindError, match='was bound to volume "elsewhere"'):
         promise_volume(free, volume_claim(name, volumeName="elsewhere"))
+
+
+def test_a_bind_that_needs_nothing_waits_for_its_pod_alone() -> None:
+    plain = Bind("default", "p", "p", "n0", "default/j")
+    assert awaited_places(plain) == [("Pod", "default", "p")]
+    assert is_ready(plain, {("Pod", "default", "p"): pod("p", uid="p")})
+
+
+@pytest.mark.parametrize("chosen", [None, "n1", "n0"])
+def test_a_claim_whose_node_was_taken_from_it_gets_no_volume_there(chosen: str | None) -> None:
+    """Who is to make volumes says so when none can be made on that node."""
+    made = Bind("default", "p", "p", "n0", "default/j", BindContext(provisions=("default/c",)))
+    found = {("Pod", "default", "p"): pod("p", uid="p"), claim_place("default/c"): with_node(volume_claim("c"), chosen)}
+    if chosen == "n0":
+        assert not is_ready(made, found), "it is being made"
+    else:
+        with pytest.raises(PreBindError, match='no volume could be made for claim "c" on node "n0"'):
+            is_ready(made, found)

@@ -12,13 +12,13 @@ import trio.testing
 
 from actors.effects.pre_bind import Place, claim_place
 from actors.effects.pre_bind_worker import PreBindWorker, WaitingBinds
-from actors.runtime.clock import RealClock
+from actors.runtime.clock import RealClock, VirtualClock
 from actors.runtime.context import Context
 from actors.runtime.mailbox import Mailbox
 from core.kube.storage import BIND_COMPLETED, SELECTED_NODE
 from core.messages.commands import BindPod, Get, Update
 from core.messages.decisions import Bind, BindContext
-from core.messages.events import BindRefused, BindTimedOut, Bound
+from core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
 from core.messages.orders import BindOrder
 from core.messages.replies import Accepted, Done, Refused
 from core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
@@ -81,10 +81,10 @@ class Api:
 
 
 def hired(api: Api, told: Told, context: Context) -> PreBindWorker:
-    """A worker without binds that wait, whose outcomes are told."""
+    """A worker without binds that wait, whose outcomes are told, and how long they took."""
     mailbox: Mailbox[BindOrder, Done] = Mailbox("w", BindOrder, Done)
     other = Told()
-    ports: dict[str, Any] = {"api": api, "cache": told, "recorder": other, "status": other, "metrics": other}
+    ports: dict[str, Any] = {"api": api, "cache": told, "recorder": other, "status": other, "metrics": told}
     return PreBindWorker("w", mailbox, context, waiting=WaitingBinds(), timeout_s=1.0, **ports)
 
 
@@ -212,3 +212,30 @@ async def test_a_bind_whose_answer_is_lost_may_have_come_true_so_nothing_is_take
     async with outcomes(api, (bind("p", volumes=(("pv", "default/c"),)),)) as told:
         assert isinstance(await told.outcome(0), BindTimedOut)
     assert api.objects["PersistentVolume", "", "pv"]["spec"]["claimRef"]["name"] == "c"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("objects", "needs", "why"),
+    [
+        ([claim("c")], {"volumes": (("pv", "default/c"),)}, "PersistentVolume pv is gone"),
+        ([volume("pv")], {"volumes": (("pv", "default/c"),)}, "PersistentVolumeClaim default c is gone"),
+        ([], {"provisions": ("default/c",)}, "PersistentVolumeClaim default c is gone"),
+    ],
+    ids=["volume", "claim", "claim without a volume"],
+)
+async def test_who_cannot_be_bound_hears_what_is_gone(objects: list[Object], needs: Object, why: str) -> None:
+    async with outcomes(Api(pod("p", uid="p"), *objects), (bind("p", **needs),)) as told:
+        assert (await told.outcome(0)).message == why
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("created", "since_created"), [((995.0,), (5.0,)), ((), ())])
+async def test_how_long_a_bind_took_is_told_in_seconds_since_the_decision_and_since_its_pod_was_made(
+    created: tuple[float, ...], since_created: tuple[float, ...]
+) -> None:
+    told = Told()
+    worker = hired(Api(pod("p", uid="p"), bound_claim("c")), told, Context(VirtualClock(1000.0, lambda: 0.0)))
+    await worker.handle(BindOrder(1, 1, (bind("p", provisions=("default/c",)),), 997.0, created))
+    worker.mailbox.abort()
+    assert [each for each in told.messages if isinstance(each, TasksBound)] == [TasksBound((3.0,), since_created)]
