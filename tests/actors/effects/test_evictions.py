@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 
+from actors.effects.evict_worker import EvictWorker
+from actors.runtime.clock import RealClock
+from actors.runtime.context import Context
+from actors.runtime.envelope import Received
+from actors.runtime.mailbox import Mailbox
 from actors.scheduling.core_decider import core_decider
 from actors.scheduling.decider import Decider, always
 from core.messages.commands import EvictPod, StoreRequest
 from core.messages.decisions import CycleResult, Decision, Evict
-from core.messages.events import Evicted, EvictRefused, Mutation, Outcome
-from core.messages.replies import ApiReply, Refused
+from core.messages.events import Evicted, EvictRefused, EvictTimedOut, Mutation, Outcome
+from core.messages.orders import EvictOrder
+from core.messages.replies import ApiReply, Done, Listing, Refused
 from storage import codec
 from storage.memory import MemoryJournal
+from tests.actors.effects.told import Told
 from tests.actors.rig import idle, journaled, placed, started, stored, three_nodes
 from tests.kit.jobs import gang
 
@@ -94,3 +101,27 @@ async def test_a_refused_eviction_leaves_the_pod_where_it_is() -> None:
         assert sorted(refused) == ["g-0", "g-1"]
     outcomes = await journaled(journal, "outcome", Outcome)
     assert len([each for each in outcomes if isinstance(each, EvictRefused)]) == 2
+
+
+class Mute:
+    """Gives every request the same answer, whatever it is worth."""
+
+    def __init__(self, reply: ApiReply | None) -> None:
+        self._reply = reply
+
+    async def ask_many(self, requests: Sequence[EvictPod], *, within_s: float) -> list[ApiReply | None]:
+        del within_s
+        return [self._reply for _ in requests]
+
+
+@pytest.mark.parametrize(("reply", "why"), [(None, "no answer"), (Listing(7, ()), "not an answer: Listing")])
+async def test_what_became_of_an_eviction_nobody_knows_without_an_answer_to_it(
+    reply: ApiReply | None, why: str
+) -> None:
+    mailbox: Mailbox[EvictOrder, Done] = Mailbox("w", EvictOrder, Done)
+    cache = Told()
+    ports: dict[str, Any] = {"api": Mute(reply), "cache": cache, "recorder": Told(), "timeout_s": 30.0}
+    order: Any = EvictOrder(3, 5, (Evict("default", "p", "u", "n0", "default/g", "a test"),))
+    await EvictWorker("w", mailbox, Context(RealClock()), **ports).handle_batch([Received(order, b"", None, 0)])
+    mailbox.abort()
+    assert cache.outcomes == [EvictTimedOut("3/u", 5, "default", "p", "u", why)]

@@ -9,6 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from actors.effects.pre_bind import (
+    Place,
     PreBindError,
     awaited_places,
     claim_place,
@@ -26,6 +27,7 @@ from tests.kit.storage import claim as volume_claim
 from tests.kit.storage import volume
 
 NOON, LATER = "2026-01-01T12:00:00Z", "2026-01-01T12:05:01Z"
+POD = ("Pod", "default", "p")
 GPU = ("gpus", "driver.example.com", "n0", "gpu-0")
 
 
@@ -153,15 +155,16 @@ def test_a_volume_that_another_has_is_not_promised_over_its_head(free: dict[str,
 
 def test_a_bind_that_needs_nothing_waits_for_its_pod_alone() -> None:
     plain = Bind("default", "p", "p", "n0", "default/j")
-    assert awaited_places(plain) == [("Pod", "default", "p")]
-    assert is_ready(plain, {("Pod", "default", "p"): pod("p", uid="p")})
+    assert awaited_places(plain) == [POD]
+    assert is_ready(plain, {POD: pod("p", uid="p")})
 
 
 @pytest.mark.parametrize("chosen", [None, "n1", "n0"])
 def test_a_claim_whose_node_was_taken_from_it_gets_no_volume_there(chosen: str | None) -> None:
     """Who is to make volumes says so when none can be made on that node."""
     made = Bind("default", "p", "p", "n0", "default/j", BindContext(provisions=("default/c",)))
-    found = {("Pod", "default", "p"): pod("p", uid="p"), claim_place("default/c"): with_node(volume_claim("c"), chosen)}
+    asked = with_node(volume_claim("c"), chosen)
+    found: dict[Place, dict[str, Any] | None] = {POD: pod("p", uid="p"), claim_place("default/c"): asked}
     if chosen == "n0":
         assert not is_ready(made, found), "it is being made"
     else:

@@ -3,8 +3,9 @@ crash came over is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 import pytest
@@ -14,7 +15,7 @@ from actors.effects.status_writer import StatusWriter
 from actors.runtime.clock import RealClock
 from actors.runtime.context import Context
 from actors.runtime.mailbox import Mailbox
-from actors.system.ports import CacheMessage, CachePort, CacheReply, StatusPort
+from actors.system.ports import ApiPort, CacheMessage, CachePort, CacheReply, StatusPort
 from core.messages import commands, orders, replies
 from core.messages.decisions import PodGroupStatus
 from core.messages.orders import WriteStatus
@@ -105,24 +106,82 @@ async def test_what_nobody_waits_for_outlives_a_crash_over_it(monkeypatch: pytes
 
 
 class Silent:
-    """Never answers."""
+    """Never answers; `asked`: what reached it."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
 
     async def ask_many(self, messages: Sequence[Any], *, within_s: float) -> list[None]:
         del within_s
+        self.asked += messages
         return [None for _ in messages]
+
+
+GROUP = PodGroupStatus("default", "g", "Inqueue")
+
+
+@asynccontextmanager
+async def unheard() -> AsyncGenerator[tuple[StatusPort, Silent, Told]]:
+    """The way to a writer, the api that never answers it, and what its cache is told."""
+    mailbox: StatusPort = Mailbox("w", orders.StatusWriterCommand, replies.Done)
+    api, cache = Silent(), Told()
+    ports: dict[str, Any] = {"api": api, "cache": cache, "recorder": Told()}
+    writer = StatusWriter("w", mailbox, Context(RealClock()), **ports)
+    async with anyio.create_task_group() as tasks:
+        yield mailbox, api, cache
+        tasks.start_soon(writer.run)
+        mailbox.close()
+    mailbox.abort()
 
 
 @pytest.mark.anyio
 async def test_what_is_not_answered_for_the_first_time_is_said_anew_after_volcanos_period() -> None:
-    mailbox: StatusPort = Mailbox("w", orders.StatusWriterCommand, replies.Done)
-    cache, ports = Told(), dict[str, Any](api=Silent(), recorder=Told())
-    writer = StatusWriter("w", mailbox, Context(RealClock()), cache=cast("Any", cache), **ports)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(writer.run)
-        await mailbox.ask(WriteStatus(1, pod_groups=(PodGroupStatus("default", "g", "Inqueue"),)))
-        mailbox.close()
-    mailbox.abort()
+    async with unheard() as (mailbox, _, cache):
+        await mailbox.tell(WriteStatus(1, pod_groups=(GROUP,)))
     assert cache.messages == [commands.LookLater(1.0)]
+
+
+@pytest.mark.anyio
+async def test_what_is_not_answered_again_and_again_is_said_anew_ever_later_and_after_64_s_at_the_latest() -> None:
+    async with unheard() as (mailbox, _, cache):
+        for cycle in range(8 * StatusWriter.cap):  # so many batches
+            await mailbox.tell(WriteStatus(cycle, pod_groups=(GROUP,)))
+    assert cache.messages == [commands.LookLater(wait_s) for wait_s in (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 64.0)]
+
+
+@pytest.mark.anyio
+async def test_of_statuses_that_wait_the_newest_is_written_of_eight_at_a_time() -> None:
+    async with unheard() as (mailbox, api, _):
+        for cycle in range(9):
+            await mailbox.tell(WriteStatus(cycle, pod_groups=(GROUP,), seen=cycle))
+    assert [(each.cycle, each.as_of) for each in api.asked] == [(7, 7), (8, 8)]
+
+
+@pytest.mark.anyio
+async def test_a_cycle_that_does_not_say_what_it_saw_is_taken_to_have_seen_nothing() -> None:
+    """It is told where the object is by now, and nothing was laid over that unseen."""
+    async with unheard() as (mailbox, api, _):
+        await mailbox.tell(WriteStatus(1, pod_groups=(GROUP,)))
+    assert [each.as_of for each in api.asked] == [0]
+
+
+@pytest.mark.anyio
+async def test_statuses_are_written_in_a_turn_of_their_own_while_the_api_is_at_work() -> None:
+    """On virtual time, where others write them in the turn of who sends: there, waiting is a crash."""
+    mailbox: StatusPort = Mailbox("w", orders.StatusWriterCommand, replies.Done)
+    api: ApiPort = Mailbox("api-server", commands.ApiRequest, replies.ApiReply)
+    ports: dict[str, Any] = {"api": api, "cache": Told(), "recorder": Told()}
+    writer = StatusWriter("w", mailbox, Context(RealClock(), at_once=True), **ports)
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(writer.run)
+            await anyio.wait_all_tasks_blocked()
+            await mailbox.tell(WriteStatus(1, pod_groups=(GROUP,), seen=7))
+            (asked,) = await api.receive()
+            assert asked.message == commands.ReportStatus("PodGroup", "default", "g", GROUP, 1, 7)
+            asked.reply(replies.Accepted(8))
+            mailbox.close()
+    mailbox.abort()
 
 
 async def _crash(*_: object) -> None:
