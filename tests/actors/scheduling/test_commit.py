@@ -115,6 +115,26 @@ async def test_a_runner_that_is_taken_away_while_it_waits_has_handed_out_once() 
     assert desk.status.statistics().sent == 1
 
 
+async def test_statuses_that_are_left_to_the_next_status_writer_reach_it_whoever_is_taken_away() -> None:
+    """There is no room for them at first, and nobody else knows of them any more."""
+    desk, runner = Desk(CycleResult(1, "", pod_groups=SAID)), anyio.CancelScope()
+
+    async def until_taken_away() -> None:
+        with runner:
+            await desk.carry_out()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(until_taken_away)
+        (statuses,) = await desk.received()
+        for _ in range(desk.status.capacity):
+            await desk.status.tell(WriteStatus(2))
+        statuses.fail("status-writer", "planted")
+        await anyio.wait_all_tasks_blocked()
+        runner.cancel()
+        await anyio.wait_all_tasks_blocked()
+        assert [item.message for item in await desk.received()][-1] == statuses.message
+
+
 class Gate:
     """Holds what the status writer asks the api until it is opened."""
 

@@ -45,6 +45,15 @@ def test_an_error_is_told_each_time_and_names_its_source() -> None:
         assert source.check("actions: 5", name).startswith(name)
 
 
+def test_a_text_changes_only_where_another_one_may_be_offered(tmp_path: Path) -> None:
+    """Nobody looks for a change otherwise."""
+    path = tmp_path / "scheduler.conf"
+    path.write_text("actions: allocate\n")
+    assert not ConfigSource("").can_change
+    assert ConfigSource("", offers=True).can_change
+    assert ConfigSource("", path=path).can_change
+
+
 def test_a_file_that_does_not_change_is_taken_or_refused_once(tmp_path: Path) -> None:
     """It is looked at before every cycle: a bad one would fill the log, and the journal."""
     path = tmp_path / "scheduler.conf"

@@ -1,17 +1,22 @@
-"""When the cache looks again, in virtual time: at what failed, and at a view of which there may be more to say."""
+"""When the scheduler looks again, in virtual time: at what failed or is unheard of, and at the view."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from actors.runtime.clock import VirtualClock
-from core.messages.commands import Get, LookLater
+from actors.scheduling.core_decider import core_decider
+from core.messages.commands import Assume, Get, LookLater
+from core.messages.decisions import Bind, CycleResult
 from core.messages.events import BindRefused, Bound
-from tests.actors.rig import idle, started
+from tests.actors.rig import QUICK, idle, started
+from tests.kit.nodes import node
 
 
 @pytest.mark.trio
@@ -58,3 +63,42 @@ async def test_a_pod_that_was_bound_at_last_is_looked_at_as_soon_as_any_other_wh
             await idle(system)
             after_s.append(looked_at[-1] - began)
     assert after_s == pytest.approx([0.005, 0.01, 0.02, 0.005], abs=1e-3)
+
+
+@pytest.mark.trio
+async def test_a_bind_of_which_nobody_ever_hears_is_looked_at_in_the_end_and_the_log_says_so(
+    autojump_clock: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with started(clock=VirtualClock(), settings=replace(QUICK, answer_timeout_s=4.0)) as system:
+        await idle(system)
+        began = anyio.current_time()
+        await system.switchboard.mailboxes["cache"].ask(Assume(7, (Bind("default", "p", "u", "n0", "default/g"),)))
+        await idle(system)
+        assert anyio.current_time() - began == pytest.approx(3 * 4.0, abs=0.1)
+    assert "no outcome ever came of default/p: looking at it again" in caplog.messages
+
+
+@pytest.mark.trio
+async def test_a_cycle_comes_in_the_moment_in_which_there_is_reason_for_one(autojump_clock: object) -> None:
+    async with started(clock=VirtualClock()) as system:
+        await idle(system)
+        await anyio.sleep(1.0)
+        began, wanted = anyio.current_time(), await system.cycles() + 1
+        await system.submit([node("n0")])
+        await system.until_cycles(wanted)
+        assert anyio.current_time() - began < 1e-6
+
+
+@pytest.mark.trio
+async def test_a_scheduler_that_is_to_look_again_at_some_time_is_not_idle_before(autojump_clock: object) -> None:
+    real, clock = core_decider(), VirtualClock()
+    later = clock.start + 5.0
+
+    def close(session: Any) -> CycleResult:
+        wake_at = later if session.clock.now < later else None
+        return msgspec.structs.replace(real.close_session(session), wake_at=wake_at)
+
+    async with started(clock=clock, decider=replace(real, close_session=close)) as system:
+        began = anyio.current_time()
+        await idle(system)
+        assert anyio.current_time() - began == pytest.approx(5.0, abs=0.1)

@@ -1,0 +1,44 @@
+"""What the cache tells a cycle of what it did to the view itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors.runtime.handles import HandleTable
+from actors.runtime.level_signal import LevelSignal
+from actors.runtime.mailbox import Mailbox
+from actors.scheduling.cache import Cache
+from actors.scheduling.core_decider import core_decider
+from actors.scheduling.resync import Awaited
+from actors.system.ports import CacheMessage, CachePort, CacheReply
+from core.messages.commands import TakeSnapshot
+from core.messages.operations import BeganAnew, ViewOperation
+from core.messages.replies import SnapshotTaken
+from core.state.snapshot import Snapshot
+from tests.actors.bench import Bench
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_what_was_done_to_the_view_is_told_to_each_try_of_a_cycle_and_to_none_after_it() -> None:
+    """One that is lost is tried again under its number. Another number says that it is in the journal."""
+    bench = Bench()
+    mailbox: CachePort = Mailbox("cache", CacheMessage, CacheReply)
+    cache = Cache(
+        "cache",
+        mailbox,
+        bench.context,
+        api=bench.api,
+        truth=bench.api,
+        view=core_decider().new_view(),
+        snapshots=HandleTable(Snapshot),
+        changed=LevelSignal(),
+        awaited=Awaited(30.0),
+    )
+    told: list[tuple[ViewOperation, ...]] = []
+    for cycle in (1, 1, 2):
+        taken = await cache.handle(TakeSnapshot(cycle=cycle))
+        assert isinstance(taken, SnapshotTaken)
+        told.append(taken.operations)
+    assert told == [(BeganAnew(0),), (BeganAnew(0),), ()]
+    mailbox.abort()
