@@ -8,7 +8,9 @@ from dataclasses import replace
 import pytest
 
 from actors.api.store import Store
-from core.messages.decisions import Bind
+from core.messages.decisions import Bind, BindContext
+from core.messages.events import CycleRecord, Mutation
+from core.messages.operations import HeldBind, HeldEviction
 from core.messages.replies import Accepted
 from pumice.replay.replayer import start
 from storage import codec
@@ -20,6 +22,7 @@ from storage.recovery import Recovered, recover
 from tests.actors.cluster import Cluster
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
+from tests.kit.pods import pod
 from tests.storage.examples import bind, bound, config, cycle, mutation
 
 pytestmark = pytest.mark.anyio
@@ -126,6 +129,26 @@ async def test_cycles_and_what_is_unresolved() -> None:
     assert read.recovered.config_text == "actions: allocate"
     assert read.past.decided == state.past.decided
     assert (read.sequence, read.past.revision, read.past.newest) == (7, 2, 2)
+
+
+async def test_what_is_in_flight() -> None:
+    pods = [pod(name, uid=name, node="n0" if name == "c" else None) for name in ("a", "b", "c")]
+    seen = [
+        Mutation(revision, "ADDED", "Pod", "default", each["metadata"]["name"], codec.pack(each))
+        for revision, each in enumerate(pods, start=1)
+    ]
+    needs = BindContext(volumes=(("pv", "default/claim"),))
+    operations = (
+        HeldBind(3, "default", "a", "a", "n0"),
+        HeldBind(3, "default", "b", "b", "n1", needs),
+        HeldEviction(3, "default", "c", "c"),
+    )
+    at = CycleRecord(1, 0.0, 7, 3, 3, "c0", "", 0, operations=operations)
+    state = noted([*[Record("api", codec.encode(each)) for each in seen], Record("cycle", codec.encode(at))])
+    flights = read_checkpoint(state.checkpoint(9.0)).past.flights
+    assert flights.binds == {("default", "a"): ("a", "n0"), ("default", "b"): ("b", "n1")}
+    assert flights.promised == {("default", "b"): needs}
+    assert flights.evictions == {("default", "c"): "c"}
 
 
 async def test_never_in_the_middle_of_a_cycle() -> None:

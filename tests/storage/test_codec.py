@@ -128,6 +128,12 @@ def test_plain_data_that_names_no_message_is_none(tag: Any) -> None:
         codec.convert({"_": tag, "namespace": "default"}, Decision)
 
 
+@pytest.mark.parametrize("alien", [None, 7, "Bind", ["Bind"], b"Bind"])
+def test_plain_data_that_is_no_dictionary_is_no_message(alien: Any) -> None:
+    with pytest.raises(CodecError, match="not a"):
+        codec.convert(alien, Decision)
+
+
 def test_a_field_added_later_reads_as_its_default() -> None:
     class Old(msgspec.Struct, frozen=True, tag="Record", tag_field="_"):
         name: str

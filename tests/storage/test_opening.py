@@ -57,3 +57,17 @@ def test_what_cannot_be_read_while_somebody_writes_is_tried_so_often(
     monkeypatch.setattr(tail, "PAUSE_S", 0.0)
     with pytest.raises(sqlite3.OperationalError) if failures == TRIES else nullcontext():
         assert tail.alone(Path("journal.db")) == found
+
+
+@pytest.mark.parametrize("unfinished", range(TRIES + 1))
+def test_what_looks_lost_while_somebody_writes_is_looked_at_so_often(
+    unfinished: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what looks lost every time is."""
+    answers = iter([2] * unfinished + [0])
+
+    def looked(log: Path) -> int:
+        return next(answers)
+
+    monkeypatch.setattr(tail, "_lost_commits", looked)
+    assert tail.lost_commits(Path("journal.db")) == (2 if unfinished == TRIES else 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,7 @@ from storage.errors import DamagedError
 from storage.history import CycleReader, RecordedCycle
 from storage.journal import Record
 from storage.recovery import Recovered, recover
+from storage.scan import verified
 from storage.sqlite import SqliteJournal
 from tests.storage.examples import bind, bound, config, cycle, mutation, run_sql
 
@@ -65,7 +67,12 @@ async def test_a_long_journal_comes_in_chunks(journal: Journal) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", ["UPDATE journal SET cause = 9 WHERE sequence = 3", "DELETE FROM journal WHERE sequence = 3"]
+    "damage",
+    [
+        "UPDATE journal SET cause = 9 WHERE sequence = 3",
+        "DELETE FROM journal WHERE sequence = 3",
+        "DELETE FROM journal WHERE sequence >= 3",
+    ],
 )
 async def test_nothing_is_recovered_from_a_damaged_journal(path: Path, damage: str) -> None:
     async with await SqliteJournal.open(path) as journal:
@@ -73,6 +80,16 @@ async def test_nothing_is_recovered_from_a_damaged_journal(path: Path, damage: s
         run_sql(path, damage)
         with pytest.raises(DamagedError, match="record 3"):
             await recover(journal, lambda _: None)
+
+
+@pytest.mark.parametrize("after", [0, 1])
+async def test_what_is_written_after_the_head_was_read_is_left_for_later(journal: Journal, after: int) -> None:
+    await journal.append([mutation(revision) for revision in range(1, 4)])
+    begin = (await journal.read(limit=1))[0] if after else None
+    head = await journal.head()
+    await journal.append([mutation(revision) for revision in range(4, 8)])
+    async with aclosing(verified(journal, head, begin)) as chunks:
+        assert [each.sequence async for chunk in chunks for each in chunk] == [1, 2, 3][after:]
 
 
 async def cycles(journal: Journal) -> list[RecordedCycle]:

@@ -119,10 +119,16 @@ async def test_a_file_that_cannot_be_written_is_refused(path: Path, monkeypatch:
         await SqliteJournal.open(path)
 
 
+async def test_a_new_one_for_which_the_disk_has_no_room_is_refused(path: Path) -> None:
+    with pytest.raises(UnwritableError, match="disk is full"):
+        await SqliteJournal.open(path, migrations=(f"PRAGMA max_page_count = 1; {MIGRATIONS[0]}", *MIGRATIONS[1:]))
+
+
 async def test_the_second_to_open_it_for_writing_is_refused(path: Path) -> None:
     async with await SqliteJournal.open(path) as first:
-        with pytest.raises(LockedError, match=r"open in process \d+"):
+        with pytest.raises(LockedError, match=r"open in process \d+") as refusal:
             await SqliteJournal.open(path)
+        assert refusal.value.path == str(path)
         await first.append(records(1))
     async with await SqliteJournal.open(path) as second:
         assert (await second.head()).sequence == 1
