@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from core.actions import reclaim
 from core.actions.victims import screen
+from core.actions.victims.asked import asked
 from core.life.task import TaskStatus
+from core.session.points.batches import TaskBatch
 from core.session.session import Session
 from tests.core.actions.crowds import after, classes, crowds, evictions, running, waiting
 from tests.core.plugins.world import configuration, job_of, task_of
-from tests.kit import node, queue
+from tests.kit import node, nodes, queue
 
 CONFIG = configuration(["gang", "conformance"], ["proportion", "predicates"])
 
@@ -81,6 +84,18 @@ def test_not_for_a_pod_that_may_not_preempt() -> None:
 def test_nothing_is_kept_of_a_job_that_could_not_run_even_so() -> None:
     session = shared(waiting("new", 2, queue="poor", cpu="2"))
     assert evictions(session) == []
+
+
+def test_but_for_the_first_two_no_node_is_tried_where_nobody_may_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+
+    def noting(session: Session, rows: tuple[int], accepts: Any) -> TaskBatch:
+        tried.extend(rows)
+        return asked(session, rows, accepts)
+
+    monkeypatch.setattr(reclaim, "asked", noting)
+    after("reclaim", CONFIG, nodes(8, cpu="4"), queue("poor"), classes(), waiting("new", 1, queue="poor"))
+    assert tried == list(range(screen.TRIED_FIRST))
 
 
 @given(crowds(queues=("q", "p")))

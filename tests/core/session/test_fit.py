@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from core.cycle import run_action
+from core.life.task import TaskStatus
 from core.session import fit
 from tests.core.actions.crowds import waiting
 from tests.core.plugins.world import configuration, job_of, open_world, task_of
@@ -33,6 +34,27 @@ def test_what_is_remembered_of_a_jobs_words_does_not_grow_with_the_job(monkeypat
     assert sentence.startswith(state)
     assert asked
     assert max(len(repr(state)) for state in asked) < 200
+
+
+def test_what_is_said_of_a_job_follows_its_tasks() -> None:
+    session = open_world(configuration(["gang"]), node("n0"), queue("q"), waiting("new", 2, queue="q"))
+    job = job_of(session, "new")
+    assert session.fit.job_sentence(job).startswith("pod group is not ready, 2 Pending, 2 minAvailable")
+    session.place(task_of(session, "new-0"), 0, TaskStatus.ALLOCATED)
+    assert session.fit.job_sentence(job).startswith("pod group is not ready, 1 Allocated, 1 Pending, 2 minAvailable")
+
+
+@pytest.mark.parametrize(("size", "goes_on"), [(1, True), (2, False), (3, False)])
+def test_a_group_that_has_no_task_to_spare_is_given_up_at_the_first_that_fails(size: int, goes_on: bool) -> None:
+    """A group of two pods, of a job that has more than it needs."""
+    group, *pods = waiting("new", 4, queue="q")
+    policy = {"name": "p", "subGroupSize": size, "matchLabelKeys": ["set"]}
+    group["spec"] |= {"minMember": 2, "subGroupPolicy": [policy]}
+    for number, each in enumerate(pods):
+        each["metadata"]["labels"] = {"set": str(number // 2)}
+    session = open_world(configuration(["gang"]), node("n0"), queue("q"), group, *pods)
+    job = job_of(session, "new")
+    assert [session.fit.worth_continuing(job, each) for each in session.sub_jobs(job).values()] == [goes_on, goes_on]
 
 
 def test_only_a_job_that_asks_for_a_topology_waits_for_one_that_is_unfit() -> None:

@@ -6,13 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from config.schema import SchedulerConfig
 from core.actions.gangs.bundles import Cost, bundles_of
 from core.cycle import run_action
 from core.life.task import TaskStatus
+from core.objects.pod import Task
 from core.session.carry import Carry
 from core.session.session import Session
 from tests.core.actions.crowds import after, classes, crowds, evictions, running, waiting, with_arguments
-from tests.core.plugins.world import configuration, job_of, open_world
+from tests.core.plugins.world import configuration, flatten, job_of, open_world
 from tests.kit import node, queue
 from tests.kit.hyper_nodes import hyper_node
 from tests.kit.objects import Object
@@ -32,8 +34,9 @@ def test_a_job_spares_what_is_above_its_minimum(least: int, spared: int, rest: i
     session = open_world(CONFIG, *WORLD, low(least))
     job = next(job for job in session.jobs.in_order if job.name == "low")
     bundles = {bundle.cost: bundle.tasks for bundle in bundles_of(session, job, job.tasks.values())}
-    assert len(bundles.get(Cost.SAFE, ())) == spared
-    assert len(bundles.get(Cost.WHOLE, ())) == rest
+    assert {cost: len(tasks) for cost, tasks in bundles.items()} == {
+        cost: count for cost, count in ((Cost.SAFE, spared), (Cost.WHOLE, rest)) if count
+    }
 
 
 @pytest.mark.parametrize(("least", "groups", "spared"), [(1, 0, 5), (1, 1, 4), (1, 2, 2), (1, 3, 0), (4, 1, 2)])
@@ -192,8 +195,8 @@ def test_a_nomination_that_cannot_be_kept_is_void() -> None:
     assert later.carry.nominated == {}
 
 
-def test_a_job_goes_to_the_rack_where_room_was_made_though_another_is_free_by_now() -> None:
-    """Both are the same to it, and the other comes first by its name."""
+def with_room_in_a_rack() -> tuple[SchedulerConfig, list[Object], Carry]:
+    """A cycle after one in which gangpreempt made room in the second rack for a job that wants to be in one."""
     tiers = ["priority", "gang", "conformance"], ["predicates", "nodeorder", "network-topology-aware"]
     config = configuration(*tiers, fix=FIX)
     racks = [hyper_node("r0", 1, nodes=["n0"]), hyper_node("r1", 1, nodes=["n1"])]
@@ -205,9 +208,29 @@ def test_a_job_goes_to_the_rack_where_room_was_made_though_another_is_free_by_no
     session.nominations.remember()
     for one in pods:
         one["status"]["nominatedNodeName"] = "n1"
-    later = open_world(config, *WORLD, racks, [group, *pods], carry=Carry.from_dict(session.carry.to_dict()))
+    return config, flatten([*WORLD, racks, group, pods]), Carry.from_dict(session.carry.to_dict())
+
+
+def test_a_job_goes_to_the_rack_where_room_was_made_though_another_is_free_by_now() -> None:
+    """Both are the same to it, and the other comes first by its name."""
+    config, objects, carry = with_room_in_a_rack()
+    later = open_world(config, objects, carry=carry)
     run_action(later, "allocate")
     assert [bind.node for bind in later.binds] == ["n1", "n1"]
-    anew = open_world(config, *WORLD, racks, [group, *pods])
+    anew = open_world(config, objects)
     run_action(anew, "allocate")
     assert [bind.node for bind in anew.binds] == ["n0", "n0"]
+
+
+def test_who_is_told_of_a_placement_where_room_was_made_finds_the_rack_that_its_group_heads_for() -> None:
+    config, objects, carry = with_room_in_a_rack()
+    later = open_world(config, objects, carry=carry)
+    told: list[str] = []
+
+    def noting(task: Task, node: int) -> None:
+        del node
+        told.append(later.topology.heading.get(task.row, ""))
+
+    later.points.handle(noting)
+    run_action(later, "allocate")
+    assert told[:2] == ["r1", "r1"]

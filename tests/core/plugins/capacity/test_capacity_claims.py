@@ -108,6 +108,12 @@ def test_a_jobs_minimum_is_held_against_the_quota() -> None:
     assert votes == [True, True, False, False]
 
 
+def test_a_job_that_needs_nobody_needs_no_devices() -> None:
+    pods = claiming(gang("j", queue="q", pods=2, min_member=0), "c")
+    session = world({f"deviceclass/{GPU}": "1"}, claim("c", count=9), pods)
+    assert session.points.job_enqueueable(job_of(session, "j"))
+
+
 def test_roles_multiply_their_first_task() -> None:
     group = pod_group("j", queue="q", min_member=3, min_task_member={"worker": 3})
     pods = claiming(gang("j", queue="q", pods=4), "c")[1:]

@@ -105,6 +105,15 @@ def test_a_filter_with_nothing_to_refuse_is_skipped() -> None:
     assert NodePorts(placed_pods(session)).prepare(session, task) is None
 
 
+@pytest.mark.parametrize("ports", [[], [80]])
+def test_ports_concern_those_alone_who_want_some(ports: list[int]) -> None:
+    session = opened(node("n0"), pod("p", host_ports=ports))
+    node_filter, task = NodePorts(placed_pods(session)), task_named(session, "default/p")
+    assert node_filter.reads.concerns is not None
+    assert node_filter.reads.concerns(task.template) is bool(ports)
+    assert (node_filter.prepare(session, task) is not None) is bool(ports)
+
+
 def test_a_cordoned_node_takes_who_tolerates_it() -> None:
     tolerant = pod("t", tolerations=[toleration("node.kubernetes.io/unschedulable")])
     session = opened(node("n0", unschedulable=True), pod("p"), tolerant)

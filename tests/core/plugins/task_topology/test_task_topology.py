@@ -140,6 +140,16 @@ def test_which_annotations_count(annotations: dict[str, str], dealt: bool) -> No
     assert bool(session.points.task_order.rules) is dealt
 
 
+@pytest.mark.parametrize(("gpus", "joined"), [(0, "ps-0"), (2, "ps-1")])
+def test_of_buckets_liked_the_same_the_one_with_least_to_place_gets_the_next(gpus: int, joined: str) -> None:
+    """A thousandth of a GPU weighs as much as one of a core."""
+    group = pod_group("j", annotations=annotations_of([["ps", "worker"]], [["ps"]], []))
+    sizes = {"ps-0": ("1", "1Gi", gpus), "ps-1": ("2", "1Gi", 0), "worker-0": ("1", "1Gi", 0)}
+    pods = [sized_pod(name, name.partition("-")[0], None, size, name) for name, size in sizes.items()]
+    _, plugin = opened([node("n0"), queue("default"), group, *pods])
+    assert {joined, "worker-0"} in [set(bucket.tasks) for bucket in plugin.jobs["default/j"].buckets]
+
+
 def test_a_job_with_nothing_to_place_is_left_alone() -> None:
     group = pod_group("j", annotations={AFFINITY: "worker"})
     _, plugin = opened([node("n0"), queue("default"), group, pod("j-0", group="j", node="n0")])

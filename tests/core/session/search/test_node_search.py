@@ -257,3 +257,16 @@ def test_pods_without_claims_share_a_search_beside_pods_with_claims_of_their_own
     with pytest.raises(FitFailure):  # nobody has made its claim yet; now the filter knows of such claims
         session.search_for(own)
     assert session.search_for(plain[0]) is session.search_for(plain[1])
+
+
+@pytest.mark.parametrize(("short_of", "fits"), [("-0.09", True), ("-0.1", False)])
+def test_room_that_lacks_less_than_a_tenth_of_a_unit_is_room_by_all_accounts(short_of: str, fits: bool) -> None:
+    lent = {"volcano.sh/oversubscription-cpu": short_of}
+    view = View()
+    for obj in (queue("q"), node("n0", cpu="0", annotations=lent), *gang("j", queue="q", pods=1, cpu=None)):
+        view.apply("ADDED", obj)
+    session = open_session(view.snapshot(), parse_scheduler_config(CONF, source="test"), CycleClock(1, 0.0), Carry())
+    task = session.jobs.in_order[0].in_uid_order()[0]
+    search = session.search_for(task)
+    assert (search.codes[0] == 0, search.code_of(0) == 0) == (fits, fits)
+    assert (session.nodes.fits_idle(0, task), session.nodes.fits_future(0, task)) == (fits, fits)
