@@ -46,10 +46,11 @@ def worth_trying(
         some = nodes[first : first + size]
         batch = asked(session, some.tolist(), accepts)
         passes = _makes_room(session, task, some, batch, point)
-        if somebody:
-            passes &= np.bincount(batch.node, minlength=len(some)) > 0
-        for node in some[~passes].tolist() if session.trail.listens else ():
-            session.trail.task_ended(task, Ending.TOO_LITTLE, node=node)
+        empty = np.bincount(batch.node, minlength=len(some)) == 0 if somebody else np.zeros(len(some), dtype=np.bool_)
+        passes &= ~empty
+        for place in np.flatnonzero(~passes).tolist() if session.trail.listens else ():
+            ending = Ending.NOBODY_TO_ASK if empty[place] else Ending.TOO_LITTLE
+            session.trail.task_ended(task, ending, node=int(some[place]))
         yield from (np.flatnonzero(passes) + first).tolist()
         first, size = first + size, size * LOOKED_AT_MORE
 
