@@ -49,14 +49,18 @@ def order(cycle: int, *pods: str, created: tuple[float, ...] = (), attempts: int
     return Received(message, b"", None, 0, attempts=attempts)
 
 
+def hired(mailbox: Mailbox[BindOrder, Done], timeout_s: float = 30.0, **others: Any) -> BindWorker:
+    ports: dict[str, Any] = {"recorder": Told(), "timeout_s": timeout_s, **others}
+    return BindWorker("w", mailbox, Context(Clock()), **ports)
+
+
 async def carried_out(
     batch: Sequence[Received[Any, Any]], codes: dict[str, int], timeout_s: float = 30.0
 ) -> tuple[Told, Told]:
     """What the cache and the metrics were told."""
     mailbox: Mailbox[BindOrder, Done] = Mailbox("w", BindOrder, Done)
     cache, metrics = Told(), Told()
-    ports: dict[str, Any] = {"api": Api(codes), "cache": cache, "recorder": Told(), "metrics": metrics}
-    await BindWorker("w", mailbox, Context(Clock()), **ports, timeout_s=timeout_s).handle_batch(batch)
+    await hired(mailbox, timeout_s, api=Api(codes), cache=cache, metrics=metrics).handle_batch(batch)
     mailbox.abort()
     return cache, metrics
 
@@ -86,3 +90,20 @@ async def test_after_a_crash_a_refusal_is_told_once_the_bind_of_the_instance_bef
         cache, _ = await carried_out(batch, codes, timeout_s)
     assert (anyio.current_time() - began >= timeout_s) is waits
     assert [type(each) for each in cache.outcomes] == [BindRefused if name in codes else Bound for name in "ab"]
+
+
+class Broken(Told):
+    async def tell(self, *messages: Any, through: bool = False) -> None:
+        raise RuntimeError("planted")
+
+
+async def test_what_is_reported_is_not_carried_out_again_when_a_crash_follows() -> None:
+    mailbox: Mailbox[BindOrder, Done] = Mailbox("w", BindOrder, Done)
+    cache = Told()
+    await mailbox.tell(order(1, "a").message)
+    mailbox.close()
+    with pytest.raises(RuntimeError, match="planted"):
+        await hired(mailbox, api=Api({}), cache=cache, metrics=Broken()).run()
+    await hired(mailbox, api=Api({}), cache=cache, metrics=Told()).run()
+    mailbox.abort()
+    assert [type(each) for each in cache.outcomes] == [Bound]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
 
@@ -20,7 +21,7 @@ from core.messages.commands import EvictPod, StoreRequest
 from core.messages.decisions import CycleResult, Decision, Evict
 from core.messages.events import Evicted, EvictRefused, EvictTimedOut, Mutation, Outcome
 from core.messages.orders import EvictOrder
-from core.messages.replies import ApiReply, Done, Listing, Refused
+from core.messages.replies import Accepted, ApiReply, Done, Listing, Refused
 from storage import codec
 from storage.memory import MemoryJournal
 from tests.actors.effects.told import Told
@@ -114,14 +115,32 @@ class Mute:
         return [self._reply for _ in requests]
 
 
+ORDER = EvictOrder(3, 5, (Evict("default", "p", "u", "n0", "default/g", "a test"),))
+
+
+def hired(api: Mute, cache: Told) -> EvictWorker:
+    mailbox: Mailbox[EvictOrder, Done] = Mailbox("w", EvictOrder, Done)
+    ports: dict[str, Any] = {"api": api, "cache": cache, "recorder": Told(), "timeout_s": 30.0}
+    return EvictWorker("w", mailbox, Context(RealClock()), **ports)
+
+
 @pytest.mark.parametrize(("reply", "why"), [(None, "no answer"), (Listing(7, ()), "not an answer: Listing")])
 async def test_what_became_of_an_eviction_nobody_knows_without_an_answer_to_it(
     reply: ApiReply | None, why: str
 ) -> None:
-    mailbox: Mailbox[EvictOrder, Done] = Mailbox("w", EvictOrder, Done)
     cache = Told()
-    ports: dict[str, Any] = {"api": Mute(reply), "cache": cache, "recorder": Told(), "timeout_s": 30.0}
-    order: Any = EvictOrder(3, 5, (Evict("default", "p", "u", "n0", "default/g", "a test"),))
-    await EvictWorker("w", mailbox, Context(RealClock()), **ports).handle_batch([Received(order, b"", None, 0)])
-    mailbox.abort()
+    worker = hired(Mute(reply), cache)
+    await worker.handle_batch([Received(ORDER, b"", None, 0)])
+    worker.mailbox.abort()
     assert cache.outcomes == [EvictTimedOut("3/u", 5, "default", "p", "u", why)]
+
+
+async def test_who_asks_for_evictions_is_answered_once_their_outcomes_are_told() -> None:
+    cache = Told()
+    worker = hired(Mute(Accepted(7)), cache)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(worker.run)
+        assert await worker.mailbox.ask(ORDER) == Done()
+        assert cache.outcomes == [Evicted("3/u", 5, "default", "p", "u", 7)]
+        worker.mailbox.close()
+    worker.mailbox.abort()

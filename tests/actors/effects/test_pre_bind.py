@@ -19,7 +19,7 @@ from actors.effects.pre_bind import (
     writes_of,
 )
 from core.devices.locks import EXPIRES_S, lock_is_held
-from core.kube.volume_writes import in_phase, with_node
+from core.kube.volume_writes import bound_claim, in_phase, with_node
 from core.messages.decisions import Bind, BindContext, ClaimedDevices
 from core.objects.metadata import format_time, parse_time
 from tests.kit.pods import pod
@@ -157,6 +157,25 @@ def test_a_bind_that_needs_nothing_waits_for_its_pod_alone() -> None:
     plain = Bind("default", "p", "p", "n0", "default/j")
     assert awaited_places(plain) == [POD]
     assert is_ready(plain, {POD: pod("p", uid="p")})
+
+
+def sent_to_its_node(asked: dict[str, Any]) -> dict[str, Any] | None:
+    """The claim once its volume is to be made on node n0; None: there is nothing to say."""
+    needs = BindContext(provisions=("default/c",))
+    (write,) = writes_of(Bind("default", "p", "p", "n0", "default/j", needs))
+    return write.do(asked, {})
+
+
+def test_a_claim_gets_its_volume_on_the_node_of_its_pod_unless_it_has_one_or_gets_one_elsewhere() -> None:
+    asked = volume_claim("c")
+    here, elsewhere = with_node(asked, "n0"), with_node(asked, "n1")
+    assert sent_to_its_node(asked) == here
+    assert sent_to_its_node(here) is None
+    with pytest.raises(PreBindError, match='claim "c" gets its volume on node "n1"'):
+        sent_to_its_node(elsewhere)
+    for has_one in (asked, here, elsewhere):
+        named = {**has_one, "spec": {**has_one["spec"], "volumeName": "pv"}}
+        assert sent_to_its_node(bound_claim(named, volume("pv"))) is None
 
 
 @pytest.mark.parametrize("chosen", [None, "n1", "n0"])

@@ -39,12 +39,16 @@ def place_of(obj: Object) -> Place:
 class Api:
     """Objects by place. Nobody but the worker writes, so a pull that is held is never answered.
 
-    `pulled_since`: from which revisions on it was asked for changes.
+    `refuses`: the codes with which it refuses the first updates. `pulled_since`: from which revisions on it was asked
+    for changes.
     """
 
-    def __init__(self, *objects: Object, loses: Callable[[Any], bool] = lambda request: False) -> None:
+    def __init__(
+        self, *objects: Object, loses: Callable[[Any], bool] = lambda request: False, refuses: Sequence[int] = ()
+    ) -> None:
         self.objects = {place_of(obj): obj for obj in objects}
         self.loses = loses
+        self.refusals = iter(refuses)
         self.pulled_since: list[int] = []
         self.held = anyio.Event()
 
@@ -66,6 +70,9 @@ class Api:
                 found = self.objects.get((kind, namespace, name))
                 return Refused(404, "NotFound", "") if found is None else Accepted(REVISION, codec.pack(found))
             case Update(blob):
+                code = next(self.refusals, None)
+                if code is not None:
+                    return Refused(code, "Planted", "planted")
                 obj = codec.unpack(blob)
                 self.objects[place_of(obj)] = obj
             case ReadRevision():
@@ -227,6 +234,38 @@ async def test_a_bind_whose_answer_is_lost_may_have_come_true_so_nothing_is_take
 async def test_who_cannot_be_bound_hears_what_is_gone(objects: list[Object], needs: Object, why: str) -> None:
     async with outcomes(Api(pod("p", uid="p"), *objects), (bind("p", **needs),)) as told:
         assert (await told.outcome(0)).message == why
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("refuses", "why"),
+    [
+        ([409] * 4, ""),
+        ([409] * 5, "PersistentVolume pv is written by others all the time"),
+        ([500], "planted"),
+    ],
+    ids=["a few conflicts", "nothing but conflicts", "another refusal"],
+)
+async def test_what_others_wrote_meanwhile_is_read_and_written_again_five_times_in_all(
+    refuses: list[int], why: str
+) -> None:
+    api = Api(pod("p", uid="p"), bound_claim("c"), volume("pv"), refuses=refuses)
+    async with outcomes(api, (bind("p", volumes=(("pv", "default/c"),)),)) as told:
+        outcome = await told.outcome(0)
+    assert (outcome.message if isinstance(outcome, BindRefused) else "") == why
+    assert ("claimRef" in api.objects["PersistentVolume", "", "pv"]["spec"]) is not bool(why)
+
+
+@pytest.mark.anyio
+async def test_who_asks_for_binds_is_answered_once_each_was_looked_at() -> None:
+    told = Told()
+    worker = hired(Api(pod("p", uid="p"), bound_claim("c")), told, Context(RealClock()))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(worker.run)
+        assert await worker.mailbox.ask(BindOrder(1, 1, (bind("p", provisions=("default/c",)),))) == Done()
+        assert [type(each) for each in told.outcomes] == [Bound]
+        worker.mailbox.close()
+    worker.mailbox.abort()
 
 
 @pytest.mark.anyio

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -12,9 +13,11 @@ import anyio
 import pytest
 
 from actors.errors import RecorderFailedError
+from actors.runtime.envelope import Received
 from actors.scheduling.core_decider import core_decider
 from config.errors import ConfigError
 from core.messages.commands import BindPod, StoreRequest
+from core.messages.cycles import AwaitCycle
 from core.messages.decisions import Bind, Decision
 from core.messages.events import (
     ConfigLoaded,
@@ -251,3 +254,18 @@ async def test_who_waits_for_a_cycle_hears_of_it_though_the_runner_crashes() -> 
             assert reached == []
             await system.run_cycle()
         assert reached == [wanted]
+
+
+async def test_who_was_told_of_a_cycle_is_remembered_no_longer() -> None:
+    def kept() -> int:
+        gc.collect()
+        found: list[Received[Any, Any]] = [each for each in gc.get_objects() if type(each) is Received]
+        return sum(isinstance(each.message, AwaitCycle) for each in found)
+
+    async with started() as system:
+        await idle(system)
+        before = kept()
+        for _ in range(10):
+            await system.cycles()
+        await system.run_cycle()  # what the runner had in hand last is another message
+        assert kept() <= before

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import anyio
@@ -14,8 +15,9 @@ from actors.runtime.clock import VirtualClock
 from actors.scheduling.core_decider import core_decider
 from core.messages.commands import Assume, Get, LookLater
 from core.messages.decisions import Bind, CycleResult
-from core.messages.events import BindRefused, Bound
-from tests.actors.rig import QUICK, idle, started
+from core.messages.events import BindRefused, Bound, CycleDropped
+from storage.memory import MemoryJournal
+from tests.actors.rig import QUICK, idle, lives, started, tampered
 from tests.kit.nodes import node
 
 
@@ -102,3 +104,17 @@ async def test_a_scheduler_that_is_to_look_again_at_some_time_is_not_idle_before
         began = anyio.current_time()
         await idle(system)
         assert anyio.current_time() - began == pytest.approx(5.0, abs=0.1)
+
+
+@pytest.mark.trio
+async def test_each_cycle_that_is_lost_again_makes_the_pause_before_the_next_try_twice_as_long(
+    autojump_clock: object,
+) -> None:
+    def run_action(real: Callable[[Any, str], None], session: Any, action: str) -> None:
+        raise RuntimeError("planted")
+
+    journal = MemoryJournal()
+    async with started(journal, clock=VirtualClock(), decider=tampered(run_action)) as system:
+        await idle(system)
+    lost_at = [event.at for event in await lives(journal, CycleDropped)]
+    assert [after - before for before, after in pairwise(lost_at)] == pytest.approx([0.02, 0.04, 0.08, 0.16], abs=1e-3)

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from actors.scheduling.core_decider import core_decider
 from actors.scheduling.resting import said_by
+from config.load import load_scheduler_config
 from core.messages.commands import CycleSaid
 from core.messages.decisions import Bind, CycleResult, Evict, PodCondition, PodGroupEvent, PodGroupStatus, QueueStatus
 from core.messages.events import CycleRecord
@@ -36,3 +38,8 @@ def test_what_it_said_when_it_did_nothing_else() -> None:
 )
 def test_nothing_where_another_follows(what: dict[str, Any], may_rest: bool) -> None:
     assert said_by(replace(RESULT, **what), RECORD, may_rest=may_rest) == CycleSaid()
+
+
+@pytest.mark.parametrize("report", [False, True])
+def test_every_cycle_that_is_to_report_is_decided_though_it_comes_to_nothing(report: bool) -> None:
+    assert core_decider(report=report).may_rest(load_scheduler_config(None)) is not report
