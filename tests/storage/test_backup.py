@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from pumice.replay.verify import verify
-from storage.errors import ForeignFileError, MissingFileError, TakenError, UnwritableError
-from storage.sqlite import SqliteJournal, back_up
+from storage.errors import DiskFailedError, ForeignFileError, MissingFileError, TakenError, UnwritableError
+from storage.sqlite import SqliteJournal, back_up, queries
 from storage.sqlite.lock import PRIVATE
 from tests.storage.examples import everything, make, records
 from tests.storage.test_golden import copied
@@ -85,6 +85,17 @@ async def test_what_is_lost_is_not_in_the_copy_either(tmp_path: Path) -> None:
     report = await back_up(source, tmp_path / "copy.db")
     assert report.first_bad is not None
     assert (report.whole, report.first_bad.sequence) == (False, 1)
+
+
+async def test_a_copy_that_fails_leaves_nothing(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of one would be in the way of the next."""
+    await make(path)
+    with monkeypatch.context() as failing:
+        failing.setattr(queries, "CLOSED", "no statement")
+        with pytest.raises(DiskFailedError, match=r"copy\.db: the copy failed"):
+            await back_up(path, tmp_path / "copy.db")
+    assert not (tmp_path / "copy.db").exists()
+    assert (await back_up(path, tmp_path / "copy.db")).whole
 
 
 async def test_what_cannot_be_copied_and_where_to(path: Path, tmp_path: Path) -> None:

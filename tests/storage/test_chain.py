@@ -72,6 +72,14 @@ def test_a_lost_record_is_found_where_it_was(index: int) -> None:
     assert "lost" in found.why
 
 
+def test_a_record_that_breaks_the_chain_does_not_follow() -> None:
+    first, second, third = chained(records(3))
+    for wrong in (third, msgspec.structs.replace(second, cause=second.cause + 1)):
+        verifier = Verifier(0, GENESIS)
+        assert verifier.follow(first)
+        assert not verifier.follow(wrong)
+
+
 def test_a_record_forged_with_its_hash_breaks_the_next() -> None:
     stored = chained(records(3))
     forged = Record("api", b"forged")

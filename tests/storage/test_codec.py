@@ -151,6 +151,12 @@ def test_other_types_are_decoded_too() -> None:
     assert codec.decode(codec.pack(None), int | None) is None
 
 
+@pytest.mark.parametrize("wrong", [b"", b"\xc1", b"\x92\x01"])
+def test_bytes_that_hold_no_value_are_refused_whatever_is_looked_for(wrong: bytes) -> None:
+    with pytest.raises(CodecError, match=f"cannot unpack {len(wrong)} bytes"):
+        codec.decode(wrong, list[int])
+
+
 @given(BINDS | EVICTS | MUTATIONS)
 def test_a_message_is_the_same_messagepack_as_its_plain_data(message: Bind | Evict | Mutation) -> None:
     plain = msgspec.to_builtins(message, builtin_types=(bytes,))

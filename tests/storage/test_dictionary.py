@@ -77,6 +77,18 @@ def test_it_is_looked_at_as_soon_as_enough_was_given() -> None:
     assert sampler.proposal is not None
 
 
+def test_each_look_comes_after_four_times_as_much_as_the_one_before_up_to_four_megabytes() -> None:
+    sampler, looks, given = Sampler(0), list[int](), 0
+    while len(looks) < 6:
+        sampler.note([Record("api", b"x" * FIRST_LOOK_BYTES)], FIRST_LOOK_BYTES)
+        given += 1
+        if sampler.proposal is not None:
+            sampler.adopt(sampler.proposal)
+            looks.append(given)
+            given = 0
+    assert looks == [1, 4, 16, 64, 256, 256]
+
+
 def test_what_deflates_well_needs_none() -> None:
     sampler = Sampler(0)
     noted(sampler, [[Record("api", b"the same " * 200)]] * 100)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from contextlib import closing
+from contextlib import aclosing, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ import pytest
 
 from storage.errors import DamagedError, OpenError
 from storage.journal import Checkpoint
+from storage.scan import leniently
 from storage.sqlite import SqliteJournal, back_up
 from storage.sqlite.frames import FRAME, HEADER
 from storage.sqlite.lock import beside
@@ -93,6 +94,8 @@ async def said(path: Path, first_lost: int) -> None:
         assert report.first_bad is not None
         assert report.first_bad.sequence == first_lost
         assert "lost" in report.first_bad.why
+        async with aclosing(leniently(journal)) as chunks:
+            assert [told async for _, told in chunks][-1] == report, "so is who reads on as far as it goes"
     for _ in range(2):  # having said it once is no leave to go on
         with pytest.raises(OpenError, match=r"lost.*can only be read"):
             await SqliteJournal.open(path)

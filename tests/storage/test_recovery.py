@@ -82,6 +82,22 @@ async def test_nothing_is_recovered_from_a_damaged_journal(path: Path, damage: s
             await recover(journal, lambda _: None)
 
 
+async def test_what_comes_before_a_changed_record_is_handed_out_and_no_more(path: Path) -> None:
+    found: list[int] = []
+
+    async def read(journal: Journal) -> None:
+        async with aclosing(verified(journal, await journal.head())) as chunks:
+            async for chunk in chunks:
+                found.extend(each.sequence for each in chunk)
+
+    async with await SqliteJournal.open(path) as journal:
+        await journal.append([mutation(revision) for revision in range(1, 6)])
+        run_sql(path, "UPDATE journal SET cause = 9 WHERE sequence = 3")
+        with pytest.raises(DamagedError, match="record 3"):
+            await read(journal)
+    assert found == [1, 2]
+
+
 @pytest.mark.parametrize("after", [0, 1])
 async def test_what_is_written_after_the_head_was_read_is_left_for_later(journal: Journal, after: int) -> None:
     await journal.append([mutation(revision) for revision in range(1, 4)])

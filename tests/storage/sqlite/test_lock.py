@@ -62,6 +62,22 @@ def test_a_file_that_its_holder_removes_meanwhile_is_not_what_is_locked(
     held.release()
 
 
+def test_a_file_that_somebody_removes_while_it_is_let_go_is_let_go_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lock"
+    held, same = FileLock(path), os.path.samestat
+
+    def before_it_is_removed(ours: os.stat_result, found: os.stat_result) -> bool:
+        path.unlink()
+        return same(ours, found)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(os.path, "samestat", before_it_is_removed)
+        held.release()
+    FileLock(path).release()
+
+
 def test_it_goes_with_its_process(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with subprocess.Popen([sys.executable, "-c", HOLD, path], cwd=ROOT, stdout=subprocess.PIPE) as holder:

@@ -9,8 +9,10 @@ from typing import Final
 import pytest
 
 from storage.journal import Head
+from storage.sqlite import SqliteJournal
 from storage.sqlite.lock import JournalLock, beside
 from storage.sqlite.mark import Mark, read_mark
+from tests.storage.examples import records
 
 IDENTITY: Final = bytes(range(16))
 MARK: Final = Mark(IDENTITY, 50, bytes(range(16, 32)))
@@ -26,6 +28,17 @@ def test_it_stands_where_it_always_stood(tmp_path: Path) -> None:
     lock.release(clean=False)
     assert beside(journal).read_bytes() == (b"%d\n" % os.getpid()).ljust(64) + WRITTEN
     assert read_mark(beside(journal)) == MARK
+
+
+@pytest.mark.anyio
+async def test_each_append_is_told_of_while_the_journal_is_open(tmp_path: Path) -> None:
+    path = tmp_path / "pumice.db"
+    async with await SqliteJournal.open(path) as journal:
+        for last in (5, 10):
+            await journal.append(records(5, last - 4))
+            mark, head = read_mark(beside(path)), await journal.head()
+            assert mark is not None
+            assert (mark.sequence, mark.hash) == (last, head.hash)
 
 
 @pytest.mark.parametrize("place", [64, 80, 88, 104, 111])
