@@ -110,6 +110,16 @@ def test_the_columns_take_the_same_as_a_list(objects: Any, want: int) -> None:
     assert dry_run(session, "w0-0", want=want).run() == choose(one_by_one(session, "w0-0")[:want], now)
 
 
+@pytest.mark.parametrize(("short_of", "has_room"), [("-0.09", True), ("-0.1", False)])
+def test_room_that_lacks_less_than_a_tenth_of_a_unit_is_room(short_of: str, has_room: bool) -> None:
+    lent = {"volcano.sh/oversubscription-cpu": short_of}
+    session = open_world(
+        PLAIN, node("n0", cpu="0", annotations=lent), queue("q"), waiting("new", 1, queue="q", cpu=None)
+    )
+    task = task_of(session, "new-0")
+    assert fits(task, available(session, task, 0, ())) is has_room
+
+
 def columns(session: Session) -> dict[str, npt.NDArray[Any]]:
     kept = {name: getattr(session.nodes, name) for name in ("idle", "used", "releasing", "pipelined", "future")}
     kept |= {"status": session.snapshot.tasks.status, "counts": session.snapshot.jobs.counts}
@@ -150,6 +160,17 @@ def test_fewer_victims_are_less_loss_than_many_small_ones() -> None:
     )
     assert len(evictions(session)) == 1
     assert session.evicts[0].job == "default/big"
+
+
+def test_several_far_below_nothing_are_less_loss_than_one_that_is_nothing() -> None:
+    """Kubernetes adds 2**31 to each priority before it sums them up."""
+    session = crowded(
+        running("best", ["n0", "n1"], group="mid", least=0, queue="q", cpu="2"),
+        running("lowest", ["n0", "n0"], least=0, queue="q", cpu="1", priority=-1_500_000_000),
+        running("none", ["n1"], least=0, queue="q", cpu="2", priority=0),
+        waiting("new", 1, queue="q", cpu="4"),
+    )
+    assert sorted(evictions(session)) == ["best-0", "lowest-0", "lowest-1"]
 
 
 def test_who_started_last_goes_first_among_equals() -> None:

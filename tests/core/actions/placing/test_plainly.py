@@ -61,6 +61,16 @@ def test_a_gang_without_room_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> No
     assert tried(objects, monkeypatch) == ["small"]
 
 
+def test_all_that_find_room_count_not_only_those_like_the_first() -> None:
+    """Two like the first would find room, each on a node of its own, and three are needed."""
+    group, first, *others = gang("mixed", pods=4, min_member=3, cpu="1")
+    first["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "4"
+    objects = [*nodes(2, cpu="4"), queue("default"), group, first, *others]
+    said, unsaid = (decided(objects, wordless=wordless) for wordless in (False, True))
+    assert len(unsaid.binds) == 4
+    assert unsaid.binds == said.binds
+
+
 def test_of_gangs_alike_that_come_to_nothing_one_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     limited = queue("default", capability={"cpu": "3"})
     twins = [each for name in ("a", "b", "c") for each in gang(name, pods=4, cpu="1")]

@@ -67,6 +67,14 @@ def test_who_deserves_nothing_has_share_one_and_loses_ties() -> None:
         assert session.points.queue_order(session.queues[left], session.queues[right]) < 0
 
 
+@pytest.mark.parametrize(("there", "share"), [("0.09", 1.0), ("0.1", 10_000.0)])
+def test_less_than_a_tenth_of_a_unit_is_nothing_to_deserve(there: str, share: float) -> None:
+    """All the cpu there is, so more cannot be deserved."""
+    tiny = node("n", cpu="0", memory="64Gi", annotations={"volcano.sh/oversubscription-cpu": there})
+    session = open_world(CONFIG, tiny, queue("q", deserved={"cpu": "1"}), running("a", "q", 1))
+    assert plugin(session).ledger.of("q").share == share
+
+
 def test_mended_order_puts_who_deserves_nothing_last() -> None:
     session = open_world(
         configuration(["capacity"], fix=["capacity-best-effort-last"]),

@@ -52,6 +52,15 @@ def test_an_answer_that_cannot_be_read_is_told_as_go_tells_it(body: bytes, expec
     assert words(body) == expected
 
 
+@pytest.mark.parametrize(
+    ("score", "said"), [("true", "bool"), ('"5"', "string"), ('"five"', "string"), ("[5]", "array"), ("{}", "object")]
+)
+def test_a_score_that_is_no_number_is_told_as_go_tells_it(score: str, said: str) -> None:
+    body = f'{{"nodeScore": {{"a": 1, "b": {score}}}}}'.encode()
+    expected = f"json: cannot unmarshal {said} into Go struct field PrioritizeResponse.nodeScore of type float64"
+    assert words(body, PRIORITIZE) == expected
+
+
 def test_names_in_any_case_nulls_and_what_comes_after_the_value() -> None:
     body = b'{"STATUS": "no", "code": null, "else": 1} and more'
     assert read_answer(OutsideAnswer(200, body), "predicate", URL, PREDICATE) == {"status": "no"}

@@ -62,6 +62,14 @@ def test_nobody_goes_without_idle_and_busy_nodes(usage: dict[str, float]) -> Non
     assert evictions(world(usage, OLD)) == []
 
 
+@pytest.mark.parametrize("busy_with", ["cpu", "memory"])
+@pytest.mark.parametrize(("load", "goes"), [(50.0, []), (51.0, ["old-0"])])
+def test_a_node_is_busy_above_its_target(busy_with: str, load: float, goes: list[str]) -> None:
+    cpu, memory = (load, 0.0) if busy_with == "cpu" else (30.0, load)
+    old = gang("old", queue="q", pods=1, nodes=["n2"], phase="Running", cpu="2")
+    assert evictions(world({"n0": 5.0, "n1": 30.0, "n2": cpu}, old, memory=memory)) == goes
+
+
 def test_a_closed_node_is_not_idle() -> None:
     closed = node("n2", cpu="10", memory="10Gi")
     closed["spec"] = {"unschedulable": True}

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+
 from core.cycle import close_session, open_session
+from core.messages.questions import OutsideAnswer, OutsideQuestion
 from core.objects.metadata import parse_time
+from core.outside import filled
 from core.session.carry import Carry, CycleClock, SessionOptions
 from tests.core.plugins.world import NOW, configuration, view_of
 from tests.kit import gang, node, queue
+
+
+def test_what_a_process_outside_refuses_is_said_too() -> None:
+    def ask(questions: Sequence[OutsideQuestion]) -> Sequence[OutsideAnswer]:
+        bodies = [json.loads(filled(each, [b"{}"] * len(each.pods))) for each in questions]
+        said = {"n0": b"{}", "n1": b'{"status": "no licence", "code": 2}'}
+        return [OutsideAnswer(200, said[body["node"]["Name"]]) for body in bodies]
+
+    arguments = {"extender.urlPrefix": "http://e", "extender.predicateVerb": "predicate"}
+    config = configuration(["gang", "nodeorder", {"name": "extender", "arguments": arguments}])
+    view = view_of(node("n0"), node("n1"), queue("q"), gang("j", queue="q", pods=1))
+    clock, options = CycleClock(1, parse_time(NOW)), SessionOptions(explain=("default/j-0",))
+    session = open_session(view.snapshot(), config, clock, Carry(), options, report=True, ask=ask)
+    said = close_session(session).report.tasks_at_open["default/j-0"]
+    assert said.scores.keys() == {"n0"}
+    assert said.rejected == {"n1": "task default/j-0 on node n1 fit failed: no licence"}
 
 
 def test_filters_and_scores_of_the_pods_that_are_asked_about_and_of_no_other() -> None:
