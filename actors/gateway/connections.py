@@ -42,7 +42,7 @@ def closing_promptly(server: Any) -> Any:
             try:
                 await server.run(self)
             finally:
-                vars(self).pop("protocol", None)  # which refers back to it
+                self.__dict__.pop("protocol", None)  # which refers back to it
 
         async def _read_data(self) -> None:
             await server._read_data(self)
