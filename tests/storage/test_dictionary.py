@@ -45,6 +45,12 @@ def test_it_helps_the_next_of_its_kind() -> None:
     assert len(deflate(pod(99).payload, content)) < len(deflate(pod(99).payload, b"")) / 2
 
 
+def test_the_sample_that_is_helped_least_comes_last_and_those_that_still_need_help_before_it() -> None:
+    chance = random.Random(0)
+    short, long = chance.randbytes(100), chance.randbytes(1000)
+    assert build([short, long, short]) == short + long
+
+
 def test_large_appends_need_none() -> None:
     sampler = Sampler(0)
     noted(sampler, [[pod(number) for number in range(100)]] * 50)

@@ -13,7 +13,8 @@ from actors.effects.bind_worker import BindWorker
 from actors.runtime.context import Context
 from actors.runtime.envelope import Received
 from actors.runtime.mailbox import Mailbox
-from core.messages.commands import BindPod
+from actors.system.ports import ApiPort
+from core.messages.commands import ApiRequest, BindPod
 from core.messages.decisions import Bind
 from core.messages.events import BindRefused, Bound, TasksBound
 from core.messages.orders import BindOrder
@@ -90,6 +91,25 @@ async def test_after_a_crash_a_refusal_is_told_once_the_bind_of_the_instance_bef
         cache, _ = await carried_out(batch, codes, timeout_s)
     assert (anyio.current_time() - began >= timeout_s) is waits
     assert [type(each) for each in cache.outcomes] == [BindRefused if name in codes else Bound for name in "ab"]
+
+
+async def test_binds_are_carried_out_in_a_turn_of_their_own_while_the_api_is_at_work() -> None:
+    """On virtual time, where others carry them out in the turn of who sends: there, waiting is a crash."""
+    mailbox: Mailbox[BindOrder, Done] = Mailbox("w", BindOrder, Done)
+    api: ApiPort = Mailbox("api-server", ApiRequest, ApiReply)
+    cache = Told()
+    ports: dict[str, Any] = {"api": api, "cache": cache, "recorder": Told(), "metrics": Told(), "timeout_s": 30.0}
+    worker = BindWorker("w", mailbox, Context(Clock(), at_once=True), **ports)
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(worker.run)
+            await anyio.wait_all_tasks_blocked()
+            await mailbox.tell(order(1, "a").message)
+            (asked,) = await api.receive()
+            asked.reply(Accepted(7))
+            mailbox.close()
+    mailbox.abort()
+    assert [type(each) for each in cache.outcomes] == [Bound]
 
 
 class Broken(Told):

@@ -159,6 +159,15 @@ def test_a_bind_that_needs_nothing_waits_for_its_pod_alone() -> None:
     assert is_ready(plain, {POD: pod("p", uid="p")})
 
 
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [(pod("p", uid="later"), "pod default/p is another one by now"), (None, "Pod default/p is gone")],
+)
+def test_a_bind_whose_pod_is_not_there_any_more_never_will_be(found: dict[str, Any] | None, why: str) -> None:
+    with pytest.raises(PreBindError, match=why):
+        is_ready(Bind("default", "p", "p", "n0", "default/j"), {POD: found})
+
+
 def sent_to_its_node(asked: dict[str, Any]) -> dict[str, Any] | None:
     """The claim once its volume is to be made on node n0; None: there is nothing to say."""
     needs = BindContext(provisions=("default/c",))

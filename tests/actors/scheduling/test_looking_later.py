@@ -10,12 +10,14 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
+import trio.testing
 
 from actors.runtime.clock import VirtualClock
 from actors.scheduling.core_decider import core_decider
-from core.messages.commands import Assume, Get, LookLater
+from core.messages.commands import Assume, Get, LookLater, StoreRequest
 from core.messages.decisions import Bind, CycleResult
 from core.messages.events import BindRefused, Bound, CycleDropped
+from core.messages.replies import ApiReply
 from storage.memory import MemoryJournal
 from tests.actors.rig import QUICK, idle, lives, started, tampered
 from tests.kit.nodes import node
@@ -78,6 +80,28 @@ async def test_a_bind_of_which_nobody_ever_hears_is_looked_at_in_the_end_and_the
         await idle(system)
         assert anyio.current_time() - began == pytest.approx(3 * 4.0, abs=0.1)
     assert "no outcome ever came of default/p: looking at it again" in caplog.messages
+
+
+@pytest.mark.trio
+async def test_while_the_process_stands_still_no_bind_is_overdue_but_for_the_one_it_woke_for(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    looked_at: dict[str, float] = {}
+
+    def looking(request: StoreRequest, apply: Callable[[StoreRequest, float], ApiReply], now: float) -> ApiReply:
+        if isinstance(request, Get):
+            looked_at[request.name] = anyio.current_time() - began
+        return apply(request, now)
+
+    async with started(clock=VirtualClock(), settings=replace(QUICK, answer_timeout_s=4.0), api=looking) as system:
+        await idle(system)
+        began, cache = anyio.current_time(), system.switchboard.mailboxes["cache"]
+        await cache.ask(Assume(7, (Bind("default", "early", "e", "n0", "default/g"),)))
+        await anyio.sleep(5.0)
+        await cache.ask(Assume(8, (Bind("default", "late", "l", "n0", "default/g"),)))
+        autojump_clock.jump(95.0)
+        await idle(system)
+    assert looked_at == pytest.approx({"early": 100.0, "late": 105.0}, abs=0.1)
 
 
 @pytest.mark.trio

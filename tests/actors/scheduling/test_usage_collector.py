@@ -13,6 +13,8 @@ import pytest
 
 from actors.scheduling import usage_collector
 from actors.scheduling.usage_collector import interval_s, new_client, sources_of
+from core.messages.commands import Poke
+from core.messages.replies import Done
 from core.objects.node_usage import ANNOTATION
 from core.objects.prometheus import CPU_QUERY
 from tests.actors.rig import PATIENCE_S, QUICK, idle, placed, started, stored, three_nodes
@@ -92,6 +94,19 @@ async def test_later_answers_replace_earlier_ones(prometheus: Callable[[Answer],
             text = f'"10m":{value}'
             await until(lambda: text in str(stored(system, "NodeMetrics")))  # noqa: B023 - awaited at once
         assert len(stored(system, "NodeMetrics")) == 1
+
+
+async def test_who_pokes_it_has_it_ask_now(prometheus: Callable[[Answer], None]) -> None:
+    cpu = {"n0": 1.0}
+    prometheus(loads(cpu, {}))
+    seldom = replace(QUICK, config_text=CONFIG.replace("10ms", "1h"))
+    async with started(settings=seldom) as system:
+        await system.submit(three_nodes())
+        (collector,) = [box for name, box in system.switchboard.mailboxes.items() if name.startswith("usage-collector")]
+        for value in (1.0, 2.0):
+            cpu["n0"] = value
+            assert await collector.ask(Poke()) == Done()
+            assert f'"10m":{value}' in str(stored(system, "NodeMetrics"))
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,16 @@ async def test_busy_nodes_take_no_pods(prefix: str) -> None:
         assert {path for path, _ in prometheus.asked} == {f"{prefix}/api/v1/query"}
 
 
+async def test_it_is_asked_past_any_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with serving(Prometheus(BUSY)) as prometheus, serving(Prometheus(BUSY)) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.address)
+        assert await place_two(settings(prometheus.address)) == {"n1"}
+        assert prometheus.asked
+        assert not proxy.asked
+
+
 async def test_who_asks_is_named_as_the_address_says() -> None:
     with serving(Prometheus(BUSY)) as prometheus:
         address = prometheus.address.replace("http://", "http://reader:secret@")

@@ -59,8 +59,9 @@ def test_a_cell_is_filled_and_the_next_one_taken() -> None:
 
 
 def test_a_gang_that_does_not_fit_gives_its_cpus_back() -> None:
-    session = session_of(node("n0", cpu="16"), cells("n0"), guaranteed("j", 3, pods=3))
-    assert placed(session) == {}
+    gangs = [guaranteed("j", 3, pods=3), guaranteed("k", 4, pods=2)]
+    session = session_of(node("n0", cpu="16"), cells("n0"), *gangs)
+    assert placed(session) == {"k-0": "n0", "k-1": "n0"}
     pending = {reason.message for reason in close_session(session).report.pending.values()}
     assert any("1 container c cannot be assigned by numa" in message for message in pending)
     assert left(session_of(node("n0", cpu="16"), cells("n0"))) == {"n0": "0-7"}

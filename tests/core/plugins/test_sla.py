@@ -49,6 +49,12 @@ def test_the_earlier_deadline_goes_first() -> None:
     assert session.points.job_order(soon, same) == session.points.job_order(never, never) == 0
 
 
+def test_a_deadline_later_than_can_be_told_comes_before_none() -> None:
+    session = world(waits("late", own="2562047h"), waits("never"), waits("soon", own="2h"))
+    late, never, soon = (job_of(session, name) for name in ("late", "never", "soon"))
+    assert session.points.job_order(late, never) < 0 < session.points.job_order(late, soon)
+
+
 def test_nanoseconds_count() -> None:
     session = world(waits("a", own="1000h0.000000002s"), waits("b", own="1000h0.000000001s"))
     assert session.points.job_order(job_of(session, "b"), job_of(session, "a")) < 0

@@ -12,7 +12,7 @@ from core.state.view import View
 from core.state.volumes import VolumeRules, attach_limit_key, volume_rules
 from tests.core.plugins.world import configuration, view_of
 from tests.kit import node, pod
-from tests.kit.storage import claim, csi_node, local_class, storage_class, using, volume
+from tests.kit.storage import claim, csi_node, local_class, storage_class, using, volume, with_ephemeral
 
 Object = dict[str, Any]
 CSI = "attachable-volumes-csi-csi.example.com"
@@ -90,6 +90,15 @@ def test_nothing_counts_while_one_claim_is_missing() -> None:
     assert asked(view) == {}
     view.apply("ADDED", claim("b", cls="cloud"))
     assert asked(view) == {CSI: 2.0}
+
+
+@pytest.mark.parametrize(("owner", "counts"), [("p", {CSI: 1.0}), ("another", {})])
+def test_the_claim_of_an_ephemeral_volume_counts_if_it_was_made_for_the_pod(
+    owner: str, counts: dict[str, float]
+) -> None:
+    made = claim("p-scratch", cls="cloud")
+    made["metadata"]["ownerReferences"] = [{"kind": "Pod", "name": "p", "uid": owner, "controller": True}]
+    assert asked(view_of(CLOUD, made, with_ephemeral(pod("p", uid="p"), "scratch"))) == counts
 
 
 @pytest.mark.parametrize(("most", "amount"), [(3, 3.0), (0, 0.0), (None, float(2**31 - 1))])
