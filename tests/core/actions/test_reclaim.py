@@ -13,7 +13,7 @@ from core.actions.victims.asked import asked
 from core.cycle import Trail, open_session, run_action
 from core.life.task import TaskStatus
 from core.objects.metadata import parse_time
-from core.session.carry import Carry, CycleClock
+from core.session.carry import Carry, CycleClock, SessionOptions
 from core.session.points.batches import TaskBatch
 from core.session.session import Session
 from core.state.volumes import volume_rules
@@ -48,6 +48,32 @@ def test_a_pod_is_nominated_where_somebody_goes_for_it(leaving: int, victims: in
     new = task_of(session, "new-0")
     assert session.jobs.status[new.row] == TaskStatus.PIPELINED
     assert session.fit.task_reason(job_of(session, "new"), new)[2] == nominated
+
+
+def test_a_queue_of_higher_priority_that_has_more_than_it_deserves_keeps_no_other_from_its_turn() -> None:
+    old = running("old", ["n0"] * 4, queue="rich")
+    new = [*waiting("more", 1, queue="rich"), *waiting("new", 1, queue="poor")]
+    queues = [queue("rich", priority=10, capability={"pods": "4"}), queue("poor")]
+    session = after("reclaim", CONFIG, node("n0", cpu="4", memory="4Gi"), queues, classes(), old, new)
+    assert [(e.name, e.preemptor) for e in session.evicts] == [("old-2", "default/new-0")]
+
+
+def test_nodes_of_others_are_tried_though_those_of_its_own_shard_are_known_to_be_in_vain() -> None:
+    """Of three nodes one is looked at in a turn: the first of the shard, where nobody may go, then one of the others'.
+
+    Of the shard there is none left in the second turn, as there was none of the others' in the first.
+    """
+    parts = [*nodes(3, cpu="1"), queue("rich"), queue("poor"), *classes()]
+    fixed = running("fixed", ["n0"], queue="rich", annotations={"volcano.sh/preemptable": "false"})
+    old = [*fixed, *running("old", ["n1", "n2"], least=0, queue="rich")]
+    new = waiting("new", 2, queue="poor", min_member=1)
+    options = SessionOptions(
+        percentage_of_nodes=1, minimum_feasible_nodes=1, minimum_percentage=1, shard=("soft", frozenset({"n0"}))
+    )
+    snapshot = view_of(parts, old, new).snapshot(volume_rules(CONFIG))
+    session = open_session(snapshot, CONFIG, CycleClock(1, parse_time(NOW)), Carry(), options)
+    run_action(session, "reclaim")
+    assert [(e.node, e.preemptor) for e in session.evicts] == [("n2", "default/new-1")]
 
 
 def test_not_more_than_it_deserves() -> None:

@@ -15,8 +15,9 @@ from core.actions.placing.domains import Decisions, DomainAllocator
 from core.actions.placing.worksheet import organize
 from core.cycle import Carry, CycleClock, open_session, run_action, run_cycle
 from core.life.task import TaskStatus
+from core.session.points.votes import Vote
 from core.state.view import View
-from tests.core.plugins.world import job_of, open_world
+from tests.core.plugins.world import job_of, open_world, task_of
 from tests.kit.hyper_nodes import hyper_node
 from tests.kit.jobs import gang
 from tests.kit.nodes import node, taint
@@ -196,3 +197,18 @@ def test_a_job_has_no_more_groups_placed_in_its_turn_than_make_it_ready() -> Non
     session = open_world(CONFIG, node("n0", cpu="4"), queue("q"), *jobs)
     run_action(session, "allocate")
     assert sorted(bind.name for bind in session.binds) == ["a-0", "a-1", "b-0", "b-1"]
+
+
+def test_nothing_stays_in_a_rack_for_a_job_that_is_called_ready_and_then_is_not() -> None:
+    """As an extender may, asked once its pods are placed, and at the end of that, and for the job as a whole."""
+    hard = asking(gang("j", queue="q", pods=1, phase="Inqueue"), {"mode": "hard", "highestTierAllowed": 1})
+    session = open_world(CONFIG, node("n0"), queue("q"), hyper_node("r0", 1, nodes=["n0"]), hard)
+    answers = iter([True, True])
+    session.points.job_ready.add("gang", lambda job: next(answers, False))
+    session.points.job_pipelined.add("gang", lambda job: Vote.REJECT)
+    before = session.nodes.idle.copy()
+    run_action(session, "allocate")
+    assert next(answers, None) is None
+    assert session.binds == []
+    assert np.array_equal(session.nodes.idle, before)
+    assert session.jobs.status[task_of(session, "j-0").row] == TaskStatus.PENDING

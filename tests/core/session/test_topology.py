@@ -94,3 +94,32 @@ def test_who_asks_for_nothing_and_waits_counts_among_those_of_his_group_that_are
     )
     counts = [each.sub_jobs(job_of(each, "j"))[JOB].ready_count(each.jobs) for each in (session, other)]
     assert counts == [2, 1]
+
+
+def apart(name: str, *wishes: Object | None) -> list[Object]:
+    """A job that asks for nothing itself, with a group of one pod on node n0 for each of these wishes."""
+    group, *pods = gang(name, queue="q", pods=len(wishes), nodes=["n0"] * len(wishes), phase="Running")
+    policies = group["spec"]["subGroupPolicy"] = list[Object]()
+    for number, (each, wish) in enumerate(zip(pods, wishes, strict=True)):
+        each["metadata"]["labels"] = labels = {"set": str(number)}
+        chosen: Object = {"labelSelector": {"matchLabels": labels}, "matchLabelKeys": ["set"]}
+        asked = {} if wish is None else {"networkTopology": wish}
+        policies.append({"name": f"p{number}", "subGroupSize": 1, **chosen, **asked})
+    return [group, *pods]
+
+
+@pytest.mark.parametrize(
+    ("wishes", "asks"), [([None, HARD], True), ([HARD, None], True), ([HARD, HARD], True), ([None, None], False)]
+)
+def test_a_job_asks_for_a_topology_where_any_of_its_groups_does(wishes: list[Object | None], asks: bool) -> None:
+    session = open_world(CONFIG, *world(), apart("k", *wishes))
+    assert session.topology.is_asked_for(job_of(session, "k")) is asks
+
+
+def test_where_jobs_are_is_remembered_of_those_that_ask_for_it_wherever_they_stand() -> None:
+    session = open_world(CONFIG, *world(), apart("i", None), apart("k", HARD))
+    session.topology.remember()
+    assert session.carry.hyper_nodes == {
+        JOB: {"": "r0", JOB: "r0"},
+        "default/k": {"": "r0", "default/k/p0-0": "r0"},
+    }

@@ -216,6 +216,18 @@ def test_what_affinity_forbids_is_tried_out_too() -> None:
     assert evictions(session) == ["loner-0"]
 
 
+def test_no_more_are_taken_away_than_it_takes_to_fit_lest_somebody_be_missed() -> None:
+    """The preemptor is to run beside the more important one."""
+    beside = {"podAffinity": ANTI["podAntiAffinity"]}
+    session = crowded(
+        running("low", ["n0"], least=0, queue="q", cpu="2"),
+        running("friend", ["n0"], least=0, queue="q", cpu="2", group="mid", labels={"app": "x"}),
+        pod("wall", node="n1", cpu="4"),
+        waiting("new", 1, queue="q", cpu="2", affinity=beside),
+    )
+    assert evictions(session) == ["low-0"]
+
+
 @pytest.mark.parametrize(("fix", "names"), [((), ["low-0"]), (("dry-run-asks-queue",), [])])
 def test_a_queue_that_may_not_have_it(fix: tuple[str, ...], names: list[str]) -> None:
     config = with_arguments(configuration(["priority"], ["predicates", "proportion"], fix=fix), "preempt", **AWARE)
