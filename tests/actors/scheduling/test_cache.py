@@ -1,6 +1,9 @@
-"""What the cache tells a cycle of what it did to the view itself."""
+"""What the cache tells a cycle of what it did to the view itself, and the log of what it cannot show it."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,11 +14,15 @@ from actors.scheduling.cache import Cache
 from actors.scheduling.core_decider import core_decider
 from actors.scheduling.resync import Awaited
 from actors.system.ports import CacheMessage, CachePort, CacheReply
+from config.errors import RequestError
 from core.messages.commands import TakeSnapshot
 from core.messages.operations import BeganAnew, ViewOperation
 from core.messages.replies import SnapshotTaken
 from core.state.snapshot import Snapshot
+from core.state.view import View
 from tests.actors.bench import Bench
+from tests.actors.rig import idle, placed, started, three_nodes
+from tests.kit.jobs import gang
 
 pytestmark = pytest.mark.anyio
 
@@ -42,3 +49,22 @@ async def test_what_was_done_to_the_view_is_told_to_each_try_of_a_cycle_and_to_n
         told.append(taken.operations)
     assert told == [(BeganAnew(0),), (BeganAnew(0),), ()]
     mailbox.abort()
+
+
+class Picky(View):
+    """Cannot read n0."""
+
+    def apply(self, event: str, obj: dict[str, Any]) -> None:
+        if obj["metadata"]["name"] == "n0":
+            raise RequestError("planted")
+        super().apply(event, obj)
+
+
+async def test_the_log_tells_of_an_object_that_nobody_can_read_and_the_others_are_scheduled(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with started(decider=replace(core_decider(), new_view=Picky)) as system:
+        await system.submit([*three_nodes(), *gang("g", pods=2, duration="0")])
+        await idle(system)
+        assert sorted(set(placed(system).values())) == ["n1", "n2"]
+    assert "Node /n0 is left out: planted" in caplog.messages

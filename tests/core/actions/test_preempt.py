@@ -55,6 +55,12 @@ def test_who_is_nobodys_victim(spared: dict[str, Any]) -> None:
     assert evictions(full(old, waiting("new", 1, queue="q"), config=config)) == []
 
 
+def test_room_is_made_though_another_job_is_not_admitted_yet() -> None:
+    outside = pod_group("first", queue="q", min_resources={"cpu": "1"}, phase="Pending")
+    session = full(running("old", ["n0"] * 4, queue="q"), outside, waiting("new", 1, queue="q", cpu="2"))
+    assert evictions(session) == ["old-2", "old-1"]
+
+
 def test_nothing_is_kept_of_a_job_that_could_not_run_even_so() -> None:
     session = full(running("old", ["n0"] * 4, queue="q"), waiting("new", 3, queue="q", cpu="2"))
     assert evictions(session) == []

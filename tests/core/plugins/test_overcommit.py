@@ -43,9 +43,11 @@ def test_only_dimensions_that_are_asked_for_count() -> None:
     assert vote(world(full, pod_group("j", queue="q", min_resources={"memory": "1Gi"})))
 
 
-def test_admission_charges_less_what_gated_pods_ask_for() -> None:
-    gated = pod("j-0", group="j", cpu="4")
-    gated["spec"]["schedulingGates"] = [{"name": "someone.else"}]
+@pytest.mark.parametrize("amounts", [["4"], ["3", "1"], ["1", "2", "1"]])
+def test_admission_charges_less_what_gated_pods_ask_for(amounts: list[str]) -> None:
+    gated = [pod(f"j-{number}", group="j", cpu=cpu) for number, cpu in enumerate(amounts)]
+    for each in gated:
+        each["spec"]["schedulingGates"] = [{"name": "someone.else"}]
     session = world(waits("j", "10"), gated, waits("k", "6"), waits("l", "1"))
     session.points.job_enqueued(job_of(session, "j"))
     assert vote(session, "k")

@@ -126,6 +126,13 @@ def test_a_hard_job_gets_its_room_within_one_rack() -> None:
     assert len(evictions(session)) == 4
 
 
+def test_a_job_without_a_hard_limit_may_have_room_anywhere_though_a_plugin_suggests_no_domain() -> None:
+    session = open_world(CONFIG, *WORLD, low(5), waiting("new", 1, queue="q", cpu="2"))
+    session.points.hyper_node_gradient_for_job.add("predicates", lambda *_: [])
+    run_action(session, "gangpreempt")
+    assert len(evictions(session)) == 3
+
+
 def test_reclaim_takes_from_other_queues_only() -> None:
     config = configuration(["priority", "gang", "conformance"], ["predicates", "nodeorder"])
     objects = (*WORLD, queue("poor"), low(4))

@@ -111,6 +111,11 @@ def test_a_night_in_which_the_clocks_change() -> None:
     assert Zones(night, closes + 1, time_zone=berlin).problem("rz") != ""
 
 
+@pytest.mark.parametrize("spans", [{}, {"rz": "whenever"}])
+def test_without_a_zone_that_can_be_read_there_is_no_moment_to_wake(spans: dict[str, str]) -> None:
+    assert Zones(spans, parse_time("2026-07-01T12:00:00Z")).next_change() is None
+
+
 clock_times = st.integers(0, 1439).map(lambda m: f"{m // 60:02d}:{m % 60:02d}")
 
 

@@ -17,6 +17,7 @@ from core.session.reasons import FitFailure
 from core.session.search.node_search import ErrorCache, NodeSearch
 from core.session.statement import Statement
 from core.state.view import View
+from tests.core.plugins.world import open_world, task_of
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.kit.pods import pod
@@ -109,6 +110,22 @@ def test_keeping_up_equals_starting_over(data: st.DataObject) -> None:
         kept, fresh = session.search_for(task), NodeSearch(session, task)
         kept.refresh(ErrorCache(enabled=data.draw(st.booleans())))
         same(kept, fresh, codes=True)
+
+
+def test_candidates_are_ranked_once_as_long_as_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = [node(f"n{i}", labels={"zone": f"z{i}"}) for i in range(3)]
+    waits = gang("g", queue="q", pods=1, phase="Inqueue", affinity=PREFER)
+    session = open_world(parse_scheduler_config(CONF, source="test"), queue("q"), nodes, waits)
+    search, ranked = NodeSearch(session, task_of(session, "g-0")), list[int]()
+    totals = search.scoring.totals
+
+    def noted(rows: Any) -> Any:
+        ranked.append(len(rows))
+        return totals(rows)
+
+    monkeypatch.setattr(search.scoring, "totals", noted)
+    assert [search.choose()[0] for _ in range(3)] == [1] * 3
+    assert ranked == [3]
 
 
 @given(st.data())
