@@ -33,6 +33,21 @@ async def test_who_could_not_be_placed_is_looked_at_again_under_a_new_configurat
         assert len(placed(system)) == 2
 
 
+@pytest.mark.trio
+@pytest.mark.parametrize("then", [CONFIG.format(""), CONFIG.format(", alocate")])
+async def test_a_file_that_stays_as_it_is_or_cannot_be_used_is_no_reason_for_a_cycle(
+    then: str, tmp_path: Path, autojump_clock: object
+) -> None:
+    path = tmp_path / "scheduler.conf"
+    path.write_text(CONFIG.format(""))
+    async with started(settings=replace(QUICK, config_path=path), clock=VirtualClock()) as system:
+        await idle(system)
+        before = system.memory.cycle
+        path.write_text(then)
+        await anyio.sleep(5)
+        assert system.memory.cycle == before
+
+
 @pytest.mark.anyio
 async def test_who_offers_another_configuration_has_an_answer_and_the_next_cycle_is_decided_by_it() -> None:
     async with started(settings=replace(QUICK, config_text=CONFIG.format(""))) as system:

@@ -128,7 +128,7 @@ def test_a_hard_job_gets_its_room_within_one_rack() -> None:
 
 def test_a_job_without_a_hard_limit_may_have_room_anywhere_though_a_plugin_suggests_no_domain() -> None:
     session = open_world(CONFIG, *WORLD, low(5), waiting("new", 1, queue="q", cpu="2"))
-    session.points.hyper_node_gradient_for_job.add("predicates", lambda *_: [])
+    session.points.hyper_node_gradient_for_job.add("predicates", lambda _job, _domain, _purpose: [])
     run_action(session, "gangpreempt")
     assert len(evictions(session)) == 3
 
