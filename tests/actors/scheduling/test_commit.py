@@ -135,6 +135,23 @@ async def test_statuses_that_are_left_to_the_next_status_writer_reach_it_whoever
         assert [item.message for item in await desk.received()][-1] == statuses.message
 
 
+async def test_events_reach_the_status_writer_whoever_is_taken_away_while_there_is_no_room_for_them() -> None:
+    desk, runner = Desk(CycleResult(1, "", events=EVENTS)), anyio.CancelScope()
+    for _ in range(desk.status.capacity):
+        await desk.status.tell(WriteStatus(2))
+
+    async def until_taken_away() -> None:
+        with runner:
+            await desk.carry_out()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(until_taken_away)
+        await anyio.wait_all_tasks_blocked()
+        runner.cancel()
+        await anyio.wait_all_tasks_blocked()
+        assert [item.message for item in await desk.received()][-1] == WriteStatus(1, events=EVENTS)
+
+
 class Gate:
     """Holds what the status writer asks the api until it is opened."""
 
