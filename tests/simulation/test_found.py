@@ -26,7 +26,8 @@ def test_a_crash_at_any_moment_of_a_cycle_is_made_good(actor: str) -> None:
     """A cycle that was recorded and not handed out was decided again; a change in the store missed the journal."""
     for steps in range(0, 40, 3):
         crash = Event("crash", on="watch Node+Queue #6", target=actor, amount=steps)
-        assert simulate(Script(steps, (NODE, JOB, crash), faults_end_s=8.0)).violations == []
+        outcome = simulate(Script(steps, (NODE, JOB, crash), faults_end_s=8.0))
+        assert (outcome.violations, len(outcome.struck)) == ([], 1)
 
 
 @pytest.mark.parametrize("what", ["journal-failing", "journal-unsure"])
@@ -39,8 +40,9 @@ def test_nobody_waits_for_a_recorder_that_has_died(what: str) -> None:
 
 def test_the_first_queues_are_created_again_when_the_api_crashes_over_them() -> None:
     for steps in range(8):
-        crash = Event("crash", on="watch Node+Pod #1", target="api-server", amount=steps)
-        assert simulate(Script(steps, (NODE, JOB, crash), faults_end_s=8.0)).violations == []
+        crash = Event("crash", on="watch Node+Pod:placed #1", target="api-server", amount=steps)
+        outcome = simulate(Script(steps, (NODE, JOB, crash), faults_end_s=8.0))
+        assert (outcome.violations, len(outcome.struck)) == ([], 1)
 
 
 def test_what_became_of_a_pod_that_is_gone_does_not_undo_the_bind_of_its_namesake() -> None:

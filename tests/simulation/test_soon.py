@@ -82,7 +82,7 @@ def test_the_cache_need_not_know_what_it_cannot_list(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(Watcher, "_read", listing)
     monkeypatch.setattr("actors.runtime.supervisor.FIRST_S", 10.0)
-    crash = Event("crash", on="watch Node+Queue #3", target="api-server")
+    crash = Event("crash", on="watch Node+Queue #2", target="api-server")
     outcome = simulate(Script(1, (NODE, JOB, crash), faults_end_s=1.0))
     assert (outcome.violations, len(outcome.struck)) == ([], 1)
 

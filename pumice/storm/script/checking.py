@@ -185,7 +185,7 @@ def _check_fault(event: Event, source: str, path: str) -> None:
     occasion = OCCASION.fullmatch(event.on)
     words = next((words for kinds, words in WORDS if event.what in kinds), None)
     if occasion is None or (words is not None and occasion[1] not in words):
-        example = {"append": "append #2", "watch": "watch Node+Pod #2"}.get((words or ("",))[0])
+        example = {"append": "append #2", "watch": "watch Node+Queue #2"}.get((words or ("",))[0])
         example = example or f"{(words or ('bind',))[0]} default/j1-0 #2"
         raise WrongTypeError(
             f"an occasion of {event.what} such as {example!r}", event.on, source=source, path=f"{path}.on"
