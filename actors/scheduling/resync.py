@@ -32,7 +32,7 @@ class Due:
     namespace: str = field(compare=False)
     name: str = field(compare=False)
     uid: str = field(compare=False)
-    evicting: bool = field(compare=False, default=False)
+    evicting: bool = field(compare=False)
 
 
 class ResyncQueue:
