@@ -92,7 +92,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
     async def handle_batch(self, batch: Sequence[Received[WriteStatus, Done]]) -> None:
         """Of several statuses for one object only the newest is written. No asker waits for events."""
         newest = {_where(each): each for item in batch for each in _reports(item.message)}
-        self._forget(max(item.message.seen for item in batch))
+        self._forget(min((item.message.seen for item in batch if item.message.seen), default=0))
         if newest:
             await self._write([report for where, report in newest.items() if not self._stands(where, report)])
         for item in batch:
@@ -101,7 +101,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
         await self._announce([event for item in batch for event in item.message.events])
 
     def _forget(self, seen: int) -> None:
-        """What was written up to there is known to every cycle from now on: nothing needs to be known of it here."""
+        """What was written up to there all cycles have seen from now on: nothing needs to be known of it here."""
         while self._written and next(iter(self._written.values()))[1] <= seen:
             del self._written[next(iter(self._written))]
 
