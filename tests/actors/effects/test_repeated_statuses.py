@@ -17,7 +17,7 @@ from actors.runtime.context import Context
 from actors.runtime.mailbox import Mailbox
 from actors.system.ports import ApiPort, CacheMessage, CachePort, CacheReply, StatusPort
 from core.messages import commands, orders, replies
-from core.messages.decisions import PodGroupStatus
+from core.messages.decisions import PodGroupEvent, PodGroupStatus
 from core.messages.orders import WriteStatus
 from storage.codec import pack, unpack
 from tests.actors.bench import Bench, running
@@ -77,6 +77,27 @@ async def test_only_what_may_be_news_is_written(
     says: list[tuple[str, int]], expected: Reports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert await written(says, monkeypatch) == expected
+
+
+@pytest.mark.anyio
+async def test_what_every_cycle_has_seen_is_remembered_no_longer_though_events_come_with_it() -> None:
+    bench = Bench()
+    mailbox: StatusPort = Mailbox("status-writer", orders.StatusWriterCommand, replies.Done)
+    cache: CachePort = Mailbox("cache", CacheMessage, CacheReply)
+    writer = StatusWriter("status-writer", mailbox, bench.context, api=bench.api, cache=cache, recorder=bench.recorder)
+    async with running(bench), anyio.create_task_group() as tasks:
+        tasks.start_soon(writer.run)
+        for obj in (*system_queues(), *[pod_group(f"g{number}") for number in range(1, 6)]):
+            assert isinstance(await bench.api.ask(commands.Create(pack(obj))), replies.Accepted)
+        for number in range(1, 6):
+            name = f"g{number}"
+            statuses = (PodGroupStatus("default", name, "Running"),)
+            said = WriteStatus(number, pod_groups=statuses, seen=bench.store.revision)
+            events = WriteStatus(number, events=(PodGroupEvent("default", name, "Unschedulable", "no room"),))
+            await mailbox.ask_many([said, events])
+            assert len(vars(writer)["_written"]) == 1
+        mailbox.close()
+    mailbox.abort()
 
 
 @pytest.mark.anyio
