@@ -21,7 +21,7 @@ from config.errors import ConflictError
 from core.messages.replies import Accepted, Refused
 from pumice.plugins.loader import AT_WORK
 from pumice.plugins.watchdog import watched
-from pumice.runtime.allocator import live_long
+from pumice.runtime.allocator import give_back, live_long
 from pumice.runtime.arrivals import Arriving, part
 from pumice.runtime.builtin import builtin_nodes, example_gang
 from pumice.runtime.journals import file_journal
@@ -155,6 +155,8 @@ async def _run(plan: RunPlan, watching: Watching, journal: Journal, clock: Clock
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_until_signal, tasks.cancel_scope, outcome)
             tasks.start_soon(watching.follow, system)
+            if not plan.virtual:
+                tasks.start_soon(give_back)
             await _hand_in(plan, arriving, system, outcome, watching)
             await reached(plan.until, system)
             if storm is not None:

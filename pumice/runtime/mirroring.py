@@ -14,7 +14,7 @@ from actors.errors import RemoteError
 from actors.runtime.clock import RealClock
 from actors.system.settings import SystemSettings
 from actors.system.system import System
-from pumice.runtime.allocator import live_long
+from pumice.runtime.allocator import give_back, live_long
 from pumice.runtime.journals import file_journal
 from pumice.runtime.until import Until, reached
 
@@ -79,6 +79,7 @@ async def _until(until: Until, system: System) -> bool:
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(listen, tasks.cancel_scope)
+        tasks.start_soon(give_back)
         await reached(until, system)
         tasks.cancel_scope.cancel()
     return interrupted

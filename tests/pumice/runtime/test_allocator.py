@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import pytest
 
-from pumice.runtime.allocator import live_long
+from pumice.runtime.allocator import give_back, live_long
 
 GLIBC = platform.libc_ver()[0] == "glibc"
 MAPPED = """
 import ctypes, sys
-from pumice.runtime.allocator import live_long
+from pumice.runtime.allocator import give_back, live_long
 
 class Information(ctypes.Structure):
     _fields_ = [(f"number{each}", ctypes.c_size_t) for each in range(10)]
@@ -66,3 +66,40 @@ def test_what_a_user_sets_stands(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ctypes.CDLL", repr)
     assert not live_long()
+
+
+HOLES = """
+import anyio, sys
+from pumice.runtime import allocator
+
+def resident():
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * 4096 >> 20
+
+async def once():
+    with anyio.move_on_after(allocator.EACH_S * 1.5):
+        await allocator.give_back()
+
+allocator.EACH_S = 0.01
+allocator.live_long()
+pieces = [b"x" * (64 << 10) for _ in range(1600)]
+kept = pieces[::16]
+del pieces
+before = resident()
+anyio.run(once, backend=sys.argv[1])
+print(before - resident())
+"""
+
+
+@pytest.mark.skipif(not GLIBC, reason="only glibc's allocator can be told")
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_holes_in_the_heap_go_back(backend: str) -> None:
+    command = [sys.executable, "-c", HOLES, backend]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, env={})
+    assert int(said.stdout) > 60
+
+
+@pytest.mark.anyio
+async def test_without_that_library_nothing_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctypes.CDLL", repr)
+    await give_back()
