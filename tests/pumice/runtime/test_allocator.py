@@ -3,16 +3,21 @@
 import platform
 import subprocess
 import sys
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 from pumice.runtime.allocator import give_back, live_long
+from pumice.runtime.main_job import RunPlan, Watching, run_plan
+from pumice.runtime.until import parse_until
 
 GLIBC = platform.libc_ver()[0] == "glibc"
 MAPPED = """
 import ctypes, sys
 from pumice.runtime.allocator import give_back, live_long
+from pumice.runtime.main_job import RunPlan, Watching, run_plan
+from pumice.runtime.until import parse_until
 
 class Information(ctypes.Structure):
     _fields_ = [(f"number{each}", ctypes.c_size_t) for each in range(10)]
@@ -103,3 +108,21 @@ def test_holes_in_the_heap_go_back(backend: str) -> None:
 async def test_without_that_library_nothing_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ctypes.CDLL", repr)
     await give_back()
+
+
+def given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, virtual: bool) -> int:
+    """How often a run of half a second or of a thousand virtual seconds did it, were a minute 0.05 s."""
+    asked: list[int] = []
+    monkeypatch.setattr("pumice.runtime.allocator.EACH_S", 0.05)
+    monkeypatch.setattr("pumice.runtime.allocator._function", {"malloc_trim": asked.append}.get)
+    until = parse_until("1000s" if virtual else "500ms")
+    run_plan(RunPlan([], True, tmp_path / "run.db", until, virtual=virtual), Watching())
+    return len(asked)
+
+
+def test_a_run_gives_back_each_minute_of_the_real_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert given_back(tmp_path, monkeypatch, virtual=False) > 1
+
+
+def test_on_virtual_time_nothing_waits_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert given_back(tmp_path, monkeypatch, virtual=True) == 0
