@@ -107,7 +107,10 @@ def _whole(
     snapshot: Snapshot, config: SchedulerConfig, clock: CycleClock, carry: Carry, options: SessionOptions | None
 ) -> Tellers:
     """What all plugins have to say of a session in which some were spared."""
-    return open_session(snapshot, config, clock, carry, options).tellers
+    session = open_session(snapshot, config, clock, carry, options)
+    tellers = session.tellers
+    let_go(session)
+    return tellers
 
 
 def _spared(session: Session) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any, cast
 
 import msgspec
@@ -116,3 +117,22 @@ def test_who_waits_to_be_admitted_needs_no_node() -> None:
 def test_who_is_in_no_queue_waits_for_nothing(lost: str) -> None:
     waiting = gang("waiting", queue=lost, pods=1, phase="Inqueue")
     assert ("priority" in opened(*waiting).plugins) is (lost == "default")
+
+
+@pytest.mark.parametrize("config", [STOCK, HIERARCHICAL])
+def test_what_is_opened_to_be_told_of_is_gone_without_the_collector(config: SchedulerConfig) -> None:
+    def told() -> None:
+        session = opened(config=config)
+        tables, shares = tables_later(session), shares_later(session)
+        close_session(session)
+        assert tables()
+        assert shares().jobs
+
+    told()
+    gc.collect()
+    gc.disable()
+    try:
+        told()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
