@@ -139,7 +139,10 @@ class Hub:
         if event.type == "DELETED":
             known.pop(key, None)
         else:
-            after = known[key] = traits_of(event.kind, obj, self._selectable.get(event.kind, ()))
+            after = traits_of(event.kind, obj, self._selectable.get(event.kind, ()))
+            if after == before:  # as after most changes: one for all of them in the ring
+                after = before
+            known[key] = after
         self.ring(event.kind).append(RingEntry(event.revision, event.type, event.blob, before, after))
 
     def _tell(self, change: str, kind: str, obj: Object, definition: OnDefinition) -> None:

@@ -9,7 +9,8 @@ import pytest
 import trio.testing
 
 from actors.gateway.hub import GATHER_S, Hub
-from core.messages.commands import Create
+from core.messages.commands import Create, Patch
+from core.messages.replies import Accepted
 from storage import codec
 from tests.actors.bench import Bench, running
 from tests.kit.pods import pod
@@ -50,3 +51,24 @@ async def test_the_first_change_goes_out_at_once_and_those_soon_after_it_togethe
         await anyio.sleep(1.0)
         tasks.cancel_scope.cancel()
     assert seen == [(1.0, 1), (1.0 + GATHER_S, 4), (round(2.0 + GATHER_S * 0.4, 6), 5)]
+
+
+@pytest.mark.trio
+async def test_a_change_that_no_selector_sees_keeps_the_traits_there_were() -> None:
+    """The ring of what reports every few seconds holds one text of its labels, not thousands."""
+    bench = Bench()
+    hub = Hub(bench.api, bench.store.listings, bench.context)
+    async with running(bench), anyio.create_task_group() as tasks:
+        tasks.start_soon(hub.run, "hub", no_kinds, nobody)
+        await hub.ready.wait()
+        await bench.api.ask(Create(codec.pack(pod("p"))))
+        for change in ({"status": {"message": "one"}}, {"status": {"message": "two"}}):
+            await bench.api.ask(Patch("Pod", "default", "p", codec.pack(change), "merge", subresource="status"))
+        said = await bench.api.ask(Patch("Pod", "default", "p", codec.pack({"metadata": {"labels": {"a": "b"}}})))
+        assert isinstance(said, Accepted)
+        await hub.reach(said.revision)
+        tasks.cancel_scope.cancel()
+    made, one, two, labelled = hub.ring("Pod").entries()
+    assert made.after is one.before is one.after is two.after is labelled.before
+    assert labelled.after is not None
+    assert labelled.after.labels["a"] == "b"
