@@ -98,7 +98,7 @@ class _Timed(Awaitable[R]):
                 return found
             finally:
                 self._longest.ended(began, self._what, self._about)
-            value = error = None
+                value = error = None  # an error that holds this frame, which holds it, would be left to the collector
             try:
                 value = yield waiting
             except BaseException as thrown:  # noqa: BLE001 - it is for the work, a cancellation too

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import time
+import weakref
 
 import anyio
 import anyio.lowlevel
@@ -77,3 +79,25 @@ def test_laps_give_each_step_its_own_time_and_count_no_waiting() -> None:
     laps.lap("Get", "short")
     assert longest.request == "Patch second"
     assert 0.02 <= longest.seconds < 0.04
+
+
+@pytest.mark.anyio
+async def test_what_a_cancellation_leaves_is_nothing_for_the_collector() -> None:
+    """Every watch ends so."""
+    longest, seen = Longest(), list[weakref.ref[BaseException]]()
+
+    async def work() -> None:
+        try:
+            await anyio.sleep_forever()
+        except anyio.get_cancelled_exc_class() as error:
+            seen.append(weakref.ref(error))
+            raise
+
+    gc.disable()
+    try:
+        with anyio.move_on_after(0):
+            await longest.timed(work(), "GET", "/watch")
+        await anyio.lowlevel.checkpoint()
+        assert [each() for each in seen] == [None]
+    finally:
+        gc.enable()
