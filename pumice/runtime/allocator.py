@@ -6,7 +6,7 @@ thread a heap of its own, of which Python's threads, one of which runs at a time
 churn on 5,000 nodes (docs/soak.md) the main heap was 174 MB with these settings and 213 without, of which 130 to 140
 were in use.
 
-Holes come to be all the same, 2 MB a minute of it, for what ends is never quite what it stands between; so the pages in
+Holes come to be all the same, 2 MB a minute of that load: what goes is never quite the size of what stays. So the pages in
 them are given back each minute.
 """
 
@@ -20,7 +20,7 @@ from typing import Final
 import anyio
 
 EACH_S: Final = 60.0
-"""To give back the pages of 50 MB of holes takes 15 ms, and to get new ones no more."""
+"""To give back the pages of 50 MB of holes takes 15 ms."""
 MIB: Final = 1 << 20
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 """Numbers of glibc's `malloc.h`."""
