@@ -6,8 +6,8 @@ thread a heap of its own, of which Python's threads, one of which runs at a time
 churn on 5,000 nodes (docs/soak.md) the main heap was 174 MB with these settings and 213 without, of which 130 to 140
 were in use.
 
-Holes come to be all the same, 2 MB a minute of that load: what goes is never quite the size of what stays. So the pages in
-them are given back each minute.
+Holes come to be all the same, 2 MB a minute of that load: what goes is never quite the size of what stays. So the
+pages in them are given back each minute.
 """
 
 from __future__ import annotations
