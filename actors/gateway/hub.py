@@ -139,10 +139,9 @@ class Hub:
         if event.type == "DELETED":
             known.pop(key, None)
         else:
-            after = traits_of(event.kind, obj, self._selectable.get(event.kind, ()))
-            if after == before:  # as after most changes: one for all of them in the ring
-                after = before
-            known[key] = after
+            seen = traits_of(event.kind, obj, self._selectable.get(event.kind, ()))
+            # mostly nothing a selector sees has changed: one for all such changes in the ring
+            after = known[key] = before if before is not None and before == seen else seen
         self.ring(event.kind).append(RingEntry(event.revision, event.type, event.blob, before, after))
 
     def _tell(self, change: str, kind: str, obj: Object, definition: OnDefinition) -> None:
