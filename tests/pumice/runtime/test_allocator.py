@@ -15,9 +15,7 @@ from pumice.runtime.until import parse_until
 GLIBC = platform.libc_ver()[0] == "glibc"
 MAPPED = """
 import ctypes, sys
-from pumice.runtime.allocator import give_back, live_long
-from pumice.runtime.main_job import RunPlan, Watching, run_plan
-from pumice.runtime.until import parse_until
+from pumice.runtime.allocator import live_long
 
 class Information(ctypes.Structure):
     _fields_ = [(f"number{each}", ctypes.c_size_t) for each in range(10)]
