@@ -24,7 +24,11 @@ def voucher(checkpoint: Checkpoint) -> Record:
 def is_vouched(checkpoint: Checkpoint, records: Sequence[Stored]) -> bool:
     """Whether one of these records vouches for it."""
     ours = _said(checkpoint)
-    return any(codec.decode(record.payload, CheckpointTaken) == ours for record in records if record.kind == CHECKPOINT)
+    return any(
+        record.at == checkpoint.at and codec.decode(record.payload, CheckpointTaken) == ours
+        for record in records
+        if record.kind == CHECKPOINT
+    )
 
 
 def demand_vouched(checkpoints: Sequence[Checkpoint], records: Sequence[Stored]) -> None:

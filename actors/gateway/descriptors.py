@@ -14,8 +14,12 @@ from importlib import import_module
 from time import monotonic
 from typing import Any, Final
 
+import anyio
+
 RESERVE: Final = 16
 """Descriptors that connections leave to others."""
+EVERY_S: Final = 1.0
+"""Between two warnings."""
 _NONE_LEFT: Final = (errno.EMFILE, errno.ENFILE)
 
 log = logging.getLogger(__name__)
@@ -31,10 +35,23 @@ class Complaints:
     def refused(self) -> None:
         """One more."""
         self._waiting += 1
-        now = monotonic()
-        if now - self._last >= 1.0:
+        if monotonic() - self._last >= EVERY_S:
+            self.say()
+
+    def say(self) -> None:
+        """What has not been said yet, if there is anything."""
+        if self._waiting:
             log.warning("connections refused: %d (the process may have no more open files)", self._waiting)
-            self._last, self._waiting = now, 0
+            self._last, self._waiting = monotonic(), 0
+
+    async def keep_saying(self) -> None:
+        """Until cancelled: those of a burst are said when it is over, too."""
+        try:
+            while True:
+                await anyio.sleep(EVERY_S)
+                self.say()
+        finally:
+            self.say()
 
 
 class BoundedListener(socket.socket):
@@ -74,12 +91,12 @@ class OneLine(logging.Filter):
         return True
 
 
-def bounded(descriptor: int) -> BoundedListener:
+def bounded(descriptor: int, complaints: Complaints) -> BoundedListener:
     """The listening socket of this number, which is its own from now on."""
     listener = BoundedListener(fileno=descriptor)
     listener.setblocking(False)
     listener.most = most_descriptors()
-    listener.complaints = Complaints()
+    listener.complaints = complaints
     return listener
 
 

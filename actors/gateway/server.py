@@ -33,13 +33,14 @@ Serve = Callable[..., Awaitable[None]]
 async def serve(app: Starlette, settings: GatewaySettings, stop: anyio.Event) -> None:
     """Serve until `stop` is set and everything open has been closed."""
     duplicate = os.dup(settings.listener.fileno())  # hypercorn closes what it listens on
-    config = _config(settings, duplicate)
     complaints = Complaints()
+    config = _config(settings, duplicate, complaints)
     filtering = OneLine(complaints)
     accepting = logging.getLogger("trio.serve_listeners")
     accepting.addFilter(filtering)
     try:
         async with anyio.create_task_group() as tasks:
+            tasks.start_soon(complaints.keep_saying)
             tasks.start_soon(_break_off_late, settings.listener, stop)
             if _on_trio():
                 tasks.start_soon(_keep_some_free, settings.listener, complaints)
@@ -79,7 +80,7 @@ async def _break_off_late(listener: socket.socket, stop: anyio.Event) -> None:
         break_off(listener)
 
 
-def _config(settings: GatewaySettings, descriptor: int) -> Config:
+def _config(settings: GatewaySettings, descriptor: int, complaints: Complaints) -> Config:
     config: Any = Config()
     config.bind = [f"fd://{descriptor}"]
     config.accesslog = None
@@ -94,7 +95,7 @@ def _config(settings: GatewaySettings, descriptor: int) -> Config:
         config.certfile = str(settings.certificate)
         config.keyfile = str(settings.key)
     if not _on_trio():  # which takes no socket but a plain one
-        listener: list[socket.socket] = [bounded(descriptor)]
+        listener: list[socket.socket] = [bounded(descriptor, complaints)]
         secure = settings.certificate is not None
         config.create_sockets = lambda: Sockets(listener if secure else [], [] if secure else listener, [])
     found: Config = config

@@ -20,7 +20,7 @@ from config.known import KNOWN_PLUGINS
 from core.plugins import PLUGINS
 from core.plugins.plugin import PluginBuilder
 from core.plugins.user import guarded
-from core.plugins.user.failures import PluginQuestion
+from core.plugins.user.failures import PluginQuestion, said_by
 from pumice.plugins.identity import of_entry_point, of_module
 
 GROUP: Final = "pumice.plugins"
@@ -111,7 +111,7 @@ def _load(path: Path) -> ModuleType:
 
 
 def _unloadable(error: BaseException, source: str) -> ConfigError:
-    return ConfigError(f"cannot be loaded: {type(error).__name__}: {error}", source=source)
+    return ConfigError(f"cannot be loaded: {type(error).__name__}: {said_by(error)}", source=source)
 
 
 def _listed(module: ModuleType, path: Path) -> list[FoundPlugin]:

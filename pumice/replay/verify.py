@@ -65,7 +65,7 @@ async def recorded(
                 report.position = stored.sequence
                 try:
                     cycle = replayer.follow(stored)
-                except CodecError:
+                except (CodecError, TypeError, ValueError, LookupError):
                     if chain.whole:
                         raise
                     return  # a record that was changed, as the chain says, into something that is none

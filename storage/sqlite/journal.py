@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from storage.check import check
-from storage.errors import ForeignFileError, MissingFileError
+from storage.errors import DamagedError, ForeignFileError, MissingFileError
 from storage.sqlite.database import Database
-from storage.sqlite.failures import failing_to_open
+from storage.sqlite.failures import MANGLED, failing_to_open
 from storage.sqlite.lock import JournalLock
 from storage.sqlite.loop_thread import LoopThread, unbroken
 from storage.sqlite.migrations import MIGRATIONS
@@ -117,4 +117,14 @@ class SqliteJournal:
     async def __aexit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.close()
+        try:
+            if self._lock is None and isinstance(problem, MANGLED):
+                await self._demand_whole(problem)
+        finally:
+            await self.close()
+
+    async def _demand_whole(self, problem: Exception) -> None:
+        """What nobody could make sense of in a damaged journal is damage, not a mistake of theirs."""
+        bad = (await self.check()).first_bad
+        if bad is not None:
+            raise DamagedError(bad.sequence, bad.why) from problem

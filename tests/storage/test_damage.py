@@ -58,6 +58,17 @@ async def test_damage_is_found_and_named(path: Path, damage: str, sequence: int,
     assert why in report.first_bad.why
 
 
+async def test_what_makes_no_sense_to_a_reader_is_damage_where_there_is_some(path: Path) -> None:
+    await make(path)
+    with pytest.raises(ValueError, match="no sense"):
+        async with await SqliteJournal.open(path, read_only=True):
+            raise ValueError("no sense")
+    run_sql(path, "UPDATE journal SET cause = 5 WHERE sequence = 33")
+    with pytest.raises(DamagedError, match="record 33: changed"):
+        async with await SqliteJournal.open(path, read_only=True):
+            raise ValueError("no sense")
+
+
 async def test_two_records_swapped_are_found(path: Path) -> None:
     await make(path)
     swap = "UPDATE journal SET sequence = {} WHERE sequence = {}"

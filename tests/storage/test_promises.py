@@ -206,11 +206,12 @@ async def test_a_mark_of_another_journal_says_nothing(left: Path, tmp_path: Path
         assert await journal.append(records(1)) == 2
 
 
-async def test_an_edited_checkpoint_is_not_believed(path: Path) -> None:
+@pytest.mark.parametrize("edit", ["content = x'00'", "at = at + 1"])
+async def test_an_edited_checkpoint_is_not_believed(path: Path, edit: str) -> None:
     await make(path)
     async with await SqliteJournal.open(path) as journal:
         await journal.save_checkpoint(Checkpoint(20, 1.0, b"state"))
-    run_sql(path, "UPDATE checkpoint SET content = x'00'")
+    run_sql(path, f"UPDATE checkpoint SET {edit}")
     async with await SqliteJournal.open(path, read_only=True) as journal:
         report = await journal.check()
         with pytest.raises(DamagedError, match="record 20: the checkpoint"):

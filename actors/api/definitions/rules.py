@@ -11,7 +11,7 @@ from typing import Any, Final
 from actors.api.definitions.work import TooDearError, Work
 from actors.api.fields import is_list, is_mapping, rows
 from actors.api.refusals import Cause, invalid_value, required
-from core.kube.cel.macros import SPEND
+from core.kube.cel.costs import SPEND
 from core.kube.cel.reading import ExpressionError, read_expression
 from core.kube.cel.values import evaluate
 

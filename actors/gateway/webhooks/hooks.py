@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from actors.api.fields import rows, section
 from actors.api.kinds import Kind
-from core.kube.cel.macros import SPEND, StepsLeft
+from core.kube.cel.costs import SPEND, StepsLeft
 from core.kube.cel.reading import ExpressionError, read_expression
 from core.kube.cel.values import evaluate
 from core.kube.selectors import SelectorError, label_selector

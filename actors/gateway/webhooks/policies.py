@@ -13,7 +13,8 @@ from actors.gateway.problems import ApiError
 from actors.gateway.site import Site
 from actors.gateway.webhooks import hooks
 from actors.gateway.webhooks.hooks import AdmissionRequest, told
-from core.kube.cel.macros import SPEND, StepsLeft, truth
+from core.kube.cel.costs import SPEND, StepsLeft
+from core.kube.cel.macros import truth
 from core.kube.cel.reading import ExpressionError, read_expression
 from core.kube.cel.values import evaluate
 from core.kube.selectors import SelectorError, label_selector

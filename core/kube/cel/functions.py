@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from core.errors import QuantityError
 from core.kube.cel.optionals import OF_OPTIONALS
-from core.kube.cel.reading import ExpressionError
+from core.kube.cel.reading import ExpressionError, shown
 from core.kube.patterns import pattern_of
 from core.quantity import quantity_of
 
@@ -48,7 +48,7 @@ class Version:
     def __init__(self, text: str) -> None:
         match = _VERSION.fullmatch(text) if len(text) <= _LONGEST_VERSION else None
         if match is None:
-            raise ExpressionError(f"{text!r} is no semantic version")
+            raise ExpressionError(f"{shown(text)} is no semantic version")
         early = match[4]
         marks = [(0, int(p), "") if p.isdigit() else (1, 0, p) for p in early.split(".")] if early else []
         self._key = (int(match[1]), int(match[2]), int(match[3]), not early, marks)
@@ -158,6 +158,7 @@ def _string(value: Any) -> str:
 
 
 def _joined(parts: list[str], between: str = "") -> str:
+    _bounded(len(between) * len(parts) + sum(map(len, parts)))
     return between.join(parts)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from core.kube.cel.reading import ExpressionError
+from core.kube.cel.costs import pay_round
+from core.kube.cel.reading import ExpressionError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,25 +14,8 @@ if TYPE_CHECKING:
 
     Evaluate = Callable[[CelNode, Mapping[str, Any]], Any]
 
-SPEND: Final = ""
-"""Under this name, which no expression can say, may stand who is told of every value that a macro looks at, and may
-stop it."""
-MOST: Final = 100_000
-"""Values that macros look at in one expression, where nobody says how many."""
 _MACROS: Final = {"all": 3, "exists": 3, "exists_one": 3, "existsOne": 3, "filter": 3, "map": 4}
 """The most parts that each has: what it is about, a name, and what is asked."""
-
-
-class StepsLeft:
-    """Counts down. Raises ExpressionError at the end."""
-
-    def __init__(self, left: int = MOST) -> None:
-        self.left = left
-
-    def __call__(self, steps: int) -> None:
-        self.left -= steps
-        if self.left < 0:
-            raise ExpressionError("the expression looks at too many values")
 
 
 def is_macro(tree: CelNode) -> bool:
@@ -45,7 +29,7 @@ def expanded(tree: CelNode, names: Mapping[str, Any], evaluate: Evaluate) -> Any
     owner, asked = evaluate(tree.parts[0], names), tree.parts[-1]
     if not isinstance(owner, list | dict):
         raise ExpressionError(f"no such overload: {tree.value}")
-    scopes = _scopes(owner, str(tree.parts[1].value), names)
+    scopes = _scopes(owner, tree, names)
     match tree.value:
         case "all" | "exists":
             return decided(((asked, scope) for scope in scopes), evaluate, decisive=tree.value == "exists")
@@ -59,11 +43,10 @@ def expanded(tree: CelNode, names: Mapping[str, Any], evaluate: Evaluate) -> Any
             return [evaluate(asked, scope) for scope in kept]
 
 
-def _scopes(owner: Any, name: str, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    spend = names.get(SPEND)
-    for each in [*owner]:
-        if spend is not None:
-            spend(1)
+def _scopes(owner: Iterable[Any], tree: CelNode, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    name = str(tree.parts[1].value)
+    for each in owner:
+        pay_round(tree, names)
         yield {**names, name: each}
 
 
@@ -86,5 +69,5 @@ def decided(asked: Iterable[tuple[CelNode, Mapping[str, Any]]], evaluate: Evalua
 def truth(value: object) -> bool:
     """A value as the answer to a question. Raises ExpressionError."""
     if not isinstance(value, bool):
-        raise ExpressionError(f"{value!r} is neither true nor false")
+        raise ExpressionError(f"{shown(value)} is neither true nor false")
     return value

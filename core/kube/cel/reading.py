@@ -44,13 +44,15 @@ class ExpressionError(RequestError):
 @dataclass(frozen=True, slots=True)
 class CelNode:
     """One operation. `kind`: literal, list, map, name, member, index, call, not, minus, &&, ||, choice, or a sign of
-    two sides; `.?` and `[?` are members and indices that may be absent.
+    two sides; `.?` and `[?` are members and indices that may be absent. `depth`, `size`: operations inside one another,
+    and in all.
     """
 
     kind: str
     parts: tuple[CelNode, ...] = ()
     value: object = None
     depth: int = 1
+    size: int = 1
 
 
 def _node(kind: str, parts: tuple[CelNode, ...], value: object = None) -> CelNode:
@@ -58,7 +60,14 @@ def _node(kind: str, parts: tuple[CelNode, ...], value: object = None) -> CelNod
     depth = 1 + max((part.depth for part in parts), default=0)
     if depth > DEEPEST:
         raise ExpressionError(f"the expression is nested deeper than {DEEPEST} levels")
-    return CelNode(kind, parts, value, depth)
+    return CelNode(kind, parts, value, depth, 1 + sum(part.size for part in parts))
+
+
+def shown(value: object) -> str:
+    """A value in a sentence about it, however much is in it."""
+    if isinstance(value, str):
+        return repr(value[:80])
+    return repr(value) if value is None or isinstance(value, bool | int | float) else f"a {type(value).__name__}"
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:

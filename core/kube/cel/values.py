@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from core.errors import QuantityError
+from core.kube.cel.costs import SPEND, StepsLeft, pay
 from core.kube.cel.functions import FUNCTIONS, METHODS, OPERATIONS
-from core.kube.cel.macros import SPEND, StepsLeft, decided, expanded, is_macro, truth
+from core.kube.cel.macros import decided, expanded, is_macro, truth
 from core.kube.cel.optionals import OptionalValue, looked_up
-from core.kube.cel.reading import ExpressionError, read_expression
+from core.kube.cel.reading import ExpressionError, read_expression, shown
 from core.kube.patterns import PatternError
 
 if TYPE_CHECKING:
@@ -29,12 +30,12 @@ def _member(owner: Any, key: Any) -> Any:
             return owner[key]
     except (KeyError, IndexError, TypeError):
         pass
-    raise ExpressionError(f"no such key: {key}")
+    raise ExpressionError(f"no such key: {key[:80] if isinstance(key, str) else shown(key)}")
 
 
 def _has(tree: CelNode, names: Mapping[str, Any]) -> bool:
     owner = evaluate(tree.parts[0], names)
-    return not isinstance(owner, str) and tree.value in owner
+    return not isinstance(owner, str | list) and tree.value in owner
 
 
 def _call(tree: CelNode, names: Mapping[str, Any]) -> Any:
@@ -46,11 +47,14 @@ def _call(tree: CelNode, names: Mapping[str, Any]) -> Any:
     known = FUNCTIONS.get(name) if function else METHODS.get(name)
     if known is None:
         raise ExpressionError(f"unknown function {name!r}")
-    return known(*(evaluate(part, names) for part in (tree.parts[1:] if function else tree.parts)))
+    values = [evaluate(part, names) for part in (tree.parts[1:] if function else tree.parts)]
+    pay(name, values, names)
+    return known(*values)
 
 
 def _operate(tree: CelNode, names: Mapping[str, Any]) -> Any:
     left, right = (evaluate(part, names) for part in tree.parts)
+    pay(tree.kind, (left, right), names)
     if tree.kind == "==":
         return _same(left, right)
     if tree.kind == "!=":

@@ -76,7 +76,7 @@ class PluginFailures:
         return self._noted(self._sentence(what, error))
 
     def _sentence(self, what: str, error: BaseException) -> str:
-        return f"plugin {self.plugin} failed in {what}: {type(error).__name__}: {_said(error)}"
+        return f"plugin {self.plugin} failed in {what}: {type(error).__name__}: {said_by(error)}"
 
     def _noted(self, sentence: str) -> str:
         """Each sentence is told once a session."""
@@ -117,7 +117,11 @@ class PluginFailures:
         asked.plugin, asked.what = self.plugin, what
         try:
             return ask()
-        except (FitFailure, KeyboardInterrupt):
+        except FitFailure:
+            raise
+        except KeyboardInterrupt:  # of whoever is at the keyboard, as far as anybody can know
+            if self._tell is not None:
+                self._tell(self.plugin, f"plugin {self.plugin} was interrupted in {what}")
             raise
         except BaseException as error:  # noqa: BLE001 - somebody else's code may raise anything, SystemExit too
             sentence = self._sentence(what, error)
@@ -156,9 +160,9 @@ class FailureLog:
         return self._runs
 
 
-def _said(error: BaseException) -> str:
+def said_by(error: BaseException) -> str:
     """What it says of itself, which is somebody else's code as well."""
     try:
         return str(error)[:LONGEST]
-    except Exception:  # noqa: BLE001
+    except BaseException:  # noqa: BLE001 - as above
         return "(it cannot say what)"

@@ -26,9 +26,25 @@ class SpeechlessError(Exception):
         raise ValueError("no words")
 
 
-@pytest.mark.parametrize(
-    "error", [SystemExit(0), SystemExit("bye"), GeneratorExit(), OwnError("mine"), SpeechlessError(), MemoryError()]
-)
+class LeavingError(BaseException):
+    """Ends the process when it is asked what it says."""
+
+    def __str__(self) -> str:
+        raise SystemExit(9)
+
+
+ERRORS = [
+    SystemExit(0),
+    SystemExit("bye"),
+    GeneratorExit(),
+    OwnError("mine"),
+    SpeechlessError(),
+    LeavingError(),
+    MemoryError(),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("where", ["open", "build", "order"])
 def test_whatever_it_raises_the_cycle_goes_on(
     use: Callable[..., CycleResult], told: list[str], error: BaseException, where: str
@@ -48,12 +64,15 @@ def test_whatever_it_raises_the_cycle_goes_on(
     assert (again.digest, again.carry) == (result.digest, result.carry)  # what was answered is in the record
 
 
-def test_ctrl_c_is_not_a_failure_of_a_plugin(use: Callable[..., CycleResult]) -> None:
+def test_ctrl_c_is_not_a_failure_of_a_plugin_but_says_where_it_came(
+    use: Callable[..., CycleResult], told: list[str]
+) -> None:
     def interrupted(_: Any) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         use(registering(interrupted))
+    assert told == ["plugin mine was interrupted in on_session_open"]
 
 
 def test_who_is_asked_is_said_while_it_lasts() -> None:
