@@ -1,18 +1,18 @@
 """What working out an expression costs, counted before it is done: whoever sends one may not hold up everybody else.
 
-A step is a quarter of a microsecond or so. What grows with the expression alone is bounded by its length; counted is
+A step is an eighth of a microsecond or so. What grows with the expression alone is bounded by its length; counted is
 what grows with the values: each time round a macro, and what an operation looks at in lists, maps and texts.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from core.kube.cel.reading import ExpressionError
 from core.kube.patterns import PatternError, pattern_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 
     from core.kube.cel.reading import CelNode
 
@@ -20,14 +20,12 @@ SPEND: Final = ""
 """Under this name, which no expression can say, may stand who is told of the steps, and may stop it."""
 MOST: Final = 100_000
 """Steps of one expression, where nobody says how many."""
-_LETTERS: Final = 64
-_VALUES: Final = 2
-"""So much of a text, and so many values of a list or map, are a step."""
-_STEPS_OF_PATTERN: Final = 2
-_WORK_OF_PATTERN: Final = 50
-_BAD_PATTERN: Final = 10_000
-"""What it costs to read a pattern (its instructions to the step), to search with it (instructions times letters to the
-step), and to find that it is none.
+_LETTERS: Final = 32
+"""So much of a text is a step; so is a value of a list or map."""
+_WORK_OF_PATTERN: Final = 25
+_BAD_PATTERN: Final = 20_000
+"""A pattern costs a step for each of its instructions, to read it, and one for so many instructions times letters, to
+search with it; so many to find that it is none.
 """
 _AT_ONCE: Final = frozenset({"size", "dyn", "has", "hasValue", "or", "orValue", "value", "index"})
 """Operations that take as long over much as over little."""
@@ -45,11 +43,11 @@ class StepsLeft:
             raise ExpressionError("the expression looks at too many values")
 
 
-def pay_round(asked: CelNode, names: Mapping[str, Any]) -> None:
-    """For asking something of one value of a list or map. Raises what stops it."""
+def pay_round(asked: Sequence[CelNode], names: Mapping[str, Any]) -> None:
+    """For asking these of one value of a list or map. Raises what stops it."""
     spend = names.get(SPEND)
     if spend is not None:
-        spend(2 + asked.size)
+        spend(2 + 2 * sum(each.size for each in asked))
 
 
 def pay(operation: str, values: Sequence[Any], names: Mapping[str, Any]) -> None:
@@ -69,8 +67,9 @@ def _pay_value(value: Any, spend: Callable[[int], None]) -> None:
     if isinstance(value, str):
         spend(len(value) // _LETTERS)
     elif isinstance(value, list | dict):
-        spend(1 + len(value) // _VALUES)
-        for each in value.values() if isinstance(value, dict) else value:
+        inside: Iterable[Any] = cast("Iterable[Any]", value.values() if isinstance(value, dict) else value)
+        spend(1 + len(cast("Sized", value)))
+        for each in inside:
             if isinstance(each, list | dict) or (isinstance(each, str) and len(each) >= _LETTERS):
                 _pay_value(each, spend)
 
@@ -84,4 +83,4 @@ def _pay_pattern(values: Sequence[Any], spend: Callable[[int], None]) -> None:
     except PatternError:
         spend(_BAD_PATTERN)
         raise
-    spend(steps // _STEPS_OF_PATTERN + steps * len(text) // _WORK_OF_PATTERN)
+    spend(steps + steps * len(text) // _WORK_OF_PATTERN)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from core.kube.cel.costs import pay_round
 from core.kube.cel.reading import ExpressionError, shown
@@ -27,8 +27,6 @@ def is_macro(tree: CelNode) -> bool:
 def expanded(tree: CelNode, names: Mapping[str, Any], evaluate: Evaluate) -> Any:
     """What a macro comes to. Raises ExpressionError."""
     owner, asked = evaluate(tree.parts[0], names), tree.parts[-1]
-    if not isinstance(owner, list | dict):
-        raise ExpressionError(f"no such overload: {tree.value}")
     scopes = _scopes(owner, tree, names)
     match tree.value:
         case "all" | "exists":
@@ -43,10 +41,12 @@ def expanded(tree: CelNode, names: Mapping[str, Any], evaluate: Evaluate) -> Any
             return [evaluate(asked, scope) for scope in kept]
 
 
-def _scopes(owner: Iterable[Any], tree: CelNode, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _scopes(owner: Any, tree: CelNode, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    if not isinstance(owner, list | dict):
+        raise ExpressionError(f"no such overload: {tree.value}")
     name = str(tree.parts[1].value)
-    for each in owner:
-        pay_round(tree, names)
+    for each in cast("Iterable[Any]", owner):
+        pay_round(tree.parts[2:], names)
         yield {**names, name: each}
 
 

@@ -201,6 +201,10 @@ def _items(schema: Object) -> Object:
     return {"type": "object", "properties": {"a": {"type": "array", "items": schema}}}
 
 
+def _ruled(rule: str) -> Object:
+    return {**_items(INTEGER), "x-kubernetes-validations": [{"rule": rule}]}
+
+
 TEXT: Final = {"type": "string"}
 INTEGER: Final = {"type": "integer"}
 DEFINED: Final[dict[str, tuple[Object, Any]]] = {
@@ -218,6 +222,14 @@ DEFINED: Final[dict[str, tuple[Object, Any]]] = {
     "properties": (
         _items({"type": "object", "properties": dict.fromkeys(_numbered("p{}", 2000), INTEGER)}),
         [{} for _ in range(20_000)],
+    ),
+    "a rule over each": (_ruled("self.a.all(x, x > 0)"), [1] * 30_000),
+    "a rule over all for each": (_ruled("self.a.all(x, self.a.isSorted() && x in self.a)"), [1] * 30_000),
+    "a rule over all together": (_ruled("self.a.map(x, self.a).map(x, self.a) == [self.a]"), [1] * 30_000),
+    "a rule of many parts": (_ruled(f"self.a.all(x, {' && '.join(['x > 0'] * 1_000)})"), [1] * 30_000),
+    "a rule of patterns": (
+        _ruled(" && ".join(f"!'x'.matches('[a-z]{{{n}}}')" for n in range(200, 500))),
+        [1],
     ),
 }
 """A schema of its own, and an object that it makes the most of."""
