@@ -13,6 +13,7 @@ from pumice.replay.compare import CycleDifference, compare
 from pumice.replay.replayer import start
 from storage.errors import CodecError
 from storage.scan import leniently
+from storage.sqlite.failures import MANGLED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -65,7 +66,7 @@ async def recorded(
                 report.position = stored.sequence
                 try:
                     cycle = replayer.follow(stored)
-                except (CodecError, TypeError, ValueError, LookupError):
+                except (CodecError, *MANGLED):
                     if chain.whole:
                         raise
                     return  # a record that was changed, as the chain says, into something that is none

@@ -19,7 +19,7 @@ Schema = dict[str, Any]
 
 RULES: Final = "x-kubernetes-validations"
 EACH: Final = 8
-"""StepsLeft of one rule, beside those of what it looks at."""
+"""Steps of one rule, beside those of what it looks at."""
 _OLD: Final = re.compile(r"\boldSelf\b")
 
 

@@ -14,8 +14,6 @@ from core.kube.patterns import PatternError, pattern_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 
-    from core.kube.cel.reading import CelNode
-
 SPEND: Final = ""
 """Under this name, which no expression can say, may stand who is told of the steps, and may stop it."""
 MOST: Final = 100_000
@@ -43,11 +41,11 @@ class StepsLeft:
             raise ExpressionError("the expression looks at too many values")
 
 
-def pay_round(asked: Sequence[CelNode], names: Mapping[str, Any]) -> None:
-    """For asking these of one value of a list or map. Raises what stops it."""
+def pay_round(size: int, names: Mapping[str, Any]) -> None:
+    """For asking something of so many operations of one value of a list or map. Raises what stops it."""
     spend = names.get(SPEND)
     if spend is not None:
-        spend(2 + 2 * sum(each.size for each in asked))
+        spend(2 + 2 * size)
 
 
 def pay(operation: str, values: Sequence[Any], names: Mapping[str, Any]) -> None:

@@ -44,9 +44,9 @@ def expanded(tree: CelNode, names: Mapping[str, Any], evaluate: Evaluate) -> Any
 def _scopes(owner: Any, tree: CelNode, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if not isinstance(owner, list | dict):
         raise ExpressionError(f"no such overload: {tree.value}")
-    name = str(tree.parts[1].value)
+    name, size = str(tree.parts[1].value), sum(part.size for part in tree.parts[2:])
     for each in cast("Iterable[Any]", owner):
-        pay_round(tree.parts[2:], names)
+        pay_round(size, names)
         yield {**names, name: each}
 
 
