@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from actors.api.apply.field_sets import FieldSet
 from actors.api.apply.owners import Manager
-from actors.api.apply.paths import FieldSet, shown
+from actors.api.apply.paths import shown
 from core.messages.replies import Refused
 
 

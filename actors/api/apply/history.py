@@ -7,9 +7,11 @@ from typing import Any, Final
 
 import msgspec
 
+from actors.api.apply.comparing import compare
+from actors.api.apply.field_sets import NOTHING, FieldSet, field_set
 from actors.api.apply.owners import UPDATE, Manager, Managers, Owned, ownable
-from actors.api.apply.paths import NOTHING, FieldSet, field
-from actors.api.apply.walks import compare, fields_of
+from actors.api.apply.paths import field
+from actors.api.apply.walks import fields_of
 from actors.api.schema.plain import is_map
 from actors.api.schema.shapes import Shape
 from core.objects.metadata import Object, section
@@ -17,7 +19,7 @@ from core.objects.metadata import Object, section
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _BEFORE: Final = "before-first-apply"
 _CLIENT_SIDE: Final = "kubectl-client-side-apply"
-_ANNOTATION: Final = (field("metadata"), field("annotations"), field(LAST_APPLIED))
+_ANNOTATION: Final = field_set([(field("metadata"), field("annotations"), field(LAST_APPLIED))])
 
 
 def first_owners(live: Object, api_version: str, now: str, shape: Shape) -> Managers:
@@ -33,7 +35,7 @@ def first_owners(live: Object, api_version: str, now: str, shape: Shape) -> Mana
     kubectl = Manager(_CLIENT_SIDE, UPDATE, api_version)
     applied = ownable(allowed_by_last_applied(live, api_version, shape), ()) & everything
     if applied:
-        applied |= {_ANNOTATION} & everything  # by it kubectl knows whose fields are its own when it goes over to apply
+        applied |= _ANNOTATION & everything  # by it kubectl knows whose fields are its own when it goes over to apply
     owners = {
         kubectl: Owned(applied, api_version, now),
         Manager(_BEFORE, UPDATE, api_version): Owned(everything - applied, api_version, now),

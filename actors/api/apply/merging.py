@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from actors.api.apply.errors import ApplyError
-from actors.api.apply.paths import step_of
+from actors.api.apply.paths import steps_of
 from actors.api.apply.same import same
-from actors.api.apply.walks import is_leaf
+from actors.api.apply.walks import CONTAINERS, is_leaf
 from actors.api.schema.plain import is_list, is_map
 from actors.api.schema.shapes import Shape, field_shape
 
@@ -20,24 +20,32 @@ def merge(live: Any, config: Any, shape: Shape, path: str = "") -> Any:
     if config is None or is_leaf(config, shape):
         return live if shape.scalar and same(live, config, shape) else config
     if is_map(config):
-        before: dict[str, Any] = live if is_map(live) and not is_leaf(live, shape) else {}
-        merged = dict(before)
-        for name, each in config.items():
-            merged[name] = merge(before.get(name), each, field_shape(shape, name), f"{path}.{name}")
-        return merged
+        return _merged_map(live if is_map(live) and not is_leaf(live, shape) else {}, config, shape, path)
     return _merged_list(live if is_list(live) else [], config, shape, path)
+
+
+def _merged_map(live: dict[str, Any], config: dict[str, Any], shape: Shape, path: str) -> dict[str, Any]:
+    merged = dict(live)
+    for name, each in config.items():
+        before = live.get(name)
+        if before is None and each.__class__ not in CONTAINERS:  # a new leaf, as most are
+            merged[name] = each
+        else:
+            merged[name] = merge(before, each, field_shape(shape, name), f"{path}.{name}")
+    return merged
 
 
 def _merged_list(live: list[Any], config: list[Any], shape: Shape, path: str) -> list[Any]:
     applied = _indexed(config, shape, path)
-    steps = [step_of(each, shape) or "" for each in live]
+    steps = [step or "" for step in steps_of(live, shape)]
+    item = shape.item()
     before: dict[str, Any] = {}
     for step, each in zip(steps, live, strict=True):
         before[step] = None if step in before else each  # what stands there twice is merged with nothing
     result: list[Any] = []
     for at, step in _order(steps, list(applied)):
         if step in applied:
-            result.append(merge(before.get(step), applied[step], shape.item(), f"{path}[{step[2:]}]"))
+            result.append(merge(before.get(step), applied[step], item, f"{path}[{step[2:]}]"))
         else:
             result.append(live[at])
     return result
@@ -77,8 +85,7 @@ def _is_passed(step: str, applied: str, upcoming: list[str], done: set[str]) -> 
 
 def _indexed(items: list[Any], shape: Shape, path: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for at, each in enumerate(items):
-        step = step_of(each, shape)
+    for at, (step, each) in enumerate(zip(steps_of(items, shape), items, strict=True)):
         if step is None:
             keys = ", ".join(shape.keys)
             wanted = f"a map with the keys {keys}" if shape.list_type == "map" else "a text, number or boolean"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from actors.api.apply.paths import FieldSet, field, from_fields, to_fields
+from actors.api.apply.field_sets import FieldSet, field_set, from_fields, to_fields
+from actors.api.apply.paths import field
 from actors.api.schema.plain import is_list, is_map
 from core.objects.metadata import Object, parse_time, section
 
@@ -43,7 +44,7 @@ class Owned(NamedTuple):
 Managers = dict[Manager, Owned]
 """Owners of an object's fields."""
 
-_NOT_OWNED: Final = frozenset(
+_NOT_OWNED: Final = field_set(
     [(field("apiVersion"),), (field("kind"),), (field("metadata"),)]
     + [
         (field("metadata"), field(name))
@@ -64,8 +65,7 @@ _NOT_OWNED: Final = frozenset(
 
 def ownable(paths: FieldSet, reset: tuple[str, ...]) -> FieldSet:
     """The fields that can have an owner: not those of the server, nor those that the write does not reach."""
-    roots = {field(name) for name in reset}
-    return frozenset(path for path in paths - _NOT_OWNED if path[0] not in roots)
+    return (paths - _NOT_OWNED).without_branches({field(name) for name in reset})
 
 
 def read_managers(obj: Object) -> Managers:

@@ -6,11 +6,15 @@ conflicts unless forced; a field leaves when its last owner no longer applies it
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import Any, Final, NamedTuple
 
 from actors.api import refusals
+from actors.api.apply.comparing import compare
 from actors.api.apply.conflicts import conflict
 from actors.api.apply.errors import ApplyError
+from actors.api.apply.field_sets import NOTHING, FieldSet
 from actors.api.apply.history import allowed_by_last_applied, first_owners, with_last_applied
 from actors.api.apply.merging import merge
 from actors.api.apply.owners import (
@@ -23,8 +27,7 @@ from actors.api.apply.owners import (
     without_managers,
     write_managers,
 )
-from actors.api.apply.paths import NOTHING, FieldSet
-from actors.api.apply.walks import compare, fields_of, with_named, without, without_nulls
+from actors.api.apply.walks import fields_of, with_named, without, without_nulls
 from actors.api.schema.mistyped import mistyped
 from actors.api.schema.shapes import Shape
 from core.messages.replies import Refused
@@ -78,7 +81,7 @@ def _applied(live: Object, config: Object, who: Applicant, now: str, shape: Shap
     last = managers.get(who.manager)
     owners = {**managers, who.manager: Owned(ownable(stated, who.reset), who.api_version, last.time if last else "")}
     if last is not None:
-        managed = stated.union(*(owned.paths for owned in owners.values()))
+        managed = reduce(or_, (owned.paths for owned in owners.values()), stated)
         merged = _pruned(merged, last.paths, managed, shape)
     change = compare(before, merged, shape)
     clashes = _clashes(owners, who.manager, ownable(change.added | change.modified, who.reset))
@@ -131,7 +134,9 @@ def _pruned(merged: Object, last: FieldSet, managed: FieldSet, shape: Shape) -> 
     all_named = with_named(fields_of(merged, shape), shape)
     pruned: Any = without(merged, last_named, shape)
     kept = with_named(fields_of(pruned, shape), shape) | with_named(managed, shape)
-    pruned = without(merged, all_named - kept, shape)
+    dropped = all_named - kept
+    pruned = without(merged, dropped, shape)
     left = with_named(fields_of(pruned, shape), shape)
-    result: Object = without(merged, (all_named - left) & last_named, shape)
+    gone = (all_named - left) & last_named
+    result: Object = pruned if gone == dropped else without(merged, gone, shape)
     return result

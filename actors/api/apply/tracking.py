@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from actors.api.apply.comparing import compare
+from actors.api.apply.field_sets import NOTHING
 from actors.api.apply.owners import (
     UPDATE,
     Manager,
@@ -13,8 +15,6 @@ from actors.api.apply.owners import (
     without_managers,
     write_managers,
 )
-from actors.api.apply.paths import NOTHING
-from actors.api.apply.walks import compare
 from actors.api.schema.shapes import Shape
 from core.objects.metadata import Object, section
 
@@ -45,9 +45,9 @@ def updated(
 ) -> Managers:
     """The owners after an update of an object whose owners were `managers`."""
     change = compare(old, new, shape)
-    gone = ownable(change.added | change.modified | change.removed, reset)
-    kept = {each: owned._replace(paths=owned.paths - gone) for each, owned in managers.items()}
     mine = ownable(change.added | change.modified, reset)
+    gone = mine | ownable(change.removed, reset)
+    kept = {each: owned._replace(paths=owned.paths - gone) for each, owned in managers.items()}
     if mine:
         before = kept[who].paths if who in kept else NOTHING
         kept[who] = Owned(before | mine, who.api_version, now)

@@ -1,24 +1,34 @@
-"""Sets of fields and their FieldsV1 trees: there and back, and how conflicts show a path."""
+"""Steps to what lists hold, and how conflicts show a path."""
+
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from actors.api.apply.paths import from_fields, shown, to_fields
+from actors.api.apply.paths import shown, steps_of
+from actors.api.schema import shape_of_kind
+from actors.api.schema.shapes import Shape, field_shape, shape_of_schema
 
-STEPS = st.sampled_from(["f:a", "f:b", 'k:{"name":"x"}', 'v:"x"', "v:1", "f:a.b/c"])
-PATHS = st.frozensets(st.lists(STEPS, min_size=1, max_size=4).map(tuple), max_size=8)
-
-
-@given(PATHS)
-def test_a_tree_tells_the_set(paths: frozenset[tuple[str, ...]]) -> None:
-    assert from_fields(to_fields(paths)) == paths
+SPEC = field_shape(shape_of_kind("", "v1", "Pod"), "spec")
+PORTS = field_shape(field_shape(SPEC, "containers").item(), "ports")
+TAGS = shape_of_schema({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}})
 
 
-@given(st.recursive(st.none() | st.text(max_size=3), lambda inner: st.dictionaries(st.text(max_size=3), inner)))
-def test_any_tree_can_be_read(tree: object) -> None:
-    paths = from_fields(tree)
-    assert from_fields(to_fields(paths)) == paths
+@pytest.mark.parametrize(
+    ("shape", "item", "step"),
+    [
+        (field_shape(SPEC, "containers"), {"name": "a", "image": "i"}, 'k:{"name":"a"}'),
+        (field_shape(SPEC, "containers"), {"image": "i"}, None),
+        (field_shape(SPEC, "containers"), "a", None),
+        (PORTS, {"containerPort": 80}, 'k:{"containerPort":80,"protocol":"TCP"}'),
+        (PORTS, {"protocol": "UDP", "containerPort": 80}, 'k:{"containerPort":80,"protocol":"UDP"}'),
+        (TAGS, "a", 'v:"a"'),
+        (TAGS, 1, "v:1"),
+        (TAGS, None, None),
+        (TAGS, ["a"], None),
+    ],
+)
+def test_a_step_to_an_element_says_what_it_is_known_by(shape: Shape, item: Any, step: str | None) -> None:
+    assert steps_of([item], shape) == [step]
 
 
 @pytest.mark.parametrize(
