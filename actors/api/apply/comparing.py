@@ -9,9 +9,10 @@ from actors.api.apply.paths import field
 from actors.api.apply.same import same
 from actors.api.apply.walks import CONTAINERS, elements, is_leaf
 from actors.api.schema.plain import is_list, is_map
-from actors.api.schema.shapes import Shape
+from actors.api.schema.shapes import Shape, field_shape
 
 _ABSENT: Any = object()
+_NOT_THERE: Final[list[Any]] = [_ABSENT]
 
 
 class FieldDifference(NamedTuple):
@@ -23,31 +24,6 @@ class FieldDifference(NamedTuple):
 
 
 _NO_DIFFERENCE: Final = FieldDifference(NOTHING, NOTHING, NOTHING)
-
-
-class _Found:
-    """What is found at one place: of the three sets, the steps there and the sets below them."""
-
-    def __init__(self) -> None:
-        self.members: tuple[set[str], set[str], set[str]] = (set(), set(), set())
-        self._inside: tuple[dict[str, FieldSet], ...] = ({}, {}, {})
-
-    def look(self, step: str, old: Any, new: Any, shape: Shape) -> None:
-        """Compare what is at a step before and after."""
-        added, modified, removed = self.members
-        if old is _ABSENT:
-            added.add(step)
-        elif new is _ABSENT:
-            removed.add(step)
-        if not _is_whole(old, new, shape):
-            for inside, below in zip(self._inside, _differences(old, new, shape), strict=True):
-                if below:
-                    inside[step] = below
-        elif old is not _ABSENT and new is not _ABSENT and not same(old, new, shape):
-            modified.add(step)
-
-    def difference(self) -> FieldDifference:
-        return FieldDifference(*map(FieldSet, self.members, self._inside))
 
 
 def compare(old: Any, new: Any, shape: Shape) -> FieldDifference:
@@ -62,37 +38,63 @@ def _differences(old: Any, new: Any, shape: Shape) -> FieldDifference:
 
 
 def _of_maps(old: dict[str, Any], new: dict[str, Any], shape: Shape) -> FieldDifference:
-    found = _Found()
-    added, modified, removed = found.members
-    added |= {f"f:{name}" for name in new if name not in old}
-    removed |= {f"f:{name}" for name in old if name not in new}
+    added, modified = {f"f:{name}" for name in new if name not in old}, set[str]()
+    removed = {f"f:{name}" for name in old if name not in new}
+    below: dict[str, FieldDifference] = {}
     for name, after in new.items():
         before = old.get(name, _ABSENT)
-        if before is after:
-            continue
-        if after.__class__ in CONTAINERS or before.__class__ in CONTAINERS or before is None or after is None:
-            found.look(field(name), before, after, shape.named(name) or shape.item())
-        elif before is not _ABSENT and not same(before, after, shape.named(name) or shape.item()):
-            modified.add(field(name))
+        if before is not after and (before is not _ABSENT or after.__class__ in CONTAINERS):
+            _look(field(name), before, after, field_shape(shape, name), modified, below)
     for name, before in old.items():
-        if before.__class__ in CONTAINERS and name not in new:
-            found.look(field(name), before, _ABSENT, shape.named(name) or shape.item())
-    return found.difference()
+        if name not in new and before.__class__ in CONTAINERS:
+            _look(field(name), before, _ABSENT, field_shape(shape, name), modified, below)
+    return _put_together(added, modified, removed, below)
 
 
 def _of_lists(old: list[Any], new: list[Any], shape: Shape) -> FieldDifference:
-    found, inner = _Found(), shape.item()
-    listed, now = elements(old, shape), elements(new, shape)
+    listed, now, inner = elements(old, shape), elements(new, shape), shape.item()
+    added, removed = {step for step, items in now.items() if step not in listed and len(items) == 1}, set[str]()
+    modified, below = set[str](), dict[str, FieldDifference]()
     for step in listed.keys() | now.keys():
-        before, after = listed.get(step, [_ABSENT]), now.get(step, [_ABSENT])
+        before, after = listed.get(step, _NOT_THERE), now.get(step, _NOT_THERE)
         if len(before) == len(after) == 1:
-            found.look(step, before[0], after[0], inner)
+            _look(step, before[0], after[0], inner, modified, below)
+            if after is _NOT_THERE:
+                removed.add(step)
         elif before != after:  # twice in a list that should hold it once: only as a whole
-            found.members[1].add(step)
-    return found.difference()
+            modified.add(step)
+    return _put_together(added, modified, removed, below)
+
+
+def _look(
+    step: str, old: Any, new: Any, shape: Shape, modified: set[str], below: dict[str, FieldDifference]
+) -> None:
+    """Compare what is at a step before and after; who calls knows whether it came or went."""
+    if not _is_whole(old, new, shape):
+        below[step] = _differences(old, new, shape)
+    elif old is not _ABSENT and new is not _ABSENT and not same(old, new, shape):
+        modified.add(step)
+
+
+def _put_together(
+    added: set[str], modified: set[str], removed: set[str], below: dict[str, FieldDifference]
+) -> FieldDifference:
+    if not below:
+        return FieldDifference(_one(added, {}), _one(modified, {}), _one(removed, {}))
+    return FieldDifference(
+        _one(added, {step: each.added for step, each in below.items() if each.added}),
+        _one(modified, {step: each.modified for step, each in below.items() if each.modified}),
+        _one(removed, {step: each.removed for step, each in below.items() if each.removed}),
+    )
+
+
+def _one(members: set[str], inside: dict[str, FieldSet]) -> FieldSet:
+    return FieldSet(members, inside) if members or inside else NOTHING
 
 
 def _is_whole(old: Any, new: Any, shape: Shape) -> bool:
+    if old.__class__ not in CONTAINERS and new.__class__ not in CONTAINERS:
+        return True
     if old is _ABSENT or new is _ABSENT:
         there = new if old is _ABSENT else old
         return not there or is_leaf(there, shape)

@@ -36,19 +36,28 @@ def mistyped(value: Any, shape: Shape) -> list[Mistyped]:
 def _look(value: Any, shape: Shape, path: str, found: list[Mistyped]) -> None:
     if value is None or len(found) >= _MOST or shape.sort == "any":
         return
-    sort = json_type(value)
     if shape.sort == "scalar":
-        if shape.scalar and sort not in _FITS.get(shape.scalar, (shape.scalar,)):
-            found.append(Mistyped(path, shape.scalar, sort))
+        if not _fits(value, shape):
+            found.append(Mistyped(path, shape.scalar, json_type(value)))
     elif is_map(value) and shape.sort == "map":
         for name, each in value.items():
-            _look(each, field_shape(shape, name), f"{path}.{name}" if path else name, found)
+            inner = field_shape(shape, name)
+            if inner.sort != "scalar" or not _fits(each, inner):  # most are scalars that fit: no path is made for them
+                _look(each, inner, f"{path}.{name}" if path else name, found)
     elif is_list(value) and shape.sort == "list":
         item = shape.item()
         for at, each in enumerate(value):
             _look(each, item, f"{path}[{at}]", found)
     else:
-        found.append(Mistyped(path, "object" if shape.sort == "map" else "array", sort))
+        found.append(Mistyped(path, "object" if shape.sort == "map" else "array", json_type(value)))
+
+
+def _fits(value: Any, shape: Shape) -> bool:
+    """Whether a value is a scalar of the shape's type."""
+    scalar = shape.scalar
+    if value.__class__ is str and scalar == "string":
+        return True
+    return not scalar or json_type(value) in _FITS.get(scalar, (scalar,))
 
 
 def json_type(value: Any) -> str:

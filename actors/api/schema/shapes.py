@@ -77,9 +77,11 @@ class TypeShape(Shape):
 
     def named(self, field: str) -> Shape | None:
         """The shape of a struct's field."""
-        if self._struct is None or field not in flat_fields(self._type):
-            return None
-        return _field_shape(self._type, field)
+        return self._named.get(field)
+
+    @once
+    def _named(self) -> dict[str, Shape]:
+        return {name: _field_shape(self._type, name) for name in self.names()}
 
     def names(self) -> Collection[str]:
         """Of the struct's fields."""

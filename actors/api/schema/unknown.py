@@ -9,6 +9,8 @@ from actors.api.schema.shapes import Shape, field_shape
 from core.objects.metadata import Object
 
 _MOST: Final = 100
+_INSIDE: Final = frozenset(("map", "list"))
+"""Sorts of what can hold a field that nobody knows."""
 Misplaced = tuple[str, Shape]
 _DIRECTIVES: Final = ("$patch", "$retainKeys", "$setElementOrder/", "$deleteFromPrimitiveList/")
 
@@ -32,7 +34,7 @@ def pruned(value: Any, shape: Shape) -> Any:
     """The value without the fields that its kind does not have, as a server stores it."""
     if is_list(value) and shape.sort == "list":
         item = shape.item()
-        return [pruned(each, item) for each in value] if item.sort in ("map", "list") else value
+        return [pruned(each, item) for each in value] if item.sort in _INSIDE else value
     if not is_map(value) or shape.sort != "map":
         return value
     return {
@@ -55,23 +57,22 @@ def _without_removals(value: Any) -> Any:
 
 
 def _look(value: Any, shape: Shape, path: str, found: list[Misplaced]) -> None:
-    if len(found) >= _MOST or shape.sort in ("any", "scalar"):
+    if len(found) >= _MOST:
         return
     if is_list(value) and shape.sort == "list":
         item = shape.item()
-        if item.sort in ("map", "list"):
+        if item.sort in _INSIDE:
             for at, each in enumerate(value):
                 _look(each, item, f"{path}[{at}]", found)
     elif is_map(value) and shape.sort == "map":
         for name, each in value.items():
-            _look_at_field(name, each, shape, f"{path}.{name}" if path else name, found)
+            inner = shape.named(name)
+            if inner is None and shape.closed:
+                if len(found) < _MOST:
+                    found.append((_joined(path, name), shape))
+            elif (inner or shape.item()).sort in _INSIDE:  # most are scalars: no path is made for them
+                _look(each, inner or shape.item(), _joined(path, name), found)
 
 
-def _look_at_field(name: str, value: Any, shape: Shape, path: str, found: list[Misplaced]) -> None:
-    inner = shape.named(name)
-    if inner is not None:
-        _look(value, inner, path, found)
-    elif shape.closed and len(found) < _MOST:
-        found.append((path, shape))
-    elif not shape.closed:
-        _look(value, shape.item(), path, found)
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
