@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 from actors.api.apply.field_sets import NOTHING, FieldSet
 from actors.api.apply.paths import field
 from actors.api.apply.same import same
-from actors.api.apply.walks import CONTAINERS, elements, is_leaf
-from actors.api.schema.plain import is_list, is_map
+from actors.api.apply.walks import elements, is_leaf
+from actors.api.schema.plain import COMPOUND, is_list, is_map
 from actors.api.schema.shapes import Shape, field_shape
 
 _ABSENT: Any = object()
@@ -43,10 +43,10 @@ def _of_maps(old: dict[str, Any], new: dict[str, Any], shape: Shape) -> FieldDif
     below: dict[str, FieldDifference] = {}
     for name, after in new.items():
         before = old.get(name, _ABSENT)
-        if before is not after and (before is not _ABSENT or after.__class__ in CONTAINERS):
+        if before is not after and (before is not _ABSENT or after.__class__ in COMPOUND):
             _look(field(name), before, after, field_shape(shape, name), modified, below)
     for name, before in old.items():
-        if name not in new and before.__class__ in CONTAINERS:
+        if name not in new and before.__class__ in COMPOUND:
             _look(field(name), before, _ABSENT, field_shape(shape, name), modified, below)
     return _put_together(added, modified, removed, below)
 
@@ -66,9 +66,7 @@ def _of_lists(old: list[Any], new: list[Any], shape: Shape) -> FieldDifference:
     return _put_together(added, modified, removed, below)
 
 
-def _look(
-    step: str, old: Any, new: Any, shape: Shape, modified: set[str], below: dict[str, FieldDifference]
-) -> None:
+def _look(step: str, old: Any, new: Any, shape: Shape, modified: set[str], below: dict[str, FieldDifference]) -> None:
     """Compare what is at a step before and after; who calls knows whether it came or went."""
     if not _is_whole(old, new, shape):
         below[step] = _differences(old, new, shape)
@@ -93,7 +91,7 @@ def _one(members: set[str], inside: dict[str, FieldSet]) -> FieldSet:
 
 
 def _is_whole(old: Any, new: Any, shape: Shape) -> bool:
-    if old.__class__ not in CONTAINERS and new.__class__ not in CONTAINERS:
+    if old.__class__ not in COMPOUND and new.__class__ not in COMPOUND:
         return True
     if old is _ABSENT or new is _ABSENT:
         there = new if old is _ABSENT else old

@@ -7,8 +7,8 @@ from typing import Any
 from actors.api.apply.errors import ApplyError
 from actors.api.apply.paths import steps_of
 from actors.api.apply.same import same
-from actors.api.apply.walks import CONTAINERS, is_leaf
-from actors.api.schema.plain import is_list, is_map
+from actors.api.apply.walks import is_leaf
+from actors.api.schema.plain import COMPOUND, is_list, is_map
 from actors.api.schema.shapes import Shape, field_shape
 
 
@@ -28,7 +28,7 @@ def _merged_map(live: dict[str, Any], config: dict[str, Any], shape: Shape, path
     merged = dict(live)
     for name, each in config.items():
         before = live.get(name)
-        if before is None and each.__class__ not in CONTAINERS:  # a new leaf, as most are
+        if before is None and each.__class__ not in COMPOUND:  # a new leaf, as most are
             merged[name] = each
         else:
             merged[name] = merge(before, each, field_shape(shape, name), f"{path}.{name}")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from actors.api.apply.field_sets import NOTHING, FieldSet
 from actors.api.apply.paths import field, steps_of
-from actors.api.schema.plain import is_list, is_map
+from actors.api.schema.plain import COMPOUND, is_list, is_map
 from actors.api.schema.shapes import Shape, field_shape
-
-CONTAINERS: Final = frozenset((dict, list))
-"""Classes of values that have parts."""
 
 
 def is_leaf(value: Any, shape: Shape) -> bool:
@@ -33,7 +30,7 @@ def _fields_of_map(value: dict[str, Any], shape: Shape) -> FieldSet:
     members = {f"f:{name}" for name in value}
     inside: dict[str, FieldSet] = {}
     for name, each in value.items():
-        if each.__class__ in CONTAINERS:
+        if each.__class__ in COMPOUND:
             described, step = shape.named(name), field(name)
             inner = described or shape.item()
             if below := fields_of(each, inner):
@@ -82,7 +79,7 @@ def without_nulls(value: Any) -> Any:
     """The value without nulls at any depth."""
     if is_map(value):
         return {
-            name: without_nulls(each) if each.__class__ in CONTAINERS else each
+            name: without_nulls(each) if each.__class__ in COMPOUND else each
             for name, each in value.items()
             if each is not None
         }

@@ -7,6 +7,7 @@ from typing import Any, Final
 from actors.api.definitions.structure import EMBEDDED, PRESERVE
 from actors.api.definitions.work import TooDearError, Work, size_of
 from actors.api.fields import is_list, is_mapping, section
+from actors.api.schema.plain import COMPOUND
 from storage.codec import repack, unpack
 
 _ANYTHING: Final[dict[str, Any]] = {"nullable": True, PRESERVE: True}
@@ -37,11 +38,13 @@ def settle(obj: Any, schema: dict[str, Any], work: Work) -> None:
                 work.spend(size_of(below["default"]))
                 mapping[name] = _copy(below["default"])
         for name, value in mapping.items():
-            settle(value, _of(name, properties, schema), work)
+            if value.__class__ in COMPOUND:
+                settle(value, _of(name, properties, schema), work)
     elif is_list(obj):
         items = _items(schema)
         for value in obj:
-            settle(value, items, work)
+            if value.__class__ in COMPOUND:
+                settle(value, items, work)
 
 
 def has_defaults(schema: dict[str, Any]) -> bool:
@@ -73,7 +76,8 @@ def _prune(value: Any, schema: dict[str, Any], path: str, dropped: list[str], *,
     elif is_list(value):
         items = _items(schema)
         for index, each in enumerate(value):
-            _prune(each, items, f"{path}[{index}]", dropped)
+            if each and each.__class__ in COMPOUND:
+                _prune(each, items, f"{path}[{index}]", dropped)
 
 
 def _prune_mapping(value: dict[str, Any], schema: dict[str, Any], path: str, dropped: list[str], whole: bool) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
+from actors.api.schema.plain import COMPOUND
 from config.errors import RequestError
 
 STEPS: Final = 40_000
 EACH: Final = 3
 """An object has so many steps, and so many for each of its values: looks at a schema, at a value, at a default."""
+
+_SIZED: Final = COMPOUND | {str}
 
 
 class TooDearError(RequestError):
@@ -35,14 +38,13 @@ class Work:
 
 def size_of(value: object) -> int:
     """Steps that copying or writing a value takes: one for each value in it, one for 64 letters."""
-    total, waiting = 0, [value]
+    total, waiting = 1, [value]
     while waiting:
-        each = waiting.pop()
-        total += 1
-        if isinstance(each, dict):
-            waiting.extend(each.values())  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-        elif isinstance(each, list):
-            waiting.extend(each)  # pyright: ignore[reportUnknownArgumentType]
-        elif isinstance(each, str):
+        each: Any = waiting.pop()
+        if each.__class__ is str:
             total += len(each) // 64
+        elif each.__class__ in COMPOUND:
+            total += len(each)
+            inside = each.values() if each.__class__ is dict else each
+            waiting += [inner for inner in inside if inner and inner.__class__ in _SIZED]
     return total

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import Any, Final, TypeGuard
+
+COMPOUND: Final = frozenset((dict, list))
+"""Classes of values that hold others. Asked of thousands of values that hold none, this is cheaper than a call."""
 
 
 def is_map(value: object) -> TypeGuard[dict[str, Any]]:

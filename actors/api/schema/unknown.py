@@ -63,14 +63,15 @@ def _look(value: Any, shape: Shape, path: str, found: list[Misplaced]) -> None:
         item = shape.item()
         if item.sort in _INSIDE:
             for at, each in enumerate(value):
-                _look(each, item, f"{path}[{at}]", found)
+                if each:
+                    _look(each, item, f"{path}[{at}]", found)
     elif is_map(value) and shape.sort == "map":
         for name, each in value.items():
             inner = shape.named(name)
             if inner is None and shape.closed:
                 if len(found) < _MOST:
                     found.append((_joined(path, name), shape))
-            elif (inner or shape.item()).sort in _INSIDE:  # most are scalars: no path is made for them
+            elif each and (inner or shape.item()).sort in _INSIDE:  # most are scalars: no path is made for them
                 _look(each, inner or shape.item(), _joined(path, name), found)
 
 

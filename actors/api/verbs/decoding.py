@@ -6,14 +6,13 @@ from typing import Any, Final, cast
 
 from actors.api import refusals
 from actors.api.fields import is_list, is_mapping
+from actors.api.schema.plain import COMPOUND
 from core.messages.replies import Refused
 from core.objects.metadata import Object
 from storage.codec import unpack
 from storage.errors import CodecError
 
 _NIL: Final = 0xC0  # as a number it is looked for at a third of what it costs as bytes
-_LEAVES: Final = frozenset((str, int, float, bool))
-"""Types of most values: there is nothing inside."""
 
 
 def decoded(blob: bytes) -> Object | Refused:
@@ -43,12 +42,12 @@ def without_nulls(value: Any) -> Any:
     """A copy of plain data, where nulls in mappings are absent: as after `drop_nulls`."""
     if is_mapping(value):
         return {
-            name: item if type(item) in _LEAVES else without_nulls(item)
+            name: item if item.__class__ not in COMPOUND else without_nulls(item)
             for name, item in value.items()
             if item is not None
         }
     if is_list(value):
-        return [item if type(item) in _LEAVES else without_nulls(item) for item in value]
+        return [item if item.__class__ not in COMPOUND else without_nulls(item) for item in value]
     return value
 
 
@@ -58,9 +57,9 @@ def drop_nulls(value: Any) -> None:
         for name in [name for name, item in value.items() if item is None]:
             del value[name]
         for item in value.values():
-            if type(item) not in _LEAVES:
+            if item.__class__ in COMPOUND:
                 drop_nulls(item)
     elif is_list(value):
         for item in value:
-            if type(item) not in _LEAVES:
+            if item.__class__ in COMPOUND:
                 drop_nulls(item)
