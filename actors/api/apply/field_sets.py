@@ -39,7 +39,7 @@ class FieldSet:
                 yield (step, *path)
 
     def __or__(self, other: FieldSet) -> FieldSet:
-        if not self or not other:
+        if self is other or not self or not other:
             return self or other
         inside = dict(self.inside)
         for step, below in other.inside.items():
@@ -48,6 +48,8 @@ class FieldSet:
         return FieldSet(self.members | other.members, inside)
 
     def __sub__(self, other: FieldSet) -> FieldSet:
+        if self is other:
+            return NOTHING
         inside = dict(self.inside)
         for step in inside.keys() & other.inside.keys():
             if left := inside[step] - other.inside[step]:
@@ -57,6 +59,8 @@ class FieldSet:
         return FieldSet(self.members - other.members, inside)
 
     def __and__(self, other: FieldSet) -> FieldSet:
+        if self is other:
+            return self
         shared = ((step, self.inside[step] & other.inside[step]) for step in self.inside.keys() & other.inside.keys())
         return FieldSet(self.members & other.members, {step: both for step, both in shared if both})
 

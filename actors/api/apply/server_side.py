@@ -27,7 +27,7 @@ from actors.api.apply.owners import (
     without_managers,
     write_managers,
 )
-from actors.api.apply.walks import fields_of, with_named, without, without_nulls
+from actors.api.apply.walks import Known, fields_of, with_named, without, without_nulls
 from actors.api.schema.mistyped import mistyped
 from actors.api.schema.shapes import Shape
 from core.messages.replies import Refused
@@ -128,15 +128,14 @@ def _settled(owners: Managers, lost: dict[Manager, FieldSet], removed: FieldSet,
 
 def _pruned(merged: Object, last: FieldSet, managed: FieldSet, shape: Shape) -> Object:
     """The merged object without what its applier applied last time, no longer applies, and nobody else owns."""
-    last_named = with_named(last, shape)
-    if last_named <= with_named(managed, shape):
+    last_named, managed_named = with_named(last, shape), with_named(managed, shape)
+    if last_named <= managed_named:
         return merged
-    all_named = with_named(fields_of(merged, shape), shape)
+    known: Known = {}
+    all_named = with_named(fields_of(merged, shape, known), shape)
     pruned: Any = without(merged, last_named, shape)
-    kept = with_named(fields_of(pruned, shape), shape) | with_named(managed, shape)
-    dropped = all_named - kept
+    dropped = all_named - with_named(fields_of(pruned, shape, known), shape) - managed_named
     pruned = without(merged, dropped, shape)
-    left = with_named(fields_of(pruned, shape), shape)
-    gone = (all_named - left) & last_named
+    gone = (all_named - with_named(fields_of(pruned, shape, known), shape)) & last_named
     result: Object = pruned if gone == dropped else without(merged, gone, shape)
     return result

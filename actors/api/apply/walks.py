@@ -19,32 +19,45 @@ def is_leaf(value: Any, shape: Shape) -> bool:
     return True
 
 
-def fields_of(value: Any, shape: Shape) -> FieldSet:
-    """The leaves of a value, elements of keyed lists and entries of plain maps too; none of one that is a leaf."""
+Known = dict[int, tuple[Any, FieldSet]]
+"""Values that were walked already, by identity, with their fields."""
+
+
+def fields_of(value: Any, shape: Shape, known: Known | None = None) -> FieldSet:
+    """The leaves of a value, elements of keyed lists and entries of plain maps too; none of one that is a leaf.
+
+    `known` gets what is found, and tells it again of the parts that another value shares with this one.
+    """
     if is_leaf(value, shape):
         return NOTHING
-    return _fields_of_map(value, shape) if is_map(value) else _fields_of_list(value, shape)
+    if known is None:
+        known = {}
+    if (held := known.get(id(value))) is not None:
+        return held[1]
+    found = _fields_of_map(value, shape, known) if is_map(value) else _fields_of_list(value, shape, known)
+    known[id(value)] = value, found
+    return found
 
 
-def _fields_of_map(value: dict[str, Any], shape: Shape) -> FieldSet:
+def _fields_of_map(value: dict[str, Any], shape: Shape, known: Known) -> FieldSet:
     members = {f"f:{name}" for name in value}
     inside: dict[str, FieldSet] = {}
     for name, each in value.items():
         if each.__class__ in COMPOUND:
             described, step = shape.named(name), field(name)
             inner = described or shape.item()
-            if below := fields_of(each, inner):
+            if below := fields_of(each, inner, known):
                 inside[step] = below
             if described is not None and each != {} and not is_leaf(each, inner):
                 members.discard(step)
     return FieldSet(members, inside)
 
 
-def _fields_of_list(value: list[Any], shape: Shape) -> FieldSet:
+def _fields_of_list(value: list[Any], shape: Shape, known: Known) -> FieldSet:
     inside: dict[str, FieldSet] = {}
     held, inner = elements(value, shape), shape.item()
     for step, items in held.items():
-        if len(items) == 1 and (below := fields_of(items[0], inner)):
+        if len(items) == 1 and (below := fields_of(items[0], inner, known)):
             inside[step] = below
     return FieldSet(set(held), inside)
 

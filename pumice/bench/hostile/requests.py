@@ -131,15 +131,21 @@ def _patches() -> Iterator[HostileRequest]:
 
 
 def _in_turn() -> list[HostileRequest]:
-    """Applies that each take the fields of the one before away."""
-    path = f"{MAPS}/in-turn?fieldManager=fuzz"
+    """Applies that each take the fields of the one before away, change them, or want those of another."""
 
-    def applied(name: str, letter: str) -> HostileRequest:
-        data = {f"{letter}{number:x}": "" for number in range(5_500)}
+    def applied(name: str, letter: str, value: str = "", manager: str = "fuzz") -> HostileRequest:
+        path = f"{MAPS}/in-turn?fieldManager={manager}"
+        data = {f"{letter}{number:x}": value for number in range(5_000 if value else 5_500)}
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "in-turn"}, "data": data}
         return _json(f"apply patch: {name}", "PATCH", path, body, "application/apply-patch+yaml")
 
-    return [applied("fields", "a"), applied("other fields", "b"), applied("the first again", "a")]
+    return [
+        applied("fields", "a"),
+        applied("other fields", "b"),
+        applied("the first again", "a"),
+        applied("other values", "a", "x"),
+        applied("those of another", "a", "y", "other"),
+    ]
 
 
 def _questions() -> Iterator[HostileRequest]:
