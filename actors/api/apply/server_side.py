@@ -6,8 +6,6 @@ conflicts unless forced; a field leaves when its last owner no longer applies it
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
 from typing import Any, Final, NamedTuple
 
 from actors.api import refusals
@@ -81,7 +79,9 @@ def _applied(live: Object, config: Object, who: Applicant, now: str, shape: Shap
     last = managers.get(who.manager)
     owners = {**managers, who.manager: Owned(ownable(stated, who.reset), who.api_version, last.time if last else "")}
     if last is not None:
-        managed = reduce(or_, (owned.paths for owned in owners.values()), stated)
+        managed = stated
+        for owned in owners.values():
+            managed |= owned.paths
         merged = _pruned(merged, last.paths, managed, shape)
     change = compare(before, merged, shape)
     clashes = _clashes(owners, who.manager, ownable(change.added | change.modified, who.reset))
