@@ -87,6 +87,9 @@ class ActorFailedError(InternalError):
         self.error = error
         super().__init__(f"actor {actor} crashed over this message: {error}")
 
+    def __str__(self) -> str:
+        return self.problem  # a bug or not, the crash is told of where it was
+
 
 class HungActorError(InternalError):
     """The actor gave no sign of life and was taken away; or nothing was wrong with it, and a fault was `injected`."""

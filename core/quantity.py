@@ -123,7 +123,7 @@ def quantity_of(value: object) -> Quantity:
     Raises QuantityError for anything else.
     """
     if isinstance(value, str):
-        return parse_quantity(value.strip())
+        return parse_quantity(value.strip() if len(value) <= _MOST_LETTERS else value)
     if value is None:
         return _ZERO
     if isinstance(value, int) and not isinstance(value, bool):

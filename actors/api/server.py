@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
 from actors.api import refusals
 from actors.api.pulls import Pulls
+from actors.api.telling import told_of
 from actors.runtime.actor import Actor
 from actors.runtime.level_signal import LevelSignal
 from actors.runtime.longest import Laps
@@ -123,7 +125,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         self._laps.begin()
         for item in requests:
             answers.append(self._apply(item.message, now, causes))
-            self._laps.lap(type(item.message).__name__, "at the api server")
+            self._laps.lap(type(item.message).__name__, partial(told_of, item.message))
         entries = self._entries(causes)
         if self._ahead:
             await self._send(Applied(requests, answers), entries)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from time import perf_counter, thread_time
 from typing import Any, Final, TypeVar
 
@@ -72,12 +72,12 @@ class Laps:
         """The first step begins now."""
         self._processor, self._wall = thread_time(), perf_counter()
 
-    def lap(self, what: str, about: str) -> None:
-        """A step ends now, and the next begins."""
+    def lap(self, what: str, about: Callable[[], str]) -> None:
+        """A step ends now, and the next begins. `about` is only asked of the longest."""
         now = perf_counter()
         if now - self._wall > self._longest.seconds:
             processor = thread_time()
-            self._longest.took(min(now - self._wall, processor - self._processor), what, about)
+            self._longest.took(min(now - self._wall, processor - self._processor), what, about())
             self._processor, now = processor, perf_counter()
         self._wall = now
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 
@@ -42,7 +43,8 @@ def gateway_settings(settings: ProcessSettings) -> GatewaySettings | None:
 def token_of(settings: ProcessSettings) -> str:
     """The token, or what the file of it holds. Raises ConflictError, OSError."""
     if settings.token_file is None:
-        return _sendable(settings.token or "", "--token")
+        given = settings.token or ""
+        return _sendable(given, "PUMICE_TOKEN" if given == os.environ.get("PUMICE_TOKEN") else "--token")
     if settings.token is not None:
         raise ConflictError("give --token or --token-file", path="--token")
     token = Path(settings.token_file).read_text(encoding="utf-8", errors="replace").strip()

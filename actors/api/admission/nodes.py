@@ -7,7 +7,8 @@ from typing import Any, Final
 from actors.api.admission.amounts import amount_problems, settle_amounts
 from actors.api.admission.rules import Lookup
 from actors.api.fields import rows, section
-from actors.api.refusals import Cause, invalid_value, unsupported
+from actors.api.names import label_value_problem, qualified_name_problem
+from actors.api.refusals import Cause, duplicate, invalid_value, unsupported
 from core.objects.metadata import Object, text_map
 from core.objects.node_devices import ANNOTATION, read_devices
 
@@ -26,17 +27,33 @@ def default(node: Object, lookup: Lookup) -> None:
 
 
 def validate(node: Object, lookup: Lookup) -> list[Cause]:
-    """Amounts and the effects of taints."""
+    """Amounts and taints."""
     del lookup
     status = section(node, "status")
     found: list[Cause] = []
     for part in ("capacity", "allocatable"):
         found += amount_problems(section(status, part), f"status.{part}")
-    for index, taint in enumerate(rows(section(node, "spec"), "taints")):
-        if taint["effect"] not in _EFFECTS:
-            found.append(unsupported(f"spec.taints[{index}].effect", taint["effect"], _EFFECTS))
+    found += _taint_problems(rows(section(node, "spec"), "taints"))
     problem = _devices_problem(node)
     return found if problem is None else [*found, problem]
+
+
+def _taint_problems(taints: list[dict[str, Any]]) -> list[Cause]:
+    """As kube-apiserver's: keys and values of labels, and each key with an effect once."""
+    found: list[Cause] = []
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(taints):
+        path, key, effect = f"spec.taints[{index}]", taint["key"], taint["effect"]
+        if problem := qualified_name_problem(key):
+            found.append(invalid_value(f"{path}.key", key, problem))
+        if problem := label_value_problem(taint.get("value") or ""):
+            found.append(invalid_value(f"{path}.value", taint["value"], problem))
+        if effect not in _EFFECTS:
+            found.append(unsupported(f"{path}.effect", effect, _EFFECTS))
+        if (key, effect) in seen:
+            found.append(duplicate(path, f"{key}:{effect}", "taints must be unique by key and effect pair"))
+        seen.add((key, effect))
+    return found
 
 
 def _devices_problem(node: Object) -> Cause | None:

@@ -16,13 +16,13 @@ from actors.api.admission.amounts import (
 )
 from actors.api.fields import Mapping, containers_of, rows, section
 from actors.api.metadata import label_problems
-from actors.api.names import label_problem
+from actors.api.names import label_problem, qualified_name_problem
 from actors.api.refusals import Cause, duplicate, invalid_value, required, too_many, unsupported
 
 _RESTART: Final = ("Always", "OnFailure", "Never")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _NODE_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-_PLACING: Final = frozenset(("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"))
+_PLACING: Final = frozenset(("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "schedulingGates"))
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -105,6 +105,19 @@ def _placing_problems(spec: dict[str, Any], path: str) -> list[Cause]:
         found += _affinity_problems(affinity, f"{path}.affinity")
     for index, spread in enumerate(rows(spec, "topologySpreadConstraints")):
         found += _spread_problems(spread, f"{path}.topologySpreadConstraints[{index}]")
+    return found + _gate_problems(rows(spec, "schedulingGates"), f"{path}.schedulingGates")
+
+
+def _gate_problems(gates: list[dict[str, Any]], path: str) -> list[Cause]:
+    found: list[Cause] = []
+    seen: set[str] = set()
+    for index, gate in enumerate(gates):
+        name = gate["name"]
+        if problem := qualified_name_problem(name):
+            found.append(invalid_value(f"{path}[{index}].name", name, problem))
+        if name in seen:
+            found.append(duplicate(f"{path}[{index}]", name))
+        seen.add(name)
     return found
 
 

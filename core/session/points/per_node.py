@@ -104,8 +104,11 @@ class PerNodeCheck(RowCheck):
         answer = self._test(self._task, NodeLook(self._session, row))
         if answer is None:
             return 0
-        reason = answer if isinstance(answer, Reason) else Reason(self._name, Code.UNSCHEDULABLE, str(answer))
-        return self._session.reasons.intern(reason)
+        if isinstance(answer, str):
+            answer = Reason(self._name, Code.UNSCHEDULABLE, answer)
+        elif not isinstance(answer, Reason):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"expected a text, a Reason or None, was {answer!r}")
+        return self._session.reasons.intern(answer)
 
 
 class PerNodeFilter(PerNode):

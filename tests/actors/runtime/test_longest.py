@@ -70,13 +70,13 @@ def test_laps_give_each_step_its_own_time_and_count_no_waiting() -> None:
     laps = Laps(longest)
     laps.begin()
     spin(0.005)
-    laps.lap("Create", "first")
+    laps.lap("Create", lambda: "first")
     spin(0.02)
-    laps.lap("Patch", "second")
+    laps.lap("Patch", lambda: "second")
     time.sleep(0.05)
-    laps.lap("Get", "asleep")
+    laps.lap("Get", lambda: "asleep")
     spin(0.002)
-    laps.lap("Get", "short")
+    laps.lap("Get", lambda: "short")
     assert longest.request == "Patch second"
     assert 0.02 <= longest.seconds < 0.04
 

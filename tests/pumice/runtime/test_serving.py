@@ -82,8 +82,13 @@ def test_a_kubeconfig_is_for_its_owner_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("token", ["geheim-ü", "two words", "tab\there", "\x1b[31m", "línea\n"])
-def test_a_token_that_cannot_be_sent_is_refused_at_the_start(tmp_path: Path, token: str) -> None:
-    with pytest.raises(ConflictError, match="expected a token of printable ASCII"):
+def test_a_token_that_cannot_be_sent_is_refused_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    with pytest.raises(ConflictError, match="--token: expected a token of printable ASCII"):
+        gateway_settings(settings(http="127.0.0.1:0", token=token))
+    monkeypatch.setenv("PUMICE_TOKEN", token)
+    with pytest.raises(ConflictError, match="PUMICE_TOKEN: expected a token of printable ASCII"):
         gateway_settings(settings(http="127.0.0.1:0", token=token))
     file = tmp_path / "token"
     file.write_text(f"x{token}x")

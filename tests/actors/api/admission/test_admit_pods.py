@@ -238,6 +238,35 @@ def test_a_nodes_amounts_and_taints_are_checked(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize(
+    ("taints", "field"),
+    [
+        ([{"key": "two words", "effect": "NoSchedule"}], "spec.taints[0].key"),
+        ([{"key": "\x1b[31m", "effect": "NoSchedule"}], "spec.taints[0].key"),
+        ([{"key": "", "effect": "NoSchedule"}], "spec.taints[0].key"),
+        ([{"key": "a", "value": "!", "effect": "NoSchedule"}], "spec.taints[0].value"),
+        ([{"key": "a", "effect": "NoSchedule"}, {"key": "a", "value": "b", "effect": "NoSchedule"}], "spec.taints[1]"),
+    ],
+)
+def test_taints_are_labels_each_once(cluster: Cluster, taints: list[Object], field: str) -> None:
+    assert fields(cluster.refused(node("n", taints=taints))) == [field]
+    both = [{"key": "example.com/a", "value": "b", "effect": effect} for effect in ("NoSchedule", "NoExecute")]
+    assert cluster.create(node("n", taints=both))["spec"]["taints"] == both
+
+
+@pytest.mark.parametrize(
+    ("gates", "field"),
+    [
+        ([{"name": "two words"}], "spec.schedulingGates[0].name"),
+        ([{"name": "a"}, {"name": "a"}], "spec.schedulingGates[1]"),
+    ],
+)
+def test_gates_are_qualified_names_each_once(cluster: Cluster, gates: list[Object], field: str) -> None:
+    gated = pod("p")
+    gated["spec"]["schedulingGates"] = gates
+    assert fields(cluster.refused(gated)) == [field]
+
+
+@pytest.mark.parametrize(
     ("found", "field"),
     [
         (priority_class("big", 1_000_000_001), "value"),

@@ -123,6 +123,15 @@ def test_who_waits_is_told_which_plugin_failed(where: str, use: Any) -> None:
     assert all("2 plugin mine failed in" in message and "ValueError: boom" in message for message in messages)
 
 
+@pytest.mark.parametrize("answer", [5, False, True, ["no"]])
+def test_a_verdict_that_is_none_is_a_failure_of_the_plugin(use: Any, told: list[str], answer: Any) -> None:
+    register = registering(lambda session: session.points.predicate.add("mine", always(answer)))
+    assert len(use(register).binds) == 4
+    assert told
+    assert all(sentence.startswith("plugin mine failed in ") for sentence in told)
+    assert all(f"expected a text, a Reason or None, was {answer!r}" in sentence for sentence in told)
+
+
 def test_an_objection_to_a_placement_is_told_under_the_plugins_name(use: Any) -> None:
     heard: list[str] = []
 
