@@ -39,7 +39,7 @@ def validate(node: Object, lookup: Lookup) -> list[Cause]:
 
 
 def _taint_problems(taints: list[dict[str, Any]]) -> list[Cause]:
-    """As kube-apiserver's: keys and values of labels, and each key with an effect once."""
+    """A key is a label's, and stands once with an effect."""
     found: list[Cause] = []
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(taints):

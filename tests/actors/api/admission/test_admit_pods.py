@@ -1,4 +1,4 @@
-"""Admission of pods, nodes, priority classes and workloads."""
+"""Admission of pods, priority classes and workloads."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from actors.api.admission.amounts import amount_problem
 from core.messages.replies import Accepted, Refused
 from tests.actors.cluster import Cluster
-from tests.kit.nodes import node
 from tests.kit.pods import pod
 from tests.kit.priority_classes import priority_class
 
@@ -222,37 +221,6 @@ def test_of_a_pods_spec_little_may_change(cluster: Cluster) -> None:
     assert isinstance(cluster.patch("Pod", "p", {"metadata": {"labels": {"a": "b"}}}), Accepted)
 
 
-# --- nodes and priority classes
-
-
-def test_a_node_is_allocatable_as_a_whole_unless_it_says_otherwise(cluster: Cluster) -> None:
-    bare = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": 8}}}
-    assert cluster.create(bare)["status"] == {"capacity": {"cpu": "8"}, "allocatable": {"cpu": "8"}}
-
-
-def test_a_nodes_amounts_and_taints_are_checked(cluster: Cluster) -> None:
-    shrunk = node("n") | {"status": {"allocatable": {"cpu": "-4"}}}
-    assert fields(cluster.refused(shrunk)) == ["status.allocatable[cpu]"]
-    tainted = node("n", taints=[{"key": "a", "effect": "Sometimes"}])
-    assert fields(cluster.refused(tainted)) == ["spec.taints[0].effect"]
-
-
-@pytest.mark.parametrize(
-    ("taints", "field"),
-    [
-        ([{"key": "two words", "effect": "NoSchedule"}], "spec.taints[0].key"),
-        ([{"key": "\x1b[31m", "effect": "NoSchedule"}], "spec.taints[0].key"),
-        ([{"key": "", "effect": "NoSchedule"}], "spec.taints[0].key"),
-        ([{"key": "a", "value": "!", "effect": "NoSchedule"}], "spec.taints[0].value"),
-        ([{"key": "a", "effect": "NoSchedule"}, {"key": "a", "value": "b", "effect": "NoSchedule"}], "spec.taints[1]"),
-    ],
-)
-def test_taints_are_labels_each_once(cluster: Cluster, taints: list[Object], field: str) -> None:
-    assert fields(cluster.refused(node("n", taints=taints))) == [field]
-    both = [{"key": "example.com/a", "value": "b", "effect": effect} for effect in ("NoSchedule", "NoExecute")]
-    assert cluster.create(node("n", taints=both))["spec"]["taints"] == both
-
-
 @pytest.mark.parametrize(
     ("gates", "field"),
     [
@@ -264,6 +232,9 @@ def test_gates_are_qualified_names_each_once(cluster: Cluster, gates: list[Objec
     gated = pod("p")
     gated["spec"]["schedulingGates"] = gates
     assert fields(cluster.refused(gated)) == [field]
+
+
+# --- priority classes
 
 
 @pytest.mark.parametrize(
