@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _DECIDED: Final = (commands.BindPod, commands.EvictPod)
-"""Requests of those who wait for an answer no longer than until a moment."""
+_TIMED: Final = (*_DECIDED, commands.Update)
+"""Requests of those who may wait for an answer no longer than until a moment."""
 _CARRYING_OUT: Final = (*_DECIDED, Reflect)
 """Requests that may carry out a decision of the journal."""
 _ASIDE: Final = (Pull, ReadFaults)
@@ -155,9 +156,9 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
     def _apply(self, request: commands.StoreRequest, now: float, causes: dict[int, int]) -> replies.ApiReply:
         """Carry out a request of a batch; `causes` gets the number of the decision that a revision comes of."""
         decision = before = 0
+        if isinstance(request, _TIMED) and self._alarm.now() >= request.until:
+            return refusals.timed_out()
         if isinstance(request, _CARRYING_OUT):
-            if isinstance(request, _DECIDED) and self._alarm.now() >= request.until:
-                return refusals.timed_out()
             decision, before = request.sequence, self.store.revision
         try:
             return self.store.apply(request, now)

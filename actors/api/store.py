@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from actors.api import refusals
 from actors.api.admission import Lookup, admission_of
 from actors.api.kind_table import KindTable
@@ -167,12 +169,14 @@ class Store:
     # --- reading
 
     def get(self, kind: str, namespace: str, name: str) -> Accepted | Refused:
-        """The object as it is now."""
+        """The object as it is now, or that there is none by the newest revision."""
         row = self.registry.kinds.by_key(kind)
         if row is None:
             return refusals.unknown_kind(kind)
         record = self.tables.get((kind, namespace if row.namespaced else "", name))
-        return refusals.not_found(row, name) if record is None else Accepted(record.revision, record.blob)
+        if record is None:
+            return replace(refusals.not_found(row, name), revision=self.revision)
+        return Accepted(record.revision, record.blob)
 
     def list(self, kind: str, namespace: str | None = None, label_selector: str | None = None) -> Listing | Refused:
         """All objects of a kind, or those of a namespace, or those with certain labels."""

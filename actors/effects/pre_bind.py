@@ -22,6 +22,8 @@ WRITTEN_S: Final = 1.0
 """Moments are written in whole seconds: a lock was set up to so long after its moment."""
 Place = tuple[str, str, str]
 """Kind, namespace ("" for a volume) and name."""
+Device = tuple[str, str, str]
+"""Driver, pool and name."""
 
 
 class PreBindError(Exception):
@@ -159,6 +161,12 @@ def _device_writes(
     return reserve, leave
 
 
+def has_device(claim: Object | None, device: Device) -> bool:
+    """Whether a claim, if it is there, was given the device."""
+    given: Any = section(section(section(claim or {}, "status"), "allocation"), "devices").get("results")
+    return any((each["driver"], each["pool"], each["device"]) == device for each in given or ())
+
+
 def allocation_of(wanted: ClaimedDevices) -> Object:
     """status.allocation of a claim that gets these devices."""
     results = [
@@ -185,6 +193,7 @@ def is_ready(bind: Bind, objects: dict[Place, Object | None]) -> bool:
     """Whether all its claims are bound. Raises PreBindError when they never will be: something is gone or changed."""
     ready = True
     provisioned = {claim_place(key) for key in (bind.pre_bind.provisions if bind.pre_bind is not None else ())}
+    promised = {claim_place(key): name for name, key in (bind.pre_bind.volumes if bind.pre_bind is not None else ())}
     for place in awaited_places(bind):
         obj = objects.get(place)
         if obj is None or section(obj, "metadata").get("deletionTimestamp"):
@@ -192,6 +201,8 @@ def is_ready(bind: Bind, objects: dict[Place, Object | None]) -> bool:
         if place[0] == "Pod":
             if section(obj, "metadata").get("uid") != bind.uid:
                 raise PreBindError(f"pod {bind.namespace}/{bind.name} is another one by now")
+        elif volume_name(obj) not in ("", promised.get(place, volume_name(obj))):
+            raise PreBindError(f'claim "{place[2]}" was bound to volume "{volume_name(obj)}"')
         elif not is_fully_bound(obj):
             ready = False
             if place in provisioned and selected_node(obj) != bind.node:

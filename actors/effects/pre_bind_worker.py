@@ -22,7 +22,17 @@ import anyio
 
 from actors.effects.effect_worker import EffectWorker
 from actors.effects.outcomes import RecentOperations
-from actors.effects.pre_bind import Place, PreBindError, Write, awaited_places, is_ready, writes_of
+from actors.effects.pre_bind import (
+    Device,
+    Place,
+    PreBindError,
+    Write,
+    awaited_places,
+    claim_place,
+    has_device,
+    is_ready,
+    writes_of,
+)
 from actors.errors import ActorFailedError
 from actors.runtime.asking import expected
 from core.messages.commands import BindPod, Get, Update
@@ -77,9 +87,13 @@ class WaitingBind:
 
 @dataclass
 class WaitingBinds:
-    """Written to the api and not yet bound, by operation id; oldest first. And the operations seen lately."""
+    """Written to the api and not yet bound, by operation id; oldest first. And the operations seen lately.
+
+    `holders`: the claim that was to have a device last, as far as is known here.
+    """
 
     by_cause: dict[str, WaitingBind] = field(default_factory=dict[str, WaitingBind])
+    holders: dict[Device, Place] = field(default_factory=dict[Device, Place])
     recent: RecentOperations = field(default_factory=RecentOperations)
 
     @property
@@ -140,12 +154,30 @@ class PreBindWorker(EffectWorker[BindOrder]):
 
     async def _prepare(self, waiting: WaitingBind) -> None:
         try:
+            await self._demand_devices(waiting.bind)
             for write in writes_of(waiting.bind):
                 await self._write(write, undo=False)
         except PreBindError as error:
             await self._fail(waiting, str(error))
 
+    async def _demand_devices(self, bind: Bind) -> None:
+        """Whether nobody else has got them: one whose pod was over before its claim was written had them as well, and
+        who decided did not know of it. Volumes say whose they are, devices do not.
+        """
+        holders = self._waiting.holders
+        for claimed in bind.pre_bind.devices if bind.pre_bind is not None else ():
+            place = claim_place(claimed.claim, "ResourceClaim")
+            for _, *device in claimed.devices:
+                driver, pool, name = device
+                other = holders.get((driver, pool, name), place)
+                if other != place and has_device((await self._read([other]))[other], (driver, pool, name)):
+                    raise PreBindError(f'device "{driver}/{pool}/{name}" was taken by claim "{other[1]}/{other[2]}"')
+                holders[driver, pool, name] = place
+
     async def _write(self, write: Write, *, undo: bool) -> None:
+        """Nobody carries it out once its time is up: it would be in the way of what is decided then. What takes it back
+        may come late.
+        """
         for _ in range(CONFLICTS):
             objects = await self._read([write.place] if write.beside is None else [write.place, write.beside])
             obj, beside = objects[write.place], objects.get(write.beside or write.place)
@@ -155,7 +187,8 @@ class PreBindWorker(EffectWorker[BindOrder]):
             after = (write.undo if undo else write.do)(obj, beside)
             if after is None:
                 return
-            reply = await self._ask(Update(codec.pack(after), user=USER))
+            until = math.inf if undo else anyio.current_time() + self._timeout_s
+            reply = await self._ask(Update(codec.pack(after), user=USER, until=until))
             if isinstance(reply, Accepted):
                 return
             if not (isinstance(reply, Refused) and reply.code == 409):

@@ -49,7 +49,7 @@ from core.messages.operations import (
     Relisted,
     Unevicted,
 )
-from core.messages.replies import Accepted, Assumed, SnapshotTaken, ViewChecked
+from core.messages.replies import Accepted, Assumed, Refused, SnapshotTaken, ViewChecked
 from core.state.watched import WATCHED
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
                 self._failed(item.namespace, item.name, item.uid, evicting=item.evicting)
             return
         for item, reply in zip(due, replies, strict=True):
-            if isinstance(reply, Accepted):
+            if isinstance(reply, Accepted | Refused):  # what is gone may have been bound before
                 await self._applied.wait_beyond(reply.revision - 1)
             if item.uid in self._awaited:
                 continue  # a later decision about it is on its way by now

@@ -33,7 +33,7 @@ class Create(Message, frozen=True):
 class Update(Message, frozen=True):
     """Replace an object; metadata.resourceVersion, when present, must be the stored one (409 Conflict otherwise).
 
-    `subresource` "status": only the status is taken from the object given.
+    `subresource` "status": only the status is taken from the object given. `until` as in `BindPod`.
     """
 
     blob: bytes
@@ -41,6 +41,7 @@ class Update(Message, frozen=True):
     subresource: str = ""
     dry_run: bool = False
     manager: str = ""
+    until: float = math.inf
 
 
 class UpdateStatus(Message, frozen=True):

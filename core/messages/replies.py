@@ -28,7 +28,8 @@ class Accepted(Message, frozen=True):
 class Refused(Message, frozen=True):
     """The api said no: code, reason and message as in a Kubernetes Status; `details` as in status.details.
 
-    `revision`: of an object that has changed, where who reports on it needs no more than that to try again.
+    `revision`: of an object that has changed, where who reports on it needs no more than that to try again; by which
+    there is none, where one is asked for.
     """
 
     code: int
