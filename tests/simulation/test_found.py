@@ -6,11 +6,22 @@ import pytest
 
 from pumice.storm.script.events import Event, Script
 from pumice.storm.script.profiles import profile
+from pumice.storm.script.workload import Size
 from pumice.storm.simulation import simulate
+from pumice.storm.stress import StressPlan, script_of
 
 NODE = Event("node", target="n7", details={"cpu": 8, "memory": "16Gi"})
 JOB = Event("job", 3.6, target="j", details={"pods": 2, "cpu": "2", "memory": "2Gi", "seconds": 3})
 STATUS = "status PodGroup default/j by scheduler #1"
+
+
+@pytest.mark.parametrize("seed", [7002015, 7002072, 7002171, 7002205])
+def test_what_is_late_does_not_come_true_over_what_was_decided_since(seed: int) -> None:
+    """A pod was bound and deleted, and looked at before the watch had told of either. A claim was written that nobody
+    waited for any more: a device was given twice, a pod was on one node and its volume on another. The device of a pod
+    that had ended was given away while its claim was being written.
+    """
+    assert simulate(script_of(seed, StressPlan("late", size=Size(5, 40)))).violations == []
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -20,7 +20,7 @@ FILE: Final = Path(__file__).with_name("profiles.yaml")
 PACKAGED: Final = (
     "calm", "binds", "evictions", "statuses", "claims", "watches", "nodes", "pods", "crashes", "journal", "clock",
     "turns", "cards", "cards-memory", "cards-number", "cards-mig", "cards-npu", "cards-chips", "cards-locks", "outside",
-    "both", "half", "live", "storm", "victims",
+    "both", "half", "late", "live", "storm", "victims",
 )  # fmt: skip
 """The names in `profiles.yaml`, for the help of commands, which read no file to be shown."""
 ROUNDING: Final = 1e-9

@@ -104,6 +104,27 @@ async def test_what_nobody_waits_for_any_more_is_not_carried_out(request_of: Any
         assert isinstance(in_time, replies.Accepted)
 
 
+async def test_a_replacement_that_nobody_waits_for_any_more_is_not_carried_out() -> None:
+    """A claim that was written too late would be in the way of what was decided since."""
+    async with running(Bench()) as bench:
+        await bench.api.ask(create(node("n")))
+        labelled = node("n", labels={"a": "b"})
+        del labelled["metadata"]["uid"]
+        new = codec.pack(labelled)
+        late = await bench.api.ask(commands.Update(new, until=anyio.current_time()))
+        assert isinstance(late, replies.Refused)
+        assert (late.code, len(bench.written)) == (504, 1)
+        assert isinstance(await bench.api.ask(commands.Update(new)), replies.Accepted)
+
+
+async def test_of_what_is_not_there_the_api_says_by_which_revision() -> None:
+    async with running(Bench()) as bench:
+        await bench.api.ask(create(pod("p")))
+        answer = await bench.api.ask(commands.Get("Pod", "default", "q"))
+        assert isinstance(answer, replies.Refused)
+        assert (answer.code, answer.revision) == (404, bench.store.revision)
+
+
 async def test_a_request_nobody_foresaw_costs_itself_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     async with running(Bench()) as bench:
         get = bench.store.get

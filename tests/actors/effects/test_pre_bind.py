@@ -187,6 +187,19 @@ def test_a_claim_gets_its_volume_on_the_node_of_its_pod_unless_it_has_one_or_get
         assert sent_to_its_node(bound_claim(named, volume("pv"))) is None
 
 
+def test_a_claim_that_was_bound_to_another_volume_is_not_waited_for() -> None:
+    """That volume may be on another node."""
+    promised = Bind("default", "p", "p", "n0", "default/j", BindContext(volumes=(("pv", "default/c"),)))
+    there: dict[Place, dict[str, Any] | None] = {POD: pod("p", uid="p")}
+    for name in ("pv", "other"):
+        there[claim_place("default/c")] = bound_claim(volume_claim("c"), volume(name))
+        if name == "pv":
+            assert is_ready(promised, there)
+        else:
+            with pytest.raises(PreBindError, match='claim "c" was bound to volume "other"'):
+                is_ready(promised, there)
+
+
 @pytest.mark.parametrize("chosen", [None, "n1", "n0"])
 def test_a_claim_whose_node_was_taken_from_it_gets_no_volume_there(chosen: str | None) -> None:
     """Who is to make volumes says so when none can be made on that node."""
