@@ -15,15 +15,12 @@ has not come true, and the outcome says so: the cache forgets the bind and looks
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from actors.effects.effect_worker import EffectWorker
-from actors.effects.outcomes import RecentOperations
 from actors.effects.pre_bind import (
-    Device,
     Place,
     PreBindError,
     Write,
@@ -33,6 +30,7 @@ from actors.effects.pre_bind import (
     is_ready,
     writes_of,
 )
+from actors.effects.waiting_binds import WaitingBind
 from actors.errors import ActorFailedError
 from actors.runtime.asking import expected
 from core.messages.commands import BindPod, Get, Update
@@ -48,6 +46,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from actors.effects.effect_worker import EffectPorts
+    from actors.effects.waiting_binds import WaitingBinds
     from actors.runtime.context import Context
     from actors.system.ports import BindPort, MetricsPort, StatusPort
     from core.messages.commands import ApiRequest
@@ -66,44 +65,6 @@ FAILED = "SchedulerError"
 
 class NoAnswerError(PreBindError):
     """The api did not say: nothing follows from that."""
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingBind:
-    """`deadline`: event-loop time, seconds. `created`: when its pod was made; None when nobody knows."""
-
-    bind: Bind
-    cycle: int
-    sequence: int
-    decided_at: float
-    deadline: float
-    created: float | None = None
-
-    @property
-    def cause(self) -> str:
-        """The operation id."""
-        return f"{self.cycle}/{self.bind.uid}"
-
-
-@dataclass
-class WaitingBinds:
-    """Written to the api and not yet bound, by operation id; oldest first. And the operations seen lately.
-
-    `holders`: the claim that was to have a device last, as far as is known here.
-    """
-
-    by_cause: dict[str, WaitingBind] = field(default_factory=dict[str, WaitingBind])
-    holders: dict[Device, Place] = field(default_factory=dict[Device, Place])
-    recent: RecentOperations = field(default_factory=RecentOperations)
-
-    @property
-    def next_at(self) -> float:
-        """When the first runs out of time."""
-        return min((each.deadline for each in self.by_cause.values()), default=float("inf"))
-
-    def places(self) -> set[Place]:
-        """All that is waited for."""
-        return {place for each in self.by_cause.values() for place in awaited_places(each.bind)}
 
 
 class PreBindWorker(EffectWorker[BindOrder]):

@@ -11,7 +11,7 @@ from actors.agents.arrivals import Coming
 from actors.api.faults.network import Network
 from actors.api.store import Store
 from actors.dry_run.crew import DryRunCrew
-from actors.effects.pre_bind_worker import WaitingBinds
+from actors.effects.waiting_binds import WaitingBinds
 from actors.mirror.observed import ObservedCycles
 from actors.runtime.context import Context
 from actors.runtime.handles import HandleTable

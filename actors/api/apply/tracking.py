@@ -32,7 +32,8 @@ def resets(subresource: str, *, drops_status: bool) -> tuple[str, ...]:
 def track_update(old: Object, new: Object, who: Manager, now: str, shape: Shape, reset: tuple[str, ...] = ()) -> Object:
     """The new object with the owners of its fields after an update by `who` at `now` (RFC 3339).
 
-    Only objects that were applied once have owners; `managedFields: []` in the new object takes them away.
+    Only objects that were applied once have owners; `managedFields: [{}]` in the new object takes them away, an
+    empty list does not, as in Kubernetes.
     """
     managers = _told(old, new, subresource=who.subresource)
     if not managers:
@@ -63,6 +64,6 @@ def _told(old: Object, new: Object, *, subresource: str) -> Managers:
     given = section(new, "metadata").get("managedFields")
     if subresource or given is None:
         return read_managers(old)
-    if given in ([], [{}]):
+    if given == [{}]:
         return {}
     return read_managers(new) or read_managers(old)

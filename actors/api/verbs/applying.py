@@ -39,6 +39,9 @@ class Applying:
         live = self._registry.tables.read(key)
         if live is None and request.subresource:
             return refusals.not_found(kind, request.name)
+        if live is None and (uid := section(config, "metadata").get("uid")):
+            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            return refusals.conflict(kind, request.name, why)
         new = applied(self._registry.kinds, kind, live, config, request, moment)
         if isinstance(new, Refused):
             return new

@@ -13,7 +13,7 @@ from actors.gateway.request.negotiation import negotiate
 from actors.gateway.request.paths import Target
 from actors.gateway.request.query import WriteOptions, dry_run, list_options, write_options
 from actors.gateway.request.selection import selection
-from actors.gateway.request.validation import fitting
+from actors.gateway.request.validation import demand_type, fitting
 from actors.gateway.request.versions import is_turned, stored
 from actors.gateway.site import Site
 from actors.gateway.statuses import success
@@ -58,7 +58,7 @@ async def create(site: Site, exchange: Exchange, target: Target, row: Kind) -> N
 
 async def replace(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
     """PUT of an object, or of its status."""
-    options = write_options(exchange.query)
+    options = write_options(exchange.query, "UpdateOptions")
     obj = await read_object(exchange, site.settings.body_limit)
     _check_name(obj, target)
     fit(obj, target, row)
@@ -74,7 +74,7 @@ async def patch(site: Site, exchange: Exchange, target: Target, row: Kind) -> No
     form = FORMS.get(media)
     if form is None:
         raise unsupported_media(media, PATCH_TYPES)
-    options = write_options(exchange.query)
+    options = write_options(exchange.query, "PatchOptions")
     _check_apply(form, options)
     body = await _patch_body(site, exchange, form, target, row)
     warnings: list[str] = []
@@ -229,6 +229,7 @@ async def _patch_body(site: Site, exchange: Exchange, form: str, target: Target,
     if not isinstance(body, dict):
         raise bad_request("a patch is an object")
     if form == "apply":
+        demand_type(cast("Object", body), target.api_version)
         fit(cast("Object", body), target, row)
     return cast("Any", body)
 

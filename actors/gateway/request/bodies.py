@@ -59,7 +59,9 @@ def parse_json(body: bytes) -> Any:
     """Raises ApiError (400)."""
     try:
         found = msgspec.json.decode(body)
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise bad_request(f"the object provided cannot be kept: nested deeper than {MOST_DEPTH} levels") from error
+    except (msgspec.DecodeError, ValueError) as error:
         raise bad_request(f"the object provided is not JSON: {error}") from error
     if body.count(b"{") + body.count(b"[") > MOST_DEPTH and (problem := unsound({"": found})):
         raise bad_request(f"the object provided cannot be kept: {problem.removeprefix('.')}")

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 from msgspec import Struct
 
 from actors.gateway.problems import bad_request, invalid
+from config.printable import printable
 
 Form = Literal["", "Ignore", "Warn", "Strict"]
 _FORMS: Final[dict[str, Form]] = {"": "", "Ignore": "Ignore", "Warn": "Warn", "Strict": "Strict"}
@@ -17,6 +18,8 @@ _FALSE: Final = ("0", "f", "F", "FALSE", "false", "False", "")
 _MATCHES: Final = ("", "Exact", "NotOlderThan")
 _MOST_INT: Final = 2**63 - 1
 _MOST_VALUES: Final = 200
+MOST_OF_A_MANAGER: Final = 128
+"""Bytes of the name of a field manager."""
 
 
 class Query:
@@ -166,25 +169,39 @@ class WriteOptions(Struct, frozen=True, gc=False):
     force: bool | None
 
 
-def write_options(query: Query) -> WriteOptions:
-    """Read and check; raises ApiError (400, 422)."""
+def write_options(query: Query, kind: str = "CreateOptions") -> WriteOptions:
+    """Read and check; raises ApiError (400, 422). `kind` is Kubernetes' name for them."""
     asked = query.text("fieldValidation")
     validation = _FORMS.get(asked)
     if validation is None:
         known = '"Ignore", "Strict", "Warn"'
         why = f'Unsupported value: "{asked}": supported values: {known}'
-        raise invalid("CreateOptions", "", [("FieldValueNotSupported", "fieldValidation", why)], "meta.k8s.io")
+        raise invalid(kind, "", [("FieldValueNotSupported", "fieldValidation", why)], "meta.k8s.io")
     manager = query.text("fieldManager")
-    if len(manager) > 128:
-        why = "Too long: may not be more than 128 bytes"
-        raise invalid("CreateOptions", "", [("FieldValueTooLong", "fieldManager", why)], "meta.k8s.io")
-    return WriteOptions(dry_run(query.all("dryRun")), manager, validation, query.flag("force"))
+    if problem := _manager_problem(manager):
+        raise invalid(kind, "", [problem], "meta.k8s.io")
+    return WriteOptions(dry_run(query.all("dryRun"), kind), manager, validation, query.flag("force"))
 
 
-def dry_run(values: list[str]) -> bool:
+def _manager_problem(manager: str) -> tuple[str, str, str] | None:
+    """A name is short, and people can read it."""
+    if len(manager.encode()) > MOST_OF_A_MANAGER:
+        return "FieldValueTooLong", "fieldManager", f"Too long: may not be more than {MOST_OF_A_MANAGER} bytes"
+    for at, letter in enumerate(manager):
+        if not letter.isprintable() or letter == "\ufffd":  # that stands for bytes that are no text
+            where = f"U+{ord(letter):04X} (at position {len(manager[:at].encode())})"
+            return (
+                "FieldValueInvalid",
+                "fieldManager",
+                f'Invalid value: "{printable(manager)}": invalid character {where}',
+            )
+    return None
+
+
+def dry_run(values: list[str], kind: str = "CreateOptions") -> bool:
     """Whether `dryRun=All` was asked for; raises ApiError for any other value."""
     for value in values:
         if value != "All":
             why = f'Unsupported value: "{value[:64]}": supported values: "All"'
-            raise invalid("CreateOptions", "", [("FieldValueNotSupported", "dryRun", why)], "meta.k8s.io")
+            raise invalid(kind, "", [("FieldValueNotSupported", "dryRun", why)], "meta.k8s.io")
     return bool(values)

@@ -35,6 +35,15 @@ def fitting(
     return kept, [] if form == "Ignore" else found
 
 
+def demand_type(applied: Object, api_version: str) -> None:
+    """What is applied says of which kind it is, as in Kubernetes. Raises ApiError (400)."""
+    if not applied.get("apiVersion"):
+        why = "Incorrect version specified in apply patch. Specified patch version: , expected:"
+        raise bad_request(f"{why} {api_version}")
+    if not applied.get("kind"):
+        raise bad_request("failed to create typed patch object: the patch states no kind")
+
+
 def _untyped(row: Kind, obj: Object, paths: list[str]) -> str:
     """What Kubernetes' field manager says of an applied object that is not of its type."""
     meta = section(obj, "metadata")

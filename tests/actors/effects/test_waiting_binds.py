@@ -11,7 +11,8 @@ import pytest
 import trio.testing
 
 from actors.effects.pre_bind import Place, claim_place
-from actors.effects.pre_bind_worker import PreBindWorker, WaitingBinds
+from actors.effects.pre_bind_worker import PreBindWorker
+from actors.effects.waiting_binds import WaitingBinds
 from actors.runtime.clock import RealClock, VirtualClock
 from actors.runtime.context import Context
 from actors.runtime.mailbox import Mailbox

@@ -110,7 +110,18 @@ def test_who_was_never_applied_has_no_owners(cluster: Cluster) -> None:
 def test_owners_can_be_cleared_and_not_invented(cluster: Cluster) -> None:
     ask(cluster, config_map(a="1"))
     cluster.patch("ConfigMap", "c", {"metadata": {"managedFields": []}})
+    assert owners(cluster.get("ConfigMap", "c")) == [("me", "Apply", "")]
+    cluster.patch("ConfigMap", "c", {"metadata": {"managedFields": [{}]}})
     assert owners(cluster.get("ConfigMap", "c")) == []
+
+
+def test_an_object_with_a_uid_is_not_made(cluster: Cluster) -> None:
+    made = config_map(a="1")
+    made["metadata"]["uid"] = "u"
+    reply = ask(cluster, made)
+    assert isinstance(reply, Refused)
+    assert (reply.code, cluster.exists("ConfigMap", "c")) == (409, False)
+    assert "uid mismatch: the provided object specified uid u, and no existing object was found" in reply.message
 
 
 def test_a_dry_run_writes_nothing(cluster: Cluster) -> None:
@@ -123,11 +134,12 @@ def test_a_dry_run_writes_nothing(cluster: Cluster) -> None:
 
 
 def test_admission_judges_what_is_applied(cluster: Cluster) -> None:
-    bad = queue("q") | {"spec": {"weight": -1}}
-    reply = ask(cluster, bad)
+    plain = queue("q")
+    del plain["metadata"]["uid"]
+    reply = ask(cluster, plain | {"spec": {"weight": -1}})
     assert isinstance(reply, Refused)
     assert (reply.code, cluster.exists("Queue", "q", "")) == (422, False)
-    found, _ = applied(ask(cluster, queue("q") | {"spec": {"weight": 3}}))
+    found, _ = applied(ask(cluster, plain | {"spec": {"weight": 3}}))
     assert (found["spec"]["parent"], found["status"]["state"]) == ("root", "Open")
 
 

@@ -124,23 +124,6 @@ async def test_patches() -> None:
         assert refused["reason"] == "UnsupportedMediaType"
 
 
-async def test_what_is_applied_has_the_fields_of_its_kind_and_each_once() -> None:
-    apply = "application/apply-patch+yaml"
-    path = f"{QUEUES}/q?fieldManager=m&fieldValidation=Ignore"
-    async with serving() as web:
-        refused = await patched(web, path, {"spec": {"wieght": 1}}, 400, apply)
-        assert refused["message"] == (
-            "failed to create typed patch object (q; scheduling.volcano.sh/v1beta1, Kind=Queue): "
-            ".spec.wieght: field not declared in schema"
-        )
-        twice = b"spec:\n  weight: 1\n  weight: 2\n"
-        assert 'line 3: key "weight" already set in map' in (await patched(web, path, twice, 400, apply))["message"]
-        strict = path.replace("Ignore", "Strict")
-        found = await patched(web, strict, b'{"spec": {"weight": 1, "weight": 2}}', 400, apply)
-        assert 'duplicate field "spec.weight"' in found["message"]
-        await patched(web, path, {"spec": {"weight": 1}}, 201, apply)
-
-
 async def test_status_is_apart() -> None:
     async with serving() as web:
         await web.create_pods("a")
