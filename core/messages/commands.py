@@ -131,7 +131,7 @@ class StatusCondition(Struct, frozen=True, gc=False):
 
 
 class EvictPod(Message, frozen=True):
-    """Set conditions on a pod, then delete it in its own grace period (not if none changed). `until` as in `BindPod`."""
+    """Set conditions of a pod, then delete it in its grace period (unless none changed). `until` as in `BindPod`."""
 
     namespace: str
     name: str
