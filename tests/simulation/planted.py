@@ -37,7 +37,7 @@ from core.state.view import View
 from pumice.storm.script.workload import Size
 from tests.simulation import defects
 from tests.simulation.planted_cards import CARD_BUGS
-from tests.simulation.planting import Plant, always, asks_nothing, nothing, replace, wrap
+from tests.simulation.planting import Plant, always, asks_nothing, nothing, replace, together, wrap
 
 SMALL = Size(5, 40)
 LARGE = Size(20, 200)
@@ -91,7 +91,11 @@ BUGS: dict[str, Bug] = {
         replace(Outcomes, "report", defects.reports_first_only), invariants=("decided-once", "outcomes")
     ),
     "a device is promised twice": Bug(
-        wrap(DynamicResources, "choose", defects.chooses_from_all), "claims", invariants=("within-allocatable",)
+        together(  # the pre-bind worker gives it to the first one alone
+            wrap(DynamicResources, "choose", defects.chooses_from_all), replace(pre_bind_worker, "has_device", nothing)
+        ),
+        "claims",
+        invariants=("within-allocatable",),
     ),
     "a pod is bound before its volumes": Bug(
         replace(pre_bind_worker, "is_ready", always), "claims", invariants=("claims-first",)

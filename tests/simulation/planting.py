@@ -24,6 +24,16 @@ def wrap(owner: type, name: str, make: Callable[[Any], Any]) -> Plant:
     return plant
 
 
+def together(*plants: Plant) -> Plant:
+    """A defect that nobody else makes good."""
+
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        for each in plants:
+            each(patch)
+
+    return plant
+
+
 def nothing(*_: Any, **__: Any) -> None:
     """What a forgotten call does."""
 
