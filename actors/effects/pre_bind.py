@@ -192,8 +192,8 @@ def awaited_places(bind: Bind) -> list[Place]:
 def is_ready(bind: Bind, objects: dict[Place, Object | None]) -> bool:
     """Whether all its claims are bound. Raises PreBindError when they never will be: something is gone or changed."""
     ready = True
-    provisioned = {claim_place(key) for key in (bind.pre_bind.provisions if bind.pre_bind is not None else ())}
-    promised = {claim_place(key): name for name, key in (bind.pre_bind.volumes if bind.pre_bind is not None else ())}
+    provisions, volumes = (bind.pre_bind.provisions, bind.pre_bind.volumes) if bind.pre_bind is not None else ((), ())
+    provisioned, promised = set(map(claim_place, provisions)), {claim_place(claim): name for name, claim in volumes}
     for place in awaited_places(bind):
         obj = objects.get(place)
         if obj is None or section(obj, "metadata").get("deletionTimestamp"):

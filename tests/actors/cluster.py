@@ -163,3 +163,10 @@ def enqueue_all(cluster: Cluster) -> None:
     for group in cluster.all("PodGroup"):
         if group["status"]["phase"] == "Pending":
             cluster.status("PodGroup", group["metadata"]["name"], {"phase": "Inqueue"}, group["metadata"]["namespace"])
+
+
+def fields(reply: object) -> list[str]:
+    """Those that an answer of 422 names."""
+    assert isinstance(reply, Refused), reply
+    assert (reply.code, reply.reason) == (422, "Invalid")
+    return [cause["field"] for cause in reply.details["causes"]]

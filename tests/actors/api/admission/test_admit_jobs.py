@@ -15,11 +15,6 @@ Object = dict[str, Any]
 Change = Callable[[Object], object]
 
 
-@pytest.fixture
-def cluster() -> Cluster:
-    return Cluster()
-
-
 def causes(reply: Refused) -> list[tuple[str, str]]:
     assert (reply.code, reply.reason) == (422, "Invalid")
     return [(cause["field"], cause["reason"].removeprefix("FieldValue")) for cause in reply.details["causes"]]

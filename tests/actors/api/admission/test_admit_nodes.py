@@ -4,22 +4,10 @@ from typing import Any
 
 import pytest
 
-from core.messages.replies import Refused
-from tests.actors.cluster import Cluster
+from tests.actors.cluster import Cluster, fields
 from tests.kit.nodes import node
 
 Object = dict[str, Any]
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    return Cluster()
-
-
-def fields(reply: object) -> list[str]:
-    assert isinstance(reply, Refused), reply
-    assert (reply.code, reply.reason) == (422, "Invalid")
-    return [cause["field"] for cause in reply.details["causes"]]
 
 
 def test_a_node_is_allocatable_as_a_whole_unless_it_says_otherwise(cluster: Cluster) -> None:

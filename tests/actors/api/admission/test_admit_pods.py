@@ -8,23 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.api.admission.amounts import amount_problem
-from core.messages.replies import Accepted, Refused
-from tests.actors.cluster import Cluster
+from core.messages.replies import Accepted
+from tests.actors.cluster import Cluster, fields
 from tests.kit.pods import pod
 from tests.kit.priority_classes import priority_class
 
 Object = dict[str, Any]
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    return Cluster()
-
-
-def fields(reply: object) -> list[str]:
-    assert isinstance(reply, Refused), reply
-    assert (reply.code, reply.reason) == (422, "Invalid")
-    return [cause["field"] for cause in reply.details["causes"]]
 
 
 # --- pods

@@ -4,23 +4,12 @@ from typing import Any
 
 import pytest
 
-from core.messages.replies import Accepted, Refused
-from tests.actors.cluster import Cluster
+from core.messages.replies import Accepted
+from tests.actors.cluster import Cluster, fields
 from tests.kit.pod_groups import pod_group
 from tests.kit.queues import queue
 
 Object = dict[str, Any]
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    return Cluster()
-
-
-def fields(reply: object) -> list[str]:
-    assert isinstance(reply, Refused), reply
-    assert (reply.code, reply.reason) == (422, "Invalid")
-    return [cause["field"] for cause in reply.details["causes"]]
 
 
 def bare(name: str, **spec: Any) -> Object:

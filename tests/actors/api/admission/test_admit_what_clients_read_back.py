@@ -3,19 +3,12 @@
 from base64 import b64encode
 from typing import Any
 
-import pytest
-
 from core.messages.replies import Accepted, Refused
 from tests.actors.cluster import Cluster
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.pods import pod
 
 Object = dict[str, Any]
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    return Cluster()
 
 
 def core(kind: str, name: str, **more: Any) -> Object:

@@ -1,0 +1,11 @@
+"""What tests of admission share."""
+
+import pytest
+
+from tests.actors.cluster import Cluster
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """An empty one, behind no server."""
+    return Cluster()
