@@ -180,7 +180,7 @@ FIXES: Final[tuple[Fix, ...]] = (
         "gangpreempt, gangreclaim, allocate",
         "The domain in which room was made for a gang is forgotten when the cycle ends, and others may take the room.",
         "It is kept until the gang is there or no longer fits, and such gangs are placed before all others.",
-        "mended after v1.15.1 (#5476)",
+        "proposed (#5476), not merged",
     ),
     Fix(
         "refused-nodes-asked-again",
@@ -251,6 +251,38 @@ FIXES: Final[tuple[Fix, ...]] = (
         "deviceshare (MindCluster)",
         "What a pod is given of a chip counts only from the next cycle on: pods of one cycle are given the same part.",
         "It counts at once, and is given back with the placement.",
+    ),
+    Fix(
+        "overfull-cards-are-full",
+        "deviceshare (GPUSharingEnable)",
+        "What a card has left is counted without sign: a card of which more is in use than it has seems all but empty, "
+        "and is given to every pod.",
+        "It gives nothing.",
+        "mended after v1.15.1 (#5470)",
+    ),
+    Fix(
+        "hami-spread-likes-unused",
+        "deviceshare (AscendHAMiVNPUEnable)",
+        "With the policy spread, chips that one pod uses are preferred to chips that nobody uses.",
+        "Chips that nobody uses are preferred.",
+        "mended after v1.15.1 (37bd43737)",
+    ),
+    Fix(
+        "hami-lock-key",
+        "deviceshare (AscendHAMiVNPUEnable with NodeLockEnable)",
+        "The node is locked under the name of the model of its chips, which HAMi's device plugin does not know, and "
+        "only while the chips are chosen: nobody waits until a pod has them.",
+        "The lock is hami.io/mutex.lock, which HAMi's device plugin takes away when the pod has its chips; it counts "
+        "for five minutes at most.",
+        "mended after v1.15.1 (3347c2025)",
+    ),
+    Fix(
+        "numa-waits-for-kubelet",
+        "numa-aware",
+        "When a Numatopology says that as many CPUs are free as before, or more, it counts alone: CPUs of pods that "
+        "the kubelet has not come to yet are given to others, and the kubelet refuses these (TopologyAffinityError).",
+        "A placed pod keeps its CPUs until the Numatopology names it under podAllocations.",
+        "mended after v1.15.1 (c96e76e58)",
     ),
     Fix(
         "extender-job-ready",

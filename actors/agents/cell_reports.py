@@ -38,6 +38,7 @@ class Held(NamedTuple):
 
     node: str
     cpus: Cpus
+    uid: str
 
 
 class CellReportsMachine:
@@ -117,7 +118,7 @@ class CellReportsMachine:
             of_container = given_on(topology, on, left, wanted)
             given, left = given | of_container, left - of_container
         if given:
-            self._held[key] = Held(node, given)
+            self._held[key] = Held(node, given, pod["metadata"].get("uid", ""))
             self._stale[node] = None
 
     def _free(self, node: str) -> Cpus:
@@ -139,6 +140,7 @@ class CellReportsMachine:
 
     def _report(self, name: str) -> ApiRequest:
         spec = spec_of(self._nodes[name][0], self._nodes[name][1], self._free(name))
+        spec["podAllocations"] = self._allocations(name)
         if name in self._reported:
             return Patch(KIND, "", name, pack({"spec": spec}), user=USER)
         self._reported.add(name)
@@ -159,6 +161,11 @@ class CellReportsMachine:
     def running_timers(self) -> int:
         """How many timers are running."""
         return 0
+
+    def _allocations(self, node: str) -> list[Object]:
+        """Return the pods that have CPUs there, as exporters after v1.15.1 name them."""
+        held = [(key, each.uid) for key, each in self._held.items() if each.node == node]
+        return [{"uid": uid, "name": name, "namespace": namespace} for (namespace, name), uid in held]
 
 
 def topology_of(wanted: NumaCells) -> Topology:

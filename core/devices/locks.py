@@ -2,7 +2,8 @@
 `plugins/util/nodelock`.
 
 A lock is an annotation of the node, with the moment at which it was set. Whoever gives a pod its devices on the node
-takes it away; after five minutes it counts no longer. HAMi's are set and taken away in one breath.
+takes it away; after five minutes it counts no longer. HAMi's are set and taken away in one breath, unless the fix
+`hami-lock-key` is on.
 """
 
 from __future__ import annotations

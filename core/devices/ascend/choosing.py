@@ -34,11 +34,15 @@ class ChipUsage(NamedTuple):
     cores: int
 
 
-def liking(policy: str, chip: Chip, usage: ChipUsage) -> float:
-    """How well the policy likes a chip (CalScore)."""
+def liking(policy: str, chip: Chip, usage: ChipUsage, *, likes_unused: bool) -> float:
+    """Return how well the policy likes a chip (CalScore). Spread likes chips with one sharer in v1.15.1, and chips
+    without any where `likes_unused` (a fix).
+    """
     if policy == BINPACK:
         return FULL * (usage.memory / chip.memory) if chip.memory else 0.0
-    return float(FULL) if policy == SPREAD and usage.sharers == 1 else 0.0
+    if policy != SPREAD or (likes_unused and not chip.memory):
+        return 0.0
+    return float(FULL) if usage.sharers == (0 if likes_unused else 1) else 0.0
 
 
 def takes(chip: Chip, usage: ChipUsage, memory: int) -> bool:
@@ -66,12 +70,19 @@ def allowed(asked: CardRequest, model: ChipModel, memory: int) -> bool:
 
 
 def choose(
-    wanted: Sequence[CardRequest], model: ChipModel, chips: Sequence[Chip], usage: Sequence[ChipUsage], policy: str
+    wanted: Sequence[CardRequest],
+    model: ChipModel,
+    chips: Sequence[Chip],
+    usage: Sequence[ChipUsage],
+    policy: str,
+    *,
+    likes_unused: bool = False,
 ) -> list[list[tuple[int, Assigned]]] | str:
     """(chip, what is had of it) by container; a text: why it does not fit. A chip serves one container of a pod."""
     if not chips:
         return NONE
-    order = sorted(range(len(chips)), key=lambda chip: -liking(policy, chips[chip], usage[chip]))
+    liked = [liking(policy, chip, used, likes_unused=likes_unused) for chip, used in zip(chips, usage, strict=True)]
+    order = sorted(range(len(chips)), key=lambda chip: -liked[chip])
     together = model.word.startswith(WIRED_MODELS) and all(chip.wired for chip in chips)
     taken: set[int] = set()
     given: list[list[tuple[int, Assigned]]] = []
@@ -105,10 +116,13 @@ def score(
     chips: Sequence[Chip],
     usage: Sequence[ChipUsage],
     policy: str,
+    *,
+    likes_unused: bool = False,
 ) -> float:
     """How well a node would be used (ScoreNode): by the first chip of each container, as it is before."""
     firsts = [devices[0][0] for devices in given if devices]
-    total = sum((liking(policy, chips[chip], usage[chip]) for chip in firsts), 0.0)
+    liked = (liking(policy, chips[chip], usage[chip], likes_unused=likes_unused) for chip in firsts)
+    total = sum(liked, 0.0)
     if not (model.word.startswith(WIRED_MODELS) and all(chips[chip].wired for chip in firsts)):
         return total
     networks = [chips[chip].network for chip in firsts if chips[chip].network is not None]

@@ -28,6 +28,7 @@ TIME: Final = "hami.io/vgpu-time"
 BIND_TIME: Final = "hami.io/bind-time"
 BIND_PHASE: Final = "hami.io/bind-phase"
 PREDICATE_TIME: Final = "predicate-time"
+LOCK: Final = "hami.io/mutex.lock"
 _FIELDS: Final = 4
 
 
@@ -54,16 +55,28 @@ class HamiNpu(AskedByTemplate, Family):
     """Virtual NPUs of HAMi's. `models`: all that there are; a pod that is released loses what it was told of any of
     them.
 
+    Two fixes: with `likes_unused` the policy spread prefers chips that nobody uses; with `keeps_lock` the node is
+    locked under the name that HAMi's device plugin takes away once the pod has its chips.
+
     `sharers`, `memory` (MiB) and `cores` in use are int64 [N, C]. The policy counts for assignments on nodes that were
     scored in this session. A pod that loses its node in the same session keeps its chips, for Volcano reads which they
     were off a copy of the pod that was never told.
     """
 
     def __init__(
-        self, names: Sequence[str], chips: Chips, model: ChipModel, models: Iterable[ChipModel], policy: str
+        self,
+        names: Sequence[str],
+        chips: Chips,
+        model: ChipModel,
+        models: Iterable[ChipModel],
+        policy: str,
+        *,
+        likes_unused: bool = False,
+        keeps_lock: bool = False,
     ) -> None:
         self.name = model.word
         self._names, self.chips, self._model, self._policy = names, chips, model, policy
+        self._likes_unused, self._keeps_lock = likes_unused, keeps_lock
         self._settings = VgpuSettings(number=model.number, memory=model.memory, cores="")
         self._written = [name for each in models for name in of_model(each.word)]
         self.sharers: IntArray = np.zeros(chips.memory.shape, dtype=np.int64)
@@ -92,7 +105,8 @@ class HamiNpu(AskedByTemplate, Family):
 
     def _chosen(self, task: Task, row: int, policy: str) -> list[list[tuple[int, Assigned]]] | str:
         wanted = self._asks(task.template) or ()
-        return choose(wanted, self._model, self.chips.chips[row], self._usage(row), policy)
+        chips, usage = self.chips.chips[row], self._usage(row)
+        return choose(wanted, self._model, chips, usage, policy, likes_unused=self._likes_unused)
 
     # --- what fits
 
@@ -139,7 +153,8 @@ class HamiNpu(AskedByTemplate, Family):
         if self._policy == "binpack":
             np.divide(self.memory, self.chips.memory, out=liked, where=self.chips.memory != 0)
         elif self._policy == "spread":
-            liked[self.sharers == 1] = 1.0
+            unused = (self.sharers == 0) & (self.chips.memory != 0)
+            liked[unused if self._likes_unused else self.sharers == 1] = 1.0
         liked[~self.chips.there] = -np.inf
         return liked.argmax(axis=1) if liked.size else np.zeros(len(liked), dtype=np.int64)
 
@@ -163,7 +178,8 @@ class HamiNpu(AskedByTemplate, Family):
         if isinstance(given, str):
             return 0.0
         self._was_scored[row] = True
-        return score(given, self._model, self.chips.chips[row], self._usage(row), self._policy)
+        chips, usage = self.chips.chips[row], self._usage(row)
+        return score(given, self._model, chips, usage, self._policy, likes_unused=self._likes_unused)
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
         """How well it fits on each node, 0 on one that has none, float64 [len(rows)] (ScoreNode). Of all nodes, those
@@ -216,7 +232,7 @@ class HamiNpu(AskedByTemplate, Family):
 
     def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
         """Choose devices and count them: what is written on the pod (Allocate)."""
-        self.take_lock(row, task, self.name, f"node {self._names[row]} locked for {task.name} hami vnpu. lockname")
+        self._lock(row, task)
         given = self._chosen(task, row, self._policy if self._was_scored[row] else "")
         if isinstance(given, str):
             raise DeviceError(f"failed to select ascend devices for pod {task.name}: {given}")
@@ -226,9 +242,16 @@ class HamiNpu(AskedByTemplate, Family):
         moment = str(int(now))
         said = {to_allocate: text, allocated: text, PREDICATE_TIME: moment, runtime: self._cuts(devices)}
         self.add(row, task, said)
-        if self.locks is not None:
+        if self.locks is not None and not self._keeps_lock:
             self.locks.drop(row, self.name)
         return {**said, NODE: self._names[row], TIME: moment, BIND_PHASE: "allocating", BIND_TIME: moment}
+
+    def _lock(self, row: int, task: Task) -> None:
+        where = f"node {self._names[row]} locked for {task.name}"
+        if self._keeps_lock:
+            self.take_lock(row, task, LOCK, f"{where}. err:")
+        else:
+            self.take_lock(row, task, self.name, f"{where} hami vnpu. lockname")
 
     def _cuts(self, devices: Sequence[Sequence[Assigned]]) -> str:
         cuts: list[dict[str, str]] = []

@@ -99,6 +99,8 @@ def indices(text: str | None) -> tuple[int, ...]:
 class GpuShare(Family):
     """Cards that pods share. `by_memory`, `by_number`: which of the two requests count.
 
+    `overfull_is_full`: a card of which more is in use than it has gives nothing (a fix).
+
     A card's users are pods by uid with the MiB that they ask for. A pod that loses its node in the same session stays
     on its cards, for Volcano reads which they were off a copy of the pod that was never told.
     """
@@ -106,8 +108,10 @@ class GpuShare(Family):
     name = NAME
     uniform = False
 
-    def __init__(self, names: Sequence[str], cards: Cards, *, by_memory: bool, by_number: bool) -> None:
-        self._names = names
+    def __init__(
+        self, names: Sequence[str], cards: Cards, *, by_memory: bool, by_number: bool, overfull_is_full: bool = False
+    ) -> None:
+        self._names, self._overfull_is_full = names, overfull_is_full
         self._cards, self._by_memory, self._by_number = cards, by_memory, by_number
         self._users: dict[tuple[int, int], dict[str, int]] = {}
         self._used: IntArray = np.zeros(cards.there.shape, dtype=np.int64)
@@ -148,9 +152,12 @@ class GpuShare(Family):
         return fits
 
     def _roomy(self, rows: Rows | int, memory: int) -> BoolArray:
-        """Cards with so much left; Volcano counts without sign, so that one with less than nothing left has plenty."""
+        """Cards with so much left. Volcano counts without sign (share.go, getDevicesIdleGPUMemory), so that a card with
+        less than nothing left has plenty, unless the fix is on.
+        """
         left = self._cards.each[rows, None] - self._used[rows]
-        found: BoolArray = self._cards.there[rows] & ((left >= memory) | (left < 0))
+        roomy = left >= memory if self._overfull_is_full else (left >= memory) | (left < 0)
+        found: BoolArray = self._cards.there[rows] & roomy
         return found
 
     def _idle(self, rows: Rows | int) -> BoolArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from core.devices.family import whole_number
 from core.errors import QuantityError
@@ -31,7 +31,7 @@ class CpuPlace(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Topology:
     """One node: where each CPU is, how many are reserved (rounded up), the policies of its kubelet, and what of each
-    resource can be allocated.
+    resource can be allocated. `assigned`: the pods that the kubelet has given their CPUs, by uid and by namespace/name.
     """
 
     places: dict[int, CpuPlace]
@@ -39,6 +39,7 @@ class Topology:
     cpu_policy: str
     policy: str
     allocatable: dict[str, Cpus]
+    assigned: frozenset[str] = frozenset()
 
     @property
     def cells(self) -> list[int]:
@@ -57,9 +58,16 @@ def read_topology(obj: Object) -> Topology:
     resources: dict[str, Any] = section(spec, "numares")
     allocatable = {name: cpus_of(str(said.get("allocatable") or "")) for name, said in resources.items()}
     reserved = _rounded_up(section(spec, "resReserved").get(CPU))
-    return Topology(
-        places, reserved, policies.get("CPUManagerPolicy", ""), policies.get("TopologyManagerPolicy", ""), allocatable
-    )
+    cpu_policy, policy = policies.get("CPUManagerPolicy", ""), policies.get("TopologyManagerPolicy", "")
+    return Topology(places, reserved, cpu_policy, policy, allocatable, _assigned(spec.get("podAllocations")))
+
+
+def _assigned(said: Any) -> frozenset[str]:
+    found: set[str] = set()
+    for each in said if isinstance(said, list) else ():
+        pod = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
+        found.update({str(pod.get("uid") or ""), f"{pod.get('namespace') or ''}/{pod.get('name') or ''}"})
+    return frozenset(found - {"", "/"})
 
 
 def _rounded_up(quantity: object) -> int:

@@ -11,6 +11,8 @@ from core.state.derived import derived
 from core.state.sources import NODES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from core.devices.ascend import ChipModel, Chips
     from core.devices.family import Family
     from core.devices.gpushare.cards import Cards
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 
 SLICES_ONCE: Final = "mig-slices-once"
+OVERFULL_IS_FULL: Final = "overfull-cards-are-full"
+LIKES_UNUSED: Final = "hami-spread-likes-unused"
+KEEPS_LOCK: Final = "hami-lock-key"
 
 
 class Switches(NamedTuple):
@@ -56,11 +61,19 @@ def chips(nodes: NodeSpecs, model: ChipModel) -> Chips:
 def families_of(session: Session, switches: Switches) -> list[Family]:
     """In the order in which Volcano registers them."""
     found: list[Family] = []
-    names = session.nodes.names
+    names, fixes = session.nodes.names, session.config.pumice.fix
     config = device_config(session.objects.get("ConfigMap", {}).get(switches.config_map))
     if switches.gpu_memory or switches.gpu_number:
         cards = shared_cards(session.nodes)
-        found.append(gpushare.GpuShare(names, cards, by_memory=switches.gpu_memory, by_number=switches.gpu_number))
+        found.append(
+            gpushare.GpuShare(
+                names,
+                cards,
+                by_memory=switches.gpu_memory,
+                by_number=switches.gpu_number,
+                overfull_is_full=OVERFULL_IS_FULL in fixes,
+            )
+        )
     if switches.vgpu:
         settings = vgpu.settings_of(None if config is None else config.get("nvidia") or {})
         found.append(
@@ -70,11 +83,25 @@ def families_of(session: Session, switches: Switches) -> list[Family]:
                 settings,
                 switches.policy,
                 switches.rules,
-                once=SLICES_ONCE in session.config.pumice.fix,
+                once=SLICES_ONCE in fixes,
             )
         )
     if switches.mindcluster:
         found.append(mindcluster(session))
-    models = ascend.chip_models(config) if switches.hami else ()
-    found += [ascend.HamiNpu(names, chips(session.nodes, model), model, models, switches.policy) for model in models]
-    return found
+    return [*found, *_hami(session, switches, ascend.chip_models(config) if switches.hami else ())]
+
+
+def _hami(session: Session, switches: Switches, models: Sequence[ChipModel]) -> list[Family]:
+    names, fixes = session.nodes.names, session.config.pumice.fix
+    return [
+        ascend.HamiNpu(
+            names,
+            chips(session.nodes, model),
+            model,
+            models,
+            switches.policy,
+            likes_unused=LIKES_UNUSED in fixes,
+            keeps_lock=KEEPS_LOCK in fixes,
+        )
+        for model in models
+    ]

@@ -115,13 +115,9 @@ class Placements:
         if CPU in free:
             free[CPU] = free[CPU] - cpus if taken else free[CPU] | cpus
 
-    def placed(self) -> dict[int, dict[str, Cpus]]:
-        """What this session's pods got, by node."""
-        found: dict[int, dict[str, Cpus]] = {}
-        for node, cpus in self._given.values():
-            of_node = found.setdefault(node, {})
-            of_node[CPU] = of_node.get(CPU, NONE) | cpus
-        return found
+    def placed(self) -> dict[int, tuple[int, Cpus]]:
+        """What this session's pods got: task row -> node row and CPUs."""
+        return self._given
 
 
 class NumaCheck(RowCheck):

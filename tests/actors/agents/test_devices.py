@@ -140,6 +140,8 @@ def test_cells_are_reported_as_pods_come_and_go() -> None:
     (less,) = machine.step(1.0)
     assert isinstance(less, Patch)
     assert free(less) == "4-7"
+    (assigned,) = said(less)["spec"]["podAllocations"]
+    assert (assigned["namespace"], assigned["name"]) == ("default", "p")
     machine.observe("Pod", on(pod("q", cpu="3"), "n0"), 3)  # not guaranteed: shares what is left
     assert machine.step(2.0) == []
     machine.observe("Pod", on(limited(pod("r"), GUARANTEED), "n0"), 4)

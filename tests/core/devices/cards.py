@@ -53,11 +53,17 @@ def vgpu_node(name: str, cards: Sequence[tuple[int, int, str]], mode: str = "ham
     return made
 
 
-def shared(*nodes: Object, by_memory: bool = True) -> gpushare.GpuShare:
+def shared(*nodes: Object, by_memory: bool = True, overfull_is_full: bool = False) -> gpushare.GpuShare:
     """Cards shared by memory, or had whole by number."""
     specs = [read_node(each) for each in nodes]
     cards = gpushare.cards_of(specs)
-    return gpushare.GpuShare([spec.name for spec in specs], cards, by_memory=by_memory, by_number=not by_memory)
+    return gpushare.GpuShare(
+        [spec.name for spec in specs],
+        cards,
+        by_memory=by_memory,
+        by_number=not by_memory,
+        overfull_is_full=overfull_is_full,
+    )
 
 
 def virtual(*nodes: Object, policy: str = "", nvidia: Object | None = None, once: bool = False) -> vgpu.Vgpu:

@@ -46,12 +46,14 @@ def test_a_pod_that_lost_its_node_stays_on_its_card_in_that_session() -> None:
     assert family.fits(asking("b", {"gpu_memory": 8}), 0)
 
 
-def test_a_card_with_less_than_nothing_left_has_plenty() -> None:
+@pytest.mark.parametrize(("overfull_is_full", "cards"), [(False, "0"), (True, "1")])
+def test_overfull_card_is_given_again_unless_the_fix_is_on(overfull_is_full: bool, cards: str) -> None:
     """Volcano counts without sign."""
-    family = shared(gpu_node("n0", cards=1, memory=4))
+    family = shared(gpu_node("n0", cards=2, memory=8), overfull_is_full=overfull_is_full)
     for name in ("a", "b"):
         family.add(0, asking(name, {"gpu_memory": 3}), {INDEX: "0"})
-    assert family.fits(asking("c", {"gpu_memory": 100}), 0)
+    assert family.fits(asking("c", {"gpu_memory": 100}), 0) is not overfull_is_full
+    assert family.assign(0, asking("d", {"gpu_memory": 1}), {}, 0.0)[INDEX] == cards
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 9)), max_size=12), st.integers(1, 9), st.booleans())

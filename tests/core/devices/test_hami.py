@@ -36,10 +36,10 @@ def wired(*networks: int) -> list[dict[str, Any]]:
     return [{"custominfo": {"NetworkID": network}} for network in networks]
 
 
-def chips_on(*nodes: dict[str, Any], policy: str = "") -> ascend.HamiNpu:
+def chips_on(*nodes: dict[str, Any], policy: str = "", likes_unused: bool = False) -> ascend.HamiNpu:
     specs = [read_node(each) for each in nodes]
     names = [spec.name for spec in specs]
-    return ascend.HamiNpu(names, ascend.chips_of(specs, MODEL), MODEL, [MODEL], policy)
+    return ascend.HamiNpu(names, ascend.chips_of(specs, MODEL), MODEL, [MODEL], policy, likes_unused=likes_unused)
 
 
 def npus(name: str, *each: tuple[int, int], notes: dict[str, str] | None = None) -> Task:
@@ -144,3 +144,19 @@ def test_the_configuration_lists_models_in_two_ways() -> None:
 @pytest.mark.parametrize("listed", [7, [7], [{"templates": 7}], [{"memoryCapacity": "much"}], [{"templates": ["x"]}]])
 def test_what_cannot_be_read_is_as_if_nothing_were_said(listed: object) -> None:
     assert ascend.chip_models({"vnpus": listed}) == ascend.chip_models(None)
+
+
+@pytest.mark.parametrize(
+    ("likes_unused", "chip", "liked"), [(False, "n0-0", [100.0, 0.0]), (True, "n0-1", [100.0, 100.0])]
+)
+def test_spread_prefers_a_shared_chip_unless_the_fix_is_on(likes_unused: bool, chip: str, liked: list[float]) -> None:
+    family = chips_on(npu_node("n0", {}, {}), npu_node("n1", {}), policy="spread", likes_unused=likes_unused)
+    family.add(0, npus("a", (1, 3000)), {HELD: f"n0-0,{WORD},3072,0:;"})
+    asked = npus("b", (1, 3000))
+    assert family.scores(asked).tolist() == liked
+    assert family.assign(0, asked, {}, 0.0)[HELD].startswith(f"{chip},")
+
+
+def test_spread_likes_no_chip_without_memory_under_the_fix() -> None:
+    family = chips_on(npu_node("n0", {"devmem": 0}), policy="spread", likes_unused=True)
+    assert family.scores(npus("a", (1, 0))).tolist() == [0.0]

@@ -298,3 +298,13 @@ def test_locks_of_hami_are_set_and_taken_away_in_one_breath() -> None:
     assert locked(share(chips, pods, **on)) == {"j-0": (), "j-1": ()}
     chips["metadata"]["annotations"]["Ascend310P"] = "2026-01-01T11:59:00Z"
     assert locked(share(chips, pods, **on)) == {}
+
+
+def test_hami_lock_key_fix_locks_until_the_device_plugin_unlocks() -> None:
+    on: Object = {"AscendHAMiVNPUEnable": True, "NodeLockEnable": True, "fix": ["hami-lock-key"]}
+    pods = npu_gang("j", {"huawei.com/Ascend310P": "1"}, pods=2)
+    pods[0]["spec"]["minMember"] = 1
+    chips = npu_node("n0", {"devmem": 21527}, {"devmem": 21527}, word="Ascend310P")
+    assert locked(share(chips, pods, **on)) == {"j-0": (("hami.io/mutex.lock", "2026-01-01T12:00:00Z"),)}
+    chips["metadata"]["annotations"]["hami.io/mutex.lock"] = "2026-01-01T11:59:00Z"
+    assert locked(share(chips, pods, **on)) == {}

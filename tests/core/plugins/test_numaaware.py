@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,11 +12,23 @@ from core.session.session import Session
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import gang, node, queue
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from config.schema import SchedulerConfig
+
 Object = dict[str, Any]
+WAITS = configuration(["gang", "predicates", "numa-aware"], fix=["numa-waits-for-kubelet"])
 CONFIG = configuration(["gang", "predicates", {"name": "numa-aware", "arguments": {"weight": 2}}])
 
 
-def cells(name: str, policy: str = "single-numa-node", allocatable: str = "0-7", version: str = "1") -> Object:
+def cells(
+    name: str,
+    policy: str = "single-numa-node",
+    allocatable: str = "0-7",
+    version: str = "1",
+    assigned: Sequence[Object] = (),
+) -> Object:
     detail = {str(cpu): {"numa": cpu // 4, "socket": cpu // 4, "core": cpu // 2} for cpu in range(8)}
     return {
         "apiVersion": "nodeinfo.volcano.sh/v1alpha1",
@@ -26,6 +38,7 @@ def cells(name: str, policy: str = "single-numa-node", allocatable: str = "0-7",
             "policies": {"CPUManagerPolicy": "static", "TopologyManagerPolicy": policy},
             "numares": {"cpu": {"allocatable": allocatable, "capacity": 8}},
             "cpuDetail": detail,
+            "podAllocations": list(assigned),
         },
     }
 
@@ -39,8 +52,8 @@ def guaranteed(name: str, cpus: int, *, pods: int = 1, policy: str = "single-num
     return made
 
 
-def session_of(*parts: Any, carry: Carry | None = None) -> Session:
-    return open_world(CONFIG, queue("q"), *parts, carry=carry)
+def session_of(*parts: Any, carry: Carry | None = None, config: SchedulerConfig = CONFIG) -> Session:
+    return open_world(config, queue("q"), *parts, carry=carry)
 
 
 def placed(session: Session) -> dict[str, str]:
@@ -124,3 +137,54 @@ def test_what_the_next_session_finds(newer: dict[str, str], free: str) -> None:
     assert result.report.numa_allocatable == {"n0": {"cpu": "2-7"}}
     kept = Carry.from_dict(result.carry)
     assert left(session_of(node("n0", cpu="16"), cells("n0", **newer), carry=kept)) == {"n0": free}
+
+
+def bound(name: str, uid: str, phase: str = "Running") -> list[Object]:
+    made = guaranteed(name, 2)
+    made[1]["metadata"]["uid"] = uid
+    made[1]["spec"]["nodeName"] = "n0"
+    made[1]["status"] = {"phase": phase}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("config", "newer", "phase", "free"),
+    [
+        (CONFIG, {"version": "2"}, "Running", "0-7"),  # as much as before: the kubelet has not come to the pod yet
+        (WAITS, {"version": "2"}, "Running", "2-7"),
+        (WAITS, {"version": "2", "allocatable": "4-7"}, "Running", "4-7"),
+        (WAITS, {"version": "2", "assigned": [{"namespace": "default", "name": "j-0"}]}, "Running", "0-7"),
+        (WAITS, {"version": "2", "assigned": [{"uid": "u"}]}, "Running", "0-7"),
+        (WAITS, {"version": "2", "assigned": [{"uid": "other"}]}, "Running", "2-7"),
+        (WAITS, {"version": "2"}, "Succeeded", "0-7"),
+    ],
+)
+def test_placed_pod_keeps_its_cpus_until_it_is_named_under_the_fix(
+    config: SchedulerConfig, newer: dict[str, Any], phase: str, free: str
+) -> None:
+    waiting = guaranteed("j", 2)
+    waiting[1]["metadata"]["uid"] = "u"
+    first = session_of(node("n0", cpu="16"), cells("n0"), waiting, config=config)
+    assert placed(first) == {"j-0": "n0"}
+    kept = Carry.from_dict(close_session(first).carry)
+    again = session_of(node("n0", cpu="16"), cells("n0", **newer), bound("j", "u", phase), carry=kept, config=config)
+    assert left(again) == {"n0": free}
+
+
+def test_pods_that_wait_for_their_cpus_are_forgotten_together() -> None:
+    """The kubelet may have given the first one others than was thought."""
+    waiting = guaranteed("j", 2, pods=2)
+    for number, each in enumerate(waiting[1:]):
+        each["metadata"]["uid"] = f"u{number}"
+    first = session_of(node("n0", cpu="16"), cells("n0"), waiting, config=WAITS)
+    assert placed(first) == {"j-0": "n0", "j-1": "n0"}
+    kept = Carry.from_dict(close_session(first).carry)
+    for each in waiting[1:]:
+        each["spec"]["nodeName"], each["status"] = "n0", {"phase": "Running"}
+    one = [{"uid": "u0"}]
+    again = session_of(node("n0", cpu="16"), cells("n0", assigned=one), waiting, carry=kept, config=WAITS)
+    result = close_session(again)
+    assert result.report.numa_allocatable == {"n0": {"cpu": "4-7"}}
+    both = cells("n0", allocatable="4-7", assigned=[*one, {"uid": "u1"}])
+    kept = Carry.from_dict(result.carry)
+    assert left(session_of(node("n0", cpu="16"), both, waiting, carry=kept, config=WAITS)) == {"n0": "4-7"}

@@ -180,11 +180,24 @@ class CpuPlace(KubernetesType):
     core: Number = None
 
 
+class ContainerAllocation(KubernetesType):
+    name: Text = None
+    allocations: Texts = None
+
+
+class PodAllocation(KubernetesType):
+    uid: Text = None
+    name: Text = None
+    namespace: Text = None
+    container_allocations: list[ContainerAllocation] | None = None
+
+
 class NumatopologySpec(KubernetesType):
     policies: Texts = None
     numares: dict[str, NumaResource] | None = None
     cpu_detail: dict[str, CpuPlace] | None = None
     res_reserved: Amounts = None
+    pod_allocations: list[PodAllocation] | None = None
 
 
 class Numatopology(KubernetesType):
