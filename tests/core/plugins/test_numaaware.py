@@ -130,7 +130,7 @@ def test_to_a_pod_that_gets_no_cpus_of_its_own_all_nodes_are_the_best() -> None:
         ({"allocatable": "0-6", "version": "2"}, "2-7"),  # less than before, but more than is left
     ],
 )
-def test_what_the_next_session_finds(newer: dict[str, str], free: str) -> None:
+def test_what_the_next_session_finds(newer: dict[str, Any], free: str) -> None:
     first = session_of(node("n0", cpu="16"), cells("n0"), guaranteed("j", 2))
     assert placed(first) == {"j-0": "n0"}
     result = close_session(first)

@@ -181,11 +181,15 @@ class CpuPlace(KubernetesType):
 
 
 class ContainerAllocation(KubernetesType):
+    """Says what of the node's NUMA cells a container has."""
+
     name: Text = None
     allocations: Texts = None
 
 
 class PodAllocation(KubernetesType):
+    """Names a pod that has its share of the node's NUMA cells."""
+
     uid: Text = None
     name: Text = None
     namespace: Text = None
