@@ -253,6 +253,52 @@ FIXES: Final[tuple[Fix, ...]] = (
         "It counts at once, and is given back with the placement.",
     ),
     Fix(
+        "enqueue-counts-what-is-lent",
+        "capacity with enableHierarchy, enqueue and reclaim",
+        "All that is allocated counts against the limits of a queue's ancestors, root's among them: in a full cluster "
+        "a job whose queue is below its due is not admitted, and reclaim passes over jobs that are not admitted.",
+        "What reclaimable queues hold above what they deserve does not count for a job whose queue may take it.",
+        "reported (#4679, #4817), open",
+    ),
+    Fix(
+        "reclaim-uses-what-leaves",
+        "reclaim",
+        "A node on which nobody is left to be asked is passed over, though its pods are leaving: the second task of a "
+        "gang is not promised the rest of what was freed for the first, and nobody is evicted in the end.",
+        "Such a node takes tasks that do not fit into what is idle there.",
+        "proposed (#5521), not merged",
+    ),
+    Fix(
+        "gangs-evict-no-more",
+        "gangpreempt, gangreclaim",
+        "All pods that a job can spare in a domain are evicted together, though fewer would make room enough.",
+        "They are added one by one until there is room; what a job cannot spare still goes whole.",
+        "proposed (#5995 for #5984 and #5994), not merged",
+    ),
+    Fix(
+        "conformance-only-filters",
+        "victims",
+        "conformance lets all pods go that are not critical, which decides its tier: capacity, proportion and others "
+        "in lower tiers are not asked, and queues lose what they deserve.",
+        "conformance takes critical pods out before any tier is asked, and decides no tier.",
+        "reported (#5896), open",
+    ),
+    Fix(
+        "broken-gangs-first",
+        "gang (job order)",
+        "A gang that lost pods and runs below its minimum is no more than a job that has not started; drf then prefers "
+        "the new job, which has nothing, and the gang waits for ever.",
+        "It comes before jobs that have not started.",
+        "reported (#5805), open",
+    ),
+    Fix(
+        "task-minimums-count",
+        "gang",
+        "Where a Job's minAvailable is below the sum of its tasks' minAvailable, the tasks' are passed over.",
+        "The sum is what the job needs at least, and each task's minimum counts.",
+        "reported (#1755), closed as stale",
+    ),
+    Fix(
         "overfull-cards-are-full",
         "deviceshare (GPUSharingEnable)",
         "What a card has left is counted without sign: a card of which more is in use than it has seems all but empty, "

@@ -22,6 +22,7 @@ from core.session.closing.close import let_go
 from core.session.closing.report import cards_later, shares_later, tables_later
 from core.session.session import Session
 from core.session.trail.trail import SILENCE, Silence, Trail
+from core.state.snapshot import with_task_minimums
 from core.state.sources import total as total_allocatable
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from core.session.closing.telling import Tellers
     from core.state.snapshot import Snapshot
 
+TASK_MINIMUMS: Final = "task-minimums-count"
 _PENDING: Final[int] = TaskStatus.PENDING.value
 
 Watch = Callable[[str, str, Callable[["Session"], None], "Session"], None]
@@ -84,6 +86,8 @@ def open_session(
     processes outside, or remembers what they said. `sparing`: where nobody waits for anything, plugins that only answer
     are opened when somebody wants to be told of them.
     """
+    if TASK_MINIMUMS in config.pumice.fix:
+        snapshot = with_task_minimums(snapshot)
     total = total_allocatable(snapshot.derived).clone()
     session = Session(snapshot, config, clock, carry.copy(), options or SessionOptions(), total, trail)
     session.wants_report, session.ask = report, ask

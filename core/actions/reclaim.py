@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from core.state.jobs import Job
 
 NAME = "reclaim"
+LEAVES = "reclaim-uses-what-leaves"
 
 
 def execute(session: Session) -> None:
@@ -102,15 +103,16 @@ class Reclaim:
 
     def _on_nodes(self, statement: Statement, task: Task, nodes: RowArray) -> bool:
         session, accepts = self._session, reclaimable(self._session, task)
+        somebody = LEAVES not in session.config.pumice.fix
         return any(
             _on_node(session, statement, task, int(nodes[i]), accepts)
-            for i in worth_trying(session, task, nodes, accepts, session.points.reclaimable, somebody=True)
+            for i in worth_trying(session, task, nodes, accepts, session.points.reclaimable, somebody=somebody)
         )
 
 
 def _on_node(session: Session, statement: Statement, task: Task, node: int, accepts: BatchFilter) -> bool:
     candidates = asked(session, (node,), accepts)
-    if not len(candidates.rows):
+    if not len(candidates.rows) and not _waits_for_leaving(session, task, node):
         session.trail.task_ended(task, Ending.NOBODY_TO_ASK, node=node)
         return False
     victims = session.points.reclaimable(task, candidates.tasks(), candidates)
@@ -129,3 +131,13 @@ def _on_node(session: Session, statement: Statement, task: Task, node: int, acce
     trial.discard()
     end_in_vain(session, task, node)
     return False
+
+
+def _waits_for_leaving(session: Session, task: Task, node: int) -> bool:
+    """Whether the node has room only once others have left (fix). Volcano passes over a node without anybody to ask
+    before it looks at what leaves (reclaim.go, reclaimForTask). What is idle is allocate's, which asks the queues.
+    """
+    if LEAVES not in session.config.pumice.fix:
+        return False
+    idle = session.nodes.idle_at
+    return not fits(task, {dimension: float(idle[dimension][node]) for dimension, _ in task.template.items})

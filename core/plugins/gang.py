@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 NOT_ENOUGH_PODS_OF_TASK = "NotEnoughPodsOfTask"
 NOT_ENOUGH_PODS = "NotEnoughTasks"
 NOT_ENOUGH_RESOURCES = "NotEnoughResources"
+BROKEN_FIRST = "broken-gangs-first"
 
 
 class Gang:
@@ -48,13 +49,34 @@ class Gang:
         points.preemptable.add(self.name, Mask(self.evictable))
         points.reclaimable.add(self.name, Mask(self.evictable))
         points.unified_evictable.add(self.name, Mask(self.permit_all))
-        points.job_order.add(self.name, JobColumn(lambda: self._jobs.readiness))  # who is not ready first
+        if BROKEN_FIRST in session.config.pumice.fix:
+            self._order_broken_first(session)
+        else:
+            points.job_order.add(self.name, JobColumn(lambda: self._jobs.readiness))  # who is not ready first
         points.sub_job_order.add(self.name, self.sub_job_order)
         points.job_ready.add(self.name, self.job_ready)
         points.sub_job_ready.add(self.name, self.sub_job_ready)
         points.job_pipelined.add(self.name, self.job_pipelined)
         points.sub_job_pipelined.add(self.name, self.sub_job_pipelined)
         points.job_starving.add(self.name, self._jobs.is_starving)
+
+    def _order_broken_first(self, session: Session) -> None:
+        """Jobs that run with fewer pods than they need come before jobs that have not started (fix). Volcano takes them
+        for alike, and drf then prefers whoever has nothing.
+        """
+        jobs, columns = self._jobs, session.snapshot.jobs
+        held = self._jobs.ready_tasks - columns.counts[TaskStatus.SUCCEEDED]
+        broken = (held > 0) & (jobs.readiness == 0)
+        ranks = np.where(broken, np.int8(-1), jobs.readiness)
+
+        def follow(task: Task, node: int) -> None:
+            del node
+            row = jobs.of_task[task.row]
+            if row >= 0:
+                ranks[row] = -1 if broken[row] and not jobs.readiness[row] else jobs.readiness[row]
+
+        session.points.job_order.add(self.name, JobColumn(lambda: ranks))
+        session.points.handle(follow, follow)
 
     def job_valid(self, job: Job) -> ValidateResult | None:
         """Enough tasks exist: per role, per group policy, and in all."""
@@ -64,7 +86,7 @@ class Gang:
             return ValidateResult(
                 NOT_ENOUGH_PODS_OF_TASK, "Not enough valid subGroups of each task for gang-scheduling"
             )
-        valid, needed = self._jobs.valid_count(job), job.pod_group.min_member
+        valid, needed = self._jobs.valid_count(job), self._jobs.min_member[job.row]
         if valid < needed:
             return ValidateResult(
                 NOT_ENOUGH_PODS, f"Not enough valid tasks for gang-scheduling, valid: {valid}, min: {needed}"
@@ -140,7 +162,7 @@ class Gang:
 
     def _say_unschedulable(self, session: Session, job: Job) -> None:
         session.unschedulable.add(job.row)
-        unready = job.pod_group.min_member - self._schedulable(job)
+        unready = self._jobs.min_member[job.row] - self._schedulable(job)
         session.unready[job.key] = unready
         message = f"{unready}/{len(job.tasks)} tasks in gang unschedulable: {session.fit.job_sentence(job)}"
         set_condition(session, job, PodGroupCondition("Unschedulable", "True", NOT_ENOUGH_RESOURCES, message))

@@ -114,15 +114,16 @@ class JobFit:
     def worth_continuing(self, job: Job, sub_job: SubJob) -> bool:
         """After a task failed: could the job still be satisfied (NeedContinueAllocating)?"""
         jobs, spec = self._session.jobs, job.pod_group
-        if spec.min_member == len(job.tasks) or sub_job.min_available >= len(sub_job.tasks):
+        least = jobs.min_member[job.row]
+        if least == len(job.tasks) or sub_job.min_available >= len(sub_job.tasks):
             return False
         if spec.sub_group_policy:
             return True
         failed = self._failed_roles.get((job.row, sub_job.uid), set())
-        if spec.min_member < spec.min_task_total:
+        if least < spec.min_task_total:
             pending = Counter(task.role for task in jobs.tasks_in(job, TaskStatus.PENDING))
             left = sum(number for role, number in pending.items() if role not in failed)
-            return jobs.ready_count(job) + left >= spec.min_member
+            return jobs.ready_count(job) + left >= least
         allocated = jobs.allocated_roles(job)
         return all(allocated[role] >= spec.min_task_member.get(role, 0) for role in failed)
 
@@ -200,7 +201,7 @@ class JobFit:
         for task in jobs.tasks_in(job, PENDING):
             reason = REASONS[last[task.row].status if task.row in last else PENDING]
             reasons[reason] = reasons.get(reason, 0) + 1
-        sentence = _state(jobs.is_ready(job), counts, job.pod_group.min_member, tuple(sorted(reasons.items())))
+        sentence = _state(jobs.is_ready(job), counts, jobs.min_member[job.row], tuple(sorted(reasons.items())))
         errors = self._errors.get(job.row)
         if errors:
             first = next(task for task in job.in_uid_order() if task.uid in errors)

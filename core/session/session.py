@@ -139,7 +139,7 @@ class Session:
         """The job's groups by id."""
         found = self._sub_jobs.get(job.row)
         if found is None:
-            found = self._sub_jobs[job.row] = build_sub_jobs(job)
+            found = self._sub_jobs[job.row] = build_sub_jobs(job, self.jobs.min_member[job.row])
         return found
 
     def sub_job_of(self, job: Job, task: Task) -> SubJob:

@@ -78,10 +78,10 @@ def _group(job: Job, task: Task) -> tuple[dict[str, Any] | None, list[str]]:
     return None, []
 
 
-def build_sub_jobs(job: Job) -> dict[str, SubJob]:
-    """The job's groups by id, in id order; every task is in exactly one."""
+def build_sub_jobs(job: Job, least: int) -> dict[str, SubJob]:
+    """The job's groups by id, in id order; every task is in exactly one. `least`: how many tasks the job needs."""
     if not job.pod_group.sub_group_policy:
-        return _one_group(job)
+        return _one_group(job, least)
     found: dict[str, SubJob] = {}
     for task in job.in_uid_order():
         policy, values = _group(job, task)
@@ -91,12 +91,12 @@ def build_sub_jobs(job: Job) -> dict[str, SubJob]:
     return {uid: found[uid] for uid in sorted(found)}
 
 
-def _one_group(job: Job) -> dict[str, SubJob]:
+def _one_group(job: Job, least: int) -> dict[str, SubJob]:
     """The whole job as its default group, where it has a task at all."""
     if not job.tasks:
         return {}
     spec = job.pod_group
-    whole = SubJob(job, job.key, job.key, spec.min_member, spec.network_topology)
+    whole = SubJob(job, job.key, job.key, least, spec.network_topology)
     whole.tasks = list(job.in_uid_order())
     whole.priority = max(0, *[task.priority for task in whole.tasks])
     return {job.key: whole}

@@ -116,3 +116,14 @@ class Snapshot(Struct, frozen=True):
         """The pod's annotations; while its bind is on its way, with what that will write."""
         promised = self.promised.get(task.key)
         return task.annotations if promised is None else {**task.annotations, **promised.pre_bind.written}
+
+
+def with_task_minimums(snapshot: Snapshot) -> Snapshot:
+    """Return it with every job's minimum raised to the sum of its roles' minimums (fix). Volcano passes over the roles'
+    minimums where the job's is below their sum (job_info.go, CheckTaskReady).
+    """
+    jobs = snapshot.jobs
+    least = jobs.min_member.copy()
+    for job in jobs.named(jobs.order):
+        least[job.row] = max(least[job.row], job.pod_group.min_task_total)
+    return replace(snapshot, jobs=replace(jobs, min_member=least))

@@ -19,7 +19,7 @@ from core.session.action_arguments import caches_errors
 from core.session.trail.records import Ending
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from core.actions.gangs.bundles import Amounts
     from core.objects.pod import Task
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from core.state.jobs import Job
 
 MAX_DOMAINS = 8
+FEWEST = "gangs-evict-no-more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +118,16 @@ class GangEviction:
         bundles, asked = self._bundles(job, domain, need)
         for bundle in bundles:
             score = bundle.score(need)
-            victims += [(task, score) for task in bundle.tasks]
-            for dimension, value in bundle.freed.items():
-                if dimension in room:
-                    room[dimension] += value
-            if _short(need, room):
-                continue
-            trial = GangTrial(self._session, job, domain, victims, self._name, cache_errors=self._cache_errors)
-            if trial.run():
-                return trial
+            for some in self._parts(bundle):
+                victims += [(task, score) for task in some]
+                for dimension, value in requests(some).items():
+                    if dimension in room:
+                        room[dimension] += value
+                if _short(need, room):
+                    continue
+                trial = GangTrial(self._session, job, domain, victims, self._name, cache_errors=self._cache_errors)
+                if trial.run():
+                    return trial
         if trial is not None:
             self._session.trail.job_ended(job, Ending.TRIAL_FAILED, trial.trouble, domain.name)
         elif bundles:
@@ -134,6 +136,13 @@ class GangEviction:
         else:
             self._session.trail.job_ended(job, asked, "", domain.name)
         return None
+
+    def _parts(self, bundle: Bundle) -> Iterable[Sequence[Task]]:
+        """Return what is added to the victims at once: all of a bundle, as in Volcano (gangpreempt.go,
+        preemptJobInDomains); under the fix of what a job can spare one pod after the other.
+        """
+        one_by_one = FEWEST in self._session.config.pumice.fix and bundle.cost is Cost.SAFE
+        return ((task,) for task in bundle.tasks) if one_by_one else (bundle.tasks,)
 
     def _room(self, domain: Domain, need: Amounts) -> Amounts:
         """Idle and releasing, summed over the domain, in the dimensions that are needed."""

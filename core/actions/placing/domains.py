@@ -109,7 +109,7 @@ class DomainAllocator:
         """
         return (
             not self._session.has_sub_job_policy(job)
-            and job.pod_group.min_member == len(job.tasks)
+            and self._session.jobs.min_member[job.row] == len(job.tasks)
             and not self._session.sub_jobs(job)[job.key].nominated_hyper_node
             and not any(domain.children for domain in gradient)
             and not self._session.searches.samples

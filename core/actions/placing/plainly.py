@@ -77,7 +77,7 @@ class PlainRoom:
         if len(kinds) > 1 or None in kinds:
             return
         if all(task.labels == first.labels and not task.nominated for task in waiting):
-            minimum = (spec.min_member, *sorted(spec.min_task_member.items()))
+            minimum = (session.jobs.min_member[job.row], *sorted(spec.min_task_member.items()))
             pods = (*kinds, *sorted(first.labels.items()), len(waiting))
             self._like[job.row] = (spec.queue, minimum, pods)
 

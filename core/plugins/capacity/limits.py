@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from core.plugins.capacity.tree import ROOT
-from core.resources import Resource
+from core.resources import Resource, exceeded_part, higher
 from core.session.fit import TooLittle
 from core.session.points.votes import Vote
 
@@ -21,11 +21,19 @@ if TYPE_CHECKING:
     from core.state.jobs import Job
 
 
+COUNTS_LENT: Final = "enqueue-counts-what-is-lent"
+RECLAIMING: Final = frozenset({"reclaim", "gangreclaim"})
+
+
 class CapacityLimits:
     """JobEnqueueable, JobEnqueued, Allocatable, Preemptive.
 
     `levels`: how many ancestors may lend their deserved to Preemptive (ancestorReclaimLevel). `charge_on_admission`
     (fix): a job counts as inqueue when it was admitted, not when this plugin voted for it.
+
+    Volcano counts all that is allocated against a queue's ancestors: a job whose queue is below its due is not admitted
+    to a full cluster, and reclaim, which passes over jobs that are not admitted, never makes room for it. Under the fix
+    COUNTS_LENT what reclaim could take does not count.
     """
 
     def __init__(
@@ -36,6 +44,8 @@ class CapacityLimits:
         self._claims = claims
         self._levels = levels
         self._charge_on_admission = charge_on_admission
+        actions, fixes = session.config.actions, session.config.pumice.fix
+        self._counts_lent = COUNTS_LENT in fixes and ledger.hierarchical and not RECLAIMING.isdisjoint(actions)
 
     def job_enqueueable(self, job: Job) -> Vote:
         """min + allocated + inqueue - elastic within the real capability, on every level, and the queue open."""
@@ -45,16 +55,40 @@ class CapacityLimits:
         own = self._ledger.of(queue.name)
         if job.pod_group.min_resources is None and not self._claims.counts(own, job):
             return Vote.PERMIT
-        if not all(self._admits(attributes, job) for attributes in self._ledger.line(queue.name)):
+        lent = self._counts_lent and self._may_reclaim(own, job)
+        if not all(self._admits(attributes, job, lent=lent) for attributes in self._ledger.line(queue.name)):
             return Vote.REJECT
         if not self._charge_on_admission:
             self._charge(job)
         return Vote.PERMIT
 
-    def _admits(self, attributes: CapacityAttributes, job: Job) -> bool:
+    def _may_reclaim(self, own: CapacityAttributes, job: Job) -> bool:
+        """Whether reclaim would look for room for the job, with what is admitted to its queue already."""
+        minimum = job.pod_group.min_resources or Resource()
+        total = minimum.clone().add(own.inqueue)
+        return any(_below_deserved(attributes, total) for attributes in [own, *self._lenders(own)])
+
+    def _lent(self, attributes: CapacityAttributes, borrower: str) -> Resource:
+        """What the other queues below this one hold above what they deserve, or can give back anyhow."""
+        total = Resource()
+        for name, limits in self._ledger.limits.items():
+            if name != borrower and limits.leaf and attributes.limits.name in limits.ancestors:
+                other, queue = self._ledger.of(name), self._session.queues[name]
+                gives = queue.reclaimable and _above_deserved(other)
+                above = exceeded_part(other.allocated, limits.deserved) if gives else Resource()
+                total.add(higher(above, other.elastic))
+        return total
+
+    def _given_back(self, attributes: CapacityAttributes, job: Job, *, lent: bool) -> Resource:
+        own = job.pod_group.queue
+        if not lent or attributes.limits.name == own:
+            return attributes.elastic
+        return self._lent(attributes, own).add(self._ledger.of(own).elastic)
+
+    def _admits(self, attributes: CapacityAttributes, job: Job, *, lent: bool) -> bool:
         minimum = job.pod_group.min_resources or Resource()
         future = minimum.clone().add(attributes.allocated).add(attributes.inqueue)
-        future.sub_without_assert(attributes.elastic)
+        future.sub_without_assert(self._given_back(attributes, job, lent=lent))
         fits, short = future.less_equal_with_dimension_and_resources_name(attributes.limits.real_capability, minimum)
         if not fits:
             most = attributes.limits
@@ -106,6 +140,11 @@ def _below_deserved(attributes: CapacityAttributes, total: Resource) -> bool:
     future = attributes.allocated.clone().add(total)
     holds, _ = future.less_equal_partly_with_dimension_zero_filtered(attributes.limits.deserved, total)
     return holds
+
+
+def _above_deserved(attributes: CapacityAttributes) -> bool:
+    deserved, allocated = attributes.limits.deserved, attributes.allocated
+    return deserved.is_empty() or any(allocated.get(name) > deserved.get(name) for name in deserved.resource_names())
 
 
 def fits(attributes: CapacityAttributes, allocated: Resource, task: Task) -> bool:

@@ -146,3 +146,23 @@ def test_screening_only_saves_time(objects: Any) -> None:
     screened, tried = outcome(0), outcome(1000)
     assert screened[:2] == tried[:2]
     assert screened[2] >= tried[2]
+
+
+@pytest.mark.parametrize(("fix", "promised"), [((), 0), (("reclaim-uses-what-leaves",), 2)])
+def test_second_task_takes_the_rest_of_what_was_freed_under_the_fix(fix: tuple[str, ...], promised: int) -> None:
+    """One victim of two cpu makes room for both tasks of a gang; a node without anybody to ask is passed over else."""
+    config = configuration(["gang", "conformance"], ["capacity", "predicates"], fix=fix)
+    old = running("old", ["n0"], least=0, queue="rich", cpu="2", memory="1Gi")
+    new = waiting("new", 2, queue="poor", cpu="1", memory="1Gi")
+    queues = [queue("rich", deserved={"cpu": "0"}), queue("poor", deserved={"cpu": "2"})]
+    session = after("reclaim", config, node("n0", cpu="2"), queues, classes(), old, new)
+    assert evictions(session) == ["old-0"] * (promised > 0)
+    assert session.jobs.waiting_count(job_of(session, "new")) == promised
+
+
+def test_reclaim_leaves_idle_room_to_allocate_under_the_fix() -> None:
+    """allocate asks the queues; nobody is on the node, and nobody leaves it."""
+    config = configuration(["gang"], ["proportion", "predicates"], fix=["reclaim-uses-what-leaves"])
+    new = waiting("new", 1, queue="poor", cpu="1", memory="1Gi")
+    session = after("reclaim", config, node("n0", cpu="2"), queue("rich"), queue("poor"), classes(), new)
+    assert session.jobs.waiting_count(job_of(session, "new")) == 0

@@ -217,3 +217,52 @@ def test_a_member_that_never_had_a_node_does_not_count() -> None:
 def test_a_gang_of_nobody(fix: tuple[str, ...], phase: str) -> None:
     session = world(pod_group("j", queue="q", min_member=0, phase="Inqueue"), fix=fix)
     assert close_session(session).report.phases["default/j"] == phase
+
+
+# --- fixes
+# -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("fix", "first"), [((), ["new"]), (("broken-gangs-first",), ["old"])])
+def test_a_gang_below_its_minimum_comes_first_under_the_fix(fix: tuple[str, ...], first: list[str]) -> None:
+    """It lost the pod whose node is free again; drf prefers the new job, which has nothing."""
+    config = configuration(["priority", "gang"], ["drf", "predicates"], fix=fix)
+    old = gang("old", queue="q", pods=2, min_member=2, phase="Unknown", cpu="1", created="2026-01-01T01:00:00Z")
+    old[1]["spec"]["nodeName"], old[1]["status"] = "n0", {"phase": "Running"}
+    new = gang("new", queue="q", pods=1, phase="Inqueue", cpu="1", created="2026-01-01T02:00:00Z")
+    session = open_world(config, node("n0", cpu="1"), node("n1", cpu="1"), queue("q"), old, new)
+    run_action(session, "allocate")
+    assert [bind.name.rsplit("-", 1)[0] for bind in session.binds] == first
+
+
+def test_a_gang_that_is_whole_again_comes_after_those_that_are_not_under_the_fix() -> None:
+    config = configuration(["gang"], ["drf", "predicates"], fix=["broken-gangs-first"])
+    old = gang("old", queue="q", pods=3, min_member=2, phase="Unknown", cpu="1")
+    old[1]["spec"]["nodeName"], old[1]["status"] = "n0", {"phase": "Running"}
+    new = gang("new", queue="q", pods=1, phase="Inqueue", cpu="1")
+    session = open_world(config, node("n0", cpu="3"), queue("q"), old, new)
+    run_action(session, "allocate")
+    assert [bind.name for bind in session.binds] == ["old-1", "new-0"]
+
+
+def roles(job: str, minimum: int, **least: int) -> list[Object]:
+    group = pod_group(job, queue="q", min_member=minimum, phase="Inqueue")
+    group["spec"]["minTaskMember"] = least
+    return [group, *pods(job, *(role for role, count in least.items() for _ in range(count)))]
+
+
+@pytest.mark.parametrize(
+    ("fix", "cpu", "bound"),
+    [((), "3", 3), (("task-minimums-count",), "3", 0), ((), "4", 4), (("task-minimums-count",), "4", 4)],
+)
+def test_minimums_of_tasks_count_above_the_jobs_under_the_fix(fix: tuple[str, ...], cpu: str, bound: int) -> None:
+    config = configuration(["gang"], ["predicates"], fix=fix)
+    session = open_world(config, node("n", cpu=cpu), queue("q"), *roles("j", 3, a=2, b=2))
+    run_action(session, "allocate")
+    assert len(session.binds) == bound
+
+
+def test_fewer_pods_than_the_tasks_minimums_are_no_valid_gang_under_the_fix() -> None:
+    session = world(*roles("j", 2, a=2, b=2)[:-1], fix=("task-minimums-count",))
+    assert verdict(session) is not None
+    assert verdict(world(*roles("j", 2, a=2, b=2)[:-1])) is None

@@ -241,3 +241,28 @@ def test_who_is_told_of_a_placement_where_room_was_made_finds_the_rack_that_its_
     later.points.handle(noting)
     run_action(later, "allocate")
     assert told[:2] == ["r1", "r1"]
+
+
+@pytest.mark.parametrize(("fix", "evicted"), [((), 3), (("gangs-evict-no-more",), 2)])
+def test_no_more_of_what_a_job_spares_is_evicted_than_needed_under_the_fix(fix: tuple[str, ...], evicted: int) -> None:
+    tiers = (["priority", "gang", "conformance"], ["predicates", "nodeorder", "network-topology-aware"])
+    session = after(
+        "gangpreempt", configuration(*tiers, fix=fix), *WORLD, low(5), waiting("new", 1, queue="q", cpu="2")
+    )
+    assert len(evictions(session)) == evicted
+    assert session.jobs.waiting_count(job_of(session, "new")) == 1
+
+
+def test_bundle_that_breaks_a_job_still_goes_whole_under_the_fix() -> None:
+    config = configuration(["priority", "gang"], ["predicates", "nodeorder"], fix=["gangs-evict-no-more"])
+    session = after("gangpreempt", config, *WORLD, low(8), waiting("new", 1, queue="q", cpu="2"))
+    assert len(evictions(session)) == 8
+
+
+@pytest.mark.parametrize(("fix", "evicted"), [((), 4), (("gangs-evict-no-more",), 1)])
+def test_gangreclaim_evicts_no_more_than_needed_under_the_fix(fix: tuple[str, ...], evicted: int) -> None:
+    config = configuration(["priority", "gang"], ["proportion", "predicates", "nodeorder"], fix=fix)
+    old = running("old", ["n0"] * 4, least=0, queue="rich")
+    queues = [queue("rich"), queue("poor")]
+    session = after("gangreclaim", config, node("n0", cpu="4"), queues, classes(), old, waiting("new", 1, queue="poor"))
+    assert len(evictions(session)) == evicted

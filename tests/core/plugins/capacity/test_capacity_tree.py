@@ -284,3 +284,51 @@ def test_limits_are_kept_until_a_queue_changes() -> None:
     view.apply("ADDED", node("m", gpus=1))
     gpus = (limits().capability.scalars or {})["nvidia.com/gpu"]
     assert np.isclose(gpus, 9.223372036854775807e18)
+
+
+def full_tree(fix: tuple[str, ...], *, actions: tuple[str, ...], reclaimable: bool = True, need: str = "8") -> Session:
+    """root's 32 cpu are all in use by a; b, which deserves 16, wants some. Both queues may have everything."""
+    entry = {"name": "capacity", "enableHierarchy": True}
+    config = configuration([entry], fix=fix, actions=actions)
+    due = {"cpu": "16", "memory": "64Gi"}
+    old = gang("old", queue="a", pods=32, nodes=["n"] * 32, phase="Running", min_member=32)
+    old[0]["spec"]["minResources"] = {"cpu": "32", "memory": "32Gi"}
+    return open_world(
+        config,
+        BIG,
+        queue(ROOT, capability={"cpu": "32"}),
+        queue("a", parent=ROOT, deserved=due, reclaimable=reclaimable),
+        queue("b", parent=ROOT, deserved=due),
+        old,
+        pod_group("new", queue="b", min_resources={"cpu": need}),
+    )
+
+
+LENT = ("enqueue-counts-what-is-lent",)
+RECLAIMS = ("enqueue", "allocate", "reclaim")
+
+
+@pytest.mark.parametrize(
+    ("fix", "actions", "reclaimable", "need", "admitted"),
+    [
+        ((), RECLAIMS, True, "8", False),
+        (LENT, RECLAIMS, True, "8", True),
+        (LENT, RECLAIMS, True, "16", True),
+        (LENT, RECLAIMS, True, "17", False),  # more than a holds above its due
+        (LENT, RECLAIMS, False, "8", False),  # a gives nothing back
+        (LENT, ("enqueue", "allocate"), True, "8", False),  # nobody would take it
+        (LENT, ("enqueue", "gangreclaim"), True, "8", True),
+    ],
+)
+def test_job_is_admitted_into_what_others_borrowed_under_the_fix(
+    fix: tuple[str, ...], actions: tuple[str, ...], reclaimable: bool, need: str, admitted: bool
+) -> None:
+    session = full_tree(fix, actions=actions, reclaimable=reclaimable, need=need)
+    assert session.points.job_enqueueable(job_of(session, "new")) is admitted
+
+
+def test_queue_above_its_due_borrows_no_more_under_the_fix() -> None:
+    session = full_tree(LENT, actions=RECLAIMS)
+    job = job_of(session, "new")
+    plugin(session).ledger.of("b").allocated.milli_cpu = 16_000
+    assert not session.points.job_enqueueable(job)
