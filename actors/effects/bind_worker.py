@@ -2,7 +2,8 @@
 
 Owns: the operation ids ("cycle/uid") it has lately carried out.
 Accepts: `BindOrder`.
-Sends: asks the api (`BindPod`); tells the cache and the recorder the outcomes, the metrics how long they took.
+Sends: asks the api (`BindPod`); tells the status writer which pods could not be bound and why, the cache and the
+recorder the outcomes, the metrics how long they took.
 When full: the session runner waits. At most one batch is in flight at the api for each worker.
 Stops: after the orders that are queued. After a crash the next instance carries out the orders in hand again; what was
 bound by then the api refuses, and reading the pod tells. What the api refuses for another reason is reported when the
@@ -22,9 +23,11 @@ import anyio
 
 from actors.effects.effect_worker import EffectWorker
 from actors.effects.outcomes import RecentOperations
+from actors.kube.scheduler_words import FAILED, not_bound
 from core.messages.commands import BindPod
+from core.messages.decisions import PodCondition
 from core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
-from core.messages.orders import BindOrder
+from core.messages.orders import BindOrder, WriteStatus
 from core.messages.replies import Accepted, ApiReply, Done, Refused
 
 if TYPE_CHECKING:
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from actors.effects.effect_worker import EffectPorts
     from actors.runtime.context import Context
     from actors.runtime.envelope import Received
-    from actors.system.ports import BindPort, MetricsPort
+    from actors.system.ports import BindPort, MetricsPort, StatusPort
 
 
 FINAL = (404, 409)
@@ -45,9 +48,17 @@ class BindWorker(EffectWorker[BindOrder]):
     """Binds pods that need nothing first."""
 
     def __init__(
-        self, name: str, mailbox: BindPort, context: Context, *, metrics: MetricsPort, **ports: Unpack[EffectPorts]
+        self,
+        name: str,
+        mailbox: BindPort,
+        context: Context,
+        *,
+        status: StatusPort,
+        metrics: MetricsPort,
+        **ports: Unpack[EffectPorts],
     ) -> None:
         super().__init__(name, mailbox, context, **ports)
+        self._status = status
         self._metrics = metrics
         self.waits_for = (self._api,)
         self._recent = RecentOperations()
@@ -67,6 +78,8 @@ class BindWorker(EffectWorker[BindOrder]):
         if any(item.attempts for item in batch) and any(map(_may_yet_come_true, replies)):
             await anyio.sleep(self._timeout_s)
         outcomes = [_outcome(pod, reply) for pod, reply in zip(requests, replies, strict=True)]
+        # before the cache hears of it and the pod may be bound anew: a late condition would be laid over a bound pod
+        await self._status.tell(*_said(outcomes))
         await self._outcomes.report(outcomes)
         for item in batch:
             item.reply(Done())  # reported: a crash from here on must not have them carried out again
@@ -94,3 +107,15 @@ def _outcome(pod: BindPod, reply: ApiReply | None) -> Bound | BindRefused | Bind
     if isinstance(reply, Refused):
         return BindRefused(*whose, reply.code, reply.reason, reply.message)
     return BindTimedOut(*whose, "no answer" if reply is None else f"not an answer to a bind: {type(reply).__name__}")
+
+
+def _said(outcomes: Sequence[Bound | BindRefused | BindTimedOut]) -> list[WriteStatus]:
+    """What pods hear of it, by the cycle that decided (`Cache.Bind` in Volcano's cache.go: taskUnschedulable). Of what
+    got no answer nothing is said: the pod may be bound.
+    """
+    found: dict[int, list[PodCondition]] = {}
+    for each in outcomes:
+        if isinstance(each, BindRefused):
+            condition = PodCondition(each.namespace, each.name, each.uid, FAILED, not_bound(each.node, each.message))
+            found.setdefault(int(each.cause.partition("/")[0]), []).append(condition)
+    return [WriteStatus(cycle, tuple(conditions)) for cycle, conditions in found.items()]

@@ -32,6 +32,7 @@ from actors.effects.pre_bind import (
 )
 from actors.effects.waiting_binds import WaitingBind
 from actors.errors import ActorFailedError
+from actors.kube.scheduler_words import FAILED, not_bound, not_prepared
 from actors.runtime.asking import expected
 from core.messages.commands import BindPod, Get, Update
 from core.messages.decisions import Bind, PodCondition
@@ -59,8 +60,6 @@ CONFLICTS = 5
 """How often an object is read again because somebody else wrote it in between."""
 WATCHED = ("PersistentVolumeClaim", "Pod")
 AGAIN_S = 0.02
-FAILED = "SchedulerError"
-"""The reason Kubernetes' scheduler gives in a pod's condition when binding it failed."""
 
 
 class NoAnswerError(PreBindError):
@@ -266,7 +265,9 @@ class PreBindWorker(EffectWorker[BindOrder]):
                     await self._write(write, undo=True)
                 except PreBindError:
                     continue  # gone, or in other hands: nothing of ours is left there
-        condition = PodCondition(bind.namespace, bind.name, bind.uid, FAILED, why)
+        pod = f"{bind.namespace}/{bind.name}"
+        said = not_prepared(pod, why) if refused is None else not_bound(bind.node, why)
+        condition = PodCondition(bind.namespace, bind.name, bind.uid, FAILED, said)
         await self._status.tell(WriteStatus(waiting.cycle, (condition,)))
         whose = (waiting.cause, waiting.sequence, bind.namespace, bind.name, bind.uid, bind.node)
         code, reason = (refused.code, refused.reason) if refused is not None else (0, "PreBindFailed")

@@ -13,6 +13,9 @@ Object = dict[str, Any]
 
 SCHEDULER: Final = "volcano"
 EVICTED: Final = "Pod is evicted, because of "
+FAILED: Final = "SchedulerError"
+"""The reason in a pod's PodScheduled condition when a node was found and binding failed."""
+_NOT_BOUND: Final = "failed to bind to node "
 
 
 class Said(Struct, frozen=True, gc=False):
@@ -32,6 +35,22 @@ def of_placed(namespace: str, name: str, node: str, source: str = SCHEDULER) -> 
 def of_waiting(message: str, source: str = SCHEDULER) -> Said:
     """A pod found no node."""
     return Said("FailedScheduling", message, source, warning=True)
+
+
+def not_bound(node: str, why: str) -> str:
+    """The message of a pod's condition when the api refused its bind."""
+    return f"{_NOT_BOUND}{node}: {why}"
+
+
+def not_prepared(pod: str, why: str) -> str:
+    """The message of the condition of a pod ("namespace/name") when what its bind needs first failed."""
+    return f"execute preBind for pod {pod} failed: {why}, resync the task"
+
+
+def refused_bind(message: str) -> tuple[str, str]:
+    """The node and the refusal in a message of `not_bound`; the node is "" in any other message."""
+    node, told, why = message.removeprefix(_NOT_BOUND).partition(": ")
+    return (node, why) if told and message.startswith(_NOT_BOUND) else ("", message)
 
 
 def of_evicted(message: str) -> Said:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import gc
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from pumice.explain.account import NotFoundError
 from pumice.explain.advice.advise import advise
 from pumice.explain.asked import SETTLED, accounted, recorded, with_owners
 from pumice.explain.ended import end_in
+from pumice.explain.refused import refused_in
 from pumice.explain.scene import Scene, scene_of
 from pumice.history.rewind import Rewound, demand_volcano, newest_cycle, rewind_file
 from pumice.replay.plugins import demand_plugins, in_force
@@ -122,7 +123,7 @@ def _loaded(db: Path, inode: int, cycle: int, plugins_dir: str | None) -> Scene:
     anyio.run(demand_plugins, db, None if plugins_dir is None else Path(plugins_dir), _unsaid)
     past = _NEWEST.rewound((db, inode, plugins_dir), cycle)
     demand_volcano(past, "cycle")
-    return scene_of(past)
+    return replace(scene_of(past), refused=anyio.run(refused_in, db, cycle))
 
 
 def _unsaid(sentence: str) -> None:

@@ -25,6 +25,7 @@ from pumice.adviser.judge import Judge, WaitFinding, held_by_queue
 from pumice.adviser.lending import lending
 from pumice.adviser.order import Place, places_of
 from pumice.adviser.queues import QueueStanding, count_waiting, lineage, standings_of
+from pumice.explain.refused import refused_among
 from pumice.explain.room_left import amounts
 from pumice.oneshot.supposing import supposed
 
@@ -132,8 +133,15 @@ def census_of(scene: Scene) -> Census:
     session.action = ""
     places = places_of(trail.turns)
     judge = Judge(session, trail, room, gauges, held)
+    refused = _refused(session, scene)
     with trail.aside():
-        waiting = [_waiting(session, judge, job, places.get(job.key, Place())) for job in _who_waits(session)]
+        jobs = [job for job in _who_waits(session) if job.key not in refused]
+        waiting = [_waiting(session, judge, job, places.get(job.key, Place())) for job in jobs]
+        waiting += [
+            _waiting(session, judge, job, places.get(job.key, Place()), refused[job.key])
+            for job in session.jobs.in_order
+            if job.key in refused
+        ]
     waiting += _strays(session)
     close_session(session)
     count_waiting(queues, ((job.queue, job.pods) for job in waiting))
@@ -152,12 +160,28 @@ def _who_waits(session: Session) -> list[Job]:
     return [*found, *[session.jobs.in_order[place] for place in early.nonzero()[0].tolist()]]
 
 
-def _waiting(session: Session, judge: Judge, job: Job, place: Place) -> WaitingJob:
+def _refused(session: Session, scene: Scene) -> dict[str, WaitFinding]:
+    """Jobs all of whose waiting pods have a node in this cycle, and of which a bind was refused before: by name."""
+    found: dict[str, WaitFinding] = {}
+    counts = session.jobs.counts
+    for job in session.jobs.where(session.jobs.columns.counts[TaskStatus.BINDING] > 0):
+        if any(counts[status][job.row] for status in EVERY_TASK):
+            continue  # what its other pods wait for counts first
+        binding = [task.key for task in session.jobs.tasks_in(job, TaskStatus.BINDING)]
+        refused = refused_among(scene.view, binding, scene.refused)
+        if refused:
+            pod, bind = next(iter(refused.items()))
+            found[job.key] = WaitFinding(WaitReason.BIND_REFUSED, f"{pod}: {bind.sentence}")
+    return found
+
+
+def _waiting(session: Session, judge: Judge, job: Job, place: Place, refused: WaitFinding | None = None) -> WaitingJob:
     jobs, row = session.jobs, job.row
-    pods = sum(int(jobs.counts[status][row]) for status in EVERY_TASK)
-    finding, needed = judge.find(job), judge.needed(job)
+    waits = EVERY_TASK if refused is None else (TaskStatus.BINDING,)
+    pods = sum(int(jobs.counts[status][row]) for status in waits)
+    finding, needed = refused or judge.find(job), judge.needed(job)
     phase = PHASES[jobs.phase[row]]
-    held, least = jobs.allocated_count(job), jobs.min_member[row]
+    held, least = jobs.allocated_count(job) - (pods if refused else 0), jobs.min_member[row]
     asks: dict[str, float] = {}
     for task in needed:
         for dimension, value in task.template.items:

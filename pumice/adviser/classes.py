@@ -40,6 +40,7 @@ class WaitReason(StrEnum):
     NO_NODE_ALLOWED = "NoNodeAllowed"
     PODS_APART = "PodsApart"
     PLACEMENT_REFUSED = "PlacementRefused"
+    BIND_REFUSED = "BindRefused"
     TOPOLOGY = "Topology"
     PODS_MISSING = "PodsMissing"
     NOT_VALID = "NotValid"
@@ -77,6 +78,7 @@ CLASS_OF: Final[dict[WaitReason, WaitClass]] = {
     WaitReason.NO_NODE_ALLOWED: WaitClass.CONSTRAINT,
     WaitReason.PODS_APART: WaitClass.CONSTRAINT,
     WaitReason.PLACEMENT_REFUSED: WaitClass.CONSTRAINT,
+    WaitReason.BIND_REFUSED: WaitClass.CONSTRAINT,
     WaitReason.TOPOLOGY: WaitClass.CONSTRAINT,
     WaitReason.PODS_MISSING: WaitClass.GANG_PARTNERS,
     WaitReason.NOT_VALID: WaitClass.GANG_PARTNERS,

@@ -29,8 +29,9 @@ from pumice.explain.advice.advise import Advice, advise
 from pumice.explain.again import last_job, submitted_again
 from pumice.explain.asked import SETTLED, accounted, recorded, with_owners
 from pumice.explain.ended import end_among, end_in
-from pumice.explain.scene import Scene, jobs_of, present
-from pumice.explain.server import Server, fetch
+from pumice.explain.refused import RefusedBind, refused_among
+from pumice.explain.scene import Scene, jobs_of, pods_of, present
+from pumice.explain.server import Server, ServerError, ask, fetch
 from pumice.replay.plugins import demand_plugins
 
 DIFFERS: Final = (
@@ -92,6 +93,8 @@ def explain(
         _, settings = in_force(config, asked, plugins_dir, lenient, terminal.warn)
         scene, code = _present(asked, manifests or (), settings, moment_said(now), terminal)
         ended = end_among(whole, scene.objects()) if known == "job" else None
+        if asked is not None:
+            scene = counted(scene, asked, known, whole)
     else:
         if config is not None:
             raise UsageError(
@@ -116,6 +119,20 @@ def _present(
     else:
         objects, whole, now = fetch(server), True, time.time()
     return present(objects, settings, now, terminal.warn), Exit.DONE if whole else Exit.USAGE
+
+
+def counted(scene: Scene, server: Server, kind: str, name: str) -> Scene:
+    """Pods say that a bind of them was refused, and not how often: a Pumice knows, by its journal."""
+    pods = pods_of(scene.view, kind, name, jobs_of(scene.view, kind, name))
+    if not refused_among(scene.view, pods, {}):
+        return scene
+    namespace, _, bare = name.partition("/")
+    try:
+        told = ask(server, f"namespaces/{namespace}/explanations/{bare}?of={kind}").get("refused") or {}
+    except ServerError:  # a Volcano has no such answers
+        return scene
+    tasks = scene.view.tasks.by_key
+    return replace(scene, refused={tasks[pod].uid: RefusedBind(**told[pod]) for pod in told if pod in tasks})
 
 
 def _known(kind: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from actors.controllers.unserved.kinds import SCHEDULER
@@ -14,9 +14,11 @@ from core.messages.decisions import Bind, CycleResult, Evict
 from core.session.trail.records import Election, Ending, Look
 from core.state.view import View
 from core.state.volumes import volume_rules
+from pumice.adviser.classes import WaitReason
 from pumice.explain.advice.advise import Advice
 from pumice.explain.ended import ENDS
 from pumice.explain.outcomes import evicted, of_other, placed
+from pumice.explain.refused import RefusedBind, refused_among
 from pumice.explain.scene import Scene, jobs_of, near, pods_of
 from pumice.explain.steps import HOPES, steps_of, undone
 from pumice.explain.watch import Subjects, Watched, watch_cycle, watch_other
@@ -28,6 +30,7 @@ from storage.history import RecordedCycle
 Plain = dict[str, Any]
 FIRST: Final = ("NotAdmitted", "QueueNotOpen")
 """Reasons of a job that keep its pods out, whatever else there is."""
+PLACED: Final = "Placed"
 BEST: Final = 3
 """So many of the best nodes are named with their scores."""
 
@@ -49,7 +52,7 @@ class Account:
     is told is not what happened. `observed`: the cycle was another cluster's, and `differs` is about the pods asked
     about alone. `cards`: by node, of a pod that was bound the cards that it is given, of one that was refused for want
     of cards a sentence for each card, what speaks against it. `supposed`: what was not asked of processes outside, in
-    sentences.
+    sentences. `refused`: by pod, the bind that the api refused last (see `RefusedBind`).
     """
 
     kind: str
@@ -69,6 +72,7 @@ class Account:
     observed: bool = False
     cards: dict[str, list[str]] = field(default_factory=dict[str, "list[str]"])
     supposed: list[str] = field(default_factory=list[str])
+    refused: dict[str, Plain] = field(default_factory=dict[str, Plain])
 
     def take(self, advice: Advice) -> None:
         """What was tried."""
@@ -83,6 +87,21 @@ class Account:
             self.state, self.reason, self.message = state, reason, message + past
         elif not self.tasks:
             self.reason, self.message = reason, f"{message}; {self.message}" if self.message else message
+
+    def add_refused(self, refused: Mapping[str, RefusedBind]) -> None:
+        """Binds that failed: that a node was found is no news then. Other pods that wait for a node count first."""
+        if not refused:
+            return
+        pod, bind = next(iter(refused.items()))
+        who = "" if self.kind == "pod" else f"{pod}: "
+        more = f"; so were the binds of {len(refused) - 1} more of its pods" if len(refused) > 1 else ""
+        sentence = f"{who}{bind.sentence}{more}"
+        if self.state == "Pending" and self.message:
+            self.message = f"{self.message}; {sentence}"
+        else:
+            again = f"; {self.message}" if self.reason != PLACED else ""
+            self.state, self.reason, self.message = "Pending", WaitReason.BIND_REFUSED, sentence + again
+        self.refused = {name: asdict(each) for name, each in refused.items()}
 
     def to_dict(self) -> Plain:
         """The JSON of `pumice explain`."""
@@ -115,6 +134,7 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
         account.observed = scene.recorded.record.observed
         difference = _difference(scene.recorded, watched.result, pods)
         account.differs = {} if difference is None else difference.to_dict()
+    account.add_refused(refused_among(view, pods, scene.refused))
     return account
 
 
@@ -181,7 +201,7 @@ def _tell(account: Account, pod: str, watched: Watched, view: View) -> None:
     evict = next((one for one in result.evicts if f"{one.namespace}/{one.name}" == pod), None)
     pending = result.report.pending.get(pod)
     if bind is not None:
-        account.state, account.reason = "Bound", "Placed"
+        account.state, account.reason = "Bound", PLACED
         account.message = placed(pod, bind.node, look)
         given = given_cards(bind.annotations)
         account.cards = {bind.node: given} if given else {}

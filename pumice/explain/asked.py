@@ -13,6 +13,7 @@ from config.errors import ConfigError
 from core.messages.decisions import Bind, Evict
 from core.messages.events import CycleRecord
 from pumice.explain.account import Account, NotFoundError, account_of, is_waiting
+from pumice.explain.refused import refused_in
 from pumice.explain.scene import Scene, scene_of
 from pumice.history.owners import owners_at
 from pumice.history.rewind import newest_of_volcano, rewind_file, warn_of_damage
@@ -44,7 +45,7 @@ async def recorded(db: Path, kind: str, name: str, cycle: int | None, warn: Call
     if found not in (0, newest) and not is_waiting(past.view, kind, name):
         past = await rewind_file(db, found, path="--cycle")
     warn_of_damage(past, db, warn)
-    return scene_of(past)
+    return replace(scene_of(past), refused=await refused_in(db, cycle))
 
 
 def with_owners(scene: Scene, db: Path) -> Scene:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from core.objects.pod import stranger_of
 from core.outside import Ask, Supposing
 from core.session.carry import Carry, CycleClock, SessionOptions
 from core.state.view import View
+from pumice.explain.refused import RefusedBind
 from pumice.history.rewind import Rewound
 from pumice.load.node_metrics import usage_of
 from pumice.oneshot.asking import over_http
@@ -28,7 +29,7 @@ HYPHENS = 5
 class Scene:
     """What a cycle is decided from. `recorded`: what was decided then; None: it is what the next cycle would do.
     `objects` gives what the view was made of, and `in_flight` what it holds besides; `ask` whom it asks outside.
-    `scheduler`: whose cycle it is, "" for Volcano's.
+    `scheduler`: whose cycle it is, "" for Volcano's. `refused`: by uid, pods whose last bind failed.
     """
 
     view: View
@@ -41,6 +42,7 @@ class Scene:
     in_flight: tuple[Bind | Evict, ...] = ()
     ask: Callable[[], Ask] = Supposing
     scheduler: str = ""
+    refused: Mapping[str, RefusedBind] = field(default_factory=dict[str, RefusedBind])
 
 
 def scene_of(past: Rewound) -> Scene:

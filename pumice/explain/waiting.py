@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from config.errors import PumiceError
 from pumice.explain.account import account_of
+from pumice.explain.refused import refused_in
 from pumice.explain.scene import scene_of
 from pumice.history.entries import StoryEntry
 from pumice.history.rewind import newest_cycle, rewind_file
@@ -35,7 +37,8 @@ async def why_it_waits(file: Path, kind: str, name: str) -> dict[str, Any] | Non
     try:
         number = await newest_cycle(file)
         await demand_plugins(file, None, lambda sentence: None)
-        account = account_of(scene_of(await rewind_file(file, number)), kind, name)
+        scene = replace(scene_of(await rewind_file(file, number)), refused=await refused_in(file, None))
+        account = account_of(scene, kind, name)
     except PumiceError:
         return None
     return {"cycle": number, "state": account.state, "reason": account.reason, "message": account.message}

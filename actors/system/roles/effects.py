@@ -46,6 +46,7 @@ BIND_WORKER: Final = Role(
         "cache": "cache",
         "metrics": "metrics",
         "recorder": "recorder",
+        "status": "status-writer",
     },
     build=_bind_worker,
     wanted=scheduling,

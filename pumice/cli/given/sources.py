@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from pumice.cli.exits import UsageError
 from pumice.cli.given.configurations import in_force
 from pumice.cli.given.inputs import take_manifests, warn_of_token
 from pumice.cli.terminal import Terminal
+from pumice.explain.refused import refused_in
 from pumice.explain.scene import Scene, present, scene_of
 from pumice.explain.server import Server, fetch
 from pumice.history.rewind import demand_volcano, newest_cycle, rewind_file, warn_of_damage
@@ -90,7 +92,7 @@ def _recorded(db: Path, at: int | None, config: Path | None, plugins_dir: Path |
     past = anyio.run(rewind_file, db, cycle)
     demand_volcano(past)
     warn_of_damage(past, db, terminal.warn)
-    return scene_of(past)
+    return replace(scene_of(past), refused=anyio.run(refused_in, db, at))
 
 
 def server_of(url: str | None, token: str | None, certificate: Path | None) -> Server | None:

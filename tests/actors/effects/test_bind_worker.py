@@ -15,9 +15,9 @@ from actors.runtime.envelope import Received
 from actors.runtime.mailbox import Mailbox
 from actors.system.ports import ApiPort
 from core.messages.commands import ApiRequest, BindPod
-from core.messages.decisions import Bind
+from core.messages.decisions import Bind, PodCondition
 from core.messages.events import BindRefused, Bound, TasksBound
-from core.messages.orders import BindOrder
+from core.messages.orders import BindOrder, WriteStatus
 from core.messages.replies import Accepted, ApiReply, Done, Refused
 from tests.actors.effects.told import Told
 
@@ -51,7 +51,7 @@ def order(cycle: int, *pods: str, created: tuple[float, ...] = (), attempts: int
 
 
 def hired(mailbox: Mailbox[BindOrder, Done], timeout_s: float = 30.0, **others: Any) -> BindWorker:
-    ports: dict[str, Any] = {"recorder": Told(), "timeout_s": timeout_s, **others}
+    ports: dict[str, Any] = {"recorder": Told(), "status": Told(), "timeout_s": timeout_s, **others}
     return BindWorker("w", mailbox, Context(Clock()), **ports)
 
 
@@ -98,7 +98,8 @@ async def test_binds_are_carried_out_in_a_turn_of_their_own_while_the_api_is_at_
     mailbox: Mailbox[BindOrder, Done] = Mailbox("w", BindOrder, Done)
     api: ApiPort = Mailbox("api-server", ApiRequest, ApiReply)
     cache = Told()
-    ports: dict[str, Any] = {"api": api, "cache": cache, "recorder": Told(), "metrics": Told(), "timeout_s": 30.0}
+    told = {"recorder": Told(), "metrics": Told(), "status": Told()}
+    ports: dict[str, Any] = {"api": api, "cache": cache, **told, "timeout_s": 30.0}
     worker = BindWorker("w", mailbox, Context(Clock(), at_once=True), **ports)
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
@@ -127,3 +128,16 @@ async def test_what_is_reported_is_not_carried_out_again_when_a_crash_follows() 
     await hired(mailbox, api=Api({}), cache=cache, metrics=Told()).run()
     mailbox.abort()
     assert [type(each) for each in cache.outcomes] == [Bound]
+
+
+async def test_refused_bind_is_said_to_the_pod_by_the_cycle_that_decided() -> None:
+    mailbox: Mailbox[BindOrder, Done] = Mailbox("w", BindOrder, Done)
+    status = Told()
+    worker = hired(mailbox, api=Api({"a": 503, "c": 404}), cache=Told(), metrics=Told(), status=status)
+    await worker.handle_batch([order(3, "a", "b"), order(4, "c")])
+    mailbox.abort()
+    why = "failed to bind to node n0: "
+    assert status.messages == [
+        WriteStatus(3, (PodCondition("default", "a", "a", "SchedulerError", why),)),
+        WriteStatus(4, (PodCondition("default", "c", "c", "SchedulerError", why),)),
+    ]

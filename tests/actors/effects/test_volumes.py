@@ -181,7 +181,8 @@ async def test_a_volume_that_never_comes_is_given_up_and_nothing_of_it_stays() -
             while not (said := named(stored(system, "Pod"))["a-0"]["status"].get("conditions")):
                 seen = expected(await system.api.ask(Pull("test", seen, ("Pod",))), Pulled).revision
         (why,) = [(each["reason"], each["message"]) for each in said if each["type"] == "PodScheduled"]
-        assert why == ("SchedulerError", "its volumes were not bound in time")
+        failed = "execute preBind for pod default/a-0 failed: its volumes were not bound in time, resync the task"
+        assert why == ("SchedulerError", failed)
     assert isinstance(outcomes[0], BindRefused)
     assert outcomes[0].reason == "PreBindFailed"
     writes = [m for m in await journaled(journal, "api", Mutation) if m.user == "pre-bind-worker"]

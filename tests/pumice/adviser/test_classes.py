@@ -68,6 +68,17 @@ def locked(since: float) -> list[Object]:
     return [there, *running, *asks(gang("g", pods=1, phase="Inqueue"), vgpu_number=1, vgpu_memory=5)]
 
 
+def refused_bind(objects: list[Object]) -> list[Object]:
+    """The last of them is a pod that says that the api refused to bind it."""
+    said = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "SchedulerError",
+        "message": "failed to bind to node n0: x",
+    }
+    return [*objects[:-1], {**objects[-1], "status": {"phase": "Pending", "conditions": [said]}}]
+
+
 class Case(NamedTuple):
     """`waits`: the cluster in which default/g waits; `starts`: the same with what is lacking."""
 
@@ -192,6 +203,7 @@ CASES: dict[WaitReason, Case] = {
     WaitReason.NO_NODE_ALLOWED: Case([*nodes(2, taints=[taint("gpu", "only")]), *G], [*nodes(2), *G]),
     WaitReason.PODS_APART: Case([node("n0"), *apart(gang("g", pods=2, phase="Inqueue"))], [*nodes(2), *G]),
     WaitReason.PLACEMENT_REFUSED: Case(locked(NOW - 60.0), locked(NOW - 301.0), LOCKS),
+    WaitReason.BIND_REFUSED: Case([node("n0"), *refused_bind(ONE)], [node("n0"), *ONE]),
     WaitReason.TOPOLOGY: Case(
         [*racks(1, 1), *tight(gang("g", pods=2, cpu="3", phase="Inqueue"))],
         [*racks(2, 1), *tight(gang("g", pods=2, cpu="3", phase="Inqueue"))],
