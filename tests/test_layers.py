@@ -26,6 +26,7 @@ ALONE: Final = {
     "actors/kube/schedules.py": {"cronsim"},
     "actors/api/patches/operations.py": {"jsonpatch"},
     "actors/cluster/wire.py": {"h11"},
+    "actors/gateway/protocols.py": {"h2"},
     "actors/scheduling/stopping.py": {"greenlet"},
     "core/kube/patterns.py": {"re2"},
     "storage/codec.py": {"msgpack"},

@@ -19,6 +19,7 @@ from actors.gateway.problems import no_such_path
 from actors.gateway.request.exchange import Exchange
 from actors.gateway.request.negotiation import discovery_version
 from actors.gateway.request.paths import parse_path
+from actors.gateway.request.upgrades import Upgrades
 from actors.gateway.site import Site
 
 Handler = Callable[[Site, Exchange], Awaitable[None]]
@@ -135,7 +136,7 @@ def build_app(site: Site) -> Starlette:
 
     checks = [route(f"/{name}{rest}", health.health) for name in health.CHECKS for rest in ("", "/{check}")]
     return Starlette(
-        middleware=[Middleware(Unslashed)],
+        middleware=[Middleware(Upgrades), Middleware(Unslashed)],
         routes=[
             route("/api/{version}/{rest:path}", _resource, reads_only=False),
             route("/apis/{group}/{version}/{rest:path}", _resource, reads_only=False),

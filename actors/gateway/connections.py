@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from hypercorn.events import Closed, Event, RawData
+
 DESCRIPTORS: Final = Path("/dev/fd")
 
 
@@ -43,6 +45,14 @@ def closing_promptly(server: Any) -> Any:
                 await server.run(self)
             finally:
                 self.__dict__.pop("protocol", None)  # which refers back to it
+
+        async def protocol_send(self, event: Event) -> None:
+            """asyncio takes what is written to a connection that has gone, and logs a line each time."""
+            writer = getattr(self, "writer", None)
+            if isinstance(event, RawData) and writer is not None and writer.transport.is_closing():
+                await self.protocol.handle(Closed())
+                return
+            await server.protocol_send(self, event)
 
         async def _read_data(self) -> None:
             await server._read_data(self)

@@ -80,6 +80,12 @@ def too_large(limit: int) -> ApiError:
     return ApiError(Refused(413, "RequestEntityTooLarge", why), {"connection": "close"})
 
 
+def headers_too_large(limit: int) -> ApiError:
+    """431; the connection ends."""
+    why = f"the head of the request is too large: limit is {limit} bytes"
+    return ApiError(Refused(431, "RequestHeaderFieldsTooLarge", why), {"connection": "close"})
+
+
 def unsupported_media(found: str, known: Sequence[str] = BODY_TYPES) -> ApiError:
     """415: a body of a type that cannot be read here."""
     accepted = ", ".join(known)

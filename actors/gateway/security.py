@@ -17,6 +17,7 @@ from actors.gateway.request.exchange import Exchange
 
 COOKIE: Final = "pumice"
 READS: Final = ("GET", "HEAD")
+_USUAL_PORTS: Final = {"http": ":80", "https": ":443"}
 OPEN: Final = ("/healthz", "/livez", "/readyz")
 """What a probe may ask without the token."""
 
@@ -31,12 +32,16 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _host_of(origin: str) -> str | None:
-    """Host and port; None for what is no address of anything."""
+def _same_host(origin: str, host: str) -> bool:
+    """Whether an Origin names the host and port of a Host header: names have no case (RFC 3986), and a port that is the
+    scheme's own may be left out of either.
+    """
     try:
-        return urlsplit(origin).netloc
+        parts = urlsplit(origin)
     except ValueError:
-        return None
+        return False
+    usual = _USUAL_PORTS.get(parts.scheme.lower(), "")
+    return parts.netloc.lower().removesuffix(usual) == host.lower().removesuffix(usual)
 
 
 class Doorkeeper:
@@ -44,7 +49,7 @@ class Doorkeeper:
 
     def __init__(self, token: str, host: str) -> None:
         self._token = token.encode()
-        self._hosts = {"localhost", host}
+        self._hosts = {"localhost", host.lower()}
         self._check: Callable[[Exchange], None] = self._token_given if token else self._from_here
 
     def admit(self, exchange: Exchange) -> None:
@@ -68,14 +73,13 @@ class Doorkeeper:
 
     def _from_no_other_page(self, exchange: Exchange) -> None:
         origin = exchange.header("origin")
-        if origin and _host_of(origin) != exchange.header("host"):
+        if origin and not _same_host(origin, exchange.header("host")):
             raise forbidden(f"requests of web pages are not served (Origin: {origin[:200]})")
 
     def _token_given(self, exchange: Exchange) -> None:
         if exchange.path.partition("/")[2].partition("/")[0] in {path.strip("/") for path in OPEN}:
             return
-        scheme, _, given = exchange.header("authorization").partition(" ")
-        if scheme.lower() == "bearer" and self.is_token(given):
+        if self.is_token(exchange.bearer):
             return
         if exchange.method not in READS or not self._has_pass(exchange):
             raise unauthorized()
@@ -86,7 +90,7 @@ class Doorkeeper:
         return any(name == COOKIE and hmac.compare_digest(value.encode(), known) for name, _, value in pairs)
 
     def _from_here(self, exchange: Exchange) -> None:
-        host = exchange.header("host")
+        host = exchange.header("host").lower()
         name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.rpartition(":")[0] or host
         if host and name not in self._hosts and not is_loopback(name):
             raise forbidden(f"this server is for its own machine only, not for {host[:200]!r}")

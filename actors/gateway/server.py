@@ -16,11 +16,11 @@ from starlette.applications import Starlette
 
 from actors.gateway.connections import break_off, break_off_from, closing_promptly
 from actors.gateway.descriptors import RESERVE, Complaints, OneLine, bounded, most_descriptors
+from actors.gateway.protocols import HEADERS, LastingWrapper, mend
 from actors.gateway.settings import GatewaySettings
 
 IDLE_S: Final = 120.0
 """An unused connection is closed after so long: later than client-go's 90 s, so that no request meets a closing one."""
-HEADERS: Final = 64 * 1024
 SHUTDOWN_S: Final = 1.0
 """Hypercorn's own patience at the end: by then every stream is closed."""
 
@@ -59,6 +59,9 @@ def _backend() -> Serve:
     name = "hypercorn.trio" if _on_trio() else "hypercorn.asyncio"
     run: Any = import_module(f"{name}.run")
     run.TCPServer = closing_promptly(run.TCPServer)
+    connection: Any = import_module(f"{name}.tcp_server")
+    connection.ProtocolWrapper = LastingWrapper
+    mend()
     found: Serve = import_module(name).serve
     return found
 
@@ -89,6 +92,8 @@ def _config(settings: GatewaySettings, descriptor: int, complaints: Complaints) 
     config.keep_alive_timeout = IDLE_S
     config.keep_alive_max_requests = 2**62
     config.h11_max_incomplete_size = HEADERS
+    config.h2_max_header_list_size = HEADERS
+    config.websocket_max_message_size = HEADERS  # nobody listens to what a client says there
     config.graceful_timeout = SHUTDOWN_S
     config.alpn_protocols = ["http/1.1"]
     if settings.certificate is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, Final, NamedTuple
 
 import anyio
@@ -10,6 +11,7 @@ from actors.gateway.problems import ApiError, bad_request
 from actors.gateway.request.exchange import Exchange
 from actors.gateway.request.paths import Target
 from actors.gateway.request.query import Query
+from actors.gateway.request.upgrades import raw
 from actors.gateway.site import Site
 from actors.kube.commands.containers import DURATION, plan_of
 from actors.kube.commands.plans import FOR_EVER, Plan
@@ -40,18 +42,21 @@ async def logs(site: Site, exchange: Exchange, target: Target) -> None:
     log = _log(pod, container, previous=bool(exchange.query.flag("previous")))
     shown = log.by(site.clock.now())
     text = _lines(shown, exchange.query, exchange.query.number("tailLines"))
-    if not exchange.query.flag("follow") or log.ended:
-        await exchange.answer(200, text, "text/plain")
-        return
-    with site.watching():
-        await exchange.begin("text/plain")
+    follows = bool(exchange.query.flag("follow")) and not log.ended
+    with site.watching() if follows else nullcontext():
+        await exchange.begin("text/plain", frames=raw)
         await exchange.chunk(text)
-        async with anyio.create_task_group() as tasks:
-            with site.open.endless(tasks.cancel_scope):
-                tasks.start_soon(_follow, site, exchange, target, (log, len(shown)), tasks.cancel_scope)
-                await exchange.hung_up()
-            tasks.cancel_scope.cancel()
+        if follows:
+            await _until_ended(site, exchange, target, (log, len(shown)))
         await exchange.end()
+
+
+async def _until_ended(site: Site, exchange: Exchange, target: Target, known: tuple[Log, int]) -> None:
+    async with anyio.create_task_group() as tasks:
+        with site.open.endless(tasks.cancel_scope):
+            tasks.start_soon(_follow, site, exchange, target, known, tasks.cancel_scope)
+            await exchange.hung_up()
+        tasks.cancel_scope.cancel()
 
 
 async def _follow(

@@ -1,4 +1,4 @@
-"""GET with watch=true: one JSON object a line, for as long as the client stays.
+"""GET with watch=true: one JSON object a line, or over a WebSocket one a text frame, for as long as the client stays.
 
 What is there already is sent first when the client asks for it (`sendInitialEvents`, or no revision, or revision 0),
 then what changes, from the ring of the kind. A client that does not read fills its connection and stops nobody; when it
@@ -23,6 +23,7 @@ from actors.gateway.request.negotiation import negotiate
 from actors.gateway.request.paths import Target
 from actors.gateway.request.query import ListOptions, list_options
 from actors.gateway.request.selection import Condition, Selection, selection
+from actors.gateway.request.upgrades import lines
 from actors.gateway.ring import Ring, RingEntry, RingPart, event_line
 from actors.gateway.site import Site
 from actors.gateway.statuses import failure
@@ -71,7 +72,7 @@ class Stream:
         """Send until the client leaves, its time is up, or it cannot be told what has changed."""
         seconds = self._options.timeout_s
         lasts = min(seconds, LONGEST_S) if seconds and seconds > 0 else LONGEST_S
-        await self._exchange.begin(self._write.form.content_type)
+        await self._exchange.begin(self._write.form.content_type, frames=lines)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._until_gone, tasks.cancel_scope)
             with anyio.move_on_after(lasts) as time, self._site.open.endless(time):
@@ -117,10 +118,10 @@ class Stream:
 
     async def _send_initial(self, revision: int, blobs: tuple[bytes, ...]) -> None:
         for first in range(0, len(blobs), SLICE):
-            chunk = b"".join(self._added(blobs[first : first + SLICE]))
-            if chunk:
+            if chunk := b"".join(self._added(blobs[first : first + SLICE])):
                 await self._exchange.chunk(chunk)
-            await lowlevel.checkpoint()
+            else:
+                await lowlevel.checkpoint()
         if self._options.initial and self._options.bookmarks:
             annotations = {INITIAL_END: "true"}
             metadata = {"resourceVersion": str(revision), "annotations": annotations}

@@ -18,6 +18,7 @@ from actors.gateway.page.handlers import home, page_with, wants_page
 from actors.gateway.problems import no_such_path
 from actors.gateway.request.exchange import Exchange
 from actors.gateway.request.paths import parse_path
+from actors.gateway.request.upgrades import Upgrades
 
 
 def build_viewer(front: Front, file: str) -> Starlette:
@@ -29,7 +30,7 @@ def build_viewer(front: Front, file: str) -> Starlette:
 
     page: Any = page_with({"mode": mode})
     return Starlette(
-        middleware=[Middleware(Unslashed)],
+        middleware=[Middleware(Upgrades), Middleware(Unslashed)],
         routes=[
             Route("/apis/{group}/{version}/{rest:path}", Endpoint(front, _advise, reads_only=True)),
             Route("/page/{rest:path}", Endpoint(front, page, admits=True)),

@@ -7,9 +7,11 @@ from functools import cached_property
 from typing import Any, Final
 
 import anyio
+from anyio import lowlevel
 
 from actors.gateway.problems import ApiError, bad_request, too_large
 from actors.gateway.request.query import Query
+from actors.gateway.request.upgrades import SOCKET, Frames, Socket
 from core.messages.replies import Refused
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -38,6 +40,7 @@ class Exchange:
         self._scope = scope
         self._receive = receive
         self._send = send
+        self._socket: Socket | None = scope.get(SOCKET)
 
     @cached_property
     def query(self) -> Query:
@@ -61,6 +64,14 @@ class Exchange:
     def agent(self) -> str:
         """The client's name out of its User-Agent: `kubectl` of `kubectl/v1.32.4 (linux/amd64) …`."""
         return self.header("user-agent").partition("/")[0].strip()[:64] or "unknown"
+
+    @property
+    def bearer(self) -> str:
+        """The token that the client shows, "" for none."""
+        scheme, _, given = self.header("authorization").partition(" ")
+        if given:
+            return given if scheme.lower() == "bearer" else ""
+        return self._socket.token if self._socket else ""
 
     @property
     def client(self) -> str:
@@ -116,16 +127,25 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})
 
     async def begin(
-        self, content_type: str = "application/json", headers: Mapping[str, str] | None = None, status: int = 200
+        self,
+        content_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
+        status: int = 200,
+        frames: Frames | None = None,
     ) -> None:
-        """The headers of an answer that comes in chunks."""
+        """The headers of an answer that comes in chunks. `frames`: over a WebSocket, where the client asks for one."""
         self.started = True
+        if self._socket and frames:
+            self._socket.frames = frames
         listed = [(b"content-type", content_type.encode()), *_encoded(headers)]
         await self._send({"type": "http.response.start", "status": status, "headers": listed})
 
     async def chunk(self, data: bytes) -> None:
-        """A part of it; waits while the client does not read."""
+        """A part of it; waits while the client does not read. Without the checkpoint a client that reads fast, or has
+        left, would keep all others from their turn.
+        """
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        await lowlevel.checkpoint()
 
     async def end(self) -> None:
         """After the last chunk."""

@@ -60,8 +60,17 @@ async def test_web_pages_are_not_served() -> None:
     async with serving() as web:
         assert await refused(web, 403, origin="https://evil.example") == "Forbidden"
         assert await refused(web, 403, host="evil.example:8080") == "Forbidden"
-        for host in ("localhost:1", "127.0.0.1", "[::1]:80"):
+        for host in ("localhost:1", "127.0.0.1", "[::1]:80", "LocalHost:8080", "LOCALHOST"):
             assert (await web.get(PODS, host=host))["items"] == []
+
+
+@anyio
+async def test_an_origin_is_compared_with_the_host_without_case() -> None:
+    async with serving() as web:
+        for origin, host in (("http://LOCALHOST:8080", "localhost:8080"), ("HTTP://localhost", "LocalHost:80")):
+            assert (await web.get(PODS, host=host, origin=origin))["items"] == []
+        assert await refused(web, 403, origin="http://localhost:8081", host="localhost:8080") == "Forbidden"
+        assert await refused(web, 403, origin="https://localhost", host="localhost:80") == "Forbidden"
 
 
 @anyio

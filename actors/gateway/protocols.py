@@ -1,0 +1,142 @@
+"""Hypercorn's protocols, mended: what a client sends may end its own stream or connection, and nothing else.
+
+Hypercorn has no setting for any of this, so `mend` puts these classes in the place of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+
+import hypercorn.protocol
+import hypercorn.protocol.h2
+import hypercorn.protocol.h11
+from h2.errors import ErrorCodes
+from h2.events import DataReceived, Event, RequestReceived
+from h2.settings import SettingCodes, Settings
+from hypercorn.events import Closed
+from hypercorn.events import Event as WireEvent
+from hypercorn.protocol import ProtocolWrapper
+from hypercorn.protocol.events import Body, EndBody, Request, Response
+from hypercorn.protocol.events import Event as StreamEvent
+from hypercorn.protocol.h2 import H2Protocol
+from hypercorn.protocol.h11 import H11Protocol
+from hypercorn.protocol.ws_stream import WSStream
+
+from actors.gateway.forms import encode
+from actors.gateway.problems import ApiError, bad_request, headers_too_large, internal
+from actors.gateway.statuses import failure
+
+HEADERS: Final = 64 * 1024
+"""Bytes of a request's head, at most."""
+_NO_LIMIT: Final = 2**31 - 1
+
+log = logging.getLogger(__name__)
+
+
+def mend() -> None:
+    """Have hypercorn use these classes. Doing it again changes nothing."""
+    module: Any = hypercorn.protocol
+    module.H2Protocol, module.H11Protocol = RefusingH2, BoundedH11
+    for name in ("h2", "h11"):
+        getattr(module, name).WSStream = TalkativeWebSocket
+
+
+class LastingWrapper(ProtocolWrapper):
+    """Closes a connection that sends what hypercorn cannot read. Hypercorn lets the error through to its server, which
+    writes a traceback.
+    """
+
+    async def handle(self, event: WireEvent) -> None:
+        """Hypercorn's own, but for its errors. The application runs in another task: its errors do not come here."""
+        try:
+            await super().handle(event)
+        except Exception as error:  # noqa: BLE001 - h2, hpack, wsproto and hypercorn itself each have their own
+            log.debug("a connection was closed, for what its client sent cannot be read: %r", error)
+            await self.send(Closed())
+
+
+class RefusingH2(H2Protocol):
+    """Refuses single streams. h2 itself would end the connection with all the others when one is too many."""
+
+    async def initiate(self, headers: list[tuple[bytes, bytes]] | None = None, settings: bytes | None = None) -> None:
+        """Tell the client the limit, and keep h2 from enforcing it."""
+        await super().initiate(headers, settings)
+        kept = {SettingCodes(code): value for code, value in self.connection.local_settings.items()}
+        kept[SettingCodes.MAX_CONCURRENT_STREAMS] = _NO_LIMIT
+        self.connection.local_settings = Settings(client=False, initial_values=kept)
+
+    async def _handle_events(self, events: list[Event]) -> None:
+        for event in events:
+            match event:
+                case RequestReceived() if code := self._problem(event):
+                    self.connection.reset_stream(event.stream_id, code)
+                case DataReceived() if event.stream_id not in self.streams:
+                    # of a stream that was refused, or answered before its body came: hypercorn would look it up in vain
+                    self.connection.acknowledge_received_data(event.flow_controlled_length or 0, event.stream_id)
+                case _:
+                    await super()._handle_events([event])
+        await self._flush()
+
+    def _problem(self, request: RequestReceived) -> ErrorCodes | None:
+        """Why a stream is refused."""
+        if len(self.streams) >= self.config.h2_max_concurrent_streams:
+            return ErrorCodes.REFUSED_STREAM
+        headers = {bytes(name): bytes(value) for name, value in request.headers or ()}
+        needed = [headers.get(name, b"") for name in (b":method", b":path")]
+        return None if all(value and value.isascii() for value in needed) else ErrorCodes.PROTOCOL_ERROR
+
+
+class BoundedH11(H11Protocol):
+    """Refuses a head beyond the limit however it comes. h11 looks at the size only while it waits for more, and what it
+    is given at once may be as long again.
+    """
+
+    async def _create_stream(self, request: Any) -> None:
+        size = len(request.target) + sum(len(name) + len(value) + 4 for name, value in request.headers)
+        if size <= HEADERS:
+            await super()._create_stream(request)
+            return
+        await self._refuse(headers_too_large(HEADERS))
+        await self.send(Closed())
+
+    async def _send_error_response(self, status_code: int) -> None:
+        large = status_code == headers_too_large(HEADERS).refused.code
+        await self._refuse(headers_too_large(HEADERS) if large else bad_request("not a valid request of HTTP/1.1"))
+
+    async def _refuse(self, error: ApiError) -> None:
+        headers, body = status_of(error)
+        await self.stream_send(Response(stream_id=1, status_code=error.refused.code, headers=headers))
+        await self.stream_send(Body(stream_id=1, data=body))
+        await self.stream_send(EndBody(stream_id=1))
+
+
+class TalkativeWebSocket(WSStream):
+    """Says in a Status why there is no WebSocket, and compresses nothing, as a kube-apiserver."""
+
+    async def handle(self, event: StreamEvent) -> None:
+        """Hypercorn's own, but for the request."""
+        if isinstance(event, Request):  # compression would be work for every event and every watch
+            headers = [each for each in event.headers if each[0].lower() != b"sec-websocket-extensions"]
+            event = Request(event.stream_id, headers, event.http_version, event.method, event.raw_path, event.state)
+        await super().handle(event)
+
+    async def _send_error_response(self, status_code: int) -> None:
+        if status_code == 400:
+            error = bad_request("not a WebSocket handshake of version 13 (RFC 6455) with a Sec-WebSocket-Key")
+        else:
+            error = internal("a WebSocket was neither accepted nor refused")
+        headers, body = status_of(error)
+        await self.send(Response(stream_id=self.stream_id, status_code=status_code, headers=headers))
+        await self.send(Body(stream_id=self.stream_id, data=body))
+        await self.send(EndBody(stream_id=self.stream_id))
+
+
+def status_of(error: ApiError) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    """The headers and body of an answer after which the connection ends."""
+    body = encode(failure(error.refused))
+    return [
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(body)),
+        (b"connection", b"close"),
+    ], body
