@@ -1,4 +1,4 @@
-"""What a YAML scalar means to ``gopkg.in/yaml.v2``, which Volcano reads its configuration with.
+"""What a YAML scalar means to ``gopkg.in/yaml.v2``, with which Volcano reads its configuration and kubectl manifests.
 
 It is YAML 1.1 with its own choices: ``y`` and ``off`` are booleans, ``1:30`` is a text, ``010`` is 8, ``08`` is 8.0.
 Timestamps stay texts here. Source: ``resolve.go`` of yaml.v2 2.4.
@@ -7,7 +7,9 @@ Timestamps stay texts here. Source: ``resolve.go`` of yaml.v2 2.4.
 from __future__ import annotations
 
 import re
-from math import inf, isinf, nan
+from decimal import Decimal
+from functools import lru_cache
+from math import inf, isfinite, isinf, nan
 from typing import Final
 
 Scalar = None | bool | int | float | str
@@ -33,6 +35,8 @@ _INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _BETWEEN_DIGITS = re.compile(r"(?<=[0-9])_(?=[0-9])", re.ASCII)
 _BASES = (16, 2, 8, 10)
+_LONGEST_INTEGER = 100
+"""Letters. 64 bits in binary have 67; Python refuses to read thousands of digits."""
 
 
 def resolve_plain(text: str) -> Scalar:
@@ -53,6 +57,51 @@ def resolve_plain(text: str) -> Scalar:
     return value if isinstance(value, float) else text
 
 
+@lru_cache(maxsize=65_536)
+def resolve_for_api(text: str) -> Scalar:
+    """Return what reaches the API of a plain scalar. Raises ValueError for infinities and NaN.
+
+    kubectl turns YAML into JSON first. JSON has one sort of number, so ``1e3``, ``1.0`` and ``08`` arrive as integers,
+    and whole numbers beyond 64 bits with a sign as floating-point numbers (sigs.k8s.io/yaml, apimachinery's json).
+    """
+    return as_json_number(resolve_plain(text))
+
+
+def as_json_number(value: Scalar) -> Scalar:
+    """Return the value as a reader of its JSON form sees it. Raises ValueError where JSON has no form for it."""
+    if isinstance(value, float):
+        if not isfinite(value):
+            raise ValueError(f"JSON has no number {value}")
+        whole = int(Decimal(repr(value))) if value.is_integer() else None  # the digits that Go prints
+        return whole if whole is not None and -(2**63) <= whole < 2**63 else value
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        return float(value)
+    return value
+
+
+def key_text(value: Scalar) -> str:
+    """Return a mapping's key as JSON's text. Raises ValueError for a null, which kubectl refuses as well."""
+    match value:
+        case None:
+            raise ValueError("a null is not a key")
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return _shortest(value) if isfinite(value) else {inf: ".inf", -inf: "-.inf"}.get(value, ".nan")
+        case _:
+            return str(value)
+
+
+def _shortest(value: float) -> str:
+    """Return Go's ``FormatFloat(value, 'g', -1, 64)``: it takes to exponents from a million on."""
+    exponent = Decimal(repr(value)).adjusted() if value else 0
+    if -4 <= exponent < 6:
+        return repr(value).removesuffix(".0")
+    sign, digits, _ = Decimal(repr(value)).normalize().as_tuple()
+    rest = "".join(map(str, digits[1:]))
+    return f"{'-' * sign}{digits[0]}{f'.{rest}' if rest else ''}e{exponent:+03d}"
+
+
 def resolve_tagged(tag: str, text: str) -> Scalar:
     """The value of a scalar with an explicit tag. Raises ValueError when the text is not what the tag says."""
     kind = tag.removeprefix(_TAG_PREFIX)
@@ -69,7 +118,7 @@ def resolve_tagged(tag: str, text: str) -> Scalar:
 
 def _integer(plain: str) -> int | None:
     match = _INTEGER.fullmatch(plain)
-    if match is None:
+    if match is None or len(plain) > _LONGEST_INTEGER:
         return None
     sign, *digits = match.groups()
     number = next(int(text, base) for text, base in zip(digits, _BASES, strict=True) if text is not None)

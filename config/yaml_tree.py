@@ -11,7 +11,7 @@ import msgspec
 import yaml
 
 from config.errors import ConfigSyntaxError, DuplicateKeyError
-from config.scalars import Scalar, resolve_plain, resolve_tagged
+from config.scalars import Scalar, as_json_number, resolve_plain, resolve_tagged
 from config.yaml_events import DEEPEST, bounded_events
 
 if TYPE_CHECKING:
@@ -98,8 +98,9 @@ def _scalar_tag(event: Any) -> str:
 class _Reader:
     """Builds one Document from its root node."""
 
-    def __init__(self, source: str, first_line: int, size: int) -> None:
+    def __init__(self, source: str, first_line: int, size: int, *, for_api: bool) -> None:
         self._source = source
+        self._for_api = for_api
         self._most = size + _MOST_ALIASED
         self._first_line = first_line
         self._values = 0
@@ -139,6 +140,7 @@ class _Reader:
             return text
         try:
             value = resolve_plain(text) if node.tag == _PLAIN else resolve_tagged(node.tag, text)
+            value = as_json_number(value) if self._for_api else value
         except ValueError as error:
             raise self._error(node, str(error)) from error
         if value is not None and not isinstance(value, str):
@@ -181,13 +183,15 @@ class _Reader:
         return ConfigSyntaxError(problem, source=self._source, line=self._line(node))
 
 
-def read_documents(text: str, source: str, first_line: int = 1) -> list[Document]:
-    """All documents of a YAML text that are not empty. ``first_line``: where the text begins in its source.
+def read_documents(text: str, source: str, first_line: int = 1, *, for_api: bool = False) -> list[Document]:
+    """Return all documents of a YAML text that are not empty. ``first_line``: where the text begins in its source.
+
+    ``for_api``: numbers as they arrive at the API, which YAML reaches in the form of JSON.
 
     Raises ConfigSyntaxError with the line.
     """
     try:
-        return [_Reader(source, first_line, len(text)).document(root) for root in _roots(text)]
+        return [_Reader(source, first_line, len(text), for_api=for_api).document(root) for root in _roots(text)]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = int(mark.line) + first_line if mark is not None else 0

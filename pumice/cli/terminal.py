@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import msgspec
-import yaml
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
@@ -20,6 +19,7 @@ from rich.segment import Segment
 from config.printable import LINE_ENDS, printable
 from pumice.cli.exits import guarded
 from pumice.cli.options import Format, Level, LogLevel, Output, Quiet
+from pumice.yaml_text import dump_yaml
 
 Advance = Callable[[int], None]
 
@@ -85,7 +85,7 @@ class Terminal:
             text = msgspec.json.format(msgspec.json.encode(result), indent=2).decode()
             sys.stdout.write(_UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
         elif self.format is Format.YAML:
-            sys.stdout.write(yaml.safe_dump(msgspec.to_builtins(result), sort_keys=False, allow_unicode=True))
+            sys.stdout.write(dump_yaml(msgspec.to_builtins(result)))
         else:
             table(self.out)
         sys.stdout.flush()

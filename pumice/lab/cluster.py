@@ -14,8 +14,6 @@ from math import inf
 from pathlib import Path
 from typing import Any, Final, cast
 
-import yaml
-
 from actors.api.kinds import kind_of
 from actors.runtime.clock import VirtualClock
 from config.durations import parse_duration
@@ -44,6 +42,7 @@ from pumice.whatif.difference import FutureDifference
 from pumice.whatif.life import Life
 from pumice.whatif.sources import with_deadline
 from pumice.whatif.state import Fork
+from pumice.yaml_text import dump_yaml
 
 Object = dict[str, Any]
 Given = Object | Iterable["Given"]
@@ -252,7 +251,7 @@ def _told(config: str | Path | Mapping[str, Any] | None) -> ConfigLoaded:
         case None:
             return ConfigLoaded("", default_text(), "default")
         case Mapping():
-            return ConfigLoaded("", yaml.safe_dump(dict(config), sort_keys=False), "given")
+            return ConfigLoaded("", dump_yaml(dict(config)), "given")
         case str() if "\n" in config or ": " in config:
             return ConfigLoaded("", config, "given")
         case str() | Path():

@@ -1,39 +1,29 @@
 """YAML text to plain data with the line of every document and list item, fast enough for 10,000 objects in one file.
 
 Built on libyaml's events rather than on PyYAML's loader: constructing from events costs a third, and the loader would
-turn timestamps into dates where Kubernetes keeps text. Scalars resolve as Kubernetes' own YAML reader resolves them
-(Go's yaml.v2: YAML 1.1 booleans, octal and hexadecimal integers, no sexagesimals, no timestamps).
+turn timestamps into dates where Kubernetes keeps text. Scalars, tags, merge keys and keys given twice come out as
+kubectl's reader has them (config/scalars.py).
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
-from math import inf
 from typing import Any, Final
 
 import yaml
 
+from config.scalars import Scalar, as_json_number, key_text, resolve_for_api, resolve_plain, resolve_tagged
 from config.yaml_events import bounded_events
 from pumice.load.places import JsonLines
 from pumice.shapes import is_list, is_mapping
 
-_INT: Final = re.compile(r"[-+]?(0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)\Z")
-_LONGEST_INT: Final = 66  # 64 bits in binary, with their prefix
 _SEPARATOR: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
-_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
-_WORDS: Final[dict[str, Any]] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
-    **dict.fromkeys(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"), True),
-    **dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False),
-    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
-    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
-    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
-}
+_BYTE_ORDER_MARK: Final = re.compile(r"(?:\A|(?<=\n))\ufeff")  # also where files were joined
 _TAG: Final = "tag:yaml.org,2002:"
-_PLAIN_TAGS: Final = (None, "!", *(_TAG + name for name in ("null", "bool", "int", "float", "map", "seq")))
 _Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 DEEPEST: Final = 1_000
 """Levels of a document: more than an object may have, so that one of a long list can be named for it."""
@@ -54,21 +44,26 @@ class DocumentError(Exception):
 
 @dataclass(slots=True)
 class ManifestDocument:
-    """One document; `line` is where its content starts, `item_lines` where its `items` do; of JSON `lines` say it."""
+    """One document; `line` is where its content starts, `item_lines` where its `items` do; of JSON `lines` say it.
+
+    `remarks` name what was read otherwise than its writer may think, with the line of each.
+    """
 
     number: int
     line: int
     value: Any
     item_lines: list[int] = field(default_factory=list[int])
     lines: JsonLines | None = None
+    remarks: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
 
-def read_documents(text: str) -> Iterator[ManifestDocument | DocumentError]:
-    """The documents of a YAML stream, in order, and an error in the place of each that cannot be used.
+def read_documents(text: str, number: int = 0, line: int = 0) -> Iterator[ManifestDocument | DocumentError]:
+    """Give the documents of a YAML stream, in order, and an error in the place of each that cannot be used.
 
-    After an error it goes on at the next line that begins with `---`.
+    The text follows `number` documents and `line` lines. After an error it goes on at the next line that begins
+    with `---`.
     """
-    number, line = 0, 0
+    text = _BYTE_ORDER_MARK.sub("", text)
     while True:
         stream = _Stream(text, number, line)
         try:
@@ -127,52 +122,29 @@ class _Stream:
         return DocumentError(problem, self._line + line, column, max(1, self._number))
 
 
-@lru_cache(maxsize=65_536)
-def resolve(text: str) -> Any:
-    """The value of a plain scalar."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if text[0] not in "+-.0123456789":
-        return text
-    if _INT.match(text):
-        return _integer(text)
-    if _FLOAT.match(text):
-        return _long(text)
-    return text
-
-
-def _integer(text: str) -> int | float | str:
-    """A whole number of 64 bits; a longer one is a fraction to Go, or a text when it has another base."""
-    digits = text.replace("_", "").lower()
-    bare = digits.lstrip("+-")
-    if len(bare) > _LONGEST_INT:
-        return _long(text)
-    if len(bare) > 1 and bare[0] == "0" and bare[1] in "01234567":
-        sign = digits[: len(digits) - len(bare)]
-        number = int(f"{sign}0o{bare[1:]}", 8)
-    else:
-        number = int(digits, 0)
-    return number if -(2**63) <= number < 2**64 else _long(text)
-
-
-def _long(text: str) -> float | str:
-    found = float(text.replace("_", "")) if _FLOAT.match(text) else text
-    return text if found in (inf, -inf) else found
+def _from_base64(text: str) -> str:
+    try:
+        return base64.b64decode(text, validate=True).decode("utf-8", "replace")
+    except binascii.Error as error:
+        raise ValueError("!!binary: not valid base64") from error
 
 
 class _Open:
     """A mapping or a sequence that is being filled."""
 
-    __slots__ = ("anchored", "before", "key", "keyed", "merged", "merges", "value")
+    __slots__ = ("anchored", "before", "inherited", "key", "keyed", "merged_into", "merges", "value")
 
-    def __init__(self, value: dict[Any, Any] | list[Any], anchored: _Anchored | None, before: int) -> None:
+    def __init__(
+        self, value: dict[Any, Any] | list[Any], anchored: _Anchored | None, before: int, merged_into: _Open | None
+    ) -> None:
         self.value = value
         self.anchored = anchored
         self.before = before  # so many values came first
+        self.merged_into = merged_into  # the mapping whose merge key this is the value of
         self.key: Any = None
         self.keyed = False
         self.merges = False  # its key is a merge key: one that is quoted is a key like any other
-        self.merged: list[dict[str, Any]] = []  # from merge keys; they count only where nothing else is said
+        self.inherited: frozenset[Any] = frozenset()  # keys that only merge keys have given
 
 
 @dataclass(slots=True)
@@ -204,7 +176,7 @@ class _Builder:
             elif kind is yaml.SequenceStartEvent:
                 self._open([], event)
             elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
-                self._close(self.stack.pop())
+                self._close(self.stack.pop(), event)
             elif kind is yaml.AliasEvent:
                 self._value(self._alias(event), event)
             else:
@@ -212,15 +184,14 @@ class _Builder:
         return self.document
 
     def _open(self, value: dict[Any, Any] | list[Any], event: Any) -> None:
-        if event.tag not in _PLAIN_TAGS:
-            raise self._error(f"the tag {event.tag!r} is not supported", event)
         before = self.values
+        merged_into = self.stack[-1] if self.stack and self.stack[-1].merges and self.stack[-1].keyed else None
         self._value(value, event)
         anchored = None
         if event.anchor is not None:
             anchored = self.anchors[event.anchor]
             anchored.size = None
-        self.stack.append(_Open(value, anchored, before))
+        self.stack.append(_Open(value, anchored, before, merged_into))
 
     def _value(self, value: Any, event: Any) -> None:
         self.values += 1
@@ -246,42 +217,50 @@ class _Builder:
     def _entry(self, top: _Open, value: Any, event: Any) -> None:
         mapping: Any = top.value
         if top.merges:
-            self._merge(top, value, event)
-        elif top.key in mapping:
-            raise self._error(f"the key {top.key!r} is given twice", event)
-        else:
-            mapping[top.key] = value
+            if event.__class__ is yaml.AliasEvent or event.__class__ is yaml.ScalarEvent:
+                self._merge(top, value, event)
+            return  # a mapping or list is merged when it is whole
+        if top.key in mapping and top.key not in top.inherited:
+            remark = f"the key {top.key!r} is given twice; the last one counts"
+            self.document.remarks.append((self.line + event.start_mark.line + 1, remark))
+        top.inherited -= {top.key}
+        mapping[top.key] = value
 
-    def _merge(self, top: _Open, value: Any, event: Any) -> None:
-        for source in value if is_list(value) else [value]:
-            if not is_mapping(source):
-                raise self._error("expected a mapping to merge", event)
-            top.merged.append(source)
-
-    def _close(self, ended: _Open) -> None:
+    def _close(self, ended: _Open, event: Any) -> None:
         if ended.anchored is not None:
             ended.anchored.size = self.values - ended.before
-        mapping: Any = ended.value
-        for source in ended.merged:
-            for key, inherited in source.items():
-                mapping.setdefault(key, inherited)
+        if ended.merged_into is not None:
+            self._merge(ended.merged_into, ended.value, event)
+
+    def _merge(self, top: _Open, value: Any, event: Any) -> None:
+        """Merge at the key's place: later keys override, earlier ones are overridden, as in yaml.v2."""
+        for source in reversed(value) if is_list(value) else [value]:
+            if not is_mapping(source):
+                raise self._error("expected a mapping to merge", event)
+            mapping: Any = top.value
+            mapping.update(source)
+            top.inherited |= source.keys()
 
     def _key(self, value: Any, event: Any) -> str:
         if isinstance(value, str):
             return value
         if isinstance(value, (dict, list)):
             raise self._error("expected a text as key", event)
-        return str(event.value)
+        try:
+            return key_text(resolve_plain(event.value) if event.implicit[0] else value)
+        except ValueError as error:
+            raise self._error(str(error), event) from error
 
-    def _scalar(self, event: Any) -> Any:
+    def _scalar(self, event: Any) -> Scalar:
         tag: str | None = event.tag
-        if tag in _PLAIN_TAGS and event.implicit[0]:
-            return resolve(event.value)
-        if tag is None or tag in ("!", _TAG + "str"):
-            return event.value
-        if tag in _PLAIN_TAGS:
-            return resolve(event.value)
-        raise self._error(f"the tag {tag!r} is not supported", event)
+        try:
+            if tag is None:
+                return resolve_for_api(event.value) if event.implicit[0] else event.value
+            if tag == _TAG + "binary":
+                return _from_base64(event.value)
+            return as_json_number(resolve_tagged(tag, event.value))
+        except ValueError as error:
+            raise self._error(str(error), event) from error
 
     def _alias(self, event: Any) -> Any:
         anchored = self.anchors.get(event.anchor)

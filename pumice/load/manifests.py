@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 import msgspec
 
 from actors.api.kinds import Kind, kind_of, known_types
+from actors.api.verbs.decoding import drop_nulls
 from config.errors import describe
 from core.objects.soundness import unsound
 from pumice.errors import InputError
@@ -25,6 +26,8 @@ from pumice.load.traces.read import is_trace, read_trace
 from pumice.shapes import is_list, is_mapping
 
 Object = dict[str, Any]
+
+JSON_SUFFIXES: Final = (".json", ".json.gz", ".jsonl", ".jsonl.gz")
 
 
 @dataclass(slots=True)
@@ -79,53 +82,61 @@ def load_text(text: str, source: str, loaded: Loaded) -> None:
             problem = f"{document.problem} (column {document.column})"
             loaded.problems.append(InputError(problem, source=source, document=document.document, line=document.line))
             continue
+        for line, remark in document.remarks:
+            loaded.skipped.append(str(InputError(remark, source=source, document=document.number, line=line)))
         for value, place in _flatten(document, source):
             _take(loaded, value, place)
 
 
 def _documents(text: str, source: str) -> Iterator[ManifestDocument | DocumentError]:
-    named = source.endswith((".json", ".json.gz"))
-    begins = text.lstrip()[:1] in ("{", "[")
-    if begins:
-        try:
-            return iter([ManifestDocument(1, 0, msgspec.json.decode(text), lines=JsonLines(text, 0))])
-        except RecursionError:
-            pass  # the reader of YAML says where
-        except msgspec.DecodeError:
-            if named:
-                return _json_stream(text)
-    found = read_documents(text)
-    return map(_about_json, found) if named or (begins and text.lstrip()[1:].lstrip()[:1] == '"') else found
+    """Give the documents of JSON, JSON lines or YAML; after JSON documents YAML may follow, as kubectl has it."""
+    text = text.removeprefix("\ufeff")
+    if text.lstrip()[:1] not in ("{", "["):
+        return map(_about_json, read_documents(text)) if source.endswith(JSON_SUFFIXES) else read_documents(text)
+    try:
+        return iter([ManifestDocument(1, 0, msgspec.json.decode(text), lines=JsonLines(text, 0))])
+    except (RecursionError, msgspec.DecodeError):  # of several documents, or the other readers say where
+        return _json_stream(text, is_json=source.endswith(JSON_SUFFIXES) or text.lstrip()[1:].lstrip()[:1] == '"')
 
 
 def _about_json(found: ManifestDocument | DocumentError) -> ManifestDocument | DocumentError:
-    """Who wrote JSON is not told of YAML."""
+    """Speak of JSON to a reader who wrote JSON."""
     if isinstance(found, ManifestDocument):
         return found
     return DocumentError(found.problem.replace("YAML", "JSON"), found.line, found.column, found.document)
 
 
-def _json_stream(text: str) -> Iterator[ManifestDocument | DocumentError]:
-    """JSON documents one after another, as some tools print them; nothing after one that is malformed."""
-    decoder, position, number, end = json.JSONDecoder(), 0, 0, len(text.rstrip())
-    while position < end:
-        while text[position].isspace():
-            position += 1
-        number += 1
+def _json_stream(text: str, *, is_json: bool) -> Iterator[ManifestDocument | DocumentError]:
+    """Give JSON documents one after another, as some tools print them, then what follows them as YAML."""
+    decoder, number, position = json.JSONDecoder(), 0, _after_space(text, 0)
+    problem: DocumentError | None = None
+    while problem is None and text[position : position + 1] in ("{", "["):
         line = text.count("\n", 0, position) + 1
         lines = JsonLines(text, position)
+        number += 1
         try:
-            value, position = decoder.raw_decode(text, position)
+            value, end = decoder.raw_decode(text, position)
         except json.JSONDecodeError as error:
-            yield DocumentError(f"malformed JSON: {error.msg}", error.lineno, error.colno, number)
-            return
-        except RecursionError:
-            yield DocumentError("malformed JSON: nested too deeply", line, 1, number)
-            return
+            problem = DocumentError(f"malformed JSON: {error.msg}", error.lineno, error.colno, number)
+        except RecursionError:  # the reader of YAML says where
+            number -= 1
+            break
         except ValueError:  # of a number; Python bounds how many digits it reads
-            yield DocumentError("malformed JSON: a number of more digits than anything has", line, 1, number)
+            problem = DocumentError("malformed JSON: a number of more digits than anything has", line, 1, number)
+        else:
+            yield ManifestDocument(number, line, value, lines=lines)
+            position = _after_space(text, end)
+    read = number - (problem is not None)
+    rest = read_documents(text[position:], read, text.count("\n", 0, position))
+    for index, document in enumerate(rest):
+        if index == 0 and is_json and problem is not None and isinstance(document, DocumentError):
+            yield problem  # no YAML either: speak of JSON to a reader who wrote JSON
             return
-        yield ManifestDocument(number, line, value, lines=lines)
+        yield _about_json(document) if is_json else document
+
+
+def _after_space(text: str, position: int) -> int:
+    return len(text) - len(text[position:].lstrip())
 
 
 def _flatten(document: ManifestDocument, source: str) -> Iterator[tuple[Any, ManifestPlace]]:
@@ -158,6 +169,7 @@ def _take(loaded: Loaded, value: Any, place: ManifestPlace) -> None:
         loaded.problems.append(problem)
         return
     obj: Object = value
+    drop_nulls(obj)  # as the API does with what comes over HTTP: a null quantity asks for nothing
     kind = kind_of(obj["apiVersion"], obj["kind"])
     if kind is None:
         loaded.skipped.append(str(place.error(f"skipped {_unknown(obj)}")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import zlib
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import BinaryIO, Final, TextIO
 
 from pumice.errors import InputError
 
-SUFFIXES: Final = (".yaml", ".yml", ".json", ".yaml.gz", ".yml.gz", ".json.gz")
+SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".yaml.gz", ".yml.gz", ".json.gz", ".jsonl.gz")
 STDIN: Final = "-"
 MOST_BYTES: Final = 2**31
 """A manifest unzipped at most; a small file can say that it is a large one."""
@@ -56,11 +57,14 @@ def _read_stdin(stdin: TextIO) -> str | InputError:
 
 
 def _decoded(data: bytes, source: str) -> str:
+    """Return the text. A byte order mark chooses UTF-16, as in kubectl: PowerShell writes such files."""
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
     try:
-        return data.decode("utf-8-sig")
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"not UTF-8 text (byte {error.start})", source=source, line=line) from error
+        said = encoding.upper().removesuffix("-SIG")
+        raise InputError(f"not {said} text (byte {error.start})", source=source, line=line) from error
 
 
 def read_text(file: Path) -> str:

@@ -7,7 +7,7 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
+from pumice.yaml_text import dump_yaml
 
 NAME: Final = "pumice"
 Object = dict[str, Any]
@@ -30,7 +30,7 @@ def kubeconfig_of(server: str, token: str = "", certificate: Path | None = None)
 
 def text_of(config: Object) -> str:
     """The kubeconfig in YAML."""
-    return yaml.safe_dump(config, sort_keys=False)
+    return dump_yaml(config)
 
 
 def write(config: Object, path: Path) -> None:

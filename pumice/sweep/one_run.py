@@ -19,6 +19,7 @@ from pumice.lab.cluster import Cluster, read
 from pumice.load.source import find_files, read_text
 from pumice.load.traces.read import FORMATS
 from pumice.sweep.spec import ARGUMENTS, Settings, inputs_of
+from pumice.yaml_text import dump_yaml
 
 WALL: Final = "wall_s"
 """The one column that two equal sweeps may differ in."""
@@ -101,4 +102,4 @@ def configuration(run: Settings, folder: Path) -> str:
             raise InputError(f"the configuration has no plugin {plugin!r}", path=f"{ARGUMENTS}{plugin}")
         for option in options:
             option["arguments"] = {**(option.get("arguments") or {}), **arguments}
-    return yaml.safe_dump(said, sort_keys=False)
+    return dump_yaml(said)

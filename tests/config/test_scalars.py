@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from config.scalars import Scalar, resolve_plain, resolve_tagged
+from config.scalars import Scalar, key_text, resolve_for_api, resolve_plain, resolve_tagged
 
 YAML_V2: tuple[tuple[str, Scalar], ...] = (
     ("y", True), ("Yes", True), ("ON", True), ("True", True), ("n", False), ("off", False), ("FALSE", False),
@@ -54,3 +54,31 @@ def test_tagged(tag: str, text: str, value: Scalar) -> None:
 def test_a_tag_that_lies(tag: str, text: str) -> None:
     with pytest.raises(ValueError, match=f"is not a {tag}"):
         resolve_tagged(f"tag:yaml.org,2002:{tag}", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e3", 1000), ("1.0", 1), ("08", 8), ("-0.0", 0), ("1.5", 1.5), ("1e21", 1e21), ("1e17", 10**17),
+        ("9007199254740993e3", 9007199254740993000), ("9223372036854775808", 2.0**63), ("y", True), ("1:30", "1:30"),
+        ("-9223372036854775809", -(2.0**63)), ("1e-400", 0),
+    ],
+)  # fmt: skip
+def test_resolve_for_api_gives_what_json_carries(text: str, value: Scalar) -> None:
+    found = resolve_for_api(text)
+    assert (type(found), found) == (type(value), value)
+
+
+@pytest.mark.parametrize("text", [".inf", "-.inf", ".nan"])
+def test_resolve_for_api_refuses_what_json_has_no_number_for(text: str) -> None:
+    with pytest.raises(ValueError, match="JSON has no number"):
+        resolve_for_api(text)
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [(True, "true"), (False, "false"), (8, "8"), (1.5, "1.5"), (1e3, "1000"), (1e6, "1e+06"), (1.25e-7, "1.25e-07"),
+     (0.0, "0"), (math.inf, ".inf"), ("a", "a")],
+)  # fmt: skip
+def test_key_text_writes_keys_as_go_does(key: Scalar, text: str) -> None:
+    assert key_text(key) == text

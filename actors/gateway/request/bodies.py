@@ -83,7 +83,7 @@ def _is_json(body: bytes) -> bool:
 
 def _yaml(body: bytes) -> Any:
     try:
-        documents = read_documents(body.decode(), "body")
+        documents = read_documents(body.decode(), "body", for_api=True)
     except DuplicateKeyError as error:
         why = f'line {error.line}: key "{error.key}" already set in map'
         raise bad_request(f"strict decoding error: yaml: unmarshal errors:\n  {why}") from error

@@ -35,7 +35,7 @@ def names(found: Loaded) -> list[str]:
 
 
 def test_a_namespace_is_filled_in_only_where_the_kind_has_one() -> None:
-    found = loaded(yaml.safe_dump_all([pod("a"), pod("b", namespace="x"), {**pod("n"), "kind": "Node"}]))
+    found = loaded(yaml.safe_dump_all([pod("a"), pod("b", namespace="x"), {**pod("node"), "kind": "Node"}]))
     assert [obj["metadata"].get("namespace") for obj in found.objects] == ["default", "x", None]
 
 
@@ -53,19 +53,48 @@ def test_json_is_read_too_also_several_in_a_row() -> None:
     assert names(loaded(json.dumps(pod("a")), "stdin")) == ["a"]
 
 
+def test_json_lines_give_every_document() -> None:
+    text = "".join(json.dumps(pod(name)) + "\n" for name in "abc")
+    for source in ("f.jsonl", "f.json", "stdin"):
+        assert names(loaded(text, source)) == ["a", "b", "c"]
+    assert names(loaded(f"{text}---\n{yaml.safe_dump(pod('d'))}", "stdin")) == ["a", "b", "c", "d"]
+
+
+def test_json_that_only_yaml_allows_is_read_as_kubectl_reads_it() -> None:
+    assert names(loaded('{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a",},}', "f.json")) == ["a"]
+
+
+def test_a_null_quantity_asks_for_nothing() -> None:
+    text = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{resources: {requests: {cpu: null}}}]}"
+    assert loaded(text).objects[0]["spec"] == {"containers": [{"resources": {"requests": {}}}]}
+
+
+def test_a_key_given_twice_is_warned_about() -> None:
+    found = loaded("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}\nspec: {priority: 1}")
+    assert [obj["spec"] for obj in found.objects] == [{"priority": 1}]
+    assert found.skipped == ["f.yaml:5: the key 'spec' is given twice; the last one counts"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-16-be"])
+def test_a_byte_order_mark_names_the_encoding(tmp_path: Path, encoding: str) -> None:
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    (tmp_path / "f.yaml").write_bytes((mark + yaml.safe_dump(pod("ä", label="é"))).encode(encoding))
+    assert names(load([str(tmp_path / "f.yaml")], io.StringIO())) == ["ä"]
+
+
 def test_malformed_json_is_named_by_line() -> None:
-    (problem,) = loaded('{"a": 1,\n "b": }', "f.json").problems
+    (problem,) = loaded('{"a": 1,\n "b": ]', "f.json").problems
     assert str(problem).startswith("f.json:2: malformed JSON")
 
 
 def test_unknown_kinds_and_versions_are_named_and_skipped() -> None:
-    strangers = [{**pod("x"), "kind": "Pot"}, {**pod("y"), "apiVersion": "v9"}]
+    strangers = [{**pod("x"), "kind": "Pot"}, {**pod("z"), "apiVersion": "v9"}]
     found = loaded(yaml.safe_dump_all([pod("a"), *strangers, pod("b")]))
     assert names(found) == ["a", "b"]
     assert not found.problems
     assert "v1 Pot 'x'" in found.skipped[0]
     assert "f.yaml:6 (document 2)" in found.skipped[0]
-    assert "v9 Pod 'y'" in found.skipped[1]
+    assert "v9 Pod 'z'" in found.skipped[1]
     assert "known as v1" in found.skipped[1]
 
 

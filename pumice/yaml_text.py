@@ -1,0 +1,26 @@
+"""YAML that every reader understands alike: texts that kubectl would take for something else are quoted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from config.scalars import resolve_plain
+
+
+class _Dumper(yaml.SafeDumper):
+    """PyYAML leaves `y`, `08` and `1e3` unquoted, which Go's reader takes for a boolean and for numbers."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = None if "\n" in text or isinstance(resolve_plain(text), str) else "'"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def dump_yaml(value: Any) -> str:
+    """Return plain data as one YAML document, keys in their order."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
