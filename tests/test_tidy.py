@@ -4,10 +4,11 @@ Lengths are lines of code: blank lines, comments and docstrings do not count, si
 """
 
 import ast
+import gc
 import re
 import statistics
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import pytest
 
@@ -43,16 +44,55 @@ MACHINE_PATH: Final = re.compile(r"/(?:work|farm|root|home|Users)/")
 TEXT: Final = (".py", ".md", ".toml", ".conf", ".yaml", ".yml", ".json", ".svg", ".cfg", ".ini", ".sh", "")
 
 
+class Facts(NamedTuple):
+    """What the tests below ask of one module, so that each is parsed once."""
+
+    lines: int
+    functions: dict[str, int]
+    is_documented: bool
+    classes: list[str]
+    silent: int
+    pointing: list[str]
+
+
 @cache
-def function_lengths(*folders: str) -> dict[str, int]:
-    """Lines of code of every function in the folders, nested ones too, as `path::Class.function`."""
-    lengths: dict[str, int] = {}
-    for path, tree in source.modules(*folders):
-        counted = source.code_lines((source.ROOT / path).read_text("utf-8"), tree)
-        for name, node in functions(tree):
-            body = range(node.lineno, (node.end_lineno or node.lineno) + 1)
-            lengths[f"{path}::{name}"] = len(counted.intersection(body))
-    return lengths
+def facts() -> dict[str, Facts]:
+    """Return the facts of every module of the layers, the tests and the documents, by path."""
+    gc.disable()  # millions of nodes that hold no cycles: collecting takes longer than parsing
+    try:
+        return {path: facts_of(path, tree) for path, tree in source.modules(*source.LAYERS, "tests", "docs")}
+    finally:
+        gc.enable()
+
+
+def facts_of(path: str, tree: ast.Module) -> Facts:
+    counted = source.code_lines((source.ROOT / path).read_text("utf-8"), tree)
+    lengths = {
+        name: len(counted.intersection(range(node.lineno, (node.end_lineno or node.lineno) + 1)))
+        for name, node in functions(tree)
+    }
+    classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
+    silent = sum(1 for node in tree.body if says_nothing(node))
+    is_documented = not tree.body or ast.get_docstring(tree) is not None
+    return Facts(len(counted), lengths, is_documented, classes, silent, pointing_elsewhere(path, tree))
+
+
+def facts_of_layers() -> dict[str, Facts]:
+    return {path: found for path, found in facts().items() if path.partition("/")[0] in source.LAYERS}
+
+
+def function_lengths(modules: dict[str, Facts]) -> dict[str, int]:
+    """Return the lines of code of every function, nested ones too, as `path::Class.function`."""
+    return {f"{path}::{name}": size for path, found in modules.items() for name, size in found.functions.items()}
+
+
+def pointing_elsewhere(path: str, tree: ast.Module) -> list[str]:
+    return [
+        f"{path}:{node.lineno}: {documented}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if (documented := ast.get_docstring(node, clean=False)) and POINTS_ELSEWHERE.match(documented)
+    ]
 
 
 def functions(node: ast.AST, inside: str = "") -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
@@ -83,20 +123,16 @@ def ratchet(measured: dict[str, int], limit: int, known: dict[str, int]) -> list
 
 
 def test_modules_are_short() -> None:
-    lengths = {
-        path: len(source.code_lines((source.ROOT / path).read_text("utf-8"), tree))
-        for path, tree in source.modules(*source.LAYERS, "tests", "docs")
-    }
-    assert ratchet(lengths, MODULE_LINES, LONG_MODULES) == []
+    assert ratchet({path: found.lines for path, found in facts().items()}, MODULE_LINES, LONG_MODULES) == []
 
 
 def test_functions_are_short() -> None:
-    lengths = function_lengths(*source.LAYERS, "tests", "docs")
+    lengths = function_lengths(facts())
     assert ratchet(lengths, FUNCTION_LINES, LONG_FUNCTIONS) == []
 
 
 def test_most_functions_are_very_short() -> None:
-    lengths = sorted(function_lengths(*source.LAYERS).values())
+    lengths = sorted(function_lengths(facts_of_layers()).values())
     assert statistics.median(lengths) <= MEDIAN_LINES
     assert lengths[int(len(lengths) * 0.95)] <= P95_LINES
 
@@ -141,17 +177,15 @@ def test_no_file_names_a_place_on_one_machine() -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    silent = [path for path, tree in source.modules(*source.LAYERS) if tree.body and not ast.get_docstring(tree)]
-    assert silent == []
+    assert [path for path, found in facts_of_layers().items() if not found.is_documented] == []
 
 
 def test_a_public_class_has_its_name_to_itself() -> None:
     """Who reads a name, or looks for it, finds one class, and besides the type of Kubernetes' that it was read from."""
     named: dict[str, list[str]] = {}
-    for path, tree in source.modules(*source.LAYERS):
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                named.setdefault(node.name, []).append(path)
+    for path, found in facts_of_layers().items():
+        for name in found.classes:
+            named.setdefault(name, []).append(path)
     twice = {name: paths for name, paths in named.items() if len(paths) > 1}
     assert twice.keys() == READ_FROM
     assert [
@@ -160,7 +194,7 @@ def test_a_public_class_has_its_name_to_itself() -> None:
 
 
 def test_public_names_say_what_they_are() -> None:
-    silent = {path: sum(1 for node in tree.body if says_nothing(node)) for path, tree in source.modules(*source.LAYERS)}
+    silent = {path: found.silent for path, found in facts_of_layers().items()}
     assert ratchet(silent, 0, SILENT) == []
 
 
@@ -175,14 +209,7 @@ def says_nothing(node: ast.stmt) -> bool:
 
 def test_no_docstring_points_elsewhere_instead_of_saying_what_there_is() -> None:
     """Who reads "As `inner`" or "See `Family`" has to open another file to learn what is given here."""
-    found = [
-        f"{path}:{node.lineno}: {documented}"
-        for path, tree in source.modules(*source.LAYERS)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        if (documented := ast.get_docstring(node)) and POINTS_ELSEWHERE.match(documented)
-    ]
-    assert found == []
+    assert [line for found in facts_of_layers().values() for line in found.pointing] == []
 
 
 def test_every_package_is_typed_and_ours() -> None:
