@@ -43,7 +43,9 @@ def code_lines(source: str, tree: ast.AST) -> set[int]:
 
 def _docstring_lines(node: ast.AST) -> range:
     match node:
-        case ast.Module() | ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef() if ast.get_docstring(node, clean=False):
+        case ast.Module() | ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef() if ast.get_docstring(
+            node, clean=False
+        ):
             first = node.body[0]
             return range(first.lineno, (first.end_lineno or first.lineno) + 1)
         case _:
