@@ -48,10 +48,14 @@ def answers(session: nox.Session) -> None:
 
 @nox.session
 def kills(session: nox.Session) -> None:
-    """Kill writers and runs at 200 points, or as many as `-- N` says, and look for losses; compare with twins."""
+    """Stop the journal before every write, and cut the power; kill writers and runs 200 times, or as often as `-- N`
+    says, and look for losses; compare with twins.
+    """
     number = session.posargs[0] if session.posargs else "200"
-    places = ("tests/storage/test_kill.py", "tests/pumice/runtime/test_crash.py", "tests/actors/system/test_twins.py")
+    places = ["tests/storage/test_points.py", "tests/storage/test_page_copies.py", "tests/storage/test_kill.py"]
+    places += ["tests/pumice/runtime/test_crash.py", "tests/actors/system/test_twins.py"]
     session.env["PUMICE_TEST_KILLS"] = number
+    session.env["PUMICE_TEST_POINTS"] = "all"
     _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow or not slow", *places)
 
 

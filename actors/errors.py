@@ -82,9 +82,11 @@ class ActorStoppedError(InternalError):
 class ActorFailedError(InternalError):
     """The receiver crashed while the message was with it."""
 
-    def __init__(self, actor: str, error: str) -> None:
+    def __init__(self, actor: str, error: str, *, world: bool = False) -> None:
+        """`world`: the outside world is to blame, and `error` says so in words."""
         self.actor = actor
         self.error = error
+        self.world = world
         super().__init__(f"actor {actor} crashed over this message: {error}")
 
     def __str__(self) -> str:
@@ -132,8 +134,17 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
         yield from _leaves(each)
 
 
+def blames_the_world(error: BaseException) -> bool:
+    """Whether the process ends because of the outside world, here or where an answer was to come from."""
+    cause = chief(error)
+    return isinstance(cause, RecorderFailedError) or (isinstance(cause, ActorFailedError) and cause.world)
+
+
 def words_of(error: BaseException) -> str:
     """What is told of an error to who waits for an answer. Of a cancellation its name alone: trio's tells as well where
     in memory the task lies, which no two runs have in common.
     """
+    if blames_the_world(error):
+        cause = chief(error)
+        return cause.error if isinstance(cause, ActorFailedError) else str(cause)
     return repr(error) if isinstance(error, Exception) else type(error).__name__

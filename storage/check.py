@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from storage.chain import Verifier
-from storage.errors import DamagedError
+from storage.errors import DamagedError, EditedCheckpointError
 
 if TYPE_CHECKING:
     from storage.journal import ChainReport, Head, Journal
 
+REMEDY: Final = "all records are whole: go on with a copy that does without it (pumice journal FILE --backup TO)"
+NO_REMEDY: Final = "the records that it stood for were cut, so nothing can take its place: go on with an earlier copy"
 CHUNK = 2048
 """Records at a time: a few milliseconds of work between two chances for other tasks to run."""
 
@@ -21,13 +23,15 @@ async def check(journal: Journal) -> ChainReport:
     while verifier.first_bad is None and verifier.sequence < head.written:
         await _check_chunk(journal, head, verifier)
     if verifier.first_bad is None:
-        await _check_checkpoints(journal, verifier)
+        await _check_checkpoints(journal, head.cut, verifier)
     return verifier.report()
 
 
-async def _check_checkpoints(journal: Journal, verifier: Verifier) -> None:
+async def _check_checkpoints(journal: Journal, cut: int, verifier: Verifier) -> None:
     try:
         await journal.checkpoints()
+    except EditedCheckpointError as edited:
+        verifier.breaks(edited.sequence, f"{edited.why}; {REMEDY if edited.is_needless(cut) else NO_REMEDY}")
     except DamagedError as damage:
         verifier.breaks(damage.sequence, damage.why)
 

@@ -15,13 +15,21 @@ config.errors.WorldError
     ├── GoneError               its files were removed or replaced while it was open
     ├── ClosedError             used after close, or after DiskFailedError or GoneError
     ├── DamagedError            a record was edited or lost: carries its sequence number
+    │   └── EditedCheckpointError   a checkpoint was; carries which, and which were not
     └── CodecError              not MessagePack, not the expected shape, or not plain data
         └── NewerPayloadError       a message whose version is newer than the ones known here
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from config.errors import WorldError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from storage.journal import Checkpoint
 
 
 class StorageError(WorldError):
@@ -95,6 +103,19 @@ class DamagedError(StorageError):
         self.sequence = sequence
         self.why = why
         super().__init__(f"the journal is damaged at record {sequence}: {why}")
+
+
+class EditedCheckpointError(DamagedError):
+    """No record vouches for the checkpoints `edited`; `kept` are those that are as they were written."""
+
+    def __init__(self, edited: Sequence[Checkpoint], kept: Sequence[Checkpoint]) -> None:
+        self.edited = edited
+        self.kept = kept
+        super().__init__(edited[0].sequence, "the checkpoint that stands for it and all before it was changed")
+
+    def is_needless(self, cut: int) -> bool:
+        """Whether the records say all that these said, where those up to `cut` are gone."""
+        return not cut or any(checkpoint.sequence >= cut for checkpoint in self.kept)
 
 
 class CodecError(StorageError):

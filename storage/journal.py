@@ -82,11 +82,15 @@ class FirstBad(Struct, frozen=True, gc=False):
 
 
 class ChainReport(Struct, frozen=True, gc=False):
-    """What a check found: `records` is how many were read and found good."""
+    """What a check found: `records` is how many were read and found good.
+
+    `without`: the checkpoints, by the last record that they stood for, that a copy does without (`back_up`).
+    """
 
     whole: bool
     records: int
     first_bad: FirstBad | None = None
+    without: tuple[int, ...] = ()
 
 
 class Checkpoint(Struct, frozen=True, gc=False):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from core.messages.events import CheckpointTaken
 from storage import codec
-from storage.errors import DamagedError
+from storage.errors import EditedCheckpointError
 from storage.journal import CHECKPOINT, Record
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ def is_vouched(checkpoint: Checkpoint, records: Sequence[Stored]) -> bool:
 
 
 def demand_vouched(checkpoints: Sequence[Checkpoint], records: Sequence[Stored]) -> None:
-    """Raises DamagedError naming the record up to which the first of them stands that no record vouches for."""
-    for checkpoint in checkpoints:
-        if not is_vouched(checkpoint, records):
-            raise DamagedError(checkpoint.sequence, "the checkpoint that stands for it and all before it was changed")
+    """Raises EditedCheckpointError when there are some for which no record vouches."""
+    edited = [checkpoint for checkpoint in checkpoints if not is_vouched(checkpoint, records)]
+    if edited:
+        raise EditedCheckpointError(edited, [checkpoint for checkpoint in checkpoints if checkpoint not in edited])
 
 
 def _said(checkpoint: Checkpoint) -> CheckpointTaken:

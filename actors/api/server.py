@@ -23,6 +23,7 @@ from msgspec import Struct
 from actors.api import refusals
 from actors.api.pulls import Pulls
 from actors.api.telling import told_of
+from actors.errors import ActorFailedError, words_of
 from actors.runtime.actor import Actor
 from actors.runtime.level_signal import LevelSignal
 from actors.runtime.longest import Laps
@@ -80,6 +81,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         self.store = store
         self._ahead = ahead
         self._under_way: deque[Applied] = deque()
+        self._unwritable: ActorFailedError | None = None
         self._sent, self._finished = LevelSignal(), LevelSignal()
         self._recorder = recorder
         self._alarm = context.alarm()
@@ -104,7 +106,10 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         """Who watches comes again, if there is another server after this one. What the journal did not take is lost."""
         for batch in self._under_way:
             for item in batch.requests:
-                item.fail(self.name, "crashed before it was in the journal")
+                if self._unwritable is not None:
+                    item.fail(self.name, words_of(self._unwritable), world=True)
+                else:
+                    item.fail(self.name, "crashed before it was in the journal")
             self.activity.end()
         self._under_way.clear()
         self._pulls.give_up("stopped, or crashed, before there was news", stopped=self.mailbox.closed)
@@ -209,7 +214,11 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         """Whoever cancels: what is in the store is in the journal, and who asked for it is told."""
         batch = self._under_way[0]
         if batch.slot is not None:
-            await self._recorder.answered(batch.slot, through=True)
+            try:
+                await self._recorder.answered(batch.slot, through=True)
+            except ActorFailedError as error:
+                self._unwritable = error if error.world else None
+                raise
         self._under_way.popleft()
         self._acknowledge(batch)
         self._finished.raise_to(self._finished.value + 1)

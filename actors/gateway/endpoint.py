@@ -11,10 +11,11 @@ from starlette.types import ASGIApp
 
 from actors.gateway.forms import encode
 from actors.gateway.front import Front
-from actors.gateway.problems import ApiError, forbidden, internal, unavailable, wrong_method
+from actors.gateway.problems import ApiError, failed, forbidden, internal, unavailable, wrong_method
 from actors.gateway.request.exchange import ClientGoneError, Exchange, Receive, Scope, Send
 from actors.gateway.security import READS
 from actors.gateway.statuses import failure
+from config.errors import WorldError
 
 F = TypeVar("F", bound=Front)
 LEFTOVER: Final = 1024 * 1024
@@ -54,6 +55,8 @@ class Endpoint(Generic[F]):
             return
         except ApiError as error:
             await refuse(exchange, error)
+        except WorldError as error:
+            await refuse(exchange, failed(str(error)))
         except Exception as error:
             log.exception("bug in Pumice: the gateway could not answer %s %s", exchange.method, exchange.path)
             await refuse(exchange, internal(repr(error)))

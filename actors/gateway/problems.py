@@ -123,6 +123,11 @@ def too_new(asked: int, current: int) -> ApiError:
     return ApiError(Refused(504, "Timeout", f"Timeout: {why}", details), {"retry-after": str(RETRY_S)})
 
 
+def failed(why: str) -> ApiError:
+    """500: not ours. A disk is full, a journal is gone; the server ends."""
+    return ApiError(Refused(500, "InternalError", f"{why}; the server stops"))
+
+
 def internal(what: str) -> ApiError:
     """500: ours."""
     return ApiError(Refused(500, "InternalError", f"bug in Pumice: {what}"))

@@ -17,7 +17,7 @@ from actors.gateway.front import Front
 from actors.gateway.hub import Hub
 from actors.gateway.kept import KeptListings
 from actors.gateway.page.broadcast import Broadcast
-from actors.gateway.problems import RETRY_S, ApiError, internal, no_such_path, too_many, unavailable
+from actors.gateway.problems import RETRY_S, ApiError, failed, internal, no_such_path, too_many, unavailable
 from actors.gateway.request.paths import Target
 from actors.gateway.request.selection import Selection
 from actors.gateway.waiting_gauges import WaitingGauges
@@ -147,6 +147,8 @@ async def guarded(asking: Awaitable[A]) -> A:
     except ActorStoppedError:
         raise unavailable("the server is shutting down") from None
     except ActorFailedError as error:
+        if error.world:
+            raise failed(error.error) from error
         raise internal(f"the api crashed over this request and comes back: {error.error}") from error
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
 
-from actors.errors import words_of
+from actors.errors import blames_the_world, words_of
 from actors.runtime.mailbox import Mailbox
 from core.messages.message import Message
 
@@ -159,6 +159,6 @@ class Actor(Generic[M, R]):
                 item.attempts += 1
                 again.append(item)
             else:
-                item.fail(self.name, words_of(error))
+                item.fail(self.name, words_of(error), world=blames_the_world(error))
         self.mailbox.put_back([*again, *untouched])
         self.mailbox.handled(len(batch) - len(again) - len(untouched))

@@ -118,12 +118,12 @@ class Received(Struct, Generic[M, R], eq=False):
         if self._answer is not None:
             self._answer.fill(self._index, codec.encode(reply))
 
-    def fail(self, actor: str, error: str, *, stopped: bool = False) -> None:
+    def fail(self, actor: str, error: str, *, stopped: bool = False, world: bool = False) -> None:
         """Tell the asker that there will be no answer, or no other."""
         self.settled = True
         if self._answer is not None:
             self._answer.over = True
-            self._answer.fill(self._index, failure(actor, error, stopped=stopped))
+            self._answer.fill(self._index, failure(actor, error, stopped=stopped, world=world))
 
 
 def parts(frames: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
@@ -132,9 +132,9 @@ def parts(frames: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
         yield frames[start : start + BATCH]
 
 
-def failure(actor: str, error: str, *, stopped: bool) -> bytes:
+def failure(actor: str, error: str, *, stopped: bool, world: bool = False) -> bytes:
     """The encoded reply of an actor that cannot answer."""
-    reply: Message = Failed(actor, error, stopped)
+    reply: Message = Failed(actor, error, stopped, world)
     return codec.encode(reply)
 
 
@@ -144,7 +144,9 @@ NO_ANSWER = failure("", "no answer has come", stopped=False)
 
 def error_of(failed: Failed) -> ActorFailedError | ActorStoppedError:
     """What the asker of an actor that cannot answer is told."""
-    return ActorStoppedError(failed.actor) if failed.stopped else ActorFailedError(failed.actor, failed.error)
+    if failed.stopped:
+        return ActorStoppedError(failed.actor)
+    return ActorFailedError(failed.actor, failed.error, world=failed.world)
 
 
 def reply_or_none(reply: R | Failed) -> R | None:

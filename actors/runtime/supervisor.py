@@ -22,7 +22,14 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import anyio
 
-from actors.errors import ActorFailedError, ActorStoppedError, HungActorError, chief
+from actors.errors import (
+    ActorFailedError,
+    ActorStoppedError,
+    HungActorError,
+    blames_the_world,
+    chief,
+    words_of,
+)
 from actors.runtime.level_signal import LevelSignal
 from actors.runtime.mailbox import Mailbox
 from core.messages.events import ActorCrashed, ActorStarted, ActorStopped
@@ -229,7 +236,10 @@ class Supervisor:
             self._context.activity.settled(child.name, False)
             if child.vital:
                 self._doomed = True
-                log.critical("actor %s crashed and cannot be done without: %r", child.name, chief(error))
+                if blames_the_world(error):
+                    log.critical("the process stops: %s", words_of(error))
+                else:
+                    log.critical("actor %s crashed and cannot be done without: %r", child.name, chief(error))
                 raise
             return error
         if running.replaced:

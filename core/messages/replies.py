@@ -139,3 +139,5 @@ class Failed(Message, frozen=True):
     actor: str
     error: str
     stopped: bool = False
+    world: bool = False
+    """Nothing is wrong with the receiver: the outside world failed (a disk is full), and `error` says so in words."""

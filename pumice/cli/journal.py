@@ -103,8 +103,10 @@ async def _print_new(opened: Journal, after: int, terminal: Terminal) -> int:
 
 
 def show_backup(terminal: Terminal, target: Path, report: ChainReport) -> int:
-    """What `show_check` shows of the copy, and where it is."""
-    return show_check(terminal, report, {"backup": str(target)}, f"Copied to {target}. ")
+    """What `show_check` shows of the copy, where it is, and what it does without."""
+    without = f"It does without {len(report.without)} edited checkpoints. " if report.without else ""
+    more = {"backup": str(target), "without_checkpoints": list(report.without)}
+    return show_check(terminal, report, more, f"Copied to {target}. {without}")
 
 
 def show_check(terminal: Terminal, report: ChainReport, more: Mapping[str, Any] | None = None, before: str = "") -> int:

@@ -1,63 +1,123 @@
-"""A copy of a journal as it is at one moment, be it open or not: what was copied file by file might be torn."""
+"""A copy of a journal as it is at one moment, be it open or not: what was copied file by file might be torn.
+
+It is made under another name and gets its own when it is whole and on the disk, so who is killed meanwhile leaves none.
+"""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from tempfile import mkstemp
 from typing import TYPE_CHECKING
 
 from anyio.to_thread import run_sync
+from msgspec.structs import replace
 
-from storage.errors import DiskFailedError, TakenError
+from storage.errors import DiskFailedError, EditedCheckpointError, TakenError
 from storage.journal import ChainReport, FirstBad
 from storage.sqlite import queries
 from storage.sqlite.failures import failing_to_open
 from storage.sqlite.journal import SqliteJournal
-from storage.sqlite.lock import PRIVATE
 from storage.sqlite.migrations import IDENTIFIED
 from storage.sqlite.opening import uri
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Generator
 
 
 async def back_up(source: Path, target: Path) -> ChainReport:
     """Copy the journal to `target`, a file that is not there yet, while whoever writes it goes on; then check the copy.
 
-    What the journal has lost the copy lacks, too: that is said. Raises OpenError for a source that is no journal and a
-    target that cannot be made.
+    What the journal has lost the copy lacks, too: that is said. Checkpoints that somebody edited it does without, where
+    the records say all that they said. Raises OpenError for a source that is no journal and a target that cannot be
+    made.
     """
     async with await SqliteJournal.open(source, read_only=True) as original:
         head = await original.head()
-        await run_sync(_copy, source, target)
-    async with await SqliteJournal.open(target, read_only=True) as copy:
-        report, last = await copy.check(), (await copy.head()).sequence
+        with _becoming(target) as part:
+            await run_sync(_copy, source, part, target)
+            report, last = await _checked(part)
     if report.whole and last < head.written:
-        return ChainReport(
-            False, report.records, FirstBad(last + 1, f"lost: records up to {head.written} were written")
-        )
+        bad = FirstBad(last + 1, f"lost: records up to {head.written} were written")
+        return replace(report, whole=False, first_bad=bad)
     return report
 
 
-def _copy(source: Path, target: Path) -> None:
-    """All pages in one go, which is what one moment holds: a writer in write-ahead mode is not held up by it."""
-    with failing_to_open(str(target)):
+async def _checked(copy: Path) -> tuple[ChainReport, int]:
+    """What a check of it says, once it has only such checkpoints as are what they were; and its last record."""
+    async with await SqliteJournal.open(copy, read_only=True) as journal:
+        report, head = await journal.check(), await journal.head()
+        if report.whole or report.records < head.sequence - head.cut:
+            return report, head.sequence
         try:
-            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, PRIVATE))
-        except FileExistsError as problem:
-            raise TakenError(str(target), "there is a file already, and it was left alone") from problem
+            await journal.checkpoints()
+            return report, head.sequence
+        except EditedCheckpointError as edited:
+            if not edited.is_needless(head.cut):
+                return report, head.sequence
+            without = tuple(checkpoint.sequence for checkpoint in edited.edited)
+    async with await SqliteJournal.open(copy) as journal:
+        await journal.drop_edited_checkpoints()
+        return replace(await journal.check(), without=without), head.sequence
+
+
+@contextmanager
+def _becoming(target: Path) -> Generator[Path]:
+    """A file beside the target that takes its name in the end; nothing is left of it when that is not reached."""
+    with failing_to_open(str(target)):
+        _demand_free(target)
+        handle, name = mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        os.close(handle)
+    part = Path(name)
+    try:
+        yield part
+        with failing_to_open(str(target)):
+            _rename(part, target)
+    finally:
+        for left in (part, *(part.with_name(part.name + suffix) for suffix in ("-wal", "-shm", "-lock", "-journal"))):
+            left.unlink(missing_ok=True)
+
+
+def _demand_free(target: Path) -> None:
+    if os.path.lexists(target):
+        raise TakenError(str(target), "there is a file already, and it was left alone")
+
+
+def _rename(part: Path, target: Path) -> None:
+    """Not over a file that has come there meanwhile, where the file system can tell (hard links)."""
+    _sync(part)
+    try:
+        os.link(part, target)
+    except FileExistsError:
+        _demand_free(target)
+    except OSError:
+        _demand_free(target)
+        part.rename(target)
+    _sync(target.parent)
+
+
+def _sync(path: Path) -> None:
+    """Wait until it is on the disk; a folder cannot be waited for everywhere."""
+    with suppress(PermissionError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _copy(source: Path, part: Path, target: Path) -> None:
+    """All pages in one go, which is what one moment holds: a writer in write-ahead mode is not held up by it."""
     try:
         with (
             closing(sqlite3.connect(uri(source.resolve(), True), uri=True)) as ours,
-            closing(sqlite3.connect(target)) as copy,
+            closing(sqlite3.connect(part)) as copy,
         ):
             ours.backup(copy)
             if copy.execute("PRAGMA user_version").fetchone()[0] >= IDENTIFIED:
                 copy.execute(queries.CLOSED)  # it is whole in itself, whatever becomes of the original
                 copy.commit()
-    except BaseException as problem:
-        target.unlink(missing_ok=True)
-        if isinstance(problem, sqlite3.Error):
-            raise DiskFailedError(f"{target}: the copy failed: {problem}") from problem
-        raise
+    except sqlite3.Error as problem:
+        raise DiskFailedError(f"{target}: the copy failed: {problem}") from problem

@@ -15,7 +15,7 @@ import anyio
 
 from storage.chain import Verifier
 from storage.dictionary import Dictionary, Sampler
-from storage.errors import ClosedError, DamagedError, JournalGoneError, OpenError
+from storage.errors import ClosedError, DamagedError, EditedCheckpointError, JournalGoneError, OpenError
 from storage.journal import CHECKPOINT, Checkpoint, Head
 from storage.memory import KEPT_CHECKPOINTS
 from storage.rows import PACK_RECORDS, JournalRow, PackReader, pack_rows, packs
@@ -26,6 +26,7 @@ from storage.sqlite.loop_thread import unbroken
 from storage.sqlite.mark import Mark, read_mark
 from storage.sqlite.migrations import VOUCHED
 from storage.sqlite.presence import FilePresence, leave_open
+from storage.sqlite.tail import is_being_copied
 from storage.vouching import demand_vouched, is_vouched, voucher
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ CACHED_STATEMENTS: Final = 32
 """An INSERT of 1,024 rows takes some 300 kB when prepared, and there is one for every number of rows."""
 VERIFIED: Final = 4096
 """Records at a time."""
+ENDLESS: Final = (1 << 63) - 1
 
 
 class Database:
@@ -111,18 +113,13 @@ class Database:
 
     async def _demand_whole(self, name: str) -> None:
         opening.demand_whole(self._found, self._path, name)
-        if self._found.alone is not None:
-            await self._demand_continued(name, self._found.alone.sequence, self._found.alone.hash)
+        if self._found.log and self._found.version:
+            await self._demand_continued(name)
 
-    async def _demand_continued(self, name: str, sequence: int, hash_: bytes) -> None:
+    async def _demand_continued(self, name: str) -> None:
         """What the write-ahead file adds to the main one must be what comes after it. Raises OpenError."""
-        verifier = Verifier.of(self._head)
         try:
-            if sequence > self._head.cut:
-                verifier = Verifier(sequence, hash_)
-                last = await self.read(sequence - 1, None, 1)
-                if not last or (last[0].sequence, last[0].hash) != (sequence, hash_):
-                    verifier.breaks(sequence, "it is not the one in the main file")
+            verifier = await self._end_of_the_main_file()
             while verifier.first_bad is None and verifier.sequence < self._head.sequence:
                 for record in await self.read(verifier.sequence, None, VERIFIED):
                     if not verifier.follow(record):
@@ -133,6 +130,23 @@ class Database:
             bad = verifier.first_bad
             whose = "its write-ahead file (-wal) is damaged or another journal's; it can only be read"
             raise OpenError(name, f"record {bad.sequence} does not follow the one before ({bad.why}): {whose}")
+
+    async def _end_of_the_main_file(self) -> Verifier:
+        """A verifier of what comes after it: of all records where the main file alone cannot be believed.
+
+        That is so while SQLite copies into it; when it has not begun to, the main file is a database by itself, and
+        what it ends with must be there.
+        """
+        alone = self._found.alone
+        verifier = Verifier.of(self._head)
+        if alone is None or alone.sequence <= self._head.cut:
+            return verifier
+        last = await self.read(alone.sequence - 1, None, 1)
+        if last and (last[0].sequence, last[0].hash) == (alone.sequence, alone.hash):
+            return Verifier(alone.sequence, alone.hash)
+        if not is_being_copied(self._path):
+            verifier.breaks(alone.sequence, "it is not the one in the main file")
+        return verifier
 
     async def _vouch_for_old(self) -> None:
         """Checkpoints from before they had records get theirs, from what they are now."""
@@ -214,7 +228,14 @@ class Database:
 
     async def read(self, after: int, kinds: Collection[str] | None, limit: int) -> list[Stored]:
         with reading():
-            rows = [JournalRow(*row) for row in await self._rows(*queries.select_rows(after, kinds, limit))]
+            found = await self._rows(*queries.select_rows(after, kinds, limit))
+            rows = queries.rising([JournalRow(*row) for row in found], after, all_kinds=kinds is None)
+            if kinds is not None:
+                await self._demand_no_gap(after, rows[-1].sequence if rows and len(found) == limit else ENDLESS)
+            elif rows:
+                await self._demand_next(after, rows[0].sequence)
+            elif limit > 0:
+                await self._demand_no_gap(after, ENDLESS)
             if not rows:
                 return []
             for number, content in await self._rows(queries.DICTIONARIES, (len(self._dictionaries),)):
@@ -222,6 +243,27 @@ class Database:
             first = min(row.sequence - max(0, min(row.lead, PACK_RECORDS)) for row in rows)
             contents = await self._rows(queries.PACKS, (first, rows[-1].sequence))
             return queries.readable(rows, PackReader(contents, self._dictionaries))
+
+    async def _demand_next(self, after: int, first: int) -> None:
+        """Raises DamagedError when records between are lost: only retention takes records away, and it tells."""
+        if first != after + 1:
+            last = max(after, (await opening.head(self._connection)).cut)
+            if first != last + 1:
+                raise DamagedError(last + 1, f"lost: record {first} comes after record {last}")
+
+    async def _demand_no_gap(self, after: int, through: int) -> None:
+        """Raises DamagedError when records above `after` are lost: who reads some kinds cannot see what lies between.
+
+        What was written by the time of the first look must be there at the second, whoever writes meanwhile.
+        """
+        written = (await opening.head(self._connection)).written if through == ENDLESS else through
+        [(count, first, last, total)] = await self._rows(queries.SPAN, (after, through))
+        if count:
+            await self._demand_next(after, first)
+            if not queries.is_without_gaps(count, first, last, total):
+                raise DamagedError(after + 1, f"lost: between record {first} and record {last} there are gaps")
+        if max(last or 0, after) < written:
+            raise DamagedError(max(last or 0, after) + 1, f"lost: records up to {written} were written")
 
     async def last(self, kind: str) -> Stored | None:
         with reading():
@@ -253,8 +295,20 @@ class Database:
         with reading():
             found = [Checkpoint(*row) for row in await self._rows(queries.CHECKPOINTS)]
         if found and self._found.version >= VOUCHED:
-            demand_vouched(found, await self.read(found[-1].sequence - 1, (CHECKPOINT,), VERIFIED))
+            demand_vouched(found, await self.read(max(found[-1].sequence - 1, 0), (CHECKPOINT,), VERIFIED))
         return found
+
+    async def drop_edited_checkpoints(self) -> None:
+        """Raises EditedCheckpointError when the records cannot do without one of them."""
+        try:
+            await self.checkpoints()
+        except EditedCheckpointError as edited:
+            if not edited.is_needless(self._head.cut):
+                raise
+            drops = [(queries.DROP_CHECKPOINT, (checkpoint.sequence,)) for checkpoint in edited.edited]
+            async with self._turn:
+                with using():
+                    await unbroken(self._write(*drops))
 
     async def cut(self, through: int) -> int:
         """In steps, so that appends get their turn and no transaction is large."""
@@ -266,7 +320,26 @@ class Database:
                 with using():
                     step = await self._pack_boundary(self._head.cut + CUT_STEP)
                     await unbroken(self._cut(min(through, step)))
+        await self._give_back()
         return self._head.cut
+
+    async def _give_back(self) -> None:
+        """Give free pages back to the disk, in steps like those of `cut`. A file that cannot shrink keeps them."""
+        with using():
+            free = await self._free_pages()
+            given = False
+            while free:
+                async with self._turn:
+                    await unbroken(self._write((queries.GIVE_BACK, ())))
+                    left = await self._free_pages()
+                given = given or left < free
+                free = left if left < free else 0
+            if given:
+                async with self._turn:
+                    await self._rows(queries.AS_FAR_AS_POSSIBLE)
+
+    async def _free_pages(self) -> int:
+        return int((await self._rows(queries.FREE_PAGES))[0][0])
 
     async def _pack_boundary(self, through: int) -> int:
         """The last record at or before `through` after which a pack begins: the rest of a pack needs its first row."""

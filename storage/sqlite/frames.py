@@ -32,13 +32,17 @@ _ALL: Final = 0xFFFFFFFF
 
 
 class WalFrame(NamedTuple):
-    """`ends`: it is the last one of a transaction. `own`: it is none of those from before the file began anew.
-    `accepted`: its checksum goes on from that of the one before, as that one's did.
+    """One page of the database as a transaction left it.
+
+    `ends`: it is the last one of a transaction. `own`: it is none of those from before the file began anew.
+    `accepted`: its checksum goes on from that of the one before, as that one's did. `number` is the page's, from 1.
     """
 
     ends: bool
     own: bool
     accepted: bool
+    number: int
+    page: bytes
 
 
 def read_frames(file: BinaryIO) -> Iterator[WalFrame]:
@@ -62,9 +66,10 @@ def read_frames(file: BinaryIO) -> Iterator[WalFrame]:
         for number, (a, b) in enumerate((words.astype(np.uint32) @ weights).tolist()):
             before = sums[0] + sums[1]  # what was summed until here, as if the frame's first words had held it, too
             sums = [(a + before * x_a + sums[1] * y_a) & _ALL, (b + before * x_b + sums[1] * y_b) & _ALL]
-            _, ends, own, *told = FRAME.unpack_from(chunk, number * size)
+            at = number * size
+            place, ends, own, *told = FRAME.unpack_from(chunk, at)
             accepted = accepted and own == salts and sums == told
-            yield WalFrame(ends > 0, own == salts, accepted)
+            yield WalFrame(ends > 0, own == salts, accepted, place, chunk[at + FRAME.size : at + size])
 
 
 def _weights(pairs: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint32]]:

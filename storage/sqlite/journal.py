@@ -91,6 +91,10 @@ class SqliteJournal:
         """Newest first. Raises DamagedError for one that is not what its record says."""
         return await self._thread.call(self._database.checkpoints)
 
+    async def drop_edited_checkpoints(self) -> None:
+        """Forget checkpoints that are not what their records say. Raises EditedCheckpointError where one is needed."""
+        await self._thread.call(self._database.drop_edited_checkpoints)
+
     async def cut(self, through: int) -> int:
         """Forget records up to `through`, at most to the oldest checkpoint kept and where a pack ends."""
         return await self._thread.call(self._database.cut, through)

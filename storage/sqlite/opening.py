@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from storage.errors import DamagedError, ForeignFileError, NewerSchemaError, OpenError, UnwritableError
@@ -12,7 +13,7 @@ from storage.sqlite import queries
 from storage.sqlite.lock import beside
 from storage.sqlite.mark import read_mark
 from storage.sqlite.migrations import APPLICATION_ID, IDENTIFIED, scripts
-from storage.sqlite.tail import alone, lost_commits
+from storage.sqlite.tail import alone, is_being_copied, lost_commits
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from storage.sqlite.tail import Alone
 
 
+REBUILT_PAGES: Final = 16_384
+"""64 MB: to write them anew takes about a second."""
 REMEDY: Final = "copy what is left (pumice journal FILE --backup TO), and go on with the copy"
 
 
@@ -39,8 +42,8 @@ class Connection(Protocol):
 class OpenedFile(NamedTuple):
     """What was opened: the version of its schema, the journal's identity (None in files of version 1), both ends.
 
-    `alone` is what the main file holds without the write-ahead file that lay there (None: there was none, or nothing in
-    the main file). `lost`: transactions that the write-ahead file held once. `astray`: nobody closed the journal, and
+    `log`: a write-ahead file lay there; `alone` is what the main file holds without it (None: nothing that makes
+    sense). `lost`: transactions that the write-ahead file held once. `astray`: nobody closed the journal, and
     there is no write-ahead file: it lies beside another name of the journal (a hard link, where this is a copy), or is
     gone.
     """
@@ -48,6 +51,7 @@ class OpenedFile(NamedTuple):
     version: int
     identity: bytes | None
     head: Head
+    log: bool
     alone: Alone | None
     lost: int
     astray: bool
@@ -79,17 +83,21 @@ async def inspect(connection: Connection, path: Path, name: str, newest: int, *,
 
     Raises OpenError for what cannot be read; what may still be read and not written is for `demand_whole`.
     """
-    only = alone(path) if log_waits(path) else None
+    log = log_waits(path)
+    only = alone(path) if log else None
     version = await _version(connection, name, newest)
     if not version and not may_be_empty:
         raise ForeignFileError(name, "this file is empty, and no journal")
     identity = await identity_of(connection) if version >= IDENTIFIED else None
     if only is not None and identity is not None and only.identity not in (None, identity):
-        raise OpenError(name, "the write-ahead file beside it (-wal) is another journal's: put its own there, or none")
+        if not is_being_copied(path):
+            raise OpenError(
+                name, "the write-ahead file beside it (-wal) is another journal's: put its own there, or none"
+            )
+        only = None  # a page that was something else before
     astray = version >= IDENTIFIED and not log_waits(path) and await _is_open(connection)
-    return OpenedFile(
-        version, identity, await head(connection) if version else Head(), only, lost_commits(path), astray
-    )
+    ends = await head(connection) if version else Head()
+    return OpenedFile(version, identity, ends, log, only, lost_commits(path), astray)
 
 
 def demand_whole(found: OpenedFile, path: Path, name: str) -> None:
@@ -113,6 +121,8 @@ def demand_whole(found: OpenedFile, path: Path, name: str) -> None:
 
 async def make_ready(connection: Connection, name: str, found: OpenedFile, migrations: tuple[str, ...]) -> None:
     """Make sure that it can be written, and bring it up to date. Raises OpenError."""
+    if not found.version:
+        await connection.execute_fetchall(queries.SHRINKING)
     await connection.executescript(queries.PROBE)
     [(mode,)] = await connection.execute_fetchall("PRAGMA journal_mode = WAL")
     if mode != "wal":
@@ -121,9 +131,19 @@ async def make_ready(connection: Connection, name: str, found: OpenedFile, migra
     steps = scripts(found.version, migrations)
     for script in steps:
         await connection.executescript(script)
+    await _let_it_shrink(connection)
     await connection.execute_fetchall(queries.OPENED)
     await connection.execute_fetchall(queries.INTO_FILE)  # the main file says itself whose it is, and that it is open
     await connection.execute_fetchall(queries.SAY_WHOSE)
+
+
+async def _let_it_shrink(connection: Connection) -> None:
+    """A file from before journals could give pages back is written anew once, while that is quickly done."""
+    [(shrinks, pages)] = await connection.execute_fetchall(queries.SHRINKS)
+    if not shrinks and pages <= REBUILT_PAGES:
+        with suppress(sqlite3.Error):  # no room for it, or broken pages: then it stays as it is
+            await connection.execute_fetchall(queries.SHRINKING)
+            await connection.execute_fetchall(queries.REBUILD)
 
 
 async def say_closed(connection: Connection) -> bool:

@@ -26,6 +26,15 @@ took for it is given back.
 """
 INTO_FILE: Final = "PRAGMA wal_checkpoint(FULL)"
 """All that is in the write-ahead file goes into the main one; an empty write-ahead file would be as good as none."""
+SHRINKING: Final = "PRAGMA auto_vacuum = INCREMENTAL"
+"""Pages can be given back to the disk. To be said before anything is in the file, or before REBUILD."""
+SHRINKS: Final = "SELECT auto_vacuum = 2, page_count FROM pragma_auto_vacuum, pragma_page_count"
+REBUILD: Final = "VACUUM"
+FREE_PAGES: Final = "PRAGMA freelist_count"
+GIVE_BACK: Final = "PRAGMA incremental_vacuum(256)"
+"""A megabyte at a time: a transaction like any other, which moves pages from the end of the file to free places."""
+AS_FAR_AS_POSSIBLE: Final = "PRAGMA wal_checkpoint(PASSIVE)"
+"""Waits for nobody who reads; the main file becomes shorter when all is in it."""
 PROBE: Final = "BEGIN IMMEDIATE; PRAGMA user_version = 0; ROLLBACK;"
 """Fails where nothing can be written. Opening and beginning do not: SQLite falls back to read-only without a word."""
 
@@ -51,6 +60,9 @@ PACKS: Final = (
     "WHERE sequence BETWEEN ? AND ? AND content IS NOT NULL"
 )
 DICTIONARIES: Final = "SELECT number, ifnull(CAST(content AS BLOB), x'') FROM dictionary WHERE number > ?"
+SPAN: Final = (
+    "SELECT count(*), min(sequence), max(sequence), sum(sequence) FROM journal WHERE sequence > ? AND sequence <= ?"
+)
 LAST_OF_KIND: Final = "SELECT sequence FROM journal WHERE kind = ? ORDER BY sequence DESC LIMIT 1"
 CHECKPOINTS: Final = (
     "SELECT sequence, ifnull(CAST(at AS REAL), 0.0), ifnull(CAST(content AS BLOB), x'') FROM checkpoint "
@@ -61,6 +73,7 @@ SAVE_CHECKPOINT: Final = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?)"
 DROP_CHECKPOINTS: Final = (
     "DELETE FROM checkpoint WHERE sequence NOT IN (SELECT sequence FROM checkpoint ORDER BY sequence DESC LIMIT ?)"
 )
+DROP_CHECKPOINT: Final = "DELETE FROM checkpoint WHERE sequence = ?"
 SAVE_DICTIONARY: Final = "INSERT INTO dictionary VALUES (?, ?)"
 LEAD: Final = "SELECT ifnull(CAST(lead AS INTEGER), 0) FROM journal WHERE sequence = ?"
 HASH: Final = "SELECT ifnull(CAST(hash AS BLOB), x'') FROM journal WHERE sequence = ?"
@@ -97,6 +110,29 @@ def select_rows(after: int, kinds: Collection[str] | None, limit: int) -> Statem
     names = sorted(kinds or ())
     of_kind = "" if kinds is None else f"AND kind IN ({','.join('?' * len(names))})"
     return f"{ROWS} WHERE sequence > ? {of_kind} ORDER BY sequence LIMIT ?", (after, *names, limit)
+
+
+def rising(rows: list[JournalRow], after: int, *, all_kinds: bool) -> list[JournalRow]:
+    """The rows above `after` as far as their numbers rise, one by one where there are rows of all kinds.
+
+    Raises DamagedError when the first one does not come after `after`.
+
+    SQLite answers in the order of its pages. Where one of them is another page's copy, numbers come again, and who
+    reads on after the last one would read the same for ever.
+    """
+    if rows and rows[0].sequence <= after:
+        raise DamagedError(after + 1, f"lost: record {rows[0].sequence} comes after record {after}")
+    last = after
+    for index, row in enumerate(rows):
+        if row.sequence <= last or (index and all_kinds and row.sequence != last + 1):
+            return rows[:index]
+        last = row.sequence
+    return rows
+
+
+def is_without_gaps(count: int, first: int, last: int, total: int) -> bool:
+    """Whether so many numbers of this sum, the least and the greatest of which are these, are all that lie between."""
+    return count == last - first + 1 and 2 * total == count * (first + last)
 
 
 def readable(rows: Sequence[JournalRow], packs: PackReader) -> list[Stored]:

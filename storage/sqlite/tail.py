@@ -2,13 +2,15 @@
 
 The write-ahead file is laid over the main file as far as its checksums agree, whoever wrote it. So what follows a
 broken page is looked for, and what the main file holds alone must be what the whole begins with.
+
+While SQLite copies the write-ahead file into the main one, and after a kill in the midst of that, the main file alone
+is no database: some of its pages are older than others. Then it need not make sense, and what it says proves nothing.
 """
 
 from __future__ import annotations
 
 import sqlite3
-import time
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from storage.sqlite.frames import read_frames
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TRIES: Final = 3
-PAUSE_S: Final = 0.01
 
 
 class Alone(NamedTuple):
@@ -43,17 +44,9 @@ def lost_commits(path: Path) -> int:
 
 
 def alone(path: Path) -> Alone | None:
-    """What the main file holds without the write-ahead file; None: nothing yet. Raises sqlite3.Error.
-
-    A writer may be at it: what cannot be read at once is tried again.
-    """
-    for attempt in range(TRIES):
-        try:
-            return _alone(path)
-        except sqlite3.Error:
-            if attempt == TRIES - 1:
-                raise
-            time.sleep(PAUSE_S)
+    """What the main file holds without the write-ahead file; None: nothing yet, or nothing that makes sense."""
+    with suppress(sqlite3.Error, OverflowError):
+        return _alone(path)
     return None
 
 
@@ -70,6 +63,18 @@ def _alone(path: Path) -> Alone | None:
         )
         found = identity.fetchone() if identity is not None else None
         return Alone(found[0] if found else None, sequence, hash_ or b"")
+
+
+def is_being_copied(path: Path) -> bool:
+    """Whether some page of the main file is the one that the write-ahead file holds: SQLite has begun to copy."""
+    with suppress(OSError), path.open("rb") as main, path.with_name(f"{path.name}-wal").open("rb") as log:
+        for frame in read_frames(log):
+            if not frame.accepted:
+                break
+            main.seek((frame.number - 1) * len(frame.page))
+            if main.read(len(frame.page)) == frame.page:
+                return True
+    return False
 
 
 def _lost_commits(log: Path) -> int:

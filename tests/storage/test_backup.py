@@ -13,9 +13,10 @@ import pytest
 
 from pumice.replay.verify import verify
 from storage.errors import DiskFailedError, ForeignFileError, MissingFileError, TakenError, UnwritableError
-from storage.sqlite import SqliteJournal, back_up, queries
+from storage.journal import Checkpoint
+from storage.sqlite import SqliteJournal, back_up, backup, queries
 from storage.sqlite.lock import PRIVATE
-from tests.storage.examples import everything, make, records
+from tests.storage.examples import everything, make, records, run_sql
 from tests.storage.test_golden import copied
 from tests.storage.test_promises import killed, log_of
 
@@ -112,3 +113,88 @@ async def test_what_cannot_be_copied_and_where_to(path: Path, tmp_path: Path) ->
     with pytest.raises(TakenError, match="there is a file already"):
         await back_up(path, tmp_path / "copy.db")
     assert (tmp_path / "copy.db").read_text() == "precious"
+
+
+def only_these(folder: Path) -> bool:
+    """Journal and copy, and what SQLite lays beside a journal that somebody reads."""
+    return {file.name.partition("-")[0] for file in folder.iterdir()} == {"copy.db", "pumice.db"}
+
+
+async def checkpointed(path: Path, *sequences: int, cut: int = 0) -> None:
+    await make(path)
+    async with await SqliteJournal.open(path) as journal:
+        for sequence in sequences:
+            await journal.save_checkpoint(Checkpoint(sequence, float(sequence), b"state %d" % sequence))
+        await journal.cut(cut)
+
+
+@pytest.mark.parametrize(
+    ("edited", "cut", "left"),
+    [("sequence = 40", 0, [20]), ("sequence = 40", 20, [20]), ("sequence = 20", 20, [40]), ("1", 0, [])],
+)
+async def test_an_edited_checkpoint_is_left_out_of_the_copy(
+    path: Path, tmp_path: Path, edited: str, cut: int, left: list[int]
+) -> None:
+    await checkpointed(path, 20, 40, cut=cut)
+    run_sql(path, f"UPDATE checkpoint SET content = x'00' WHERE {edited}")
+    async with await SqliteJournal.open(path, read_only=True) as journal:
+        report = await journal.check()
+        kept = await everything(journal)
+    assert report.first_bad is not None
+    assert "all records are whole: go on with a copy" in report.first_bad.why
+    copied = await back_up(path, tmp_path / "copy.db")
+    assert copied.whole
+    assert sorted(copied.without) == [each for each in (20, 40) if each not in left]
+    async with await SqliteJournal.open(tmp_path / "copy.db") as copy:
+        assert [each.sequence for each in await copy.checkpoints()] == left
+        assert await everything(copy) == kept
+        assert await copy.append(records(1)) == kept[-1].sequence + 1
+    assert only_these(tmp_path)
+
+
+async def test_one_that_nothing_can_take_the_place_of_stays(path: Path, tmp_path: Path) -> None:
+    await checkpointed(path, 40, 45, cut=40)
+    run_sql(path, "UPDATE checkpoint SET content = x'00'")
+    report = await back_up(path, tmp_path / "copy.db")
+    assert not report.whole
+    assert report.first_bad is not None
+    assert "the records that it stood for were cut" in report.first_bad.why
+    assert run_sql(tmp_path / "copy.db", "SELECT count(*) FROM checkpoint") == [(2,)]
+
+
+async def test_a_record_that_is_bad_comes_before_an_edited_checkpoint(path: Path, tmp_path: Path) -> None:
+    await checkpointed(path, 20, 40)
+    run_sql(path, "UPDATE checkpoint SET content = x'00'", "UPDATE journal SET at = 5 WHERE sequence = 33")
+    report = await back_up(path, tmp_path / "copy.db")
+    assert report.first_bad is not None
+    assert (report.first_bad.sequence, report.without) == (33, ())
+
+
+async def test_a_copy_whose_name_is_taken_meanwhile_leaves_that_file_alone(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await make(path)
+    target = tmp_path / "copy.db"
+
+    def taken(source: Path, part: Path, named: Path) -> None:
+        copy(source, part, named)
+        named.write_text("precious")
+
+    copy = backup._copy  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(backup, "_copy", taken)
+    with pytest.raises(TakenError):
+        await back_up(path, target)
+    assert target.read_text() == "precious"
+    assert only_these(tmp_path)
+
+
+async def test_a_copy_where_files_have_one_name_only(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError("no hard links here")
+
+    await make(path)
+    monkeypatch.setattr(os, "link", refused)
+    assert (await back_up(path, tmp_path / "copy.db")).whole
+    assert only_these(tmp_path)

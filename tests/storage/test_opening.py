@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -38,25 +36,6 @@ def test_not_when_a_log_is_waiting_to_be_read(sealed: Path) -> None:
 def test_elsewhere_somebody_may_be_writing(tmp_path: Path) -> None:
     assert uri(tmp_path / "journal.db", read_only=True).endswith("?mode=ro")
     assert uri(tmp_path / "journal.db", read_only=False).endswith("?mode=rw")
-
-
-@pytest.mark.parametrize("failures", range(TRIES + 1))
-def test_what_cannot_be_read_while_somebody_writes_is_tried_so_often(
-    failures: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = tail.Alone(b"mine", 7, b"hash")
-    answers = iter([sqlite3.OperationalError("planted")] * failures + [found])
-
-    def looked(path: Path) -> tail.Alone:
-        answer = next(answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    monkeypatch.setattr(tail, "_alone", looked)
-    monkeypatch.setattr(tail, "PAUSE_S", 0.0)
-    with pytest.raises(sqlite3.OperationalError) if failures == TRIES else nullcontext():
-        assert tail.alone(Path("journal.db")) == found
 
 
 @pytest.mark.parametrize("unfinished", range(TRIES + 1))

@@ -17,7 +17,7 @@ from actors.api.faults.disruptions import disrupt
 from actors.api.faults.faulty_log import FaultyLog
 from actors.api.faults.network import Delivery, Network
 from actors.api.server import ApiServer
-from actors.errors import words_of
+from actors.errors import blames_the_world, words_of
 from core.messages import commands, recording, replies
 from core.messages.supervision import Restart
 
@@ -173,7 +173,7 @@ class FaultyApiServer(ApiServer):
         except BaseException as error:
             for each in held:
                 if each.item is not None:
-                    each.item.fail(self.name, words_of(error))
+                    each.item.fail(self.name, words_of(error), world=blames_the_world(error))
             raise
         finally:
             self._network.delivered(len(held))

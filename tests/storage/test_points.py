@@ -1,0 +1,204 @@
+"""A stop between any two steps on the disk, and the power going: what was acknowledged is there, and the journal opens.
+
+The real code is watched while it creates, opens, appends, copies the write-ahead file, cuts, gives pages back, closes
+and copies a journal (`tests.kit.disk`). Then what may be left at every step is laid out in a folder and opened.
+`nox -s kills` tries all of it, other runs a part.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Final
+
+import anyio
+import pytest
+
+from storage.errors import ForeignFileError, MissingFileError
+from storage.journal import Checkpoint, Record
+from storage.sqlite import SqliteJournal, back_up, queries
+from tests.kit.disk import Disk, Files, Link, Said, Step, Sync, SyncFolder, lay_out, library, recording
+from tests.storage.test_kill import assert_batches_are_whole
+
+ALL: Final = bool(os.environ.get("PUMICE_TEST_POINTS"))
+STRIDE: Final = 1 if ALL else 23
+"""Every so-manieth state is tried."""
+SUBSETS: Final = 32
+"""Of the steps on their way when the power goes, as many; all of them where there are fewer."""
+QUICK: Final = "PRAGMA synchronous = OFF;"
+SMALL: Final = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 24; PRAGMA journal_size_limit = 65536;"
+"""SQLite copies the write-ahead file every few appends, and cuts it after a larger one."""
+
+Scene = Callable[[Path, Callable[[object], None]], Awaitable[None]]
+
+pytestmark = pytest.mark.skipif(
+    library() is None and not os.environ.get("CI"), reason="this Python's SQLite cannot be watched"
+)
+
+
+def batch(size: int) -> list[Record]:
+    """An append of which part can be told from the whole, and that does not deflate to nothing."""
+    chance = random.Random(size)
+    return [Record("api", b"of %d " % size + chance.randbytes(60), place) for place in range(size)]
+
+
+async def appended(path: Path, say: Callable[[object], None], sizes: tuple[int, ...], cut: bool = False) -> None:
+    async with await SqliteJournal.open(path) as journal:
+        say(0)
+        for size in sizes:
+            say(await journal.append(batch(size)))
+            if cut and size == max(sizes):
+                last = (await journal.head()).sequence
+                say(await journal.save_checkpoint(Checkpoint(last - 5, 1.0, random.Random(1).randbytes(9000))))
+                say(await journal.save_checkpoint(Checkpoint(last - 1, 2.0, random.Random(2).randbytes(9000))))
+                await journal.cut(last - 5)
+
+
+async def a_life(path: Path, say: Callable[[object], None]) -> None:
+    """Created, used, cut, closed; opened and closed again."""
+    await appended(path, say, (1, 30, 7, 1100, 1, 60), cut=True)
+    await appended(path, say, (1, 90))
+
+
+async def a_copy(path: Path, say: Callable[[object], None]) -> None:
+    """Copied while it is open."""
+    async with await SqliteJournal.open(path) as journal:
+        say(await journal.append(batch(40)))
+        await back_up(path, path.with_name("copy.db"))
+        say(await journal.append(batch(3)))
+
+
+async def an_old_one(path: Path, say: Callable[[object], None]) -> None:
+    """From before journals could give pages back: written anew when it is opened."""
+    await appended(path, say, (5, 600, 9), cut=True)
+
+
+def recorded(scene: Scene, folder: Path, before: Files = {}) -> list[Step]:  # noqa: B006 - it is only read
+    """The steps of a scene that finds these files."""
+    lay_out(before, folder)
+    with pytest.MonkeyPatch.context() as patched, recording(folder) as steps:
+        patched.setattr(queries, "PRAGMAS", SMALL)
+        anyio.run(scene, folder / "pumice.db", lambda what: steps.append(Said(what)))
+    seen = Disk(before)
+    for step in steps:
+        seen.live(step)
+    there = {file.name: file.read_bytes() for file in folder.iterdir() if not file.name.endswith("-shm")}
+    assert seen.files() == there, "a step was not seen"
+    return steps
+
+
+def left(steps: list[Step], before: Files, crash: str) -> Iterator[tuple[str, int, Files]]:
+    """At which step, what was acknowledged by then, and what files may be left: each combination once."""
+    disk, acknowledged, chance = Disk(before), -1, random.Random(7)
+    tried: set[int] = set()
+    for number, step in enumerate([*steps, SyncFolder()]):
+        states: Iterator[dict[str, bytes]] = iter(())
+        if crash == "killed" and not isinstance(step, Said):
+            states = disk.killed(step)
+        elif crash == "power" and isinstance(step, Sync | SyncFolder | Said | Link):
+            states = disk.cut(chance, most=SUBSETS)
+        for files in states:
+            content = hash((acknowledged, *sorted(files.items())))
+            if content not in tried:
+                tried.add(content)
+                yield f"{crash} before step {number}, {step!r:.60}", acknowledged, files
+        if isinstance(step, Said):
+            assert isinstance(step.what, int)
+            acknowledged = max(acknowledged, step.what)
+        disk.live(step)
+
+
+async def examine(path: Path, acknowledged: int) -> None:
+    """It can be read, continued and closed, and holds what was acknowledged (-1: not even that it was made)."""
+    try:
+        async with await SqliteJournal.open(path, read_only=True) as journal:
+            await demand(journal, acknowledged)
+    except (ForeignFileError, MissingFileError):
+        assert acknowledged < 0, "it cannot be read"
+    async with await SqliteJournal.open(path) as journal:
+        last = await demand(journal, acknowledged)
+        assert await journal.append([Record("api", b"of 1", 0)]) == last + 1
+    async with await SqliteJournal.open(path, read_only=True) as journal:
+        assert await demand(journal, acknowledged) == last + 1
+
+
+async def demand(journal: SqliteJournal, acknowledged: int) -> int:
+    report, head = await journal.check(), await journal.head()
+    assert report.whole, report
+    assert head.written == head.sequence >= acknowledged
+    assert_batches_are_whole([each for each in await journal.read(head.cut) if each.kind == "api" or each.cause])
+    return head.sequence
+
+
+def try_all(states: Iterator[tuple[str, int, Files]], folder: Path, copies: bool = False) -> int:
+    """How many were tried."""
+    count = 0
+
+    async def each() -> None:
+        nonlocal count
+        for number, (what, acknowledged, files) in enumerate(states):
+            if number % STRIDE:
+                continue
+            count += 1
+            lay_out(files, folder)
+            try:
+                await examine(folder / "pumice.db", acknowledged)
+                if copies and (folder / "copy.db").exists():
+                    await examine(folder / "copy.db", 40)
+            except Exception as problem:
+                raise AssertionError(f"{what} ({acknowledged} acknowledged): {problem!r}") from problem
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(queries, "PRAGMAS", QUICK)
+        anyio.run(each)
+    return count
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """In memory where that can be had: thousands of journals are opened there."""
+    memory = Path("/dev/shm")
+    made = Path(mkdtemp(dir=memory if memory.is_dir() else None))
+    yield made
+    shutil.rmtree(made)
+
+
+def killed_half_way(folder: Path) -> Files:
+    """What a writer left whose write-ahead file holds appends, while SQLite copied it into the main file."""
+    disk, copying = Disk(), 0
+    for step in recorded(a_life, folder):
+        copying = copying + 1 if getattr(step, "file", "") == "pumice.db" else 0
+        if copying == 4:
+            return disk.files()
+        disk.live(step)
+    raise AssertionError("nothing was copied")
+
+
+def old(folder: Path) -> Files:
+    """A journal of the first schema, closed."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(queries, "SHRINKING", "PRAGMA auto_vacuum")
+        recorded(lambda path, say: appended(path, say, (3, 40)), folder)
+    return {"pumice.db": (folder / "pumice.db").read_bytes()}
+
+
+SCENES: Final[dict[str, tuple[Scene, Callable[[Path], Files]]]] = {
+    "a life": (a_life, lambda folder: {}),
+    "after a kill": (lambda path, say: appended(path, say, (2, 50)), killed_half_way),
+    "a copy": (a_copy, lambda folder: {}),
+    "an old one": (an_old_one, old),
+}
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("crash", ["killed", "power"])
+@pytest.mark.parametrize("name", SCENES)
+def test_a_stop_between_two_steps_loses_nothing(name: str, crash: str, folder: Path) -> None:
+    scene, prepare = SCENES[name]
+    before = prepare(folder)
+    steps = recorded(scene, folder, before)
+    assert try_all(left(steps, before, crash), folder, copies=name == "a copy") >= 3
