@@ -7,7 +7,7 @@ for more than 10 min.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -22,6 +22,8 @@ FORGOTTEN_S: Final = 600.0
 """A back-off begins anew once so much has passed since the last start (twice the longest)."""
 KILLED: Final = 137
 """The exit code of what the node stops itself."""
+SERVER_STOPS_S: Final = 1.0
+"""How long a program that heeds SIGTERM takes to end."""
 ALWAYS, ON_FAILURE, NEVER = "Always", "OnFailure", "Never"
 
 
@@ -41,6 +43,7 @@ class ContainerTrigger(StrEnum):
     EXITED = "exited"  # by itself
     KILLED = "killed"  # the node stops it
     HELD_BACK = "held back"  # it is to be started again, but not at once
+    GIVEN_UP = "given up"  # its pod stops: it is not started again
     SEEN_RUNNING = "seen running"  # the api says so
     SEEN_ENDED = "seen ended"
     SEEN_WAITING = "seen waiting"  # it has run before
@@ -59,13 +62,17 @@ CONTAINER_LIFE: Final = LifeCycle(
         (_S.ENDED, _T.STARTED): _S.RUNNING,  # the first time it is started again at once
         (_S.ENDED, _T.HELD_BACK): _S.BACKOFF,
         (_S.BACKOFF, _T.STARTED): _S.RUNNING,
+        (_S.BACKOFF, _T.GIVEN_UP): _S.ENDED,
     }
 )
 """A pair that is not here changes nothing: the end of a pod kills what runs."""
 
 
 class AskedContainer(NamedTuple):
-    """What is asked for. `again`: when it is started again; `first`: before the others; `aside`: and on beside them."""
+    """What is asked for. `again`: when it is started again; `first`: before the others; `aside`: and on beside them.
+
+    `heeds`: it ends soon, and well, when it is told to.
+    """
 
     name: str
     image: str
@@ -73,6 +80,7 @@ class AskedContainer(NamedTuple):
     again: str
     first: bool = False
     aside: bool = False
+    heeds: bool = False
 
 
 class ContainerEnd(NamedTuple):
@@ -94,8 +102,23 @@ class ContainerRun(Struct):
     backoff_s: float = 0.0
 
 
+class Stop(NamedTuple):
+    """The end of a pod that is deleted: when it was told, when what still runs is killed, and with which code it ends.
+
+    `own_ways`: containers may end before, by themselves or because they heed SIGTERM.
+    """
+
+    told: float
+    by: float
+    exit_code: int = KILLED
+    own_ways: bool = True
+
+
 class PodContainers(Struct):
-    """The containers of one pod, those that come first in front. `deadline_s`: seconds from its begin, or for ever."""
+    """The containers of one pod, those that come first in front. `deadline_s`: seconds from its begin, or for ever.
+
+    `stop`: how it comes to an end that is deleted.
+    """
 
     containers: tuple[AskedContainer, ...]
     runs: list[ContainerRun]
@@ -103,6 +126,7 @@ class PodContainers(Struct):
     begun: float = 0.0
     over: bool = False
     too_long: bool = False
+    stop: Stop | None = None
 
     def both(self) -> Iterable[tuple[AskedContainer, ContainerRun]]:
         """Containers, and what has become of them."""
@@ -112,10 +136,16 @@ class PodContainers(Struct):
         """When `advance` has something to do; infinity: never."""
         if self.over:
             return FOR_EVER
+        if self.stop is not None:
+            runs = [_stops_at(container, run, self.stop) for container, run in self.both() if _runs(run)]
+            return min(self.stop.by, max(runs, default=self.stop.told))
         return min([self.begun + self.deadline_s, *[_due(container, run) for container, run in self.both()]])
 
     def advance(self, now: float) -> None:
         """What is due happens; the first time, the pod begins."""
+        if self.stop is not None:
+            self._stopping(self.stop, now)
+            return
         self.begun = self.begun or now
         for container, run in self.both():
             if _due(container, run) <= now:
@@ -128,6 +158,19 @@ class PodContainers(Struct):
             self._stop(now)
         elif self._first_are_done(now):
             self._proceed(now)
+
+    def _stopping(self, stop: Stop, now: float) -> None:
+        """Nothing is started any more; each container ends in its way, and the pod with the last of them."""
+        if now < self.next_due():
+            return
+        self.over = True
+        for container, run in self.both():
+            if _runs(run):
+                at = _stops_at(container, run, stop)
+                by_itself = container.plan.exit_code if at == _due(container, run) else 0
+                run.ended = ContainerEnd(stop.exit_code if at == stop.by else by_itself, run.started, at)
+            run.state = CONTAINER_LIFE.after(run.state, ContainerTrigger.GIVEN_UP)
+            run.state = CONTAINER_LIFE.after(run.state, ContainerTrigger.KILLED)
 
     def _first_are_done(self, now: float) -> bool:
         """Start what comes first, in order; one that failed for good is the end of the pod."""
@@ -156,7 +199,7 @@ class PodContainers(Struct):
     def _stop(self, now: float) -> None:
         self.over = True
         for run in self.runs:
-            if run.state is ContainerState.RUNNING:
+            if _runs(run):
                 run.ended = ContainerEnd(KILLED, run.started, now)
                 run.state = CONTAINER_LIFE.after(run.state, ContainerTrigger.KILLED)
 
@@ -164,9 +207,12 @@ class PodContainers(Struct):
         """Of the pod (source: the kubelet's `getPhase`)."""
         if self.over:
             wrong = self.too_long or any(failed(run) for container, run in self.both() if not container.aside)
-            return "Failed" if wrong else "Succeeded"
-        waits = all(run.state is ContainerState.WAITING for container, run in self.both() if not container.first)
-        return "Pending" if waits else "Running"
+            return "Failed" if wrong or self._waits(any) else "Succeeded"
+        return "Pending" if self._waits(all) else "Running"
+
+    def _waits(self, of: Callable[[Iterable[bool]], bool]) -> bool:
+        """Whether any or all of what comes last has never run."""
+        return of(run.state is ContainerState.WAITING for container, run in self.both() if not container.first)
 
     def restarts(self) -> int:
         """Of all containers."""
@@ -176,6 +222,16 @@ class PodContainers(Struct):
 def failed(run: ContainerRun) -> bool:
     """Whether it has ended, and not well."""
     return run.state is ContainerState.ENDED and run.ended is not None and run.ended.exit_code != 0
+
+
+def _runs(run: ContainerRun) -> bool:
+    return run.state is ContainerState.RUNNING
+
+
+def _stops_at(container: AskedContainer, run: ContainerRun, stop: Stop) -> float:
+    if not stop.own_ways:
+        return stop.by
+    return min(_due(container, run), stop.told + SERVER_STOPS_S if container.heeds else FOR_EVER, stop.by)
 
 
 def _due(container: AskedContainer, run: ContainerRun) -> float:

@@ -16,7 +16,7 @@ from actors.agents.container_life import (
     PodContainers,
     backoff_after,
 )
-from actors.kube.commands.containers import has_commands, plan_of, serves
+from actors.kube.commands.containers import has_commands, heeds, plan_of, serves
 from actors.kube.commands.plans import FOR_EVER, Plan
 from core.objects.metadata import parse_time, section
 
@@ -54,7 +54,8 @@ def _container(each: Object, plan: Plan | None, policy: str, otherwise: Plan, *,
     elif plan.works:
         again = NEVER if not plan.exit_code else again
         plan = plan.working(otherwise.lasts_s)
-    return AskedContainer(str(each.get("name")), str(each.get("image") or ""), plan, again, first, aside)
+    name, image = str(each.get("name")), str(each.get("image") or "")
+    return AskedContainer(name, image, plan, again, first, aside, heeds(each))
 
 
 def _found(containers: tuple[AskedContainer, ...], status: Object, deadline_s: Any) -> PodContainers:

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from actors.agents.addresses import ClusterAddresses
-from actors.agents.container_life import PodContainers
+from actors.agents.container_life import PodContainers, Stop
 from actors.agents.container_statuses import life_status
 from actors.agents.host_ports import REASON, REFUSED, PortsOfNodes
 from actors.agents.other_agents import OtherAgents
 from actors.agents.pod_life import POD_LIFE, PodState, PodTrigger
 from actors.agents.pod_runs import DEFAULT_DURATION_S, PodRun, read_run
-from actors.agents.pod_statuses import ended_status, refused_status, running_status
+from actors.agents.pod_statuses import ended_status, lost_status, refused_status, running_status
 from actors.kube.commands.plans import FOR_EVER
 from actors.runtime.timers import Timers
-from core.messages.commands import ApiRequest, Delete, UpdateStatus
+from core.messages.commands import ApiRequest, Delete, EvictPod, StatusCondition, UpdateStatus
 from core.messages.replies import ApiReply
 from core.objects.parts import POD_PLACED
 from storage.codec import repack
@@ -26,6 +26,7 @@ PodKey = tuple[str, str]
 USER: Final = "node-agents"
 ORPHAN_S: Final = 40.0
 """Seconds after which a pod whose node is gone is removed (Kubernetes' pod garbage collector)."""
+_NODE_GONE: Final = StatusCondition("DisruptionTarget", "True", "DeletionByPodGC", "PodGC: node no longer exists")
 TRIES: Final = 6
 """Restarts that a run waits for (the `backoffLimit` of a Job that says none); after them it is like one that runs."""
 
@@ -116,6 +117,9 @@ class NodeAgentsMachine:
         if known is not None and known.uid == run.uid:
             run.address = run.address or known.address
             run.started = known.started or run.started  # not rounded to seconds
+            shortened = run.delete_by < known.delete_by
+            run.told, run.idle = 0.0 if shortened else known.told, known.idle
+            run.over = known.over or run.over
             if run.life is not None and known.life is not None:
                 run.life, run.conditions = known.life, _together(known.conditions, run.conditions)
             if run.state == known.state and run.delete_by == known.delete_by:
@@ -154,6 +158,8 @@ class NodeAgentsMachine:
             self._timers.cancel(key)
             return
         if run.delete_by:
+            if not run.told:
+                run.told, run.idle = now, run.idle or run.state is PodState.STARTING
             run.state = POD_LIFE.after(run.state, PodTrigger.DELETED)
         match run.state:
             case PodState.STARTING:
@@ -164,7 +170,7 @@ class NodeAgentsMachine:
                 # one that came out of another cluster may have begun in a time that is yet to come here
                 self._timers.set(key, min(run.started or now, now) + run.duration_s)
             case PodState.STOPPING:
-                self._timers.set(key, min(now + run.termination_s, max(run.delete_by, now)))
+                self._timers.set(key, max(now, _stop(run)))
             case _:
                 self._timers.cancel(key)
 
@@ -192,7 +198,7 @@ class NodeAgentsMachine:
 
     def _rang(self, run: PodRun, now: float) -> list[ApiRequest]:
         if run.node not in self._nodes:
-            return [self._deletion(run)]
+            return self._orphaned(run)
         if run.ports and run.state is PodState.STARTING and not self._admitted(run):
             run.state = POD_LIFE.after(run.state, PodTrigger.REFUSED)
             self._ended((run.namespace, run.name))
@@ -215,7 +221,31 @@ class NodeAgentsMachine:
                 self._ended((run.namespace, run.name))
                 return [self._status(run, ended_status(run, now))]
             case _:
-                return [self._deletion(run)]
+                return self._stopped(run, now)
+
+    def _stopped(self, run: PodRun, now: float) -> list[ApiRequest]:
+        """A pod that goes has its last phase first, which who watches it sees (the kubelet's `TerminatePod`)."""
+        if run.over:
+            return [self._deletion(run)]
+        run.over = True
+        self._ended((run.namespace, run.name))
+        if run.life is not None and run.life.begun:
+            run.life.advance(now)
+            return [self._status(run, life_status(run, run.life, now)), self._deletion(run)]
+        if run.idle:
+            return [self._status(run, lost_status(run, now)), self._deletion(run)]
+        if not (run.works_on and run.ends_at() <= now):
+            run.exit_code = run.stop_code
+        return [self._status(run, ended_status(run, now)), self._deletion(run)]
+
+    def _orphaned(self, run: PodRun) -> list[ApiRequest]:
+        """The pod garbage collector says why, and that the pod failed, before it removes it."""
+        if run.over:
+            return [self._deletion(run)]
+        run.over = True
+        whose = (run.namespace, run.name)
+        failed = UpdateStatus("Pod", *whose, repack({"phase": "Failed"}), user=USER)
+        return [EvictPod(*whose, run.uid, (_NODE_GONE,)), failed, self._deletion(run)]
 
     def _admitted(self, run: PodRun) -> bool:
         return self._ports.take((run.namespace, run.name), run.node, run.ports)
@@ -241,6 +271,17 @@ class NodeAgentsMachine:
     def running_timers(self) -> int:
         """How many timers are running."""
         return len(self._timers) - sum(key in self._timers for key in self._repeating)
+
+
+def _stop(run: PodRun) -> float:
+    """When a pod that was told to stop will have stopped."""
+    life = run.life
+    if run.over or run.idle:
+        return run.told
+    if life is None or not life.begun:
+        return run.stops_at(run.told)
+    life.stop = Stop(run.told, run.killed_at(run.told), run.stop_code, run.works_on)
+    return life.next_due()
 
 
 def _together(written: Sequence[Object], found: Sequence[Object]) -> list[Object]:

@@ -6,9 +6,9 @@ Sends: asks the api.
 When full and how it stops: see `actors.runtime.reconciler`.
 
 A pod that is bound starts, runs for its `pumice.dev/duration` and ends with its `pumice.dev/exit-code`; one that is
-deleted takes its `pumice.dev/termination` to stop, its grace period at most. After a restart a running pod goes on from
-the start time that the api has of it. A node with the annotation `pumice.dev/devices` (`core.objects.node_devices`) has
-device plugins and a resource exporter as well.
+deleted takes its `pumice.dev/termination` to stop, its grace period at most, and is Failed or Succeeded before it goes.
+After a restart a running pod goes on from the start time that the api has of it. A node with the annotation
+`pumice.dev/devices` (`core.objects.node_devices`) has device plugins and a resource exporter as well.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class PodTrigger(StrEnum):
     SEEN_RUNNING = "seen running"  # the api says so
     SEEN_ENDED = "seen ended"
     DELETED = "deleted"  # the api wants it gone
-    STOPPED = "stopped"  # the termination has taken its time
+    STOPPED = "stopped"  # nothing of it runs any more
     REMOVED = "removed"  # the api has removed it
 
 
@@ -56,6 +56,8 @@ POD_LIFE: Final = LifeCycle(
     }
 )
 """A pair that is not here changes nothing: what the api says may be older than what its node knows."""
+
+ENDED_PHASES: Final = ("Succeeded", "Failed")
 
 _SEEN: Final = {
     "Running": PodTrigger.SEEN_RUNNING,

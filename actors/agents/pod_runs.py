@@ -10,11 +10,12 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from actors.agents.container_life import PodContainers
+from actors.agents.container_life import KILLED, SERVER_STOPS_S, PodContainers
 from actors.agents.container_plans import foreseen, read_life
 from actors.agents.host_ports import HostPort, host_ports
-from actors.agents.pod_life import POD_LIFE, PodState, PodTrigger, seen
+from actors.agents.pod_life import ENDED_PHASES, POD_LIFE, PodState, PodTrigger, seen
 from actors.kube.commands import containers
+from actors.kube.commands.plans import FOR_EVER
 from config.durations import duration_s
 from core.objects.metadata import alike, once, parse_time, section, text_map
 from core.short_texts import remembers
@@ -27,17 +28,24 @@ EXIT_CODE: Final = containers.EXIT_CODE
 TERMINATION: Final = "pumice.dev/termination"
 
 DEFAULT_DURATION_S: Final = 5.0
-DEFAULT_TERMINATION_S: Final = 1.0
+TERMINATED: Final = 143
+"""The exit code of a program that ends because of SIGTERM: 128 + 15."""
 _duration_s: Final = remembers(4096)(duration_s)
 """Of the pods of one template every one says the same."""
+OWN_CONDITIONS: Final = ("PodScheduled", "Ready")
+"""What is written of a pod without commands; conditions of others stay."""
 _KEPT_UP: Final = ("ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet")
 
 
 class PodRun(Struct, gc=False):
     """One pod on a node. `duration_s` 0: it never ends. `started`, `delete_by` in seconds since the epoch, 0: not.
 
-    `life`: of containers that say what they do; `conditions`: what was last written of them. `address`
-    is that of the pod, `shares` says that it is its node's; `ports` are those of the node that it asks for.
+    `life`: of containers that say what they do; `conditions`: what was last written of them, else those of others.
+    `address` is that of the pod, `shares` says that it is its node's; `ports` are those of the node that it asks for.
+
+    `termination_s` and `stop_code`: how long a deleted pod takes to stop, and the exit code. `works_on`: the pod does
+    not heed SIGTERM, so that it may end by itself before. `told`: when it was told to stop, 0: not yet; `idle`: before
+    anything of it had begun. `over`: the api has its last phase.
     """
 
     namespace: str
@@ -58,6 +66,25 @@ class PodRun(Struct, gc=False):
     address: str = ""
     shares: bool = False
     ports: tuple[HostPort, ...] = ()
+    stop_code: int = KILLED
+    works_on: bool = True
+    told: float = 0.0
+    idle: bool = False
+    over: bool = False
+
+    def killed_at(self, told: float) -> float:
+        """When what still runs of it is killed, of a pod that was told at that time to stop."""
+        # a deletion time is cut to whole seconds, so the grace period may end up to one second later
+        return min(told + self.termination_s, max(self.delete_by + 1, told))
+
+    def stops_at(self, told: float) -> float:
+        """When nothing of a pod without commands runs any more that was told at that time to stop."""
+        killed = self.killed_at(told)
+        return max(told, min(killed, self.ends_at())) if self.works_on else killed
+
+    def ends_at(self) -> float:
+        """When it ends by itself; infinity: never. Of one that runs and does not say since when: from now on."""
+        return (self.started or self.told) + self.duration_s if self.duration_s else FOR_EVER
 
 
 def read_run(
@@ -73,17 +100,16 @@ def read_run(
     meta: Object = pod["metadata"]
     status, annotations = section(pod, "status"), text_map(meta.get("annotations"))
     before = PodState.STARTING if known is None or known.uid != meta["uid"] else known.state
-    grace = float(meta.get("deletionGracePeriodSeconds") or 0)
-    termination = _duration_s(annotations.get(TERMINATION, ""))
+    phase = status.get("phase")
     run = PodRun(
         namespace=once(meta["namespace"]),
         name=meta["name"],
         uid=meta["uid"],
         node=once(node),
-        state=seen(before, status.get("phase")),
+        state=seen(before, phase),
         duration_s=_duration(meta, annotations, default_duration_s),
         exit_code=_exit_code(annotations),
-        termination_s=min(DEFAULT_TERMINATION_S if termination is None else max(termination, 0.0), grace),
+        termination_s=float(meta.get("deletionGracePeriodSeconds") or 0),
         containers=alike(
             tuple([(each.get("name", ""), each.get("image", "")) for each in spec.get("containers") or ()])
         ),
@@ -94,10 +120,31 @@ def read_run(
         address=status.get("podIP") or "",
         shares=bool(spec.get("hostNetwork")),
         ports=host_ports(spec),
+        over=phase in ENDED_PHASES,
     )
+    run.conditions = _of_others(status)
+    _read_stop(run, spec, annotations)
     if not containers.annotated(pod):
         _read_commands(run, pod)
     return run
+
+
+def _of_others(status: Object) -> Sequence[Object]:
+    return [each for each in status.get("conditions") or () if each.get("type") not in OWN_CONDITIONS] or ()
+
+
+def _read_stop(run: PodRun, spec: Object, annotations: dict[str, str]) -> None:
+    """What does not heed SIGTERM is killed when its grace period is over, as the first process of a container is that
+    installs no handler. Servers do heed it.
+    """
+    grace, asked = run.termination_s, _duration_s(annotations.get(TERMINATION, ""))
+    heeds = all(containers.heeds(each) for each in spec.get("containers") or ())
+    if asked is not None:
+        run.termination_s, run.works_on = min(max(asked, 0.0), grace), False
+        if asked < grace:
+            run.stop_code = run.exit_code if EXIT_CODE in annotations else 0 if heeds else TERMINATED
+    elif heeds:
+        run.termination_s, run.stop_code = min(SERVER_STOPS_S, grace), 0
 
 
 def _read_commands(run: PodRun, pod: Object) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+from actors.agents.container_life import KILLED
 from actors.agents.pod_runs import PodRun
 from actors.kube.times import timestamp
 
 Object = dict[str, Any]
+
+_UNKNOWN: Final = "The container could not be located when the pod was terminated"
 
 
 def running_status(run: PodRun, now: float) -> Object:
@@ -41,6 +44,16 @@ def ended_status(run: PodRun, now: float) -> Object:
     }
 
 
+def lost_status(run: PodRun, now: float) -> Object:
+    """Merge patch: the pod goes before any of its containers has begun."""
+    lost = {"terminated": {"exitCode": KILLED, "reason": "ContainerStatusUnknown", "message": _UNKNOWN}}
+    return {
+        "phase": "Failed",
+        "conditions": _conditions(run, timestamp(now), ready=False, failed=True),
+        "containerStatuses": [_container(name, image, lost, ready=False) for name, image in run.containers],
+    }
+
+
 def refused_status(message: str, reason: str = "UnexpectedAdmissionError") -> Object:
     """Merge patch: the node will not have the pod."""
     return {"phase": "Failed", "reason": reason, "message": message}
@@ -50,8 +63,9 @@ def _container(name: str, image: str, state: Object, *, ready: bool) -> Object:
     return {"name": name, "image": image, "imageID": "", "ready": ready, "restartCount": 0, "state": state}
 
 
-def _conditions(run: PodRun, at: str, *, ready: bool) -> list[Object]:
+def _conditions(run: PodRun, at: str, *, ready: bool, failed: bool = False) -> list[Object]:
     readiness: Object = {"type": "Ready", "status": "True" if ready else "False", "lastTransitionTime": at}
     if not ready:
-        readiness["reason"] = "PodFailed" if run.exit_code else "PodCompleted"
-    return [{"type": "PodScheduled", "status": "True", "lastTransitionTime": run.scheduled or at}, readiness]
+        readiness["reason"] = "PodFailed" if failed or run.exit_code else "PodCompleted"
+    scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": run.scheduled or at}
+    return [scheduled, readiness, *run.conditions]

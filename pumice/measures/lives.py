@@ -237,6 +237,8 @@ class Lives:
                 listener.pod_started(pod)
         pod.phase = phase
         if phase in ENDED and pod.ended is None:
+            if section(obj, "metadata").get("deletionTimestamp"):
+                self._evicted(pod)  # its last phase is that of a pod that was told to go
             self._end(pod, at)
 
     def _end(self, pod: PodLife, at: float) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from actors.agents.pod_life import PodState
 from actors.agents.pod_runs import DEFAULT_DURATION_S, DURATION, EXIT_CODE, TERMINATION, PodRun, read_run
 from actors.api.store import Store
-from core.messages.commands import BindPod, EvictPod, Patch, StoreRequest
+from core.messages.commands import BindPod, Delete, EvictPod, Patch, StoreRequest
 from core.messages.decisions import Bind, Decision
 from core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from core.messages.replies import Listing
@@ -95,7 +95,9 @@ async def hand_over(
             continue
         if run.delete_by:
             leaving[run.uid] = _gone(run, remainder, beginnings, at)
-            store.apply(_annotated(run, TERMINATION, leaving[run.uid] - at), at)
+            code = remainder.stopped.get(run.uid)
+            how = {} if code is None else {EXIT_CODE: str(code)}
+            store.apply(_annotated(run, TERMINATION, leaving[run.uid] - at, how), at)
         elif run.state is PodState.RUNNING and (end := _end(run, remainder, beginnings)) is not None:
             store.apply(_annotated(run, DURATION, end - run.started, _exit_code(run)), at)
     await journal.append([*records, *_written(store, at)])
@@ -108,7 +110,11 @@ async def hand_over_again(journal: Journal, leaving: dict[str, float], at: float
     await recover(journal, store.restore, store.load)
     for pod in _pods(store):
         run = read_run(pod, 0)
-        if run is not None and run.delete_by and run.uid in leaving:
+        if run is None or not run.delete_by or run.uid not in leaving:
+            continue
+        if leaving[run.uid] - at < SHORTEST_S:  # it had gone by then, and who comes next may make it anew
+            store.apply(Delete("Pod", run.namespace, run.name, uid=run.uid, grace_period_s=0, user=USER), at)
+        else:
             store.apply(_annotated(run, TERMINATION, leaving[run.uid] - at), at)
     await journal.append(_written(store, at))
 
@@ -121,7 +127,7 @@ def _pods(store: Store) -> list[Object]:
 def _gone(run: PodRun, remainder: Remainder, beginnings: Beginnings, at: float) -> float:
     """A pod that is leaving would be given all its time anew."""
     told = beginnings.leaving.get(run.uid, at)
-    return remainder.gone.get(run.uid) or told + run.termination_s
+    return remainder.gone.get(run.uid) or run.stops_at(told)
 
 
 def _end(run: PodRun, remainder: Remainder, beginnings: Beginnings) -> float | None:

@@ -43,7 +43,8 @@ class Arrival:
 @dataclass
 class Remainder:
     """`arrivals` and `restarts` in order; `done`: decisions, by their number in the journal, that were carried out;
-    `ended`: when a pod came to its end by itself, and `gone` when it was removed, by uid.
+    `ended`: when a pod came to its end by itself, and `gone` when it was removed, by uid; `stopped`: the exit code of
+    one that ended because it was told to go.
     """
 
     arrivals: list[Arrival] = field(default_factory=list[Arrival])
@@ -51,6 +52,7 @@ class Remainder:
     done: set[int] = field(default_factory=set[int])
     ended: dict[str, float] = field(default_factory=dict[str, float])
     gone: dict[str, float] = field(default_factory=dict[str, float])
+    stopped: dict[str, int] = field(default_factory=dict[str, int])
 
 
 class Reader:
@@ -81,8 +83,11 @@ class Reader:
             uid = section(after, "metadata").get("uid") or ""
             if mutation.type == "DELETED":
                 self.remainder.gone[uid] = stored.at
-            elif _has_ended(after) and not _has_ended(before) and not _goes(after):
-                self.remainder.ended[uid] = stored.at
+            elif _has_ended(after) and not _has_ended(before):
+                if _goes(after):
+                    self.remainder.stopped[uid] = _exit_code(after)
+                else:
+                    self.remainder.ended[uid] = stored.at
 
 
 def note(objects: dict[Key, bytes], mutation: Mutation) -> None:
@@ -123,6 +128,14 @@ def asked(obj: Object) -> Object:
 
 def _goes(obj: Object) -> bool:
     return bool(section(obj, "metadata").get("deletionTimestamp"))
+
+
+def _exit_code(pod: Object) -> int:
+    """The first of its containers' that is not 0; 1 of one that failed otherwise."""
+    status = section(pod, "status")
+    ended = [section(section(each, "state"), "terminated") for each in status.get("containerStatuses") or ()]
+    codes = (code for each in ended if (code := each.get("exitCode")))
+    return 0 if status.get("phase") == "Succeeded" else next(codes, 1)
 
 
 def _has_ended(pod: Object) -> bool:

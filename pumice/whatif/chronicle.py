@@ -91,7 +91,8 @@ class Chronicle:
 
     def had_to_go(self, pod: Object, at: float, action: str) -> None:
         """Not for another pod, but for what is done to its node: `DRAIN` or `REMOVAL`."""
-        if section(pod, "status").get("phase") in ENDED:
+        # on its way out it comes to its last phase: who was told to go before that had to go
+        if section(pod, "status").get("phase") in ENDED and not pod["metadata"].get("deletionTimestamp"):
             return
         metadata, node = pod["metadata"], str(section(pod, "spec").get("nodeName"))
         namespace, name = str(metadata.get("namespace") or "default"), str(metadata["name"])

@@ -66,7 +66,7 @@ def job_task(
         "name": name,
         "replicas": replicas,
         "template": without_empty(metadata=without_empty(annotations=marks))
-        | {"spec": {"containers": [container], "restartPolicy": restart_policy}},
+        | {"spec": {"containers": [container], "restartPolicy": restart_policy, "terminationGracePeriodSeconds": 1}},
     } | without_empty(
         minAvailable=min_available,
         policies=list(policies),

@@ -52,6 +52,13 @@ def serves(container: Object) -> bool:
     return name in SERVICES
 
 
+def heeds(container: Object) -> bool:
+    """Whether it ends soon when it is sent SIGTERM. The first process of a container ignores that signal unless it has
+    a handler for it, as servers have; a shell and `sleep` have none.
+    """
+    return serves(container)
+
+
 def has_commands(spec: Object) -> bool:
     """Whether any container says what it is to do."""
     for group in ("containers", "initContainers"):

@@ -87,7 +87,7 @@ async def test_with_binds_that_are_refused(anyio_backend: str) -> None:
         await system.submit(three_nodes())
         await run_gangs(system, 0, 6, duration="0")
         (first, *_) = stored(system, "Pod")
-        await system.api.ask(Delete("Pod", "default", first["metadata"]["name"]))
+        await system.api.ask(Delete("Pod", "default", first["metadata"]["name"], grace_period_s=1))
         await idle(system)
     operations = [one.__struct_config__.tag for cycle in await cycles(journal) for one in cycle.operations]
     assert {"anew", "relist", "assume", "forget"} <= set(operations)

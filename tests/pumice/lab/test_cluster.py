@@ -111,7 +111,7 @@ def test_queues_priorities_and_preemption() -> None:
     cluster.submit(pumice.gang("low", pods=2, min_available=1, queue="research", duration="1h"))
     cluster.step()
     cluster.submit(pumice.gang("high", pods=1, queue="research", duration="1m", priority="urgent"))
-    run = cluster.run(30)
+    run = cluster.run(40)  # longer than the victim's grace period
     assert [evict.job.startswith("default/low-") for each in cluster.cycles for evict in each.evictions] == [True]
     assert (run.job("low").evictions, run.job("high").state) == (1, "Running")
     assert run.job("low").lost_pod_s > 0

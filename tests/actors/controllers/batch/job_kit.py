@@ -29,6 +29,7 @@ def batch_job(name: str = "j", restart: str = "Never", **spec: Any) -> Object:
     pod: Object = {
         "schedulerName": "volcano",
         "restartPolicy": restart,
+        "terminationGracePeriodSeconds": 1,
         "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
     }
     metadata = {"name": name, "namespace": "default"}

@@ -193,7 +193,9 @@ def test_a_job_whose_pods_are_refused_says_why_and_is_given_up(cluster: Cluster)
     state = status(cluster)["state"]
     assert state["reason"] == "CreationRefused"
     assert "no PriorityClass with name none was found" in state["message"]
-    cluster.advance(60)
+    cluster.advance(162)
+    assert phase(cluster) == "Pending", "fifteen tries take 5 ms × (2^15 - 1)"
+    cluster.advance(2)
     assert phase(cluster) == "Terminated"
     assert "no PriorityClass" in status(cluster)["state"]["message"]
     tries = [request for request, _ in cluster.requests if isinstance(request, Create) and b"j-a-0" in request.blob]
@@ -257,3 +259,13 @@ def test_a_failure_nobody_saw_before_the_restart_is_seen_after_it(cluster: Clust
     cluster.restart(JobMachine(), NodeAgentsMachine())
     cluster.advance(3)
     assert phase(cluster) == "Aborted"
+
+
+def test_evicted_pod_fails_before_it_is_evicted(cluster: Cluster) -> None:
+    policies = [policy("PodFailed", "TerminateJob"), policy("PodEvicted", "RestartJob")]
+    run(cluster, vcjob("j", FOREVER, policies=policies))
+    cluster.evict("j-a-1")
+    cluster.advance(1)
+    assert (phase(cluster), status(cluster).get("retryCount")) == ("Terminating", None)
+    cluster.advance(2)
+    assert phase(cluster) == "Terminated"

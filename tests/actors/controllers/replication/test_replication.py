@@ -16,7 +16,12 @@ Object = dict[str, Any]
 
 def controller(replicas: int = 2, **more: Any) -> Object:
     """One called `r`."""
-    run = {"schedulerName": "volcano", "containers": [{"name": "c", "image": "i"}], **more}
+    run = {
+        "schedulerName": "volcano",
+        "terminationGracePeriodSeconds": 1,
+        "containers": [{"name": "c", "image": "i"}],
+        **more,
+    }
     template = {"metadata": {"labels": {"app": "r", "more": "x"}}, "spec": run}
     metadata = {"name": "r", "namespace": "default"}
     spec = {"replicas": replicas, "selector": {"app": "r"}, "template": template}

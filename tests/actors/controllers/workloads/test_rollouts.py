@@ -28,7 +28,10 @@ def cluster() -> Cluster:
 
 
 def deployment(replicas: int = 4, **spec: Any) -> Object:
-    template = {"metadata": {"labels": {"app": "d"}}, "spec": {"containers": [{"name": "c", "image": "v1"}]}}
+    template = {
+        "metadata": {"labels": {"app": "d"}},
+        "spec": {"terminationGracePeriodSeconds": 1, "containers": [{"name": "c", "image": "v1"}]},
+    }
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -184,7 +187,10 @@ def test_another_number_is_shared_out(wanted: int, new: tuple[int, int], old: li
 
 def test_a_replica_set_of_nobody_is_adopted_and_rolled_over(cluster: Cluster) -> None:
     labels = {"app": "d", "pod": "old"}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "v0"}]}}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"terminationGracePeriodSeconds": 1, "containers": [{"name": "c", "image": "v0"}]},
+    }
     orphan = {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",

@@ -29,6 +29,7 @@ def workload(kind: str = "ReplicaSet", name: str = "w", replicas: int = 3, **tem
     labels = {"app": name}
     spec: Object = {
         "schedulerName": "volcano",
+        "terminationGracePeriodSeconds": 1,
         "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}],
     }
     return {
