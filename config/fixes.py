@@ -210,6 +210,13 @@ FIXES: Final[tuple[Fix, ...]] = (
         "Only the filter NodeVolumeLimits counts volumes.",
     ),
     Fix(
+        "resizes-are-ignored",
+        "requests of pods that are resized in place",
+        "A pod counts for the largest of spec, status.resources and allocatedResources of each container; its spec is "
+        "left out while the resize is Infeasible.",
+        "A pod counts for its spec.",
+    ),
+    Fix(
         "scores-count-pod-level",
         "nodeorder (LeastAllocated, MostAllocated)",
         "A pod is scored by what its containers ask for, whatever spec.resources says.",
@@ -335,6 +342,44 @@ FIXES: Final[tuple[Fix, ...]] = (
         "extender",
         "A job about which the extender gives no answer to jobReady is ready, and with ignorable it is not.",
         "It is ready only with ignorable.",
+    ),
+    Fix(
+        "scaling-is-no-eviction",
+        "Jobs",
+        "Pods that a Job has too many of after its replicas were lowered go without a mark: their end is PodFailed and "
+        "PodEvicted, whose policies restart or end the Job.",
+        "They are marked as out of sync, and no policy fires.",
+        "#4072",
+    ),
+    Fix(
+        "ended-pods-are-not-evicted",
+        "Jobs",
+        "Who deletes a pod that has succeeded or failed (an autoscaler that removes its node, say) evicts it: the "
+        "policy of PodEvicted fires.",
+        "No policy fires; a Job that still runs makes the pod again.",
+        "#2087",
+    ),
+    Fix(
+        "aborted-jobs-expire",
+        "Jobs",
+        "ttlSecondsAfterFinished does not count for a Job that is Aborted: it stays for ever.",
+        "It counts, from the moment at which the Job was Aborted; a Job that is resumed before stays.",
+        "#3604",
+    ),
+    Fix(
+        "restarts-keep-the-pod-group",
+        "Jobs",
+        "RestartPod, RestartTask and RestartPartition delete the PodGroup: the Job waits to be admitted again, and "
+        "others may have its room.",
+        "The PodGroup stays, and so does what it holds in its queue.",
+        "mended after v1.15.1 (#5385)",
+    ),
+    Fix(
+        "terminated-jobs-fail-flows",
+        "JobFlows",
+        "A JobFlow that is Running stays so for ever when one of its Jobs is Terminated.",
+        "It is Failed.",
+        "mended after v1.15.1 (#4442, #5672)",
     ),
 )
 

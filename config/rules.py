@@ -16,12 +16,21 @@ from config.errors import NewerVersionError
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
 
-VERSION: Final = 2
+VERSION: Final = 3
 """The rules of new cycles."""
 
 ALWAYS_ON: Final[dict[int, frozenset[str]]] = {
-    1: frozenset({"volumes-are-no-resource", "scores-count-pod-level", "reserve-without-filters", "gauges-kept-apart"}),
-    2: frozenset(),
+    1: frozenset(
+        {
+            "volumes-are-no-resource",
+            "scores-count-pod-level",
+            "reserve-without-filters",
+            "gauges-kept-apart",
+            "resizes-are-ignored",
+        }
+    ),
+    2: frozenset({"resizes-are-ignored"}),
+    3: frozenset(),
 }
 """By version: the switches that are on under it. Every version up to `VERSION` has a row, which never changes."""
 

@@ -246,8 +246,10 @@ def stranger_of(task: Task) -> str:
     return key_of(task.namespace, group) if group and not task.job else ""
 
 
-def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
-    """Build the task of a pod. Raises QuantityError for a malformed request."""
+def read_task(pod: Object, row: int, templates: TemplateTable, asks: Object | None = None) -> Task:
+    """Build the task of a pod; `asks`: its spec with what counts of it while it is resized. Raises QuantityError for a
+    malformed request.
+    """
     meta, spec = section(pod, "metadata"), section(pod, "spec")
     annotations, labels = (
         templates.texts(text_map(meta.get("annotations"))),
@@ -255,7 +257,7 @@ def read_task(pod: Object, row: int, templates: TemplateTable) -> Task:
     )
     namespace, name = once(meta.get("namespace") or "default"), meta.get("name") or ""
     key, group = key_of(namespace, name), annotations.get(GROUP_NAME)
-    template, priority = templates.intern(spec), spec.get("priority")
+    template, priority = templates.intern(spec if asks is None else asks), spec.get("priority")
     pod_priority = None if priority is None else int(priority)
     return Task(
         row,

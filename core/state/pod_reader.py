@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from core.objects.metadata import Object, same_metadata
+from core.objects.metadata import Object, object_key, same_metadata
 from core.objects.pod import is_strange, read_state, read_task
+from core.objects.resized import counted_spec
 from core.state.tasks import NOWHERE
 
 if TYPE_CHECKING:
@@ -21,11 +22,14 @@ LATELY = 4096
 
 class PodReader:
     """Remembers the last pods as they were read, by key. What it remembers counts only for the very task that was made
-    of it, so whatever else happens to a task cannot make it stale.
+    of it, so whatever else happens to a task cannot make it stale. `resized`: pods that count for other than their spec
+    says, by key; `counts_status`: whether they do (`core.objects.resized`).
     """
 
     def __init__(self, templates: TemplateTable) -> None:
         self._templates = templates
+        self.counts_status = True
+        self.resized: dict[str, Object] = {}
         self._lately: OrderedDict[str, tuple[Task, Object]] = OrderedDict()
 
     def read(self, pod: Object, known: Task | None) -> Task:
@@ -34,8 +38,9 @@ class PodReader:
         Raises QuantityError for a malformed request.
         """
         remembered = self._lately.get(known.key) if known is not None else None
-        if known is None or remembered is None or remembered[0] is not known:
-            task = read_task(pod, NOWHERE, self._templates)
+        asks, was_resized = self._counted(pod)
+        if known is None or remembered is None or remembered[0] is not known or asks is not None or was_resized:
+            task = read_task(pod, NOWHERE, self._templates, asks if self.counts_status else None)
         elif pod is remembered[1]:
             task = known
         elif _asks_alike(remembered[1], pod):
@@ -47,6 +52,19 @@ class PodReader:
         if len(self._lately) > LATELY:
             self._lately.popitem(last=False)
         return task
+
+    def gone(self, key: str) -> None:
+        """The pod is no more."""
+        self.resized.pop(key, None)
+
+    def _counted(self, pod: Object) -> tuple[Object | None, bool]:
+        """The spec that counts where it is not the pod's own, and whether it was not so far."""
+        key, asks = object_key(pod), counted_spec(pod)
+        before = self.resized.pop(key, None)
+        if asks is (pod.get("spec") or asks):
+            return None, before is not None
+        self.resized[key] = pod
+        return asks, True
 
 
 def _asks_alike(before: Object, pod: Object) -> bool:

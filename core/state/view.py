@@ -87,6 +87,7 @@ class View(ViewTables):
         known = self.tasks.by_key.get(key)
         if deleted:
             self._end_flight(key)
+            self._pods.gone(key)
             if known is not None:
                 self._take_out(known)
             return
@@ -147,9 +148,10 @@ class View(ViewTables):
     # --- volumes as a resource
 
     def count_volumes(self, rules: VolumeRules) -> None:
-        """Count the volumes of pods and nodes by these rules from now on."""
+        """Count the volumes and resizes of pods, and the volumes of nodes, by these rules from now on."""
         if rules == self._volumes.rules:
             return
+        self._count_resizes(rules.resized)
         self._volumes.rules = rules
         self._uncount_chips()
         self._recount_volumes(self._volumes.readers)
@@ -157,6 +159,12 @@ class View(ViewTables):
             if name in self.nodes.row:
                 self._see_node(self.nodes.row[name], self.nodes.specs[self.nodes.row[name]].node)
         self.version += 1
+
+    def _count_resizes(self, counts: bool) -> None:
+        if counts != self._pods.counts_status:
+            self._pods.counts_status = counts
+            for pod in list(self._pods.resized.values()):
+                self._apply_pod(pod, deleted=False)
 
     # --- devices whose memory is no resource (Volcano: GetIgnoredDevices)
 

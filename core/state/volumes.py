@@ -22,6 +22,7 @@ from core.kube.storage import (
     volume_name,
 )
 from core.objects.metadata import Object, key_of, object_key, section, text_map
+from core.objects.resized import FIX as RESIZES
 from core.resources.names import CSI_VOLUMES
 
 if TYPE_CHECKING:
@@ -43,12 +44,13 @@ _PLENTY: Final = 2**31 - 1
 
 class VolumeRules(NamedTuple):
     """Whether claims count as a resource, and whose do not; `chips`: the ConfigMap that says of which NPUs the memory
-    does not count as one, "" for none.
+    does not count as one, "" for none; `resized`: whether a pod counts for what its status says while it is resized.
     """
 
     counted: bool = True
     ignored: frozenset[str] = DEFAULT_IGNORED
     chips: str = ""
+    resized: bool = True
 
 
 USUAL: Final = VolumeRules()
@@ -58,7 +60,7 @@ def volume_rules(config: SchedulerConfig, ignored: Iterable[str] = ()) -> Volume
     """The rules of a configuration; `ignored`: provisioners whose claims count nothing, beside those it names."""
     settings = config.pumice
     passed_over = DEFAULT_IGNORED.union(settings.ignored_provisioners, ignored)
-    return VolumeRules(FIX not in settings.fix, passed_over, hami_config_map(config))
+    return VolumeRules(FIX not in settings.fix, passed_over, hami_config_map(config), RESIZES not in settings.fix)
 
 
 def attach_limit_key(driver: str) -> str:
