@@ -74,6 +74,10 @@ class ConfigSource:
         self.name = str(path) if path is not None else "default.conf" if not text else "configuration"
         self.loaded = self._load(read_text(path) if path is not None else text or default_text())
 
+    def fixes(self) -> tuple[str, ...]:
+        """The defects of Volcano that are mended under the configuration in force (`config.fixes`)."""
+        return self.loaded.config.pumice.fix
+
     @property
     def can_change(self) -> bool:
         """Whether there is a file to look at, or somebody who may offer another one."""

@@ -151,9 +151,10 @@ REFERENCES: Final = (
         what="configuration",
         kind=ConfigSource,
         of=lambda wiring: wiring.source,
-        roles=("mirror", "session-runner"),
-        gives="nothing to each other: of these two there is one, which takes new ones over; the system does so before "
-        "anything is decided with what the cluster holds, and a storm's auditors read it between two steps",
+        roles=("job-controller", "mirror", "session-runner", "workload-controller"),
+        gives="the one in force, which controllers read: of mirror and session-runner there is one, which takes new "
+        "ones over; the system does so before anything is decided with what the cluster holds, and a storm's auditors "
+        "read it between two steps",
         outside=("actors/system/system.py", "pumice/storm"),
     ),
     Reference(

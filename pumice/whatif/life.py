@@ -68,7 +68,7 @@ class Life:
         self.store = Store(seed=fork.uid_seed(seed), written=self._objects)
         self._shown: Shown[View] = Shown(View)
         self._effects = Effects(self.store, wordless=self._options.wordless)
-        self._controllers = controllers(self.store, self._objects, fork.default_duration_s)
+        self._controllers = controllers(self.store, self._objects, fork.default_duration_s, fork.config.pumice.fix)
         self._later = list[tuple[float, Object]]()
         self.expect(fork.later)
         self._began = fork.now

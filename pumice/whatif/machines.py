@@ -90,11 +90,13 @@ class Controller:
         return self._due
 
 
-def controllers(store: Store, objects: SharedObjects, default_duration_s: float) -> list[Controller]:
-    """All that a running system has, which watch nothing else than its store."""
+def controllers(
+    store: Store, objects: SharedObjects, default_duration_s: float, fixes: Sequence[str] = ()
+) -> list[Controller]:
+    """All that a running system has, which watch nothing else than its store; `fixes`: defects that are mended."""
     given: list[list[Machine]] = [
         [NodeAgentsMachine(default_duration_s=default_duration_s)],
-        [JobMachine(objects.unpack)],
+        [JobMachine(objects.unpack, fixes=lambda: fixes)],
         [PodGroupMachine()],
         [QueueMachine(objects.unpack)],
         [PodClaimsMachine(), VolumeMachine(), DriversMachine(), DeviceMachine()],

@@ -42,13 +42,18 @@ FLOW_LIFE: Final = LifeCycle(
 """Nothing follows on Succeed, Terminating and Failed."""
 
 
-def trigger_of(jobs: Mapping[str, Collection[str]], flows: int, phase: FlowPhase) -> FlowTrigger | None:
-    """What the phases of its jobs (their names by phase) say; the order is that of Volcano's states."""
+def trigger_of(
+    jobs: Mapping[str, Collection[str]], flows: int, phase: FlowPhase, *, terminated_fails: bool = False
+) -> FlowTrigger | None:
+    """What the phases of its jobs (their names by phase) say; the order is that of Volcano's states.
+
+    `terminated_fails`: a Job that was terminated is a failure while the flow runs, too.
+    """
     running, completed = len(jobs.get("Running", ())), len(jobs.get("Completed", ()))
     failed, terminated = len(jobs.get("Failed", ())), len(jobs.get("Terminated", ()))
     if phase is FlowPhase.RUNNING and completed == flows:
         return FlowTrigger.DONE
-    if failed:
+    if failed or (terminated and terminated_fails and phase is FlowPhase.RUNNING):
         return FlowTrigger.BROKEN
     if running or completed:
         return FlowTrigger.BEGUN

@@ -5,6 +5,7 @@ Source: Volcano `controllers/jobflow`, `controllers/jobtemplate`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from actors.controllers.flows.life import FLOW_LIFE, FlowPhase, trigger_of
@@ -23,6 +24,7 @@ REPORTER: Final = "vc-controller-manager"
 USER: Final = "workload-controller"
 TEMPLATE: Final = "JobTemplate"
 JOB: Final = "Job"
+TERMINATED_FAILS: Final = "terminated-jobs-fail-flows"
 BY_TEMPLATE: Final = "volcano.sh/createdByJobTemplate"
 BY_FLOW: Final = "volcano.sh/createdByJobFlow"
 API_VERSION: Final = "flow.volcano.sh/v1alpha1"
@@ -38,7 +40,8 @@ class JobFlowRule(OwnerRule):
     reporter = REPORTER
     user = USER
 
-    def __init__(self) -> None:
+    def __init__(self, fixes: Callable[[], Collection[str]] = tuple) -> None:
+        self._fixes = fixes
         self._said: dict[str, set[str]] = {}
 
     def forget(self, owner_uid: str) -> None:
@@ -59,7 +62,8 @@ class JobFlowRule(OwnerRule):
         if missing:
             self._say_missing(agenda, flow, missing, now)
             return agenda
-        trigger = trigger_of(by_phase(jobs), len(section(flow, "spec").get("flows") or ()), phase)
+        flows = len(section(flow, "spec").get("flows") or ())
+        trigger = trigger_of(by_phase(jobs), flows, phase, terminated_fails=TERMINATED_FAILS in self._fixes())
         after = phase if trigger is None else FLOW_LIFE.after(phase, trigger)
         status = flow_status(flow, jobs, after.value, now)
         if patch := diff_patch(section(flow, "status"), status):

@@ -22,14 +22,24 @@ from storage.codec import repack
 Object = dict[str, Any]
 
 USER: Final = "job-controller"
+SCALES_QUIETLY: Final = "scaling-is-no-eviction"
+KEEP_GROUP: Final = "restarts-keep-the-pod-group"
 _NOT_STARTED: Final = ("", "Pending")
 _BEGINNINGS: Final = (Then.RESTART, Then.ABORT, Then.COMPLETE, Then.TERMINATE)
 
 
 def sync(
-    state: JobState, reaction: Reaction, priorities: tuple[int, Mapping[str, int]], now: float
+    state: JobState,
+    reaction: Reaction,
+    priorities: tuple[int, Mapping[str, int]],
+    now: float,
+    *,
+    scales_quietly: bool = False,
 ) -> list[ApiRequest]:
-    """Bring PodGroup and pods to what the Job says, once the PodGroup is past Pending; then the status."""
+    """Bring PodGroup and pods to what the Job says, once the PodGroup is past Pending; then the status.
+
+    `scales_quietly`: pods that are too many are marked, so that their end is no event of the Job.
+    """
     job = _present(state)
     old: Object = job.get("status") or {}
     status, requests = dict(old), list[ApiRequest]()
@@ -47,13 +57,18 @@ def sync(
     requests += _pod_group_requests(state, job, priorities)
     if state.group is None or state.group.phase in _NOT_STARTED:
         return requests + _settle(job, old, status, reaction.then, now)
-    changes, views = _pod_requests(state, job)
+    changes, views = _pod_requests(state, job, mark=scales_quietly)
     status = counted(status, job["spec"], views)
     return requests + changes + _settle(job, old, status, reaction.then, now)
 
 
-def kill(state: JobState, reaction: Reaction, resolved: Resolved, now: float) -> list[ApiRequest]:
-    """Delete the pods that the reaction is about, write the status, delete the PodGroup."""
+def kill(
+    state: JobState, reaction: Reaction, resolved: Resolved, now: float, *, keep_group: bool = False
+) -> list[ApiRequest]:
+    """Delete the pods that the reaction is about, write the status, delete the PodGroup.
+
+    `keep_group`: the PodGroup goes only when all pods are killed.
+    """
     job = _present(state)
     old: Object = job.get("status") or {}
     status = dict(old)
@@ -68,7 +83,7 @@ def kill(state: JobState, reaction: Reaction, resolved: Resolved, now: float) ->
     status = tallied(status, state.all_pods())
     requests += _without_plugin_objects(job, status.pop("controlledResources", None) or {})
     requests += _settle(job, old, status, reaction.then, now, killed=True)
-    if state.group is not None:
+    if state.group is not None and (whole or not keep_group):
         requests.append(Delete("PodGroup", state.key[0], state.group.name, user=USER))
     return requests
 
@@ -174,7 +189,7 @@ def _wanted(state: JobState, job: Object, priorities: tuple[int, Mapping[str, in
     return state.wanted[2]
 
 
-def _pod_requests(state: JobState, job: Object) -> tuple[list[ApiRequest], list[PodView]]:
+def _pod_requests(state: JobState, job: Object, *, mark: bool) -> tuple[list[ApiRequest], list[PodView]]:
     """Creates and deletes, and the pods there will be: new ones are counted as they are sure to be, Pending."""
     requests: list[ApiRequest] = []
     views: list[PodView] = []
@@ -193,7 +208,7 @@ def _pod_requests(state: JobState, job: Object) -> tuple[list[ApiRequest], list[
             views.append(view)
         for view in present.values():  # more than are wanted
             if not view.deleting:
-                deletes += _delete_pod(state, view, mark=False)
+                deletes += _delete_pod(state, view, mark=mark)
             views.append(view)
         if missing and _may_start(state, job, task):
             requests += [Create(repack(pod), user=USER) for pod in _new_pods(job, task, missing)]

@@ -5,6 +5,7 @@ What a change means to a Job is noted on it as a trigger, and the Job as one to 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from actors.controllers.jobs.life import FINISHED, Action, JobPhase, phase_of
@@ -27,10 +28,20 @@ Object = dict[str, Any]
 _COMMANDS: Final = frozenset(str(action) for action in Action)
 
 
+EXPIRE: Final = "aborted-jobs-expire"
+ENDED_STAY_ENDED: Final = "ended-pods-are-not-evicted"
+
+
+def no_fixes() -> Collection[str]:
+    """As Volcano v1.15.1 is."""
+    return ()
+
+
 class JobCache:
     """Single writer of every `JobState` but for what the actions note on pods they delete."""
 
-    def __init__(self, timers: JobTimers) -> None:
+    def __init__(self, timers: JobTimers, fixes: Callable[[], Collection[str]] = no_fixes) -> None:
+        self._fixes = fixes
         self.jobs: dict[JobKey, JobState] = {}
         self.queues: set[str] = set()
         self.priorities: dict[str, int] = {}
@@ -88,10 +99,11 @@ class JobCache:
         if old is None or old["spec"] != job["spec"] or phase_of(section(old, "status")) != phase:
             self.happened(state, JobTrigger())
         ttl = job["spec"].get("ttlSecondsAfterFinished")
-        if ttl is not None and phase in FINISHED:
+        finished = phase in FINISHED or (phase is JobPhase.ABORTED and EXPIRE in self._fixes())
+        if ttl is not None and finished:
             self._timers.set(TTL, state.key, parse_time(job["status"]["state"].get("lastTransitionTime")) + ttl)
-        if phase is JobPhase.RUNNING:
-            state.failures = 0
+        else:
+            self._timers.drop(TTL, state.key)
 
     def _job_gone(self, job: Object) -> None:
         state = self._state(key_of(job))
@@ -111,6 +123,8 @@ class JobCache:
             return
         if old is not None and old.uid != new.uid:
             old = None
+        # how it was when it was told to go: on its way out it comes to a last phase like any other
+        new.ended = new.ended if not new.deleting or old is None else old.ended
         new.deleting = new.deleting or (old is not None and old.deleting)
         state = self._state(new.job)
         self._pods[where] = new
@@ -126,7 +140,8 @@ class JobCache:
         del state.pods[old.task][old.name]
         if not state.pods[old.task]:
             del state.pods[old.task]
-        self.happened(state, gone_trigger(old))
+        spared = old.ended and ENDED_STAY_ENDED in self._fixes()
+        self.happened(state, JobTrigger() if spared else gone_trigger(old))
         self._forget_if_empty(state)
 
     def _forget_if_empty(self, state: JobState) -> None:

@@ -6,12 +6,12 @@ before it has done.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
-from actors.controllers.jobs.actions import USER, kill, plugin_trouble, sync
+from actors.controllers.jobs.actions import KEEP_GROUP, SCALES_QUIETLY, USER, kill, plugin_trouble, sync
 from actors.controllers.jobs.announcements import Announcements
-from actors.controllers.jobs.cache import JobCache, key_of
+from actors.controllers.jobs.cache import JobCache, key_of, no_fixes
 from actors.controllers.jobs.life import REACTIONS, Action, Do, phase_of
 from actors.controllers.jobs.policies import COMMAND_ISSUED, JobTrigger, Resolved, resolve
 from actors.controllers.jobs.state import JobState, controlling_job
@@ -28,24 +28,33 @@ MOST_FAILURES: Final = 15
 """Tries after which a Job whose pods or PodGroup the api refuses is terminated (Volcano's --max-requeue-num)."""
 
 _BACKOFF_FIRST_S: Final = 0.005
-_BACKOFF_MOST_S: Final = 1.0  # Volcano's goes up to 1000 s; nothing here needs to be spared
+_BACKOFF_MOST_S: Final = 1000.0
+"""Fifteen tries take 164 s (client-go's DefaultTypedControllerRateLimiter, as Volcano's controller has it)."""
 
 
 class JobMachine:
     """Acts for Jobs. `read`: `unpack`, or what gives the same, not to be changed.
 
-    `aloud`: whether to say in events what is done, and to keep how long it took to make pods.
+    `aloud`: whether to say in events what is done, and to keep how long it took to make pods. `fixes`: the defects of
+    Volcano that are mended now (`config.fixes`).
     """
 
     kinds = (QUEUE_NAMES, "PriorityClass", JOB_OF_OTHERS, GROUP_OF_JOB, POD_OF_JOB, "Command")
 
-    def __init__(self, read: Callable[[bytes], Object] = unpack, *, aloud: bool = False) -> None:
+    def __init__(
+        self,
+        read: Callable[[bytes], Object] = unpack,
+        *,
+        aloud: bool = False,
+        fixes: Callable[[], Collection[str]] = no_fixes,
+    ) -> None:
         self._read = read
+        self._fixes = fixes
         self._aloud = aloud
         self._said = Announcements(USER, aloud=aloud)
         self._waits: list[float] = []
         self._timers = JobTimers()
-        self._cache = JobCache(self._timers)
+        self._cache = JobCache(self._timers, fixes)
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """An object is there, or is gone, as of `revision`."""
@@ -96,13 +105,15 @@ class JobMachine:
         if resolved.action is not Action.SYNC_JOB:
             self._timers.done(state.key, resolved)
         if reaction.do is not Do.SYNC:
-            return kill(state, reaction, resolved, now)
+            return kill(state, reaction, resolved, now, keep_group=KEEP_GROUP in self._fixes())
         if job["spec"].get("queue") not in self._cache.queues:
             return []  # the queue's coming is news
         priorities = (self._cache.priorities_at, self._cache.priorities)
-        requests = sync(state, reaction, priorities, now)
+        requests = sync(state, reaction, priorities, now, scales_quietly=SCALES_QUIETLY in self._fixes())
         if words := plugin_trouble(state):
             self._failed(state, "plugin", words, now)
+        elif not any(isinstance(request, Create) for request in requests):
+            state.failures = 0  # nothing is missing: what is refused later is another trouble
         return requests
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:

@@ -29,7 +29,10 @@ _MAX_RETRY, _NO_LIMIT = 3, -1
 
 
 class PodView(Struct):
-    """A pod of a Job. `deleting` is set as soon as the controller has asked for it. `revision` is the newest known."""
+    """A pod of a Job. `deleting` is set as soon as the controller has asked for it. `revision` is the newest known.
+
+    `ended`: it had succeeded or failed before anybody told it to go.
+    """
 
     name: str
     uid: str
@@ -45,6 +48,7 @@ class PodView(Struct):
     ready: bool
     revision: int
     restarts: int = 0
+    ended: bool = False
 
 
 class GroupView(Struct):
@@ -134,6 +138,7 @@ def view_of(pod: Object, revision: int) -> PodView | None:
         ready=all(container.get("ready", False) for container in containers),
         revision=revision,
         restarts=sum([each.get("restartCount") or 0 for each in (*first, *containers)]),
+        ended=status.get("phase") in ("Succeeded", "Failed"),
     )
 
 

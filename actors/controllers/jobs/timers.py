@@ -30,6 +30,10 @@ class JobTimers:
         """A time to live, or another try."""
         self._timers.set((purpose, job, ""), due)
 
+    def drop(self, purpose: str, job: JobKey) -> None:
+        """It is not to come any more."""
+        self._timers.cancel((purpose, job, ""))
+
     def is_set(self, purpose: str, job: JobKey) -> bool:
         """Whether it is still to come."""
         return (purpose, job, "") in self._timers

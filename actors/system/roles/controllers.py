@@ -6,7 +6,7 @@ What one of them owns, says its machine; what it accepts and sends, and how it s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Final
 
 from actors.controllers.batch.rule import JobRule
@@ -80,7 +80,7 @@ def _controller(
 
 
 def _job_controller(wiring: Wiring, name: str) -> JobController:
-    machine = JobMachine(wiring.context.objects.unpack, aloud=serving(wiring.settings))
+    machine = JobMachine(wiring.context.objects.unpack, aloud=serving(wiring.settings), fixes=wiring.source.fixes)
     return JobController(*wiring.own(name), **wiring.ports(name), machine=machine)
 
 
@@ -126,9 +126,9 @@ def workload_machines() -> list[Machine]:
     return [FamilyMachine(rule) for rule in rules]
 
 
-def flow_machines() -> list[Machine]:
-    """What makes Jobs of Volcano's CronJobs and JobFlows."""
-    rules: list[OwnerRule] = [CronRule(VOLCANO), JobFlowRule(), JobTemplateRule()]
+def flow_machines(fixes: Callable[[], Collection[str]] = tuple) -> list[Machine]:
+    """What makes Jobs of Volcano's CronJobs and JobFlows; `fixes`: the defects of Volcano that are mended now."""
+    rules: list[OwnerRule] = [CronRule(VOLCANO), JobFlowRule(fixes), JobTemplateRule()]
     return [FamilyMachine(rule) for rule in rules]
 
 
@@ -150,7 +150,7 @@ WORKLOAD_CONTROLLER: Final = _controller(
     "workload-controller",
     lambda wiring: [
         *workload_machines(),
-        *(flow_machines() if wiring.settings.controllers else ()),
+        *(flow_machines(wiring.source.fixes) if wiring.settings.controllers else ()),
         UnservedMachine(scheduler=wiring.settings.scheduler, left=_left(wiring.settings)),
     ],
     playing,

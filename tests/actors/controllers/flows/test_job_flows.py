@@ -180,3 +180,15 @@ def test_flows_do_not_go_round_in_circles(flows: tuple[tuple[str, list[str]], ..
 def test_what_else_is_refused() -> None:
     assert "spec.jobRetainPolicy" in Cluster().refused(flow(("a", []), jobRetainPolicy="burn")).message
     assert "spec.flows[0].name" in Cluster().refused(flow(("", []))).message
+
+
+@pytest.mark.parametrize(("fixes", "after"), [((), "Running"), (("terminated-jobs-fail-flows",), "Failed")])
+def test_terminated_job_leaves_a_running_flow_alone_unless_mended(fixes: tuple[str, ...], after: str) -> None:
+    cluster = Cluster(*flow_machines(lambda: fixes))
+    for name in "abcd":
+        cluster.create(template(name))
+    cluster.create(flow(*DIAMOND))
+    cluster.settle()
+    come_to(cluster, "Running", "a")
+    come_to(cluster, "Terminated", "a")
+    assert phase(cluster) == after

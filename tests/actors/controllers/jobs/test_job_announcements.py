@@ -72,7 +72,7 @@ def test_a_plugin_that_cannot_is_said_once_and_given_up(cluster: Cluster) -> Non
     job = vcjob("j", job_task("a"))
     job["spec"]["plugins"] = {"ray": []}
     run(cluster, job)
-    cluster.advance(60)
+    cluster.advance(180)
     words = "Execute plugin when job add failed, err: job j doesn't have head task head"
     assert said(cluster) == [
         ("Warning", "PluginError", words),

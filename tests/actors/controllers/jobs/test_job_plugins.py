@@ -150,7 +150,7 @@ def test_ray_without_a_head_is_given_up_with_a_word(cluster: Cluster) -> None:
     made(cluster, job_task("worker"), ray=[])
     cluster.advance(0.01)
     assert status(cluster)["state"]["message"] == "job j doesn't have head task head"
-    cluster.advance(60)
+    cluster.advance(180)
     assert (phase(cluster), cluster.all("Pod")) == ("Terminated", [])
 
 
