@@ -55,7 +55,7 @@ SHARED: Final = tuple(
             ("snapshots", "cache, session runner"),
             ("view version", "cache, session runner"),
             ("permission to schedule", "real cluster, session runner"),
-            ("configuration", "session runner or mirror; a storm"),
+            ("configuration", "controllers, session runner or mirror; a storm"),
             ("sessions", "session runner, action workers"),
             ("core", "session runner, action workers"),
             ("dry runs", "action workers, dry-run workers"),

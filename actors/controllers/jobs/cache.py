@@ -33,7 +33,7 @@ ENDED_STAY_ENDED: Final = "ended-pods-are-not-evicted"
 
 
 def no_fixes() -> Collection[str]:
-    """As Volcano v1.15.1 is."""
+    """Return no switch: the controllers decide as Volcano v1.15.1 does."""
     return ()
 
 
