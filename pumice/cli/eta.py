@@ -12,7 +12,7 @@ from pumice.cli.exits import Exit, UsageError
 from pumice.cli.futures.estimated import estimated, range_of
 from pumice.cli.futures.options import ForkSource, seconds_of
 from pumice.cli.futures.scoring import RunScoring
-from pumice.cli.given.sources import At, Certificate, Db, ServerUrl, Token, server_of
+from pumice.cli.given.sources import At, Certificate, Db, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.options import Config, Lenient, Manifests, PluginsDir
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal, speaking
@@ -29,6 +29,7 @@ def eta(
     at: At = None,
     server: ServerUrl = None,
     token: Token = None,
+    token_file: TokenFile = None,
     certificate: Certificate = None,
     manifests: Manifests = None,
     config: Config = None,
@@ -58,7 +59,8 @@ def eta(
 ) -> int:
     """Live through sampled futures."""
     sampling = FutureSampling(samples, seconds_of(horizon, "--horizon"), seed)
-    source = ForkSource(db, at, server_of(server, token, certificate), manifests, config, plugins_dir, lenient)
+    there = server_of(server, token, token_file, certificate, terminal)
+    source = ForkSource(db, at, there, manifests, config, plugins_dir, lenient)
     if jobs and moments is not None:
         raise UsageError("scores are of all jobs of a run", path="--score")
     if RunScoring(moments, first, denser).of(source, sampling, terminal):

@@ -18,8 +18,8 @@ from actors.controllers.jobs.status import CREATION_REFUSED
 from config.schema import SchedulerConfig
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.given.configurations import in_force
-from pumice.cli.given.inputs import moment_said, take_manifests, warn_of_token
-from pumice.cli.given.sources import OwnConfig, server_of
+from pumice.cli.given.inputs import moment_said, take_manifests
+from pumice.cli.given.sources import Certificate, Db, OwnConfig, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.options import Lenient, Manifests, Now, PluginsDir
 from pumice.cli.tables.agreement import said
 from pumice.cli.tables.whole import WholeTable
@@ -49,19 +49,11 @@ KINDS: Final = {"pod": "pod", "pods": "pod", "podgroup": "podgroup", "pg": "podg
 def explain(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="pod, podgroup or job.")],
     name: Annotated[str, typer.Argument(metavar="NS/NAME", help="Its name; the namespace is default when left out.")],
-    db: Annotated[
-        Path | None, typer.Option("--db", help="The journal.", envvar="PUMICE_DB", show_default="pumice.db")
-    ] = None,
-    server: Annotated[
-        str | None,
-        typer.Option("--server", metavar="URL", help="Ask a running server instead: what would the next cycle do?"),
-    ] = None,
-    token: Annotated[
-        str | None, typer.Option("--token", help="What to show the server.", envvar="PUMICE_TOKEN", show_default=False)
-    ] = None,
-    certificate: Annotated[
-        Path | None, typer.Option("--cacert", metavar="PEM", help="Whom to trust beside the system's authorities.")
-    ] = None,
+    db: Db = None,
+    server: ServerUrl = None,
+    token: Token = None,
+    token_file: TokenFile = None,
+    certificate: Certificate = None,
     manifests: Manifests = None,
     config: OwnConfig = None,
     cycle: Annotated[
@@ -81,15 +73,14 @@ def explain(
 ) -> int:
     """Decide the cycle again and tell what it did about the object; the exit code is 2 when some of the input could not
     be used."""
-    warn_of_token(token, terminal)
+    asked = server_of(server, token, token_file, certificate, terminal)
     if now is not None and not manifests:
         raise UsageError("a server and a journal have their own clock; --now goes with -f", path="--now")
     known, whole, file = _known(kind), name if "/" in name else f"default/{name}", None
     ended, again, code = None, None, Exit.DONE
-    if server is not None or manifests:
+    if asked is not None or manifests:
         if cycle is not None:
             raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--cycle")
-        asked = server_of(server, token, certificate)
         _, settings = in_force(config, asked, plugins_dir, lenient, terminal.warn)
         scene, code = _present(asked, manifests or (), settings, moment_said(now), terminal)
         ended = end_among(whole, scene.objects()) if known == "job" else None

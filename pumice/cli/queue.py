@@ -13,7 +13,7 @@ from pumice.adviser.census import Census, WaitingJob, census_of
 from pumice.cli.exits import Exit
 from pumice.cli.futures.estimated import estimated, range_of
 from pumice.cli.futures.options import ForkSource
-from pumice.cli.given.sources import At, Certificate, Db, OwnConfig, ServerUrl, Token, scene_from, server_of
+from pumice.cli.given.sources import At, Certificate, Db, OwnConfig, ServerUrl, Token, TokenFile, scene_from, server_of
 from pumice.cli.options import Lenient, Manifests, PluginsDir
 from pumice.cli.tables.lately import held_lately
 from pumice.cli.tables.standings import QueueTree
@@ -34,6 +34,7 @@ def queue(
     at: At = None,
     server: ServerUrl = None,
     token: Token = None,
+    token_file: TokenFile = None,
     certificate: Certificate = None,
     manifests: Manifests = None,
     config: OwnConfig = None,
@@ -44,7 +45,7 @@ def queue(
     lenient: Lenient = False,
 ) -> int:
     """Decide the cycle with a trail of all jobs, and look at who waits after it."""
-    asked = server_of(server, token, certificate)
+    asked = server_of(server, token, token_file, certificate, terminal)
     scene = scene_from(db, at, asked, manifests, config, plugins_dir, lenient, terminal)
     census = census_of(scene)
     census = census if name is None else census.within(name)

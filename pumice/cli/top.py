@@ -19,9 +19,8 @@ from actors.gateway.advice import AdviserQuestion
 from config.errors import ConfigError, WorldError
 from pumice.adviser.answers import answer
 from pumice.cli.exits import Exit
-from pumice.cli.given.inputs import warn_of_token
 from pumice.cli.given.keys import quitting
-from pumice.cli.given.sources import Certificate, Db, ServerUrl, Token, one_source, server_of
+from pumice.cli.given.sources import Certificate, Db, ServerUrl, Token, TokenFile, one_source, server_of
 from pumice.cli.options import PluginsDir
 from pumice.cli.tables.frame import Frame
 from pumice.cli.terminal import Terminal, speaking
@@ -38,6 +37,7 @@ def top(
     db: Db = None,
     server: ServerUrl = None,
     token: Token = None,
+    token_file: TokenFile = None,
     certificate: Certificate = None,
     every: Annotated[float, typer.Option("--every", metavar="SECONDS", min=0.2, help="Between two frames.")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Show one frame and end, as without a terminal.")] = False,
@@ -46,9 +46,9 @@ def top(
     terminal: Terminal,
 ) -> int:
     """Look again every few seconds until q or Ctrl-C, both of which end with 0."""
-    asked = server_of(server, token, certificate)
+    asked = server_of(server, token, token_file, certificate, terminal)
     one_source(db, asked, None)
-    look = _of_server(asked, terminal) if asked is not None else _of_journal(db or Path("pumice.db"), plugins_dir)
+    look = _of_server(asked) if asked is not None else _of_journal(db or Path("pumice.db"), plugins_dir)
     if once or not (terminal.tables and terminal.out.is_terminal):
         frame = look()
         terminal.emit(frame.to_dict(), lambda console: console.print(frame))
@@ -76,8 +76,7 @@ def _follow(look: Callable[[], Frame], every: float, terminal: Terminal) -> None
             rest = max(every, time.monotonic() - began)
 
 
-def _of_server(server: Server, terminal: Terminal) -> Callable[[], Frame]:
-    warn_of_token(server.token, terminal)
+def _of_server(server: Server) -> Callable[[], Frame]:
     return lambda: _frame(lambda what: ask(server, what), mean_cycle_ms(server))
 
 

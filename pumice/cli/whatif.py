@@ -15,7 +15,7 @@ from pumice.cli.futures.options import ForkSource, asked_for, seconds_of, words_
 from pumice.cli.futures.search import SearchOptions, search
 from pumice.cli.futures.tables import show
 from pumice.cli.futures.together import BUDGET_S, WITHIN, refuse_beside_search, to_be_made
-from pumice.cli.given.sources import Certificate, Db, ServerUrl, Token, server_of
+from pumice.cli.given.sources import Certificate, Db, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.options import Dask, Lenient, Manifests, PluginsDir
 from pumice.cli.terminal import Terminal, speaking
 from pumice.collecting import rarely
@@ -45,6 +45,7 @@ def whatif(
     at: options.At = None,
     server: ServerUrl = None,
     token: Token = None,
+    token_file: TokenFile = None,
     certificate: Certificate = None,
     manifests: Manifests = None,
     submit: options.Submit = None,
@@ -77,7 +78,8 @@ def whatif(
     to_be_made(save_as)
     refuse_beside_search(until_starts, (save_as, against), like, within, budget, (workers, dask))
     horizon_s = seconds_of(horizon, "--horizon")
-    source = ForkSource(db, at, server_of(server, token, certificate), manifests, base_config, plugins_dir, lenient)
+    asked = server_of(server, token, token_file, certificate, terminal)
+    source = ForkSource(db, at, asked, manifests, base_config, plugins_dir, lenient)
     fork = source.fork(default_duration, terminal)
     given = {"--add-nodes": add_nodes, "--submit": submit, "--set": set_, "--scale": scale, "--cordon": cordon}
     given |= {"--drain": drain, "--remove-node": remove_node, "--delete": delete, "--config": config}

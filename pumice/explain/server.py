@@ -24,7 +24,9 @@ EXCERPT: Final = 80
 OK: Final = 200
 FORBIDDEN: Final = 403
 NOT_SERVED: Final = 404
-REFUSALS: Final = {401: "it does not know who asks (name a --token)", 403: "it does not allow this to be read"}
+UNAUTHORIZED: Final = 401
+NO_TOKEN: Final = "it asks for a token; give its own with --token-file, --token or PUMICE_TOKEN"
+WRONG_TOKEN: Final = "the token is not the one it was started with; give that (--token-file, PUMICE_TOKEN or --token)"
 ASKED: Final = (*WATCHED, "Job")
 """What cycles look at, and the Jobs, which say why they have come to an end."""
 ADVICE: Final = "apis/pumice.dev/v1"
@@ -149,9 +151,18 @@ def _found(answer: httpx.Response, what: str) -> Object:
     """The object that was asked for. Raises ServerError."""
     found = _json(answer)
     if answer.status_code != OK or not found:
-        why = REFUSALS.get(answer.status_code) or found.get("message") or answer.text[:EXCERPT]
+        why = _refusal(answer) or found.get("message") or answer.text[:EXCERPT]
         raise ServerError(f"{what}: {answer.status_code} {answer.reason_phrase}: {why}")
     return found
+
+
+def _refusal(answer: httpx.Response) -> str:
+    """What to do about an answer that says too little, "" for any other."""
+    if answer.status_code == FORBIDDEN:
+        return "it does not allow this to be read"
+    if answer.status_code == UNAUTHORIZED:
+        return WRONG_TOKEN if "authorization" in answer.request.headers else NO_TOKEN
+    return ""
 
 
 def _json(answer: httpx.Response) -> Object:

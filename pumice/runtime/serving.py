@@ -11,6 +11,7 @@ from actors.gateway.security import is_loopback
 from actors.gateway.settings import GatewaySettings
 from config.errors import ConflictError
 from config.settings import ProcessSettings
+from pumice.runtime.certificates import demand_pair
 
 MOST_PORT = 65_535
 
@@ -18,6 +19,7 @@ MOST_PORT = 65_535
 def gateway_settings(settings: ProcessSettings) -> GatewaySettings | None:
     """None without `http`. Raises ConfigError for what does not go together, ListenError when the port is taken."""
     if settings.http is None:
+        _nothing_for_http(settings)
         return None
     host, _, port = settings.http.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
@@ -31,23 +33,42 @@ def gateway_settings(settings: ProcessSettings) -> GatewaySettings | None:
     if (settings.tls_cert is None) != (settings.tls_key is None):
         raise ConflictError("a certificate and its key go together", path="--tls-cert")
     certificate, key = (Path(name) if name else None for name in (settings.tls_cert, settings.tls_key))
-    for file in (certificate, key):
-        if file is not None:
-            file.read_bytes()
+    if certificate is not None and key is not None:
+        demand_pair(certificate, key)
     from pumice.adviser.answers import answer  # noqa: PLC0415 - a tenth of a start
 
     adviser = partial(answer, settings.db, settings.plugins_dir)
     return GatewaySettings(listen(host, int(port)), token=token, certificate=certificate, key=key, adviser=adviser)
 
 
+def _nothing_for_http(settings: ProcessSettings) -> None:
+    """Refuse options that would do nothing. What the environment says may be meant for other commands."""
+    for name in ("token", "token_file", "tls_cert", "tls_key"):
+        given = getattr(settings, name)
+        if given is not None and given != os.environ.get(f"PUMICE_{name.upper()}"):
+            flag = "--" + name.replace("_", "-")
+            raise ConflictError("nothing is served without --http: add --http HOST:PORT, or leave it out", path=flag)
+
+
 def token_of(settings: ProcessSettings) -> str:
     """The token, or what the file of it holds. Raises ConflictError, OSError."""
-    if settings.token_file is None:
-        given = settings.token or ""
-        return _sendable(given, "PUMICE_TOKEN" if given == os.environ.get("PUMICE_TOKEN") else "--token")
-    if settings.token is not None:
+    return token_given(settings.token, settings.token_file)
+
+
+def token_given(token: str | None, token_file: str | None) -> str:
+    """The token that a command is given, "" for none. A file that is named on the command line wins over a token in the
+    environment. Raises ConflictError, OSError.
+    """
+    of_environment = token == os.environ.get("PUMICE_TOKEN")
+    if token_file is None:
+        return _sendable(token or "", "PUMICE_TOKEN" if of_environment else "--token")
+    if token is not None and not (of_environment and token_file != os.environ.get("PUMICE_TOKEN_FILE")):
         raise ConflictError("give --token or --token-file", path="--token")
-    token = Path(settings.token_file).read_text(encoding="utf-8", errors="replace").strip()
+    return _read_token(Path(token_file))
+
+
+def _read_token(file: Path) -> str:
+    token = file.read_text(encoding="utf-8", errors="replace").strip()
     if not token:
         raise ConflictError("expected a token in the file, found nothing", path="--token-file")
     return _sendable(token, "--token-file")

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 HOME: Final = "index.html"
 LOGIN: Final = "login.html"
+WRONG_TOKEN: Final = "wrong-token.html"
+"""The form once more, with the line that is hidden in it."""
+_HIDDEN: Final = b" hidden>"
 TYPES: Final = {
     "html": "text/html; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -48,10 +51,12 @@ def asset(name: str) -> Asset:
     media = TYPES.get(name.rpartition(".")[2])
     if media is None or "/" in name:
         raise no_such_path()
-    file = resources.files("actors.gateway.page").joinpath("assets", name)
+    shown = LOGIN if name == WRONG_TOKEN else name
+    file = resources.files("actors.gateway.page").joinpath("assets", shown)
     if not file.is_file():
         raise no_such_path()
     body = file.read_bytes()
+    body = body.replace(_HIDDEN, b">") if name == WRONG_TOKEN else body
     return Asset(body, media, f'"{hashlib.sha256(body).hexdigest()[:20]}"')
 
 

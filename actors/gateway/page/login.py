@@ -25,7 +25,7 @@ async def log_in(door: Doorkeeper, exchange: Exchange, *, secure: bool) -> None:
     body = await exchange.body(FORM)
     given = parse_qs(body.decode("utf-8", "replace"), max_num_fields=4).get("token", [""])[0]
     if not door.is_token(given):
-        await assets.send(exchange, assets.LOGIN, 401)
+        await assets.send(exchange, assets.WRONG_TOKEN if given.strip() else assets.LOGIN, 401)
         return
     await _go_home(exchange, door.pass_for_pages(), secure=secure)
 

@@ -18,7 +18,7 @@ from config.errors import nearest_name
 from pumice.cli.exits import UsageError
 from pumice.cli.futures.together import refuse_repetition
 from pumice.cli.given.configurations import in_force, told_of
-from pumice.cli.given.inputs import load_manifests, moment_of, warn_of_token
+from pumice.cli.given.inputs import load_manifests, moment_of
 from pumice.cli.given.sources import one_source
 from pumice.cli.terminal import Terminal
 from pumice.explain.server import Server, fetch
@@ -110,7 +110,6 @@ class ForkSource:
             raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--at")
         told, _ = in_force(self.config, self.server, self.plugins_dir, self.lenient, terminal.warn, "--base-config")
         if self.server is not None:
-            warn_of_token(self.server.token, terminal)
             objects, now = fetch(self.server), time.time()
         else:
             objects = load_manifests(self.manifests or (), terminal).objects

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,6 +22,7 @@ from pumice.explain.scene import Scene, present, scene_of
 from pumice.explain.server import Server, fetch
 from pumice.history.rewind import demand_volcano, newest_cycle, rewind_file, warn_of_damage
 from pumice.replay.plugins import demand_plugins
+from pumice.runtime.serving import token_given
 
 Db = Annotated[Path | None, typer.Option("--db", help="The journal.", envvar="PUMICE_DB", show_default="pumice.db")]
 At = Annotated[int | None, typer.Option("--at", min=1, help="The cycle of the journal. Default: the newest.")]
@@ -30,6 +32,10 @@ ServerUrl = Annotated[
 ]
 Token = Annotated[
     str | None, typer.Option("--token", help="What to show the server.", envvar="PUMICE_TOKEN", show_default=False)
+]
+TokenFile = Annotated[
+    str | None,
+    typer.Option("--token-file", metavar="FILE", help="Holds it.", envvar="PUMICE_TOKEN_FILE", show_default=False),
 ]
 Certificate = Annotated[
     Path | None, typer.Option("--cacert", metavar="PEM", help="Whom to trust beside the system's authorities.")
@@ -75,7 +81,6 @@ def scene_from(
             raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--at")
         _, settings = in_force(config, server, plugins_dir, lenient, terminal.warn)
         if server is not None:
-            warn_of_token(server.token, terminal)
             objects, now = fetch(server), time.time()
         else:
             objects, _, now = take_manifests(manifests or (), (), None, terminal)
@@ -95,6 +100,15 @@ def _recorded(db: Path, at: int | None, config: Path | None, plugins_dir: Path |
     return replace(scene_of(past), refused=anyio.run(refused_in, db, at))
 
 
-def server_of(url: str | None, token: str | None, certificate: Path | None) -> Server | None:
-    """The server that is meant, None for none."""
-    return None if url is None else Server(url, token or "", certificate)
+def server_of(
+    url: str | None, token: str | None, token_file: str | None, certificate: Path | None, terminal: Terminal
+) -> Server | None:
+    """The server that is meant, None for none. Raises ConfigError, OSError."""
+    if url is not None:
+        warn_of_token(token, terminal)
+        return Server(url, token_given(token, token_file), certificate)
+    given = {"--token": token, "--token-file": token_file, "--cacert": certificate}
+    for flag, value in given.items():
+        if value is not None and value not in (os.environ.get("PUMICE_TOKEN"), os.environ.get("PUMICE_TOKEN_FILE")):
+            raise UsageError("this is for a server: name it with --server URL", path=flag)
+    return None

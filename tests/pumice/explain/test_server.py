@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from actors.api.kinds import KINDS
 from config.errors import ConfigError
 from config.load import default_text
 from core.state.watched import WATCHED
+from pumice.cli.given import sources
 from pumice.cli.given.configurations import in_force
 from pumice.explain.server import ASKED, Server, ServerError, configuration, fetch
 from tests.kit.jobs import gang
@@ -82,8 +84,10 @@ def test_all_pages_of_all_kinds_with_the_kind_of_each_object() -> None:
 
 def test_a_token_is_shown() -> None:
     assert len(fetch(answering(Cluster("secret"), token="secret"))) == len(OBJECTS)
-    with pytest.raises(ServerError, match="401 Unauthorized: it does not know who asks"):
+    with pytest.raises(ServerError, match="401 Unauthorized: it asks for a token"):
         fetch(answering(Cluster("secret")))
+    with pytest.raises(ServerError, match="401 Unauthorized: the token is not the one it was started with"):
+        fetch(answering(Cluster("secret"), token="another"))
 
 
 def always(answer: httpx.Response) -> Any:
@@ -231,3 +235,28 @@ def test_what_a_server_cannot_be_asked(url: str, tmp_path: Path) -> None:
     nobody = pumice("explain", "--server", "http://127.0.0.1:1", "pod", "g-0")
     assert nobody.code == 3
     assert "http://127.0.0.1:1: no answer" in nobody.err
+
+
+@pytest.mark.parametrize("command", [("top", "--once"), ("queue",), ("explain", "pod", "a"), ("eta",), ("whatif",)])
+def test_a_command_that_asks_a_server_takes_a_token_file(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        shown.append(request.headers.get("authorization", ""))
+        return httpx.Response(401, json={"message": "Unauthorized"}, request=request)
+
+    monkeypatch.setattr(sources, "Server", partial(Server, transport=httpx.MockTransport(answer)))
+    (tmp_path / "token").write_text("secret\n")
+    said = pumice(*command, "--server", "http://127.0.0.1:1", "--token-file", tmp_path / "token")
+    assert (said.code, shown[0]) == (3, "Bearer secret")
+    assert "the token is not the one it was started with" in said.err
+    assert "ps" not in said.err.split()
+    said = pumice(*command, "--server", "http://127.0.0.1:1")
+    assert (said.code, shown[-1]) == (3, "")
+    assert "it asks for a token" in said.err
+    for option in (("--token", "a"), ("--token-file", "a"), ("--cacert", "a")):
+        said = pumice(*command, *option)
+        assert said.code == 2
+        assert f"{option[0]}: this is for a server" in said.err

@@ -1,14 +1,19 @@
 """From process settings to the gateway's, and the kubeconfig of it."""
 
+import datetime as dt
+import ssl
 import stat
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from actors.errors import ListenError
-from config.errors import ConflictError
+from config.errors import ConfigError, ConflictError
 from config.settings import ProcessSettings
 from pumice.runtime.kubeconfig import export_line, kubeconfig_of, write
 from pumice.runtime.serving import gateway_settings
@@ -94,3 +99,65 @@ def test_a_token_that_cannot_be_sent_is_refused_at_the_start(
     file.write_text(f"x{token}x")
     with pytest.raises(ConflictError, match="--token-file: expected a token of printable ASCII"):
         gateway_settings(settings(http="127.0.0.1:0", token_file=str(file)))
+
+
+@pytest.mark.parametrize("option", ["token", "token_file", "tls_cert", "tls_key"])
+def test_an_option_of_http_without_it_is_refused_unless_the_environment_has_it(
+    option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flag = "--" + option.replace("_", "-")
+    with pytest.raises(ConflictError, match=f"{flag}: nothing is served without --http"):
+        gateway_settings(settings(**{option: "x"}))
+    monkeypatch.setenv(f"PUMICE_{option.upper()}", "x")
+    assert gateway_settings(settings(**{option: "x"})) is None
+
+
+def made(folder: Path, name: str, password: bytes | None = None) -> tuple[Path, Path]:
+    """A certificate of this machine and its key."""
+    private = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    start = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(subject).public_key(private.public_key())
+    builder = builder.serial_number(1).not_valid_before(start).not_valid_after(start + dt.timedelta(days=9999))
+    certificate, key = folder / f"{name}.crt", folder / f"{name}.key"
+    certificate.write_bytes(builder.sign(private, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+    hidden = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
+    form = serialization.PrivateFormat.PKCS8
+    key.write_bytes(private.private_bytes(serialization.Encoding.PEM, form, hidden))
+    return certificate, key
+
+
+def test_a_certificate_and_its_key_are_taken(tmp_path: Path) -> None:
+    certificate, key = made(tmp_path, "a")
+    found = gateway_settings(settings(http="127.0.0.1:0", tls_cert=str(certificate), tls_key=str(key)))
+    assert found is not None
+    with found.listener:
+        assert found.url.startswith("https://")
+
+
+def test_a_pair_that_cannot_be_used_is_refused_by_file(tmp_path: Path) -> None:
+    certificate, key = made(tmp_path, "a")
+    other, _ = made(tmp_path, "b")
+    _, hidden = made(tmp_path, "c", b"secret")
+    text, der, broken, cut = (tmp_path / name for name in ("text", "der", "broken", "cut"))
+    text.write_text("hello\n")
+    der.write_bytes(ssl.PEM_cert_to_DER_cert(certificate.read_text()))
+    broken.write_text("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n")
+    cut.write_text("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")
+    for files, wrong, why in (
+        ((other, key), key, f"--tls-key: is not the key of the certificate in {other}"),
+        ((key, certificate), key, "--tls-cert: expected a certificate in PEM form"),
+        ((certificate, certificate), certificate, "--tls-key: expected a private key in PEM form"),
+        ((text, key), text, "found nothing in PEM form"),
+        ((der, key), der, "found nothing in PEM form"),
+        ((certificate, text), text, "--tls-key: expected a private key"),
+        ((broken, key), broken, "cannot be read"),
+        ((certificate, cut), cut, "holds no private key that can be read"),
+        ((certificate, hidden), hidden, "has a password"),
+    ):
+        given = {"tls_cert": str(files[0]), "tls_key": str(files[1])}
+        with pytest.raises(ConfigError) as caught:
+            gateway_settings(settings(http="127.0.0.1:0", **given))
+        assert str(caught.value).startswith(str(wrong))
+        assert why in str(caught.value)
+        assert "\n" not in str(caught.value)
