@@ -161,3 +161,10 @@ def test_a_pair_that_cannot_be_used_is_refused_by_file(tmp_path: Path) -> None:
         assert str(caught.value).startswith(str(wrong))
         assert why in str(caught.value)
         assert "\n" not in str(caught.value)
+
+
+def test_a_kubeconfig_for_plain_http_checks_no_certificate() -> None:
+    """As @kubernetes/client-node demands; with one, client-go would refuse both together."""
+    cluster = kubeconfig_of("http://127.0.0.1:1")["clusters"][0]["cluster"]
+    assert cluster == {"server": "http://127.0.0.1:1", "insecure-skip-tls-verify": True}
+    assert "insecure-skip-tls-verify" not in kubeconfig_of("https://127.0.0.1:1")["clusters"][0]["cluster"]

@@ -66,10 +66,6 @@ async def test_a_token_is_asked_for_once_and_stands_nowhere() -> None:
         said = '<p class="problem" role="alert">This is not the token'
         assert said in wrong.text
         assert said not in asked.text
-            True,
-            False,
-            True,
-        )
         right = await web.http.post("/page/login", data={"token": "secret"})
         cookie = right.headers["set-cookie"]
         assert (right.status_code, right.headers["location"]) == (303, "/")
