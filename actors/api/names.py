@@ -22,6 +22,10 @@ _LABEL_RULE: Final = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
     "and must start and end with an alphanumeric character"
 )
+_OLD_LABEL_RULE: Final = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character"
+)
 _SUBDOMAIN_RULE: Final = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
     "and must start and end with an alphanumeric character"
@@ -37,6 +41,14 @@ def label_problem(text: str) -> str | None:
     if len(text) > 63:
         return "must be no more than 63 bytes"
     return None if _LABEL.fullmatch(text) else _LABEL_RULE
+
+
+@remembers(4096)
+def old_label_problem(text: str) -> str | None:
+    """Return why `text` is not a DNS label of RFC 1035, which begins with a letter; None where it is."""
+    if len(text) > 63:
+        return "must be no more than 63 bytes"
+    return None if _LABEL.fullmatch(text) and text[0].isalpha() else _OLD_LABEL_RULE
 
 
 @remembers(4096)

@@ -11,7 +11,7 @@ from actors.api.admission import ADMISSION
 from actors.api.admission.rules import Lookup
 from actors.api.admission.shapes.kind_shapes import shape_problems, status_problems
 from actors.api.definitions.pruning import prune, settle
-from actors.api.definitions.rules import change_problems
+from actors.api.definitions.rules import change_problems, creation_problems
 from actors.api.definitions.values import value_problems
 from actors.api.definitions.volcano import schema_of
 from actors.api.definitions.work import TooDearError, Work
@@ -143,6 +143,16 @@ class Registry:
         if schema is None:
             return []
         return _settled(obj, schema, judge=kind.key not in ADMISSION)
+
+    def rules_of_creation(self, kind: Kind, new: Object) -> list[Cause]:
+        """What the rules of a defined kind about changes say about an object that was not there before."""
+        schema = self.kinds.schema(kind.key) if kind.defined else None
+        if schema is None:
+            return []
+        try:
+            return creation_problems(new, schema, Work(new))
+        except TooDearError as error:
+            return [_too_dear(error)]
 
     def rules_of_change(self, kind: Kind, new: Object, old: Object) -> list[Cause]:
         """What the rules of a defined kind say about a change."""

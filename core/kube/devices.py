@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from core.kube.cel.functions import Amount, Domains, Version
+from core.kube.cel.evaluating import is_true
+from core.kube.cel.quantities import Amount, Version, VersionError
 from core.kube.cel.reading import ExpressionError
-from core.kube.cel.values import is_true
+from core.kube.cel.values import Domains
 from core.kube.node_selector import rows_in_term
 from core.kube.selectors import SelectorError
 from core.objects.metadata import section
@@ -54,7 +55,10 @@ class Device:
 
 def _value(listed: dict[str, Any]) -> Any:
     if "version" in listed:
-        return Version(str(listed["version"]))
+        try:
+            return Version(str(listed["version"]))
+        except VersionError as error:
+            raise ExpressionError(str(error)) from error
     return next((listed[kind] for kind in ("string", "int", "bool") if kind in listed), None)
 
 

@@ -14,7 +14,7 @@ import re2  # type: ignore[import-untyped]
 from config.errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 LONGEST: Final = 4_096
 """Characters of an expression."""
@@ -37,7 +37,7 @@ class PatternError(RequestError):
 class Pattern:
     """`steps`: how many instructions it is."""
 
-    __slots__ = ("_search", "steps", "text")
+    __slots__ = ("_each", "_search", "steps", "text")
 
     def __init__(self, text: str) -> None:
         """Raises PatternError."""
@@ -50,6 +50,7 @@ class Pattern:
         self.text = text
         self.steps: int = compiled.programsize
         self._search: Callable[[bytes], object] = compiled.search
+        self._each: Callable[[bytes], Iterator[Any]] = compiled.finditer
         if self.steps > MOST_STEPS:
             raise PatternError(f"too large: {self.steps} steps, at most {MOST_STEPS}")
 
@@ -59,6 +60,27 @@ class Pattern:
         if self.steps * len(encoded) > MOST_WORK:
             raise PatternError(f"a text of {len(encoded)} bytes is too long for a pattern of {self.steps} steps")
         return self._search(encoded) is not None
+
+    def all_in(self, text: str, most: int = -1) -> list[str]:
+        """Return the matches that do not overlap, at most so many, as Go's `FindAllString`. Raises PatternError."""
+        encoded = text.encode("utf-8", "replace")
+        found: list[str] = []
+        before, work = -1, 0
+        if most == 0 or not self.is_in(text):
+            return found
+        for match in self._each(encoded):
+            start, end = match.span()
+            work += self.steps * (len(encoded) - start)  # the next search may look at all that is left
+            if work > MOST_WORK:
+                raise PatternError(f"a text of {len(encoded)} bytes has too many matches to find")
+            within = start < len(encoded) and encoded[start] & 0xC0 == 0x80  # no match is empty inside of a letter
+            if start == end and (start == before or within):
+                continue
+            found.append(encoded[start:end].decode("utf-8", "replace"))
+            before = end
+            if len(found) == most:
+                break
+        return found
 
 
 class Patterns:

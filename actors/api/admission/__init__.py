@@ -11,6 +11,7 @@ from typing import Final
 from actors.api.admission import (
     admission_policies,
     definitions,
+    device_selectors,
     disruption_budgets,
     hyper_nodes,
     jobs,
@@ -22,6 +23,7 @@ from actors.api.admission import (
     priority_classes,
     queues,
     secrets,
+    webhook_configurations,
     workloads,
 )
 from actors.api.admission.addressed import aggregated, services
@@ -46,6 +48,9 @@ ADMISSION: Final[dict[str, Admission]] = {
         validate_update=definitions.validate_update,
         settle=definitions.settle,
     ),
+    "DeviceClass": Admission(validate=device_selectors.validate_class, validate_update=device_selectors.update_class),
+    "ResourceClaim": Admission(validate=device_selectors.validate_claim),
+    "ResourceClaimTemplate": Admission(validate=device_selectors.validate_template),
     "HyperNode": Admission(
         validate=hyper_nodes.validate,
         validate_update=hyper_nodes.validate_update,
@@ -151,6 +156,14 @@ ADMISSION: Final[dict[str, Admission]] = {
         default=admission_policies.default_binding,
         validate=admission_policies.validate_binding,
         validate_update=admission_policies.validate_binding_update,
+    ),
+    **dict.fromkeys(
+        ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
+        Admission(
+            default=webhook_configurations.default,
+            validate=webhook_configurations.validate,
+            validate_update=webhook_configurations.validate_update,
+        ),
     ),
     **STATED,
     "PersistentVolumeClaim": replace(STATED["PersistentVolumeClaim"], forbid=limit_ranges.claim_problem),

@@ -1,22 +1,35 @@
 """ValidatingAdmissionPolicies and their bindings (source: validation of Kubernetes' admissionregistration).
 
 What cannot be worked out is refused here, so that a policy that is there is one that is obeyed
-(`actors/gateway/webhooks/policies.py`). The types in an expression are not checked.
+(`actors/gateway/webhooks/policies.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
 from typing import Any, Final
 
+from actors.api.admission.match_rules import (
+    condition_problems,
+    default_matching,
+    expression_problems,
+    mappings,
+    match_problems,
+)
 from actors.api.admission.rules import Lookup
-from actors.api.fields import rows, section
-from actors.api.refusals import Cause, invalid_value, required, unsupported
-from core.kube.cel.checking import compile_problem
+from actors.api.fields import section
+from actors.api.names import qualified_name_problem
+from actors.api.refusals import Cause, duplicate, invalid_value, required, unsupported
+from core.kube.cel.checking import Scope, check
+from core.kube.cel.reading import ExpressionError
+from core.kube.cel.scopes import of_request
+from core.kube.cel.types import BOOL, DYN, NULL, STRING, CelType
 from core.objects.metadata import Object
 
-NAMES: Final = ("object", "oldObject", "request", "params", "namespaceObject")
-"""What every expression of a policy may speak of."""
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
+_MOST_ANNOTATIONS: Final = 20
+_RULES: Final = ("resourceRules", "excludeResourceRules")
 _POLICIES: Final = ("Fail", "Ignore")
 _ACTIONS: Final = ("Audit", "Deny", "Warn")
 _NOTHING: Final = "validations or auditAnnotations must contain at least one item"
@@ -28,7 +41,7 @@ def default(policy: Object, lookup: Lookup) -> None:
     spec = policy.setdefault("spec", {})
     spec.setdefault("failurePolicy", "Fail")
     if spec.get("matchConstraints"):
-        _default_match(spec["matchConstraints"])
+        default_matching(spec["matchConstraints"], _RULES)
 
 
 def default_binding(binding: Object, lookup: Lookup) -> None:
@@ -36,15 +49,7 @@ def default_binding(binding: Object, lookup: Lookup) -> None:
     del lookup
     matched = section(section(binding, "spec"), "matchResources")
     if matched:
-        _default_match(matched)
-
-
-def _default_match(matched: dict[str, Any]) -> None:
-    matched.setdefault("matchPolicy", "Equivalent")
-    for part in ("namespaceSelector", "objectSelector"):
-        matched.setdefault(part, {})
-    for rule in (*rows(matched, "resourceRules"), *rows(matched, "excludeResourceRules")):
-        rule.setdefault("scope", "*")
+        default_matching(matched, _RULES)
 
 
 def validate(policy: Object, lookup: Lookup) -> list[Cause]:
@@ -56,11 +61,13 @@ def validate(policy: Object, lookup: Lookup) -> list[Cause]:
         found.append(unsupported("spec.failurePolicy", spec.get("failurePolicy"), _POLICIES))
     if not spec.get("matchConstraints"):
         found.append(required("spec.matchConstraints"))
-    elif not rows(section(spec, "matchConstraints"), "resourceRules"):
+    elif not mappings(section(spec, "matchConstraints"), "resourceRules"):
         found.append(required("spec.matchConstraints.resourceRules"))
     if not spec.get("validations") and not spec.get("auditAnnotations"):
         found += [required(f"spec.{part}", _NOTHING) for part in ("validations", "auditAnnotations")]
-    return found + _expression_problems(spec)
+    elif not found:
+        found += match_problems(section(spec, "matchConstraints"), "spec.matchConstraints")
+    return found + _expression_problems(spec, policy["metadata"]["name"])
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
@@ -70,25 +77,66 @@ def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     return validate(new, lookup)
 
 
-def _expression_problems(spec: dict[str, Any]) -> list[Cause]:
-    found = _problems(rows(spec, "matchConditions"), "spec.matchConditions", NAMES)
-    names = (*NAMES, "variables")
-    found += _problems(rows(spec, "variables"), "spec.variables", names)
-    found += _problems(rows(spec, "validations"), "spec.validations", names)
-    found += _problems(rows(spec, "validations"), "spec.validations", names, "messageExpression")
-    return found + _problems(rows(spec, "auditAnnotations"), "spec.auditAnnotations", names, "valueExpression")
+def _expression_problems(spec: dict[str, Any], policy: str) -> list[Cause]:
+    """Return what is wrong with the expressions of a policy. A variable knows those before it."""
+    params = bool(spec.get("paramKind"))
+    scope = of_request(params=params)
+    found = condition_problems(mappings(spec, "matchConditions"), "spec.matchConditions", scope)
+    variables: dict[str, CelType] = {}
+    for place, each in enumerate(mappings(spec, "variables")):
+        path, scope = f"spec.variables[{place}]", of_request(params=params, variables=variables)
+        name = str(each.get("name") or "")
+        if not name.strip():
+            found.append(required(f"{path}.name", "name is not specified"))
+        elif not _IDENTIFIER.fullmatch(name):
+            found.append(invalid_value(f"{path}.name", name, "must be a valid CEL identifier"))
+        found += expression_problems(each, path, scope, "expression")
+        variables = {**variables, name: _type_of(str(each.get("expression") or ""), scope)}
+    composed = of_request(params=params, variables=variables)
+    messages = of_request(params=params, authorizer=False, variables=variables)
+    for place, each in enumerate(mappings(spec, "validations")):
+        path = f"spec.validations[{place}]"
+        found += expression_problems(each, path, composed, "expression", BOOL)
+        if each.get("messageExpression"):
+            found += expression_problems(each, path, messages, "messageExpression", STRING)
+        found += _message_problems(each, path)
+    return found + _annotation_problems(mappings(spec, "auditAnnotations"), composed, policy)
 
 
-def _problems(listed: Iterable[Object], path: str, names: tuple[str, ...], part: str = "expression") -> list[Cause]:
+def _message_problems(validation: Object, path: str) -> list[Cause]:
+    message, reason = str(validation.get("message") or ""), validation.get("reason")
     found: list[Cause] = []
-    for place, each in enumerate(listed):
-        where, text = f"{path}[{place}].{part}", each.get(part)
-        if not text:
-            if part != "messageExpression":
-                found.append(required(where, f"{part} is not specified"))
-        elif why := compile_problem(str(text), names):
-            found.append(invalid_value(where, text, why))
+    if message and not message.strip():
+        found.append(invalid_value(f"{path}.message", message, "must be non-empty if specified"))
+    elif "\n" in message.strip() or "\r" in message.strip():
+        found.append(invalid_value(f"{path}.message", message, "must not contain line breaks"))
+    if reason not in (None, *_REASONS):
+        found.append(unsupported(f"{path}.reason", reason, _REASONS))
     return found
+
+
+def _annotation_problems(annotations: list[Object], scope: Scope, policy: str) -> list[Cause]:
+    found: list[Cause] = []
+    if len(annotations) > _MOST_ANNOTATIONS:
+        why = f"must not have more than {_MOST_ANNOTATIONS} auditAnnotations"
+        found.append(invalid_value("spec.auditAnnotations", f"{len(annotations)} items", why))
+    seen: set[str] = set()
+    for place, each in enumerate(annotations):
+        path, key = f"spec.auditAnnotations[{place}]", str(each.get("key") or "")
+        if problem := qualified_name_problem(f"{policy}/{key}"):
+            found.append(invalid_value(f"{path}.key", f"{policy}/{key}", problem))
+        elif key in seen:
+            found.append(duplicate(f"{path}.key", key))
+        seen.add(key)
+        found += expression_problems(each, path, scope, "valueExpression", STRING, NULL)
+    return found
+
+
+def _type_of(text: str, scope: Scope) -> CelType:
+    try:
+        return check(text, scope).kind
+    except ExpressionError:
+        return DYN
 
 
 def validate_binding(binding: Object, lookup: Lookup) -> list[Cause]:
@@ -104,6 +152,8 @@ def validate_binding(binding: Object, lookup: Lookup) -> list[Cause]:
             found.append(unsupported(f"spec.validationActions[{place}]", action, _ACTIONS))
     if "Deny" in actions and "Warn" in actions:
         found.append(invalid_value("spec.validationActions", actions, "must not contain both Deny and Warn"))
+    if matched := section(spec, "matchResources"):
+        found += match_problems(matched, "spec.matchResources")
     return found
 
 

@@ -38,6 +38,7 @@ def structure_problems(schema: object, path: str) -> list[Cause]:
         return [required(f"{path}.type", "must not be empty at the root")]
     found: list[Cause] = []
     patterns = _Patterns()
+    ruled: list[tuple[dict[str, Any], str]] = []
     waiting: list[tuple[object, str, bool]] = [(schema, path, True)]
     while waiting:
         part, place, typed = waiting.pop()
@@ -47,7 +48,11 @@ def structure_problems(schema: object, path: str) -> list[Cause]:
         node = part
         found += _node_problems(node, place, typed=typed) or patterns.problems(node, place)
         waiting += _below(node, place, typed=typed)
-    return found
+        if RULES in node:
+            ruled.append((node, place))
+    if found:  # rules are about types, which are not sound then
+        return found
+    return [cause for node, place in ruled for cause in unreadable(node, place, root=place == path)]
 
 
 def _node_problems(node: dict[str, Any], path: str, *, typed: bool) -> list[Cause]:
@@ -71,7 +76,6 @@ def _node_problems(node: dict[str, Any], path: str, *, typed: bool) -> list[Caus
         for name in _FLAGS
         if name in node and not isinstance(node[name], bool)
     ]
-    found += unreadable(node, path)
     for names, holds, what in (
         (_TEXTS, _is_text, "a string"),
         (_NAMES, _is_texts, "a list of names"),

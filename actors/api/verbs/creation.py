@@ -56,7 +56,7 @@ class Creation:
         if kind is None:
             return refusals.unknown_kind(obj.get("kind"), obj.get("apiVersion"))
         obj["apiVersion"] = kind.api_version
-        if causes := self._registry.settle_shape(kind, obj, nulls=nulls):
+        if causes := self._registry.settle_shape(kind, obj, nulls=nulls) or self._registry.rules_of_creation(kind, obj):
             return refusals.invalid(kind, name_of(obj), causes)
         if kind.defined and self._is_ending(kind):
             return refusals.not_allowed("create not allowed while custom resource definition is terminating")

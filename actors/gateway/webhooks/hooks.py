@@ -12,8 +12,9 @@ from typing import Any, Final
 from actors.api.fields import rows, section
 from actors.api.kinds import Kind
 from core.kube.cel.costs import SPEND, StepsLeft
+from core.kube.cel.evaluating import evaluate
 from core.kube.cel.reading import ExpressionError, read_expression
-from core.kube.cel.values import evaluate
+from core.kube.cel.values import Authority
 from core.kube.selectors import SelectorError, label_selector
 from core.objects.metadata import Object, text_map
 
@@ -90,8 +91,18 @@ def wanted(hook: Object, request: AdmissionRequest) -> bool:
     """Whether a webhook is to be asked. Raises ExpressionError for a condition that cannot be worked out."""
     if not _is_ruled(rows(hook, "rules"), request) or not _is_selected(hook, request):
         return False
-    names = {"object": request.new, "oldObject": request.old, "request": told(request), SPEND: StepsLeft()}
-    return all_hold(rows(hook, "matchConditions"), names)
+    return all_hold(rows(hook, "matchConditions"), {**names_of(request), SPEND: StepsLeft()})
+
+
+def names_of(request: AdmissionRequest) -> dict[str, Any]:
+    """Return what an expression may speak of. `authorizer` allows everything, as this server does."""
+    return {
+        "object": request.new,
+        "oldObject": request.old,
+        "request": told(request),
+        "namespaceObject": None,
+        "authorizer": Authority("Authorizer"),
+    }
 
 
 def is_matched(matched: Any, request: AdmissionRequest, *, anything: bool = False) -> bool:

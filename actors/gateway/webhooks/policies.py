@@ -12,11 +12,11 @@ from actors.api.fields import rows, section
 from actors.gateway.problems import ApiError
 from actors.gateway.site import Site
 from actors.gateway.webhooks import hooks
-from actors.gateway.webhooks.hooks import AdmissionRequest, told
+from actors.gateway.webhooks.hooks import AdmissionRequest
 from core.kube.cel.costs import SPEND, StepsLeft
-from core.kube.cel.macros import truth
+from core.kube.cel.evaluating import evaluate
 from core.kube.cel.reading import ExpressionError, read_expression
-from core.kube.cel.values import evaluate
+from core.kube.cel.values import truth
 from core.kube.selectors import SelectorError, label_selector
 from core.messages import commands, replies
 from core.messages.replies import Refused
@@ -69,7 +69,7 @@ def _refused(request: AdmissionRequest, about: str, message: str, reason: str) -
 async def _said(site: Site, policy: Object, binding: Object, request: AdmissionRequest) -> list[Said]:
     """What a policy has against a request."""
     spec = section(policy, "spec")
-    names = {"object": request.new, "oldObject": request.old, "request": told(request), "namespaceObject": None}
+    names = hooks.names_of(request)
     if request.namespace:
         names["namespaceObject"] = await site.find("Namespace", "", request.namespace)
     found: list[Said] = []

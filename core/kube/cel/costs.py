@@ -1,7 +1,8 @@
-"""What working out an expression costs, counted before it is done: whoever sends one may not hold up everybody else.
+"""What evaluating an expression costs, counted before it is done, so that no expression holds up everybody else.
 
 A step is an eighth of a microsecond or so. What grows with the expression alone is bounded by its length; counted is
-what grows with the values: each time round a macro, and what an operation looks at in lists, maps and texts.
+what grows with the values: each time round a macro, what an operation looks at in lists, maps and texts, and what it
+makes of them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from core.kube.patterns import PatternError, pattern_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 
+
 SPEND: Final = ""
 """Under this name, which no expression can say, may stand who is told of the steps, and may stop it."""
 MOST: Final = 100_000
@@ -25,7 +27,21 @@ _BAD_PATTERN: Final = 20_000
 """A pattern costs a step for each of its instructions, to read it, and one for so many instructions times letters, to
 search with it; so many to find that it is none.
 """
-_AT_ONCE: Final = frozenset({"size", "dyn", "has", "hasValue", "or", "orValue", "value", "index"})
+_PATTERNED: Final = frozenset({"matches", "find", "findAll"})
+_COMPARING: Final = frozenset({"indexOf", "lastIndexOf"})
+_OF_COMPARING: Final = 4
+_OF_READING: Final = 40
+_READING: Final = frozenset({
+    "timestamp", "duration", "quantity", "isQuantity", "semver", "isSemver", "url", "isURL", "ip", "isIP",
+    "ip.isCanonical", "cidr", "isCIDR", "containsIP", "containsCIDR", "masked", "validate", "string", "double",
+    "strings.quote", "getFullYear", "getMonth", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear",
+    "getHours", "getMinutes", "getSeconds", "getMilliseconds", "getQuery", "getEscapedPath",
+})  # fmt: skip
+"""Functions that read or write a text letter by letter."""
+_AT_ONCE: Final = frozenset({
+    "size", "dyn", "type", "has", "hasValue", "or", "orValue", "value", "optional.of",
+    "optional.ofNonZeroValue", "first", "last", "index", "minus", "not",
+})  # fmt: skip
 """Operations that take as long over much as over little."""
 
 
@@ -42,37 +58,81 @@ class StepsLeft:
 
 
 def pay_round(size: int, names: Mapping[str, Any]) -> None:
-    """For asking something of so many operations of one value of a list or map. Raises what stops it."""
+    """Pay for asking something of so many operations of one value of a list or map. Raises what stops it."""
     spend = names.get(SPEND)
     if spend is not None:
         spend(2 + 2 * size)
 
 
 def pay(operation: str, values: Sequence[Any], names: Mapping[str, Any]) -> None:
-    """For an operation on values. Raises what stops it."""
+    """Pay for an operation on values. Raises what stops it."""
     spend = names.get(SPEND)
     if spend is None or operation in _AT_ONCE:
         return
-    if operation == "matches":
-        _pay_pattern(values, spend)
+    if operation in _PATTERNED:
+        _pay_pattern(operation, values, spend)
+    elif operation in _READING:
+        spend(_OF_READING + sum(len(each) for each in values if isinstance(each, str | bytes)))
+    elif operation in _PAIRED:
+        _pay_pairs(operation, values, spend)
+    elif operation == "lists.range" and values and isinstance(values[0], int):
+        spend(max(values[0], 0))
+    elif operation in ("split", "format") and isinstance(values[0], str):
+        spend(len(values[0]))
     for value in values:
         if not (operation == "in" and isinstance(value, dict)):
-            _pay_value(value, spend)
+            _pay_value(value, spend, _OF_COMPARING if operation in _COMPARING else 1)
 
 
-def _pay_value(value: Any, spend: Callable[[int], None]) -> None:
-    """For looking at all that is in a value, again wherever it is in it again."""
-    if isinstance(value, str):
+def pay_result(value: Any, names: Mapping[str, Any]) -> None:
+    """Pay for a value that an operation has made. Raises what stops it."""
+    if value.__class__ in (str, list):
+        spend = names.get(SPEND)
+        if spend is not None:
+            spend(len(value) // _LETTERS)
+
+
+def _pay_value(value: Any, spend: Callable[[int], None], times: int = 1) -> None:
+    """Pay for looking at all that is in a value, again wherever it is in it again."""
+    if isinstance(value, str | bytes):
         spend(len(value) // _LETTERS)
     elif isinstance(value, list | dict):
         inside: Iterable[Any] = cast("Iterable[Any]", value.values() if isinstance(value, dict) else value)
-        spend(1 + len(cast("Sized", value)))
+        spend(1 + times * len(cast("Sized", value)))
         for each in inside:
             if isinstance(each, list | dict) or (isinstance(each, str) and len(each) >= _LETTERS):
-                _pay_value(each, spend)
+                _pay_value(each, spend, times)
 
 
-def _pay_pattern(values: Sequence[Any], spend: Callable[[int], None]) -> None:
+class _Measure:
+    """Counts what looking at a value takes."""
+
+    def __init__(self, spend: Callable[[int], None]) -> None:
+        self._spend, self.steps = spend, 0
+
+    def __call__(self, steps: int) -> None:
+        self._spend(steps)
+        self.steps += steps
+
+
+_PAIRED: Final = frozenset({"distinct", "sort", "sortBy", "sets.contains", "sets.equivalent", "sets.intersects"})
+
+
+def _pay_pairs(operation: str, values: Sequence[Any], spend: Callable[[int], None]) -> None:
+    """Pay for comparing elements with one another."""
+    sizes: list[int] = []
+    for value in values:
+        measure = _Measure(spend)
+        _pay_value(value, measure)
+        sizes.append(measure.steps)
+    most = max(sizes, default=0)
+    if operation.startswith("sort"):
+        spend(_OF_COMPARING * most * most.bit_length())
+    else:
+        spend(_OF_COMPARING * most * (sizes[1] if len(sizes) > 1 else most))
+
+
+def _pay_pattern(operation: str, values: Sequence[Any], spend: Callable[[int], None]) -> None:
     text, pattern = (*values, None, None)[:2]
     if not isinstance(text, str) or not isinstance(pattern, str):
         return
@@ -81,4 +141,5 @@ def _pay_pattern(values: Sequence[Any], spend: Callable[[int], None]) -> None:
     except PatternError:
         spend(_BAD_PATTERN)
         raise
-    spend(steps + steps * len(text) // _WORK_OF_PATTERN)
+    searches = 1 + len(text) // 2 if operation == "findAll" else 1
+    spend(steps + steps * len(text) * searches // _WORK_OF_PATTERN)

@@ -1,8 +1,6 @@
-"""The part of CEL that device selectors and rules of definitions are written in: reading an expression into a tree.
+"""Read a CEL expression into a tree: cel-go's grammar (`parser/gen/CEL.g4`) with optional syntax and all macros.
 
-Known: literals, lists, maps, member and index access, method and function calls with the macros, ``!``, ``-``, ``+``,
-``*``, ``/``, ``%``, comparisons, ``in``, ``&&``, ``||`` and ``? :``, ``.?`` and ``[?…]``. Not known: bytes, unsigned
-numbers, optional elements of lists and maps.
+Escaped field names (between back-ticks) are not known, as in Kubernetes.
 """
 
 from __future__ import annotations
@@ -13,29 +11,74 @@ from functools import lru_cache
 from typing import Final
 
 from config.errors import RequestError
+from core.kube.cel.numbers import Uint
 
-_TOKEN: Final = re.compile(
-    r"\s*(?:(?P<number>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|(?P<text>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')"
-    r"|(?P<raw>[rR](?:\"[^\"]*\"|'[^']*'))"
-    r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*)|(?P<sign>&&|\|\||==|!=|<=|>=|[-+*/%!<>()\[\]{}.,?:]))"
+_STRING: Final = (
+    r"[rR](?:\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?'''|\"[^\"\n\r]*\"|'[^'\n\r]*')"
+    r"|\"\"\"(?:\\[\s\S]|[^\\])*?\"\"\"|'''(?:\\[\s\S]|[^\\])*?'''"
+    r"|\"(?:\\.|[^\"\\\n\r])*\"|'(?:\\.|[^'\\\n\r])*'"
 )
+_TOKEN: Final = re.compile(
+    rf"(?P<text>{_STRING})|[bB](?P<bytes>{_STRING})"
+    r"|(?P<double>\d+\.\d+(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|\.\d+(?:[eE][-+]?\d+)?)"
+    r"|(?P<uint>(?:0x[0-9a-fA-F]+|\d+)[uU])|(?P<int>0x[0-9a-fA-F]+|\d+)"
+    r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*)|(?P<sign>&&|\|\||==|!=|<=|>=|[-+*/%!<>()\[\]{}.,?:])"
+)
+_BLANK: Final = re.compile(r"(?:[ \t\r\n\f]|//[^\n]*)*")
 LONGEST: Final = 10 * 1024
 """Letters of an expression, as Kubernetes has it."""
 DEEPEST: Final = 100
-"""Operations inside one another: working out goes down to each."""
+"""Operations inside one another: evaluation goes down to each."""
 NESTED: Final = 32
 """Brackets and signs inside one another: reading takes ten calls for each."""
-_LONGEST_NUMBER: Final = 20
+_LONGEST_NUMBER: Final = 24
 _RELATIONS: Final = ("==", "!=", "<", "<=", ">", ">=", "in")
 _SUMS: Final = ("+", "-")
 _PRODUCTS: Final = ("*", "/", "%")
-_QUOTED: Final = ("text", "raw")
 _WORDS: Final = {"true": True, "false": False, "null": None}
-_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
+RESERVED: Final = frozenset({
+    "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
+    "namespace", "return", "var", "void", "while", "in",
+})  # fmt: skip
+"""Words that no variable may have as its name."""
+_ESCAPES: Final = dict(zip("abfnrtv\"'\\?`", "\a\b\f\n\r\t\v\"'\\?`", strict=True))
+_ESCAPE: Final = re.compile(
+    r"\\(?:(?P<one>[abfnrtv\"'\\?`])|[xX](?P<hex>[0-9a-fA-F]{2})|(?P<octal>[0-3][0-7]{2})"
+    r"|u(?P<four>[0-9a-fA-F]{4})|U(?P<eight>[0-9a-fA-F]{8})|(?P<wrong>[\s\S]?))"
+)
+
+FORMATS: Final = (
+    "dns1123Label", "dns1123Subdomain", "dns1035Label", "qualifiedName", "dns1123LabelPrefix", "dns1123SubdomainPrefix",
+    "dns1035LabelPrefix", "labelValue", "uri", "uuid", "byte", "date", "datetime",
+)  # fmt: skip
+"""Names of Kubernetes' string formats."""
+QUALIFIED: Final = frozenset(
+    {
+        *("sets.contains", "sets.equivalent", "sets.intersects", "lists.range", "strings.quote", "ip.isCanonical"),
+        *("optional.of", "optional.ofNonZeroValue", "optional.none", "optional.unwrap", "jsonpatch.escapeKey"),
+        *("format.named", *(f"format.{name}" for name in FORMATS)),
+    }
+)
+"""Functions with a dot in their name, which reads like a method of a variable."""
+TYPE_PATHS: Final = frozenset(
+    {
+        *("google.protobuf.Timestamp", "google.protobuf.Duration", "net.IP", "net.CIDR", "kubernetes.URL"),
+        *("kubernetes.Quantity", "kubernetes.Semver", "kubernetes.NamedFormat"),
+    }
+)
+"""Types with a dot in their name."""
+MACROS: Final[dict[tuple[str, int], int]] = {
+    **{(name, 2): 1 for name in ("all", "exists", "exists_one", "existsOne", "filter", "map", "sortBy")},
+    **{(name, 2): 1 for name in ("optMap", "optFlatMap")},
+    ("map", 3): 1,
+    **{(name, 3): 2 for name in ("all", "exists", "exists_one", "existsOne")},
+    **{(name, count): 2 for name in ("transformList", "transformMap", "transformMapEntry") for count in (3, 4)},
+}
+"""Macros by name and number of arguments: how many of these are names of variables."""
 
 
 class ExpressionError(RequestError):
-    """An expression that cannot be read, or has no value for a device."""
+    """An expression that cannot be read, or has no value."""
 
     code = 422
     reason = "Invalid"
@@ -43,9 +86,11 @@ class ExpressionError(RequestError):
 
 @dataclass(frozen=True, slots=True)
 class CelNode:
-    """One operation. `kind`: literal, list, map, name, member, index, call, not, minus, &&, ||, choice, or a sign of
-    two sides; `.?` and `[?` are members and indices that may be absent. `depth`, `size`: operations inside one another,
-    and in all.
+    """One operation of an expression.
+
+    `kind`: literal, list, map, message, name, member, index, has, call (a method), function, macro, bind, not, minus,
+    &&, ||, choice, or a sign of two sides; `.?` and `[?` are members and indices that may be absent, `?` an element of
+    a list or map that may be. `depth`, `size`: operations inside one another, and in all.
     """
 
     kind: str
@@ -55,8 +100,8 @@ class CelNode:
     size: int = 1
 
 
-def _node(kind: str, parts: tuple[CelNode, ...], value: object = None) -> CelNode:
-    """Raises ExpressionError for one that goes too deep."""
+def make_node(kind: str, parts: tuple[CelNode, ...], value: object = None) -> CelNode:
+    """Return a node over its parts. Raises ExpressionError for one that goes too deep."""
     depth = 1 + max((part.depth for part in parts), default=0)
     if depth > DEEPEST:
         raise ExpressionError(f"the expression is nested deeper than {DEEPEST} levels")
@@ -64,24 +109,37 @@ def _node(kind: str, parts: tuple[CelNode, ...], value: object = None) -> CelNod
 
 
 def shown(value: object) -> str:
-    """A value in a sentence about it, however much is in it."""
+    """Return a value as a message shows it, however much is in it."""
     if isinstance(value, str):
         return repr(value[:80])
     return repr(value) if value is None or isinstance(value, bool | int | float) else f"a {type(value).__name__}"
 
 
+def dotted(tree: CelNode) -> str:
+    """Return the names of a chain such as `a.b.c`; "" for anything else."""
+    names: list[str] = []
+    while tree.kind == "member":
+        names.append(str(tree.value))
+        tree = tree.parts[0]
+    return ".".join([str(tree.value), *reversed(names)]) if tree.kind == "name" else ""
+
+
 def _tokens(text: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
-    at = 0
-    end = len(text.rstrip())
-    while at < end:
+    at = _end_of_blanks(text, 0)
+    while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
             raise ExpressionError(f"expression {text[:80]!r}: cannot read {text[at : at + 10]!r}")
         found.append((str(match.lastgroup), match.group(str(match.lastgroup))))
-        at = match.end()
+        at = _end_of_blanks(text, match.end())
     found.append(("end", ""))
     return found
+
+
+def _end_of_blanks(text: str, at: int) -> int:
+    match = _BLANK.match(text, at)
+    return match.end() if match else at
 
 
 class _Reader:
@@ -90,27 +148,31 @@ class _Reader:
             raise ExpressionError(f"the expression is longer than {LONGEST} letters")
         self._text, self._tokens, self._at, self._depth = text, _tokens(text), 0, 0
 
-    def _peek(self) -> str:
-        kind, token = self._tokens[self._at]
-        return token if kind not in _QUOTED else ""
+    def _peek(self, ahead: int = 0) -> str:
+        """Return the next token if it is a sign or a name."""
+        kind, token = self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
+        return token if kind in ("sign", "name") else ""
 
     def _take(self, *wanted: str) -> bool:
-        found = self._tokens[self._at][0] not in _QUOTED and self._peek() in wanted
+        found = self._peek() in wanted
         self._at += found
         return found
 
+    def _wrong(self, why: str) -> ExpressionError:
+        return ExpressionError(f"expression {self._text[:80]!r}: {why}")
+
     def _need(self, wanted: str) -> None:
         if not self._take(wanted):
-            raise ExpressionError(f"expression {self._text[:80]!r}: expected {wanted!r}, found {self._peek()!r}")
+            raise self._wrong(f"expected {wanted!r}, found {self._tokens[self._at][1][:20]!r}")
 
     def whole(self) -> CelNode:
         tree = self._choice()
         if self._tokens[self._at][0] != "end":
-            raise ExpressionError(f"expression {self._text[:80]!r}: {self._peek()!r} was not expected")
+            raise self._wrong(f"{self._tokens[self._at][1][:20]!r} was not expected")
         return tree
 
     def _inside(self) -> CelNode:
-        """An expression in brackets, or behind a colon."""
+        """Read an expression in brackets, or behind a colon."""
         self._deeper(1)
         tree = self._choice()
         self._deeper(-1)
@@ -127,43 +189,45 @@ class _Reader:
             return condition
         first = self._either()
         self._need(":")
-        return _node("choice", (condition, first, self._inside()))
+        return make_node("choice", (condition, first, self._inside()))
 
     def _either(self) -> CelNode:
         parts = [self._both()]
         while self._take("||"):
             parts.append(self._both())
-        return _node("||", tuple(parts)) if len(parts) > 1 else parts[0]
+        return make_node("||", tuple(parts)) if len(parts) > 1 else parts[0]
 
     def _both(self) -> CelNode:
         parts = [self._relation()]
         while self._take("&&"):
             parts.append(self._relation())
-        return _node("&&", tuple(parts)) if len(parts) > 1 else parts[0]
+        return make_node("&&", tuple(parts)) if len(parts) > 1 else parts[0]
 
     def _relation(self) -> CelNode:
         tree = self._sum()
         while (sign := self._peek()) in _RELATIONS and self._take(sign):
-            tree = _node(sign, (tree, self._sum()))
+            tree = make_node(sign, (tree, self._sum()))
         return tree
 
     def _sum(self) -> CelNode:
         tree = self._product()
         while (sign := self._peek()) in _SUMS and self._take(sign):
-            tree = _node(sign, (tree, self._product()))
+            tree = make_node(sign, (tree, self._product()))
         return tree
 
     def _product(self) -> CelNode:
         tree = self._unary()
         while (sign := self._peek()) in _PRODUCTS and self._take(sign):
-            tree = _node(sign, (tree, self._unary()))
+            tree = make_node(sign, (tree, self._unary()))
         return tree
 
     def _unary(self) -> CelNode:
+        if self._peek() == "-" and self._tokens[self._at + 1][0] in ("int", "double"):
+            return self._member()  # the sign is a part of the number: the least int has no positive counterpart
         for sign, kind in (("!", "not"), ("-", "minus")):
             if self._take(sign):
                 self._deeper(1)
-                tree = _node(kind, (self._unary(),))
+                tree = make_node(kind, (self._unary(),))
                 self._deeper(-1)
                 return tree
         return self._member()
@@ -172,80 +236,173 @@ class _Reader:
         tree = self._primary()
         while True:
             if self._take("."):
-                kind = ".?" if self._take("?") else "member"
-                name = self._name()
-                if kind == "member" and self._take("("):
-                    tree = _node("call", (tree, *self._listed(")")), name)
-                else:
-                    tree = _node(kind, (tree,), name)
+                tree = self._selected(tree)
             elif self._take("["):
-                tree = _node("[?" if self._take("?") else "index", (tree, self._inside()))
+                tree = make_node("[?" if self._take("?") else "index", (tree, self._inside()))
                 self._need("]")
+            elif self._peek() == "{" and (path := dotted(tree)):
+                self._take("{")
+                tree = make_node("message", self._pairs(fields=True), path)
             else:
                 return tree
 
+    def _selected(self, owner: CelNode) -> CelNode:
+        """Read what stands behind a dot."""
+        kind = ".?" if self._take("?") else "member"
+        name = self._name()
+        if kind == "member" and self._take("("):
+            return self._called(owner, name, self._listed(")"))
+        tree = make_node(kind, (owner,), name)
+        if kind == "member" and (path := dotted(tree)) in TYPE_PATHS:
+            return CelNode("name", value=path)
+        return tree
+
+    def _called(self, owner: CelNode, name: str, arguments: tuple[CelNode, ...]) -> CelNode:
+        path = f"{owner.value}.{name}" if owner.kind == "name" else ""
+        if path in QUALIFIED:
+            return make_node("function", arguments, path)
+        if path == "cel.bind" and len(arguments) == 3:
+            self._variables(name, arguments[:1])
+            return make_node("bind", (arguments[0], arguments[2], arguments[1]))
+        variables = MACROS.get((name, len(arguments)))
+        if variables is None:
+            return make_node("call", (owner, *arguments), name)
+        self._variables(name, arguments[:variables])
+        return make_node("macro", (owner, *arguments), (name, variables))
+
+    def _variables(self, macro: str, parts: tuple[CelNode, ...]) -> None:
+        """Check the arguments of a macro that must be names of variables."""
+        if any(part.kind != "name" or "." in str(part.value) for part in parts):
+            raise self._wrong(f"{macro}(): a variable must be a simple name")
+        if len({part.value for part in parts}) < len(parts):
+            raise self._wrong(f"{macro}(): the variable {parts[0].value} is named twice")
+
     def _name(self) -> str:
         kind, token = self._tokens[self._at]
-        if kind != "name":
-            raise ExpressionError(f"expression {self._text[:80]!r}: expected a name, found {token!r}")
+        if kind != "name" or token in _WORDS or token == "in":
+            raise self._wrong(f"expected a name, found {token[:20]!r}")
         self._at += 1
         return token
 
-    def _listed(self, end: str) -> tuple[CelNode, ...]:
+    def _listed(self, end: str, *, literal: bool = False) -> tuple[CelNode, ...]:
+        """Read expressions up to a bracket. `literal`: elements of a list, with a comma after the last perhaps."""
         found: list[CelNode] = []
         while not self._take(end):
             if found:
                 self._need(",")
-            found.append(self._inside())
+                if literal and self._take(end):
+                    break
+            optional = literal and self._take("?")
+            each = self._inside()
+            found.append(make_node("?", (each,)) if optional else each)
         return tuple(found)
 
-    def _pairs(self) -> tuple[CelNode, ...]:
-        """Keys and values in turn."""
+    def _pairs(self, *, fields: bool = False) -> tuple[CelNode, ...]:
+        """Read keys and values in turn, up to a brace. `fields`: the keys are names."""
         found: list[CelNode] = []
         while not self._take("}"):
             if found:
                 self._need(",")
-            found.append(self._inside())
+                if self._take("}"):
+                    break
+            optional = self._take("?")
+            found.append(CelNode("literal", value=self._name()) if fields else self._inside())
             self._need(":")
-            found.append(self._inside())
+            each = self._inside()
+            found.append(make_node("?", (each,)) if optional else each)
         return tuple(found)
 
     def _primary(self) -> CelNode:
-        kind, token = self._tokens[self._at]
         if self._take("("):
             tree = self._inside()
             self._need(")")
             return tree
         if self._take("["):
-            return _node("list", self._listed("]"))
+            return make_node("list", self._listed("]", literal=True))
         if self._take("{"):
-            return _node("map", self._pairs())
+            return make_node("map", self._pairs())
+        negative = self._peek() == "-" and self._take("-")
+        self._take(".")  # a name of the outermost scope
+        kind, token = self._tokens[self._at]
         self._at += 1
-        if kind == "number":
-            return CelNode("literal", value=_number(token))
-        if kind == "text":
-            return CelNode("literal", value=re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), token[1:-1]))
-        if kind == "raw":
-            return CelNode("literal", value=token[2:-1])
-        if kind != "name":
-            raise ExpressionError(f"expression {self._text[:80]!r}: {token!r} was not expected")
+        match kind:
+            case "int" | "uint":
+                return CelNode("literal", value=_whole(token, negative=negative))
+            case "double":
+                return CelNode("literal", value=-float(token) if negative else float(token))
+            case "text" | "bytes":
+                return CelNode("literal", value=_literal(token) if kind == "text" else _literal_bytes(token))
+            case "name":
+                return self._named(token)
+            case _:
+                raise self._wrong(f"{token[:20]!r} was not expected")
+
+    def _named(self, token: str) -> CelNode:
         if token in _WORDS:
             return CelNode("literal", value=_WORDS[token])
-        if self._take("("):
-            return _node("call", (CelNode("name", value=""), *self._listed(")")), token)
-        return CelNode("name", value=token)
+        if token in RESERVED:
+            raise self._wrong(f"{token} is a reserved word")
+        if not self._take("("):
+            return CelNode("name", value=token)
+        arguments = self._listed(")")
+        if token != "has":
+            return make_node("function", arguments, token)
+        if len(arguments) != 1 or arguments[0].kind not in ("member", ".?"):
+            raise self._wrong("has() takes one field, such as has(self.name)")
+        return make_node("has", arguments[0].parts, arguments[0].value)
 
 
-def _number(token: str) -> float:
-    if not token.isdigit():
-        return float(token)
-    number = int(token) if len(token) < _LONGEST_NUMBER else 2**63
-    if number >= 2**63:
-        raise ExpressionError(f"the number {token[:40]} does not fit 64 bits")
-    return number
+def _whole(token: str, *, negative: bool) -> int:
+    digits = token.rstrip("uU")
+    number = int(digits, 0 if digits.startswith("0x") else 10) if len(digits) < _LONGEST_NUMBER else 2**64
+    number = -number if negative else number
+    if digits != token:
+        if number < 2**64:
+            return Uint(number)
+    elif -(2**63) <= number < 2**63:
+        return number
+    raise ExpressionError(f"the number {token[:40]} does not fit 64 bits")
+
+
+def _body(token: str) -> tuple[str, bool]:
+    """Return what stands between the quotes, and whether escapes in it count."""
+    token = token.replace("\r\n", "\n").replace("\r", "\n")
+    raw = token[0] in "rR"
+    token = token.removeprefix("r").removeprefix("R")
+    marks = 3 if len(token) >= 6 and token[:3] in ('"""', "'''") else 1
+    return token[marks:-marks], not raw
+
+
+def _literal(token: str) -> str:
+    body, escaped = _body(token)
+    return _ESCAPE.sub(_unescaped, body) if escaped else body
+
+
+def _literal_bytes(token: str) -> bytes:
+    body, escaped = _body(token)
+    if not escaped:
+        return body.encode("utf-8", "surrogatepass")
+    found, at = bytearray(), 0
+    for match in _ESCAPE.finditer(body):
+        found += body[at : match.start()].encode("utf-8", "surrogatepass")
+        if match.lastgroup in ("four", "eight"):
+            raise ExpressionError(f"{match[0]} is not known in bytes")
+        found.append(ord(_unescaped(match)))
+        at = match.end()
+    return bytes(found + body[at:].encode("utf-8", "surrogatepass"))
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    group = str(match.lastgroup)
+    if group == "one":
+        return _ESCAPES[match[group]]
+    code = -1 if group == "wrong" else int(match[group], 8 if group == "octal" else 16)
+    if not 0 <= code < 0x110000 or 0xD800 <= code < 0xE000:
+        raise ExpressionError(f"{match[0]!r} is not a valid escape in a string")
+    return chr(code)
 
 
 @lru_cache(maxsize=4096)
 def read_expression(text: str) -> CelNode:
-    """The tree of an expression. Raises ExpressionError."""
+    """Return the tree of an expression. Raises ExpressionError."""
     return _Reader(text).whole()

@@ -1,104 +1,223 @@
-"""What the tree of an expression comes to: a selector for one device, a rule for one value."""
+"""Values of CEL that JSON does not have, and when two values are equal or one comes first."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
-from core.errors import QuantityError
-from core.kube.cel.costs import SPEND, StepsLeft, pay
-from core.kube.cel.functions import FUNCTIONS, METHODS, OPERATIONS
-from core.kube.cel.macros import decided, expanded, is_macro, truth
-from core.kube.cel.optionals import OptionalValue, looked_up
-from core.kube.cel.reading import ExpressionError, read_expression, shown
-from core.kube.patterns import PatternError
+from core.kube.cel.network import IpAddress, IpNetwork, Url
+from core.kube.cel.numbers import Uint
+from core.kube.cel.quantities import Amount, Version
+from core.kube.cel.reading import ExpressionError, shown
+from core.kube.cel.times import Duration, Timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from core.kube.cel.reading import CelNode
+    from collections.abc import Callable, Iterable
 
 
-def _same(left: object, right: object) -> bool:
-    return isinstance(left, bool) == isinstance(right, bool) and left == right
+@dataclass(frozen=True, slots=True)
+class TypeValue:
+    """A type, as `type(x)` and the name `string` have it."""
+
+    name: str
 
 
-def _member(owner: Any, key: Any) -> Any:
-    if isinstance(owner, OptionalValue):
-        return looked_up(owner, key, _member)
+@dataclass(frozen=True, slots=True)
+class OptionalValue:
+    """A value that is there, or none."""
+
+    value: Any = None
+    there: bool = True
+
+
+NONE: Final = OptionalValue(there=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFormat:
+    """One of Kubernetes' formats of strings. `problems` says what is wrong with a text."""
+
+    name: str
+    problems: Callable[[str], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """`authorizer`, and what is asked of it step by step. Roles are stored and not enforced, so all is allowed."""
+
+    step: str
+
+
+class Domains(dict[str, dict[str, Any]]):
+    """Attributes or capacities by domain: an unknown domain is an empty one."""
+
+    def __missing__(self, key: str) -> dict[str, Any]:
+        return {}
+
+
+class ListSet(list[Any]):
+    """A list of a definition with `x-kubernetes-list-type: set`: the order of its elements means nothing."""
+
+
+class ListMap(list[Any]):
+    """A list with `x-kubernetes-list-type: map`: its elements are known by their keys."""
+
+    keys: tuple[str, ...] = ()
+
+    def key_of(self, element: Any) -> tuple[Any, ...]:
+        """Return what an element is known by."""
+        return tuple(repr(element.get(key)) for key in self.keys) if isinstance(element, dict) else (repr(element),)
+
+
+KINDS: Final[dict[type, str]] = {
+    bool: "bool",
+    int: "int",
+    Uint: "uint",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    type(None): "null_type",
+    list: "list",
+    ListSet: "list",
+    ListMap: "list",
+    dict: "map",
+    Domains: "map",
+    Duration: "duration",
+    Timestamp: "timestamp",
+    TypeValue: "type",
+    OptionalValue: "optional_type",
+    Amount: "kubernetes.Quantity",
+    Version: "kubernetes.Semver",
+    Url: "kubernetes.URL",
+    IpAddress: "net.IP",
+    IpNetwork: "net.CIDR",
+    NamedFormat: "kubernetes.NamedFormat",
+}
+"""The CEL type of each Python class."""
+_FULL_NAMES: Final = {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp"}
+TYPE_NAMES: Final = {
+    **{name: name for name in ("bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint")},
+    **{name: name for name in KINDS.values() if "." in name},
+    **{full: full for full in _FULL_NAMES.values()},
+}
+"""Names in an expression that stand for a type."""
+
+
+def kind_of(value: object) -> str:
+    """Return the CEL type of a value."""
+    if isinstance(value, Authority):
+        return f"kubernetes.authorization.{value.step}"
+    kind = KINDS.get(value.__class__)
+    if kind is None:
+        kind = next((kind for each, kind in KINDS.items() if isinstance(value, each)), "dyn")
+    return kind
+
+
+def type_of(value: object) -> TypeValue:
+    """Return the type as `type(value)` has it."""
+    kind = kind_of(value)
+    return TypeValue(_FULL_NAMES.get(kind, kind))
+
+
+_NUMBERS: Final = frozenset({int, Uint, float})
+_PLAIN: Final = frozenset({str, bool, bytes, type(None)})
+QUICK: Final = frozenset({str, int, Uint, bool})
+"""Classes whose values, among themselves, are compared by Python as CEL does."""
+
+
+def equal(left: Any, right: Any) -> bool:
+    """Whether two values are equal: numbers of different types may be, other values may not."""
+    one, other = left.__class__, right.__class__
+    if one in _NUMBERS:
+        return other in _NUMBERS and compare_numbers(left, right) == 0
+    if one in _PLAIN or other in _PLAIN:
+        return one is other and left == right
+    if isinstance(left, list) and isinstance(right, list):
+        return _equal_lists(left, right)
+    if isinstance(left, dict) and isinstance(right, dict):
+        return _equal_maps(left, right)
+    if one is OptionalValue and other is OptionalValue:
+        return left.there == right.there and (not left.there or equal(left.value, right.value))
+    return one is other and bool(left == right)
+
+
+def one_class(values: list[Any]) -> type | None:
+    """Return the class of all values of a list, None where they are of several: Python compares those faster."""
+    classes = set(map(type, values))
+    return classes.pop() if len(classes) == 1 else None
+
+
+def _equal_lists(left: list[Any], right: list[Any]) -> bool:
+    if len(left) != len(right):
+        return False
+    if left.__class__ is list and left != right:  # which Python sees sooner: it takes more values for equal
+        return False
+    if one_class(left) in QUICK and one_class(right) is one_class(left) and left.__class__ is list:
+        return True
+    if isinstance(left, ListSet) or isinstance(right, ListSet):
+        return all(contains(right, each) for each in left)
+    if isinstance(left, ListMap) and isinstance(right, ListMap):
+        known = {left.key_of(each): each for each in left}
+        return all((key := left.key_of(each)) in known and equal(known[key], each) for each in right)
+    return all(map(equal, left, right))
+
+
+def _equal_maps(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
+    return len(left) == len(right) and all(has_key(right, key) and equal(left[key], right[key]) for key in left)
+
+
+def contains(values: Iterable[Any], wanted: Any) -> bool:
+    """Whether one of the values is equal to it."""
+    if wanted.__class__ in QUICK and wanted not in values:  # Python looks faster, and takes more values for equal
+        return False
+    return wanted.__class__ is str or any(equal(each, wanted) for each in values)
+
+
+def has_key(owner: dict[Any, Any], key: Any) -> bool:
+    """Whether a map has a key. Python takes True for 1, CEL does not."""
     try:
-        if not isinstance(owner, str) and not (isinstance(key, int) and key < 0):
-            return owner[key]
-    except (KeyError, IndexError, TypeError):
-        pass
-    raise ExpressionError(f"no such key: {key[:80] if isinstance(key, str) else shown(key)}")
+        if key not in owner:
+            return False
+    except TypeError:
+        return False
+    return key.__class__ is str or (key.__class__ is bool) == (next(iter(owner)).__class__ is bool)
 
 
-def _has(tree: CelNode, names: Mapping[str, Any]) -> bool:
-    owner = evaluate(tree.parts[0], names)
-    return not isinstance(owner, str | list) and tree.value in owner
+def compare_numbers(left: Any, right: Any) -> int | None:
+    """Return -1, 0 or 1; None where one is not a number. An int beside a double counts as a double, as in Go."""
+    if left.__class__ is float or right.__class__ is float:
+        left, right = float(left), float(right)
+        if math.isnan(left) or math.isnan(right):
+            return None
+    return int(left > right) - int(left < right)
 
 
-def _call(tree: CelNode, names: Mapping[str, Any]) -> Any:
-    name, function = str(tree.value), tree.parts[0].value == "" and tree.parts[0].kind == "name"
-    if function and name == "has":
-        return _has(tree.parts[1], names)
-    if not function and is_macro(tree):
-        return expanded(tree, names, evaluate)
-    known = FUNCTIONS.get(name) if function else METHODS.get(name)
-    if known is None:
-        raise ExpressionError(f"unknown function {name!r}")
-    values = [evaluate(part, names) for part in (tree.parts[1:] if function else tree.parts)]
-    pay(name, values, names)
-    return known(*values)
+_ORDERED: Final = (str, bool, bytes, Duration, Timestamp)
 
 
-def _operate(tree: CelNode, names: Mapping[str, Any]) -> Any:
-    left, right = (evaluate(part, names) for part in tree.parts)
-    pay(tree.kind, (left, right), names)
-    if tree.kind == "==":
-        return _same(left, right)
-    if tree.kind == "!=":
-        return not _same(left, right)
-    if tree.kind == "index":
-        return _member(left, right)
-    return OPERATIONS[tree.kind](left, right)
+def compare(left: Any, right: Any) -> int:
+    """Return -1, 0 or 1. Raises TypeError for values without an order. NaN comes before nothing and after nothing."""
+    one, other = left.__class__, right.__class__
+    if one in _NUMBERS and other in _NUMBERS:
+        found = compare_numbers(left, right)
+        return 2 if found is None else found
+    if one is other and one in _ORDERED:
+        return int(left > right) - int(left < right)
+    raise TypeError
 
 
-def evaluate(tree: CelNode, names: Mapping[str, Any]) -> Any:
-    """The value of a tree, with these names known. Raises ExpressionError."""
-    match tree.kind:
-        case "literal":
-            return tree.value
-        case "name":
-            return _member(names, tree.value)
-        case "list":
-            return [evaluate(part, names) for part in tree.parts]
-        case "map":
-            values = [evaluate(part, names) for part in tree.parts]
-            return dict(zip(values[::2], values[1::2], strict=True))
-        case "member":
-            return _member(evaluate(tree.parts[0], names), tree.value)
-        case ".?":
-            return looked_up(evaluate(tree.parts[0], names), tree.value, _member)
-        case "[?":
-            return looked_up(evaluate(tree.parts[0], names), evaluate(tree.parts[1], names), _member)
-        case "not":
-            return not truth(evaluate(tree.parts[0], names))
-        case "&&" | "||":
-            return decided(((part, names) for part in tree.parts), evaluate, decisive=tree.kind == "||")
-        case "choice":
-            return evaluate(tree.parts[1 if truth(evaluate(tree.parts[0], names)) else 2], names)
-        case _:
-            try:
-                if tree.kind == "minus":
-                    return -evaluate(tree.parts[0], names)
-                return _call(tree, names) if tree.kind == "call" else _operate(tree, names)
-            except TypeError as error:
-                raise ExpressionError(f"no such overload: {tree.value or tree.kind}") from error
-            except (PatternError, QuantityError, ValueError) as error:
-                raise ExpressionError(f"{tree.value or tree.kind}: {error}") from error
+def truth(value: object) -> bool:
+    """Return a value as the answer to a question. Raises ExpressionError."""
+    if not isinstance(value, bool):
+        raise ExpressionError(f"{shown(value)} is neither true nor false")
+    return value
 
 
-def is_true(expression: str, device: Mapping[str, Any]) -> bool:
-    """Whether a selector takes a device ({"driver", "attributes", "capacity"}). Raises ExpressionError."""
-    return truth(evaluate(read_expression(expression), {"device": device, SPEND: StepsLeft()}))
+def is_zero(value: Any) -> bool:
+    """Whether a value is the zero of its type: empty, 0, false or null."""
+    if isinstance(value, OptionalValue):
+        return not value.there or is_zero(value.value)
+    if isinstance(value, Duration):
+        return value.nanoseconds == 0
+    return value is None or (isinstance(value, bool | int | float | str | bytes | list | dict) and not value)

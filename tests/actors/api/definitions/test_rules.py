@@ -67,11 +67,13 @@ def test_a_rule_about_changes_is_asked_of_what_was_there() -> None:
 
 
 def test_an_unreadable_rule_is_refused_with_its_definition() -> None:
-    [cause] = unreadable(spec({"rule": "self.a >"}), "schema")
+    [cause] = unreadable(spec({"rule": "self.a >"}), "schema", root=True)
     assert cause.field == "schema.x-kubernetes-validations[0].rule"
     assert "compilation failed" in cause.message
     assert structure_problems(spec({"rule": "(("}), "schema")
-    assert unreadable(spec({"rule": "self.a > 1"}), "schema") == []
+    assert unreadable(spec({"rule": "self.a > 1"}, a={"type": "integer"}), "schema", root=True) == []
+    [unknown] = structure_problems(spec({"rule": "self.b > 1"}, a={"type": "integer"}), "schema")
+    assert "undefined field 'b'" in unknown.message
 
 
 def test_a_rule_that_looks_at_too_much_is_stopped() -> None:

@@ -121,9 +121,9 @@ async def test_controllers_are_denied_too() -> None:
     [
         (policy(), "spec.validations: Required value: validations or auditAnnotations must contain"),
         (policy({"expression": "object.x +"}), "spec.validations[0].expression: Invalid value:"),
-        (policy({"expression": "authorizer.group('').check()"}), "undeclared reference to 'authorizer'"),
+        (policy({"expression": "authority.group('').check()"}), "undeclared reference to 'authority'"),
         (policy({"expression": "object.items.all(i, i > j)"}), "undeclared reference to 'j'"),
-        (policy({"expression": "url('x') == object.x"}), "undeclared reference to 'url'"),
+        (policy({"expression": "uri('x') == object.x"}), "undeclared reference to 'uri'"),
         (policy({"expression": "object.x.guess(1)"}), "undeclared reference to 'guess'"),
         (policy({"expression": "true"}, failurePolicy="Perhaps"), "spec.failurePolicy: Unsupported value"),
         (policy({"expression": "true"}, matchConstraints={}), "spec.matchConstraints: Required value"),

@@ -1,0 +1,376 @@
+"""Evaluate the tree of an expression: a selector for one device, a rule for one value, a condition of a policy."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from core.errors import QuantityError
+from core.kube.cel import lists
+from core.kube.cel.costs import SPEND, StepsLeft, pay, pay_result, pay_round
+from core.kube.cel.environment import call
+from core.kube.cel.reading import ExpressionError, read_expression, shown
+from core.kube.cel.times import day_of, duration_of, timestamp_of
+from core.kube.cel.types import CelType, needs_reading
+from core.kube.cel.values import (
+    NONE,
+    TYPE_NAMES,
+    Authority,
+    ListMap,
+    ListSet,
+    OptionalValue,
+    TypeValue,
+    has_key,
+    kind_of,
+    truth,
+)
+from core.kube.patterns import PatternError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from core.kube.cel.reading import CelNode
+
+_MARK: Final = re.compile(r"__(underscores|dot|dash|slash|[a-z]+)__")
+_MARKS: Final = {"underscores": "__", "dot": ".", "dash": "-", "slash": "/"}
+
+
+def is_true(expression: str, device: Mapping[str, Any]) -> bool:
+    """Whether a selector takes a device ({"driver", "attributes", "capacity"}). Raises ExpressionError."""
+    return truth(evaluate(read_expression(expression), {"device": device, SPEND: StepsLeft()}))
+
+
+def evaluate(tree: CelNode, names: Mapping[str, Any]) -> Any:
+    """Return the value of a tree, with these names known. Raises ExpressionError."""
+    return _KINDS.get(tree.kind, _operate)(tree, names)
+
+
+def _literal(tree: CelNode, _: Mapping[str, Any]) -> Any:
+    return tree.value
+
+
+def _name(tree: CelNode, names: Mapping[str, Any]) -> Any:
+    name = cast("str", tree.value)
+    try:
+        return names[name]
+    except KeyError:
+        if name in TYPE_NAMES:
+            return TypeValue(name)
+    raise ExpressionError(f"no such key: {name[:80]}")
+
+
+def _list(tree: CelNode, names: Mapping[str, Any]) -> list[Any]:
+    return [value for part in tree.parts for value in _present(part, names)]
+
+
+def _present(part: CelNode, names: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the value of an element, unless it is an optional one and absent."""
+    if part.kind != "?":
+        yield evaluate(part, names)
+        return
+    value = evaluate(part.parts[0], names)
+    if not isinstance(value, OptionalValue):
+        raise ExpressionError(f"cannot initialize optional list element from non-optional value {shown(value)}")
+    if value.there:
+        yield value.value
+
+
+def _map(tree: CelNode, names: Mapping[str, Any]) -> dict[Any, Any]:
+    found: dict[Any, Any] = {}
+    for key_part, part in zip(tree.parts[::2], tree.parts[1::2], strict=True):
+        key = evaluate(key_part, names)
+        for value in _present(part, names):
+            _put(found, key, value)
+    return found
+
+
+def _put(found: dict[Any, Any], key: Any, value: Any) -> None:
+    if kind_of(key) not in ("string", "int", "uint", "bool"):
+        raise ExpressionError(f"unsupported key type: {kind_of(key)}")
+    if has_key(found, key):
+        raise ExpressionError(f"Failed with repeated key: {shown(key)}")
+    found[key] = value
+
+
+def _message(tree: CelNode, names: Mapping[str, Any]) -> dict[Any, Any]:
+    """Return the fields of a message: `JSONPatch{…}` and `Object{…}` of a policy that changes objects."""
+    return {_field(str(key)): value for key, value in _map(tree, names).items()}
+
+
+def _field(name: str) -> str:
+    """Return a field as JSON has it: `x__dash__y` stands for `x-y`, `__namespace__` for `namespace`."""
+    return _MARK.sub(lambda match: _MARKS.get(match[1], match[1]), name) if "__" in name else name
+
+
+def _selected(owner: Any, key: str) -> Any:
+    """Return a field, or a key of a map. Raises ExpressionError."""
+    if isinstance(owner, OptionalValue):
+        return _optional(owner, key, _selected)
+    if isinstance(owner, Authority) and key == "requestResource":
+        return Authority("ResourceCheck")
+    if isinstance(owner, dict):
+        if key in owner or "__" not in key:
+            return _at(owner, key)
+        return _at(owner, _field(key))
+    raise ExpressionError(f"no such key: {key[:80]}" if owner is None else "no such overload: member of a value")
+
+
+def _at(owner: Any, key: Any) -> Any:
+    """Return what an index stands for. Raises ExpressionError."""
+    if isinstance(owner, OptionalValue):
+        return _optional(owner, key, _at)
+    if isinstance(owner, dict):
+        if has_key(owner, key) or owner.__class__ is not dict:
+            try:
+                return owner[key]
+            except KeyError:
+                pass
+    elif isinstance(owner, list):
+        place = int(key) if isinstance(key, int | float) and not isinstance(key, bool) and key == int(key) else None
+        if place is not None and 0 <= place < len(owner):
+            return owner[place]
+        if place is not None:
+            raise ExpressionError(f"no such key: index out of bounds: {place}")
+        raise ExpressionError(f"no such overload: list[{kind_of(key)}]")
+    else:
+        raise ExpressionError("no such overload: index of a value")
+    raise ExpressionError(f"no such key: {key[:80] if isinstance(key, str) else shown(key)}")
+
+
+def _optional(owner: Any, key: Any, look_up: Callable[[Any, Any], Any]) -> OptionalValue:
+    """Return a key of what may be absent, also of what has no keys at all, such as null."""
+    if isinstance(owner, OptionalValue):
+        if not owner.there:
+            return NONE
+        owner = owner.value
+    if not isinstance(owner, dict | list):
+        return NONE
+    try:
+        return OptionalValue(look_up(owner, key))
+    except ExpressionError as error:
+        if "no such overload" in str(error):
+            raise
+        return NONE
+
+
+def _member(tree: CelNode, names: Mapping[str, Any]) -> Any:
+    if "." in tree.kind:
+        return _optional(evaluate(tree.parts[0], names), tree.value, _selected)
+    return _selected(evaluate(tree.parts[0], names), cast("str", tree.value))
+
+
+def _index(tree: CelNode, names: Mapping[str, Any]) -> Any:
+    owner, key = evaluate(tree.parts[0], names), evaluate(tree.parts[1], names)
+    return _optional(owner, key, _at) if tree.kind == "[?" else _at(owner, key)
+
+
+def _has(tree: CelNode, names: Mapping[str, Any]) -> bool:
+    owner = evaluate(tree.parts[0], names)
+    if isinstance(owner, OptionalValue):
+        owner = owner.value if owner.there else {}
+    key = cast("str", tree.value)
+    return isinstance(owner, dict) and (key in owner or ("__" in key and _field(key) in owner))
+
+
+def _called(tree: CelNode, names: Mapping[str, Any]) -> Any:
+    name, method = cast("str", tree.value), tree.kind == "call"
+    if method and name in ("or", "orValue") and len(tree.parts) == 2:
+        first = evaluate(tree.parts[0], names)
+        if isinstance(first, OptionalValue):  # the other one is not evaluated when it is not needed
+            if first.there:
+                return first if name == "or" else first.value
+            return evaluate(tree.parts[1], names)
+    values = [evaluate(part, names) for part in tree.parts]
+    return _done(name, values, names, method=method)
+
+
+def _operate(tree: CelNode, names: Mapping[str, Any]) -> Any:
+    return _done(tree.kind, [evaluate(part, names) for part in tree.parts], names)
+
+
+def _done(name: str, values: list[Any], names: Mapping[str, Any], *, method: bool = False) -> Any:
+    try:
+        pay(name, values, names)
+        result = call(name, method, values)
+    except TypeError as error:
+        raise ExpressionError(f"no such overload: {name}") from error
+    except (PatternError, QuantityError, ValueError, OverflowError) as error:
+        raise ExpressionError(f"{name}: {error}") from error
+    pay_result(result, names)
+    return result
+
+
+def _choice(tree: CelNode, names: Mapping[str, Any]) -> Any:
+    return evaluate(tree.parts[1 if truth(evaluate(tree.parts[0], names)) else 2], names)
+
+
+def _junction(tree: CelNode, names: Mapping[str, Any]) -> bool:
+    return _decided(((part, names) for part in tree.parts), decisive=tree.kind == "||")
+
+
+def _decided(asked: Iterable[tuple[CelNode, Mapping[str, Any]]], *, decisive: bool) -> bool:
+    """Return what &&, ||, `all` and `exists` come to, of expressions and the names in each: one decisive value decides,
+    whatever is wrong with the others.
+    """
+    errors: list[ExpressionError] = []
+    for tree, names in asked:
+        try:
+            if truth(evaluate(tree, names)) is decisive:
+                return decisive
+        except ExpressionError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return not decisive
+
+
+def _bound(tree: CelNode, names: Mapping[str, Any]) -> Any:
+    name = cast("str", tree.parts[0].value)
+    return evaluate(tree.parts[1], {**names, name: evaluate(tree.parts[2], names)})
+
+
+def _macro(tree: CelNode, names: Mapping[str, Any]) -> Any:
+    name, variables = cast("tuple[str, int]", tree.value)
+    owner = evaluate(tree.parts[0], names)
+    if name in ("optMap", "optFlatMap"):
+        return _mapped_optional(name, tree, owner, names)
+    scopes, asked = _scopes(owner, tree, variables, names), tree.parts[-1]
+    match name:
+        case "all" | "exists":
+            return _decided(((asked, scope) for scope in scopes), decisive=name == "exists")
+        case "exists_one" | "existsOne":
+            return sum([truth(evaluate(asked, scope)) for scope in scopes]) == 1
+        case "filter":
+            variable = cast("str", tree.parts[1].value)
+            return [scope[variable] for scope in scopes if truth(evaluate(asked, scope))]
+        case "sortBy":
+            keys = [evaluate(asked, scope) for scope in scopes]
+            pay("sortBy", (owner, keys), names)
+            return _attempted("sortBy", lambda: lists.ordered_by(list(owner), keys))
+        case _:
+            return _transformed(name, tree, scopes, len(tree.parts) - 1 - variables)
+
+
+def _transformed(name: str, tree: CelNode, scopes: Iterable[Mapping[str, Any]], bodies: int) -> Any:
+    """Return what `map` and the transforming macros make of each value, of those that a condition lets through."""
+    asked = tree.parts[-1]
+    kept = scopes if bodies == 1 else (scope for scope in scopes if truth(evaluate(tree.parts[-2], scope)))
+    if name in ("map", "transformList"):
+        return [evaluate(asked, scope) for scope in kept]
+    found: dict[Any, Any] = {}
+    for scope in kept:
+        value = evaluate(asked, scope)
+        if name == "transformMap":
+            _put(found, scope[cast("str", tree.parts[1].value)], value)
+            continue
+        if not isinstance(value, dict):
+            raise ExpressionError("no such overload: transformMapEntry makes maps of one entry")
+        for key, each in value.items():
+            _put(found, key, each)
+            pay_round(1, scope)
+    return found
+
+
+def _attempted(name: str, work: Callable[[], Any]) -> Any:
+    try:
+        return work()
+    except TypeError as error:
+        raise ExpressionError(f"no such overload: {name}") from error
+    except ValueError as error:
+        raise ExpressionError(f"{name}: {error}") from error
+
+
+def _mapped_optional(name: str, tree: CelNode, owner: Any, names: Mapping[str, Any]) -> Any:
+    if not isinstance(owner, OptionalValue):
+        raise ExpressionError(f"no such overload: {name} of {kind_of(owner)}")
+    if not owner.there:
+        return NONE
+    value = evaluate(tree.parts[2], {**names, cast("str", tree.parts[1].value): owner.value})
+    return OptionalValue(value) if name == "optMap" else value
+
+
+def _scopes(owner: Any, tree: CelNode, variables: int, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the names in each round: values of a list or keys of a map; place or key and value where two are asked."""
+    if not isinstance(owner, list | dict):
+        raise ExpressionError(f"no such overload: {cast('tuple[str, int]', tree.value)[0]}")
+    size = sum(part.size for part in tree.parts[1 + variables :])
+    first = cast("str", tree.parts[1].value)
+    if variables == 1:
+        for each in cast("Iterable[Any]", owner):
+            pay_round(size, names)
+            yield {**names, first: each}
+        return
+    second = cast("str", tree.parts[2].value)
+    pairs = owner.items() if isinstance(owner, dict) else enumerate(owner)
+    for key, each in pairs:
+        pay_round(size, names)
+        yield {**names, first: key, second: each}
+
+
+def _read(tree: CelNode, names: Mapping[str, Any]) -> Any:
+    """Return a value of JSON as one of the type that its schema says."""
+    kind = cast(CelType, tree.value)
+    return _attempted("conversion", lambda: _converted(evaluate(tree.parts[0], names), kind, names))
+
+
+def _converted(value: Any, kind: CelType, names: Mapping[str, Any]) -> Any:
+    if isinstance(value, OptionalValue):
+        return OptionalValue(_converted(value.value, kind, names)) if value.there else value
+    if isinstance(value, list) and kind.name == "list":
+        return _converted_list(value, kind, names)
+    if isinstance(value, dict) and kind.name == "map":
+        pay_round(len(cast("dict[str, Any]", value)), names)
+        return {key: _converted(each, kind.params[1], names) for key, each in cast("dict[str, Any]", value).items()}
+    if kind.reading == "double" and value.__class__ is int:
+        return float(value)
+    if not isinstance(value, str) or kind.reading in ("", "double"):
+        return value
+    pay("timestamp", (value,), names)
+    return _READERS[kind.reading](value)
+
+
+def _converted_list(value: list[Any], kind: CelType, names: Mapping[str, Any]) -> list[Any]:
+    made = value
+    if kind.params and needs_reading(kind.params[0]):
+        pay_round(len(value), names)
+        made = [_converted(each, kind.params[0], names) for each in value]
+    if kind.reading == "set":
+        return ListSet(made)
+    if kind.reading == "keyed":
+        keyed = ListMap(made)
+        keyed.keys = kind.keys
+        return keyed
+    return made
+
+
+def _bytes(text: str) -> bytes:
+    return base64.b64decode(text)
+
+
+_READERS: Final[dict[str, Callable[[str], Any]]] = {
+    "date": day_of,
+    "date-time": timestamp_of,
+    "duration": duration_of,
+    "byte": _bytes,
+}
+_KINDS: Final[dict[str, Callable[[CelNode, Mapping[str, Any]], Any]]] = {
+    "literal": _literal,
+    "name": _name,
+    "list": _list,
+    "map": _map,
+    "message": _message,
+    "member": _member,
+    ".?": _member,
+    "index": _index,
+    "[?": _index,
+    "has": _has,
+    "call": _called,
+    "function": _called,
+    "macro": _macro,
+    "bind": _bound,
+    "choice": _choice,
+    "&&": _junction,
+    "||": _junction,
+    "read": _read,
+}

@@ -1,0 +1,180 @@
+"""Durations and timestamps of CEL, read and shown as Go has them, to the nanosecond."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from typing import TYPE_CHECKING, Final
+
+from config.time_zones import time_zone
+from core.kube.cel.numbers import NumberError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SECOND: Final = 1_000_000_000
+_UNITS: Final = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": _SECOND} | {
+    "m": 60 * _SECOND,
+    "h": 3_600 * _SECOND,
+}
+_PART: Final = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)")
+_TIME: Final = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)T(\d{1,2}):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII
+)
+_DAY: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)
+_OFFSET: Final = re.compile(r"([+-]?\d+):(\d+)", re.ASCII)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST: Final = -62_135_596_800 * _SECOND
+_LAST: Final = 253_402_300_800 * _SECOND - 1
+_LONGEST: Final = 128
+
+
+class TimeError(ValueError):
+    """A text that is no duration, timestamp or time zone."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Duration:
+    """A span of time."""
+
+    nanoseconds: int
+
+    def __post_init__(self) -> None:
+        if not -(2**63) <= self.nanoseconds < 2**63:
+            raise NumberError("integer overflow")
+
+    def __str__(self) -> str:
+        sign, (seconds, fraction) = "-" if self.nanoseconds < 0 else "", divmod(abs(self.nanoseconds), _SECOND)
+        return f"{sign}{seconds}{_fraction(fraction)}s"
+
+    def counted(self, unit: int) -> int:
+        """Return how many of a unit (in nanoseconds) are in it, cut towards zero."""
+        return abs(self.nanoseconds) // unit * (-1 if self.nanoseconds < 0 else 1)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Timestamp:
+    """A moment: nanoseconds since the epoch, between the years 1 and 9999; `offset`: the zone that it is shown in."""
+
+    nanoseconds: int
+    offset: int = field(default=0, compare=False)
+
+    def __post_init__(self) -> None:
+        if not _FIRST <= self.nanoseconds <= _LAST:
+            raise NumberError("timestamp overflow")
+
+    def __str__(self) -> str:
+        fraction = _fraction(self.nanoseconds % _SECOND)
+        shown = self.at(timezone(timedelta(seconds=self.offset))).isoformat()[:19]
+        hours, seconds = divmod(abs(self.offset), 3600)
+        zone = f"{'-' if self.offset < 0 else '+'}{hours:02d}:{seconds // 60:02d}" if self.offset else "Z"
+        return f"{shown}{fraction}{zone}"
+
+    def moved(self, nanoseconds: int) -> Timestamp:
+        """Return the moment so much later."""
+        return Timestamp(self.nanoseconds + nanoseconds, self.offset)
+
+    def at(self, zone: tzinfo) -> datetime:
+        """Return it as a clock there shows it. Raises TimeError outside of the years that a clock has."""
+        moment = _EPOCH + timedelta(seconds=self.nanoseconds // _SECOND)
+        try:
+            return moment.astimezone(zone)
+        except (OverflowError, ValueError) as error:
+            raise TimeError("the timestamp is out of range in this time zone") from error
+
+
+def _fraction(nanoseconds: int) -> str:
+    return f".{nanoseconds:09d}".rstrip("0") if nanoseconds else ""
+
+
+def duration_of(text: str) -> Duration:
+    """Read a duration such as `1h30m` or `-1.5s`. Raises TimeError."""
+    body = text.removeprefix("-") if text.startswith("-") else text.removeprefix("+")
+    if body == "0":
+        return Duration(0)
+    total, at = 0, 0
+    while at < len(body):
+        match = _PART.match(body, at) if len(body) <= _LONGEST else None
+        if match is None or not (match[1] or match[2]):
+            break
+        unit, fraction = _UNITS[match[3]], match[2] or ""
+        total += int(match[1] or "0") * unit + int(fraction or "0") * unit // 10 ** len(fraction)
+        at = match.end()
+    if not body or at < len(body) or total > 2**63 - (not text.startswith("-")):
+        raise TimeError(f"invalid duration {text[:80]!r}")
+    return Duration(-total if text.startswith("-") else total)
+
+
+def timestamp_of(text: str) -> Timestamp:
+    """Read a moment as RFC 3339 writes it. Raises TimeError."""
+    match = _TIME.fullmatch(text) if len(text) <= _LONGEST else None
+    if match is None:
+        raise TimeError(f"cannot read {text[:80]!r} as a time: expected RFC 3339, such as 2006-01-02T15:04:05Z")
+    try:
+        moment = datetime(*(int(match[part]) for part in range(1, 7)), tzinfo=UTC)  # type: ignore[misc,arg-type]
+    except ValueError as error:
+        raise TimeError(f"cannot read {text[:80]!r} as a time: {error}") from error
+    seconds, offset = (moment - _EPOCH) // timedelta(seconds=1), 0
+    if match[8]:
+        hours, minutes = int(match[9]), int(match[10])
+        if hours > 23 or minutes > 59:
+            raise TimeError(f"cannot read {text[:80]!r} as a time: time zone offset out of range")
+        offset = (hours * 3600 + minutes * 60) * (-1 if match[8] == "-" else 1)
+    return Timestamp((seconds - offset) * _SECOND + int(f"{match[7] or ''}000000000"[:9]), offset)
+
+
+def day_of(text: str) -> Timestamp:
+    """Read a day such as 2006-01-02: its midnight in UTC. Raises TimeError."""
+    if not _DAY.fullmatch(text):
+        raise TimeError(f"cannot read {text[:80]!r} as a date")
+    return timestamp_of(f"{text}T00:00:00Z")
+
+
+def _zone(name: str) -> tzinfo:
+    if ":" in name:
+        match = _OFFSET.fullmatch(name)
+        if match is None or not 0 <= int(match[2]) <= 59 or abs(int(match[1])) > 23:
+            raise TimeError(f"{name[:80]!r} is no offset such as +02:00")
+        minutes = int(match[2]) * (-1 if name.startswith("-") else 1)
+        return timezone(timedelta(hours=int(match[1]), minutes=minutes))
+    if name in ("", "UTC"):
+        return UTC
+    try:
+        return time_zone(name)
+    except ValueError as error:
+        raise TimeError(f"unknown time zone {name[:80]}") from error
+
+
+def _reader(read: Callable[[datetime], int]) -> Callable[..., int]:
+    def asked(moment: Timestamp, zone: str = "UTC") -> int:
+        return read(moment.at(_zone(zone)))
+
+    return asked
+
+
+def _milliseconds(moment: Timestamp, zone: str = "UTC") -> int:
+    _zone(zone)
+    return moment.nanoseconds % _SECOND // 1_000_000
+
+
+GETTERS: Final[dict[str, Callable[..., int]]] = {
+    "getFullYear": _reader(lambda at: at.year),
+    "getMonth": _reader(lambda at: at.month - 1),
+    "getDate": _reader(lambda at: at.day),
+    "getDayOfMonth": _reader(lambda at: at.day - 1),
+    "getDayOfWeek": _reader(lambda at: at.isoweekday() % 7),
+    "getDayOfYear": _reader(lambda at: at.timetuple().tm_yday - 1),
+    "getHours": _reader(lambda at: at.hour),
+    "getMinutes": _reader(lambda at: at.minute),
+    "getSeconds": _reader(lambda at: at.second),
+    "getMilliseconds": _milliseconds,
+}
+"""Parts of a timestamp, in UTC or in a time zone."""
+SPANS: Final = {
+    "getHours": 3_600 * _SECOND,
+    "getMinutes": 60 * _SECOND,
+    "getSeconds": _SECOND,
+    "getMilliseconds": 1_000_000,
+}
+"""What a duration is counted in, in nanoseconds."""
