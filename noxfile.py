@@ -155,6 +155,7 @@ def documents(session: nox.Session) -> None:
     _run(session, "python", "-m", "docs.making.draw_actors")
     _run(session, "python", "-m", "docs.making.write_settings")
     _run(session, "python", "-m", "docs.making.write_fixes")
+    _run(session, "python", "-m", "docs.making.write_cel")
     _run(session, "python", "-m", "docs.making.list_built")
 
 

@@ -6,10 +6,9 @@ As cel-go's checker, with a difference on the safe side: where types are not kno
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from core.kube.cel import times
-from core.kube.cel.environment import is_function, signatures
+from core.kube.cel.environment import call, is_function, signatures
 from core.kube.cel.reading import CelNode, ExpressionError, dotted, make_node, read_expression
 from core.kube.cel.texts import VERBS, TextError, clauses
 from core.kube.cel.types import (
@@ -106,14 +105,22 @@ class _Checker:
 
     def listed(self, tree: CelNode, names: Mapping[str, CelType]) -> Checked:
         parts = self._parts(tree, names)
-        element = joined(each.kind for each in parts) or (DYN if self.exempt else None)
+        element = self._common(parts)
         if element is None:
             raise ExpressionError(f"elements of a list are of different types: {_kinds(parts)}")
         return Checked(_with(tree, parts), list_of(element))
 
+    def _common(self, parts: Sequence[Checked]) -> CelType | None:
+        """Return the type of all elements of a list, None where they are of several: dyn among others is one more."""
+        known = [each.kind for each in parts if each.kind.name != "?"]
+        mixed = len({is_open(kind) for kind in known}) > 1
+        if self.exempt:
+            return joined(known) or DYN
+        return None if mixed else joined(known)
+
     def mapped(self, tree: CelNode, names: Mapping[str, CelType]) -> Checked:
         parts = self._parts(tree, names)
-        key, value = (joined(each.kind for each in half) or (DYN if self.exempt else None) for half in _halves(parts))
+        key, value = (self._common(half) for half in (parts[::2], parts[1::2]))
         if key is None or value is None:
             raise ExpressionError(f"keys or values of a map are of different types: {_kinds(parts)}")
         return Checked(_with(tree, parts), map_of(key, value))
@@ -252,10 +259,6 @@ _WORK: Final[dict[str, Callable[[_Checker, CelNode, Mapping[str, CelType]], Chec
 }
 
 
-def _halves(parts: Sequence[Checked]) -> tuple[Sequence[Checked], Sequence[Checked]]:
-    return parts[::2], parts[1::2]
-
-
 def _with(tree: CelNode, parts: Sequence[Checked]) -> CelNode:
     nodes = tuple(each.node for each in parts)
     same = all(new is old for new, old in zip(nodes, tree.parts, strict=True))
@@ -342,17 +345,20 @@ def _kinds(parts: Sequence[Checked]) -> str:
     return ", ".join(str(each.kind) for each in parts[:8])
 
 
-_READERS: Final[dict[str, Callable[[str], Any]]] = {"duration": times.duration_of, "timestamp": times.timestamp_of}
+_CONVERSIONS: Final = frozenset({"bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"})
 _PATTERNS: Final = ("matches", "find", "findAll")
 
 
 def _check_literals(name: str, parts: Sequence[CelNode]) -> None:
-    """Read durations, timestamps and regular expressions that stand in an expression. Raises ExpressionError."""
-    last = parts[-1] if name in _READERS and parts else parts[1] if name in _PATTERNS and len(parts) > 1 else None
-    if last is None or last.kind != "literal" or not isinstance(last.value, str):
+    """Convert values that stand in an expression, and read its regular expressions. Raises ExpressionError."""
+    given = parts[1] if name in _PATTERNS and len(parts) > 1 else parts[0] if name in _CONVERSIONS and parts else None
+    if given is None or given.kind != "literal":
         return
     try:
-        (pattern_of if name in _PATTERNS else _READERS[name])(last.value)
+        if name in _CONVERSIONS:
+            call(name, False, [given.value])
+        elif isinstance(given.value, str):
+            pattern_of(given.value)
     except (ValueError, PatternError) as error:
         raise ExpressionError(f"invalid {name} argument: {error}") from error
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from core.kube.cel.reading import ExpressionError
+from core.kube.cel.reading import ExpressionError, is_collection, is_map
 from core.kube.patterns import PatternError, pattern_of
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def pay(operation: str, values: Sequence[Any], names: Mapping[str, Any]) -> None
     elif operation in ("split", "format") and isinstance(values[0], str):
         spend(len(values[0]))
     for value in values:
-        if not (operation == "in" and isinstance(value, dict)):
+        if not (operation == "in" and is_map(value)):
             _pay_value(value, spend, _OF_COMPARING if operation in _COMPARING else 1)
 
 
@@ -96,11 +96,11 @@ def _pay_value(value: Any, spend: Callable[[int], None], times: int = 1) -> None
     """Pay for looking at all that is in a value, again wherever it is in it again."""
     if isinstance(value, str | bytes):
         spend(len(value) // _LETTERS)
-    elif isinstance(value, list | dict):
-        inside: Iterable[Any] = cast("Iterable[Any]", value.values() if isinstance(value, dict) else value)
+    elif is_collection(value):
+        inside: Iterable[Any] = cast("Iterable[Any]", value.values() if is_map(value) else value)
         spend(1 + times * len(cast("Sized", value)))
         for each in inside:
-            if isinstance(each, list | dict) or (isinstance(each, str) and len(each) >= _LETTERS):
+            if is_collection(each) or (isinstance(each, str) and len(each) >= _LETTERS):
                 _pay_value(each, spend, times)
 
 

@@ -6,7 +6,9 @@ sets, optional types and two-variable macros, and Kubernetes' own libraries.
 
 from __future__ import annotations
 
+import math
 import operator
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -32,12 +34,36 @@ def _valid(read: Function) -> Function:
     return asked
 
 
-def _comparing(holds: Callable[[int], bool]) -> Function:
-    return lambda left, right: holds(compare(left, right))
+def _comparing(*found: int) -> Function:
+    def holds(left: Any, right: Any) -> bool:
+        return compare(left, right) in found
+
+    return holds
+
+
+def _counting(unit: int) -> Function:
+    def counted(span: times.Duration) -> int:
+        return span.counted(unit)
+
+    return counted
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _part(place: int) -> Function:
+    def number(one: quantities.Version) -> int:
+        return quantities.part(one, place)
+
+    return number
 
 
 def _constant(value: Any) -> Function:
-    return lambda *_: value
+    def constant(*_: Any) -> Any:
+        return value
+
+    return constant
 
 
 def _compared(one: Any, other: Any) -> int:
@@ -57,12 +83,31 @@ def _boolean(text: str) -> bool:
     raise ValueError(f"type conversion error from 'string' to 'bool': {text[:40]!r}")
 
 
-def _number(read: Callable[[str], Any], kind: str) -> Function:
+def _number(read: Callable[[str], Any], kind: str, form: re.Pattern[str]) -> Function:
     def number(text: str) -> Any:
-        if not text or text != text.strip() or "_" in text or len(text) > 400 or not text.isascii():
-            raise ValueError(f"type conversion error from 'string' to '{kind}': {text[:40]!r}")
-        return read(text)
+        try:
+            if len(text) <= _LONGEST_NUMBER and form.fullmatch(text):
+                return read(text)
+        except ValueError:
+            pass
+        raise ValueError(f"type conversion error from 'string' to '{kind}': {text[:40]!r}")
 
+    return number
+
+
+_LONGEST_NUMBER: Final = 400
+_INT: Final = re.compile(r"[+-]?\d+", re.ASCII)
+_UINT: Final = re.compile(r"\d+", re.ASCII)
+_DOUBLE: Final = re.compile(
+    r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|0x[0-9a-f]*\.?[0-9a-f]*p[+-]?\d+|inf(?:inity)?|nan)",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+def _double(text: str) -> float:
+    number = float.fromhex(text) if "x" in text.lower() else float(text)
+    if math.isinf(number) and "inf" not in text.lower():
+        raise ValueError("out of range")
     return number
 
 
@@ -94,15 +139,10 @@ _AUTHZ: Final = "kubernetes.authorization"
 
 OPERATORS: Final[dict[str, Function]] = {
     "==(A, A) -> bool": values.equal,
-    "!=(A, A) -> bool": lambda left, right: not values.equal(left, right),
+    "!=(A, A) -> bool": values.unequal,
     **{
-        f"{sign}({left}, {right}) -> bool": _comparing(holds)
-        for sign, holds in (
-            ("<", lambda found: found == -1),
-            ("<=", lambda found: found in (-1, 0)),
-            (">", lambda found: found == 1),
-            (">=", lambda found: found in (0, 1)),
-        )
+        f"{sign}({left}, {right}) -> bool": _comparing(*found)
+        for sign, found in (("<", (-1,)), ("<=", (-1, 0)), (">", (1,)), (">=", (0, 1)))
         for left, right in [
             *((one, other) for one in _NUMBERS.split() for other in _NUMBERS.split()),
             *((each, each) for each in ("bool", "string", "bytes", "timestamp", "duration")),
@@ -111,58 +151,57 @@ OPERATORS: Final[dict[str, Function]] = {
     **_same_kind(_NUMBERS, "+($, $) -> $", numbers.plus),
     **_same_kind("string bytes", "+($, $) -> $", _text_plus),
     "+(list<A>, list<A>) -> list<A>": lists.concatenated,
-    "+(duration, duration) -> duration": lambda one, other: times.Duration(one.nanoseconds + other.nanoseconds),
-    "+(timestamp, duration) -> timestamp": lambda at, span: at.moved(span.nanoseconds),
-    "+(duration, timestamp) -> timestamp": lambda span, at: at.moved(span.nanoseconds),
+    "+(duration, duration) -> duration": times.Duration.plus,
+    "+(timestamp, duration) -> timestamp": times.Timestamp.plus,
+    "+(duration, timestamp) -> timestamp": times.Duration.after,
     **_same_kind(_NUMBERS, "-($, $) -> $", numbers.minus),
-    "-(duration, duration) -> duration": lambda one, other: times.Duration(one.nanoseconds - other.nanoseconds),
-    "-(timestamp, duration) -> timestamp": lambda at, span: at.moved(-span.nanoseconds),
-    "-(timestamp, timestamp) -> duration": lambda one, other: times.Duration(one.nanoseconds - other.nanoseconds),
+    "-(duration, duration) -> duration": times.Duration.minus,
+    "-(timestamp, duration) -> timestamp": times.Timestamp.minus,
+    "-(timestamp, timestamp) -> duration": times.Timestamp.since,
     **_same_kind(_NUMBERS, "*($, $) -> $", numbers.times),
     **_same_kind(_NUMBERS, "/($, $) -> $", numbers.divided),
     **_same_kind("int uint", "%($, $) -> $", numbers.rest),
     "in(A, list<A>) -> bool": lists.is_in,
     "in(A, map<A, B>) -> bool": lists.is_in,
     **_same_kind("int double", "minus($) -> $", numbers.negated),
-    "minus(duration) -> duration": lambda span: times.Duration(-span.nanoseconds),
     "not(bool) -> bool": operator.not_,
 }
 STANDARD: Final[dict[str, Function]] = {
     **_same_kind("bytes list<A> map<A,B> string", "size($) -> int", len),
     **_same_kind("bytes list<A> map<A,B> string", "($).size() -> int", len),
-    "dyn(A) -> dyn": lambda value: value,
+    "dyn(A) -> dyn": _itself,
     "type(A) -> type": values.type_of,
     "bool(bool) -> bool": bool,
     "bool(string) -> bool": _boolean,
     "bytes(bytes) -> bytes": bytes,
-    "bytes(string) -> bytes": lambda text: text.encode("utf-8", "replace"),
+    "bytes(string) -> bytes": texts.encoded,
     **_same_kind("double int uint", "double($) -> double", float),
-    "double(string) -> double": _number(float, "double"),
+    "double(string) -> double": _number(_double, "double", _DOUBLE),
     "int(int) -> int": int,
-    "int(uint) -> int": lambda number: numbers.whole(int(number)),
+    "int(uint) -> int": numbers.as_whole,
     "int(double) -> int": numbers.whole_of_double,
-    "int(string) -> int": _number(lambda text: numbers.whole(int(text)), "int"),
-    "int(duration) -> int": lambda span: span.nanoseconds,
-    "int(timestamp) -> int": lambda at: at.nanoseconds // 1_000_000_000,
-    "uint(uint) -> uint": lambda number: number,
+    "int(string) -> int": _number(numbers.read_whole, "int", _INT),
+    "int(duration) -> int": operator.attrgetter("nanoseconds"),
+    "int(timestamp) -> int": operator.attrgetter("seconds"),
+    "uint(uint) -> uint": _itself,
     "uint(int) -> uint": numbers.unsigned,
     "uint(double) -> uint": numbers.unsigned_of_double,
-    "uint(string) -> uint": _number(lambda text: numbers.unsigned(int(text)), "uint"),
+    "uint(string) -> uint": _number(numbers.read_unsigned, "uint", _UINT),
     **_same_kind("string bool bytes double duration int timestamp uint", "string($) -> string", texts.text_of),
-    "duration(duration) -> duration": lambda span: span,
+    "duration(duration) -> duration": _itself,
     "duration(int) -> duration": times.Duration,
     "duration(string) -> duration": times.duration_of,
-    "timestamp(timestamp) -> timestamp": lambda at: at,
-    "timestamp(int) -> timestamp": lambda seconds: times.Timestamp(seconds * 1_000_000_000),
+    "timestamp(timestamp) -> timestamp": _itself,
+    "timestamp(int) -> timestamp": times.moment,
     "timestamp(string) -> timestamp": times.timestamp_of,
-    "(string).contains(string) -> bool": lambda text, part: part in text,
+    "(string).contains(string) -> bool": texts.contains,
     "(string).startsWith(string) -> bool": str.startswith,
     "(string).endsWith(string) -> bool": str.endswith,
     "(string).matches(string) -> bool": texts.matches,
     "matches(string, string) -> bool": texts.matches,
     **{f"(timestamp).{name}() -> int": read for name, read in times.GETTERS.items()},
     **{f"(timestamp).{name}(string) -> int": read for name, read in times.GETTERS.items()},
-    **{f"(duration).{name}() -> int": lambda span, unit=unit: span.counted(unit) for name, unit in times.SPANS.items()},
+    **{f"(duration).{name}() -> int": _counting(unit) for name, unit in times.SPANS.items()},
 }
 STRINGS: Final[dict[str, Function]] = {
     "(string).charAt(int) -> string": texts.char_at,
@@ -211,9 +250,9 @@ OPTIONALS: Final[dict[str, Function]] = {
     "optional.ofNonZeroValue(A) -> optional_type<A>": lists.of_non_zero,
     "optional.none() -> optional_type<A>": _constant(values.NONE),
     "(optional_type<A>).value() -> A": lists.value_of,
-    "(optional_type<A>).hasValue() -> bool": lambda optional: optional.there,
-    "(optional_type<A>).or(optional_type<A>) -> optional_type<A>": lambda one, other: one if one.there else other,
-    "(optional_type<A>).orValue(A) -> A": lambda one, other: one.value if one.there else other,
+    "(optional_type<A>).hasValue() -> bool": lists.is_there,
+    "(optional_type<A>).or(optional_type<A>) -> optional_type<A>": lists.either,
+    "(optional_type<A>).orValue(A) -> A": lists.either_value,
     "(list<A>).first() -> optional_type<A>": lists.first,
     "(list<A>).last() -> optional_type<A>": lists.last,
     "optional.unwrap(list<optional_type<A>>) -> list<A>": lists.unwrapped,
@@ -223,7 +262,7 @@ _QUANTITY, _SEMVER = "kubernetes.Quantity", "kubernetes.Semver"
 KUBERNETES: Final[dict[str, Function]] = {
     f"quantity(string) -> {_QUANTITY}": quantities.amount,
     "isQuantity(string) -> bool": _valid(quantities.amount),
-    f"sign({_QUANTITY}) -> int": lambda one: one.quantity.sign(),
+    f"sign({_QUANTITY}) -> int": quantities.sign,
     **{
         f"({kind}).{name}({kind}) -> {result}": function
         for kind in (_QUANTITY, _SEMVER)
@@ -242,9 +281,9 @@ KUBERNETES: Final[dict[str, Function]] = {
     f"semver(string, bool) -> {_SEMVER}": quantities.version,
     "isSemver(string) -> bool": _valid(quantities.version),
     "isSemver(string, bool) -> bool": _valid(quantities.version),
-    f"({_SEMVER}).major() -> int": lambda one: numbers.whole(one.numbers[0]),
-    f"({_SEMVER}).minor() -> int": lambda one: numbers.whole(one.numbers[1]),
-    f"({_SEMVER}).patch() -> int": lambda one: numbers.whole(one.numbers[2]),
+    f"({_SEMVER}).major() -> int": _part(0),
+    f"({_SEMVER}).minor() -> int": _part(1),
+    f"({_SEMVER}).patch() -> int": _part(2),
     "url(string) -> kubernetes.URL": network.url,
     "isURL(string) -> bool": _valid(network.request_url),
     "(kubernetes.URL).getScheme() -> string": operator.attrgetter("scheme"),
@@ -255,9 +294,9 @@ KUBERNETES: Final[dict[str, Function]] = {
     "(kubernetes.URL).getQuery() -> map<string, list<string>>": network.Url.values,
     "ip(string) -> net.IP": network.ip,
     "isIP(string) -> bool": _valid(network.ip),
-    "ip.isCanonical(string) -> bool": lambda text: str(network.ip(text)) == text,
+    "ip.isCanonical(string) -> bool": network.is_canonical,
     "string(net.IP) -> string": str,
-    "(net.IP).family() -> int": lambda one: one.address.version,
+    "(net.IP).family() -> int": operator.attrgetter("address.version"),
     "(net.IP).isUnspecified() -> bool": operator.attrgetter("address.is_unspecified"),
     "(net.IP).isLoopback() -> bool": operator.attrgetter("address.is_loopback"),
     "(net.IP).isLinkLocalMulticast() -> bool": operator.attrgetter("is_local_multicast"),
@@ -267,10 +306,10 @@ KUBERNETES: Final[dict[str, Function]] = {
     "isCIDR(string) -> bool": _valid(network.cidr),
     "string(net.CIDR) -> string": str,
     "(net.CIDR).containsIP(net.IP) -> bool": network.IpNetwork.holds,
-    "(net.CIDR).containsIP(string) -> bool": lambda one, text: one.holds(network.ip(text)),
+    "(net.CIDR).containsIP(string) -> bool": network.IpNetwork.holds_address,
     "(net.CIDR).containsCIDR(net.CIDR) -> bool": network.IpNetwork.holds,
-    "(net.CIDR).containsCIDR(string) -> bool": lambda one, text: one.holds(network.cidr(text)),
-    "(net.CIDR).ip() -> net.IP": lambda one: network.IpAddress(one.address),
+    "(net.CIDR).containsCIDR(string) -> bool": network.IpNetwork.holds_network,
+    "(net.CIDR).ip() -> net.IP": network.IpNetwork.first,
     "(net.CIDR).masked() -> net.CIDR": network.IpNetwork.masked,
     "(net.CIDR).prefixLength() -> int": operator.attrgetter("bits"),
     "format.named(string) -> optional_type<kubernetes.NamedFormat>": formats.named,

@@ -10,7 +10,7 @@ from core.errors import QuantityError
 from core.kube.cel import lists
 from core.kube.cel.costs import SPEND, StepsLeft, pay, pay_result, pay_round
 from core.kube.cel.environment import call
-from core.kube.cel.reading import ExpressionError, read_expression, shown
+from core.kube.cel.reading import ExpressionError, is_collection, is_list, is_map, read_expression, shown
 from core.kube.cel.times import day_of, duration_of, timestamp_of
 from core.kube.cel.types import CelType, needs_reading
 from core.kube.cel.values import (
@@ -78,19 +78,23 @@ def _present(part: CelNode, names: Mapping[str, Any]) -> Iterator[Any]:
 
 def _map(tree: CelNode, names: Mapping[str, Any]) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
+    constant = all(part.kind == "literal" for part in tree.parts)  # there the last one of two keys counts, as in cel-go
     for key_part, part in zip(tree.parts[::2], tree.parts[1::2], strict=True):
         key = evaluate(key_part, names)
         for value in _present(part, names):
+            if constant:
+                found.pop(key, None)
             _put(found, key, value)
     return found
 
 
 def _put(found: dict[Any, Any], key: Any, value: Any) -> None:
-    if kind_of(key) not in ("string", "int", "uint", "bool"):
-        raise ExpressionError(f"unsupported key type: {kind_of(key)}")
     if has_key(found, key):
         raise ExpressionError(f"Failed with repeated key: {shown(key)}")
-    found[key] = value
+    try:
+        found[key] = value
+    except TypeError as error:
+        raise ExpressionError(f"unsupported key type: {kind_of(key)}") from error
 
 
 def _message(tree: CelNode, names: Mapping[str, Any]) -> dict[Any, Any]:
@@ -109,7 +113,7 @@ def _selected(owner: Any, key: str) -> Any:
         return _optional(owner, key, _selected)
     if isinstance(owner, Authority) and key == "requestResource":
         return Authority("ResourceCheck")
-    if isinstance(owner, dict):
+    if is_map(owner):
         if key in owner or "__" not in key:
             return _at(owner, key)
         return _at(owner, _field(key))
@@ -120,13 +124,13 @@ def _at(owner: Any, key: Any) -> Any:
     """Return what an index stands for. Raises ExpressionError."""
     if isinstance(owner, OptionalValue):
         return _optional(owner, key, _at)
-    if isinstance(owner, dict):
+    if is_map(owner):
         if has_key(owner, key) or owner.__class__ is not dict:
             try:
                 return owner[key]
             except KeyError:
                 pass
-    elif isinstance(owner, list):
+    elif is_list(owner):
         place = int(key) if isinstance(key, int | float) and not isinstance(key, bool) and key == int(key) else None
         if place is not None and 0 <= place < len(owner):
             return owner[place]
@@ -144,7 +148,7 @@ def _optional(owner: Any, key: Any, look_up: Callable[[Any, Any], Any]) -> Optio
         if not owner.there:
             return NONE
         owner = owner.value
-    if not isinstance(owner, dict | list):
+    if not is_collection(owner):
         return NONE
     try:
         return OptionalValue(look_up(owner, key))
@@ -167,10 +171,9 @@ def _index(tree: CelNode, names: Mapping[str, Any]) -> Any:
 
 def _has(tree: CelNode, names: Mapping[str, Any]) -> bool:
     owner = evaluate(tree.parts[0], names)
-    if isinstance(owner, OptionalValue):
-        owner = owner.value if owner.there else {}
+    inside: Any = owner.value if isinstance(owner, OptionalValue) else owner
     key = cast("str", tree.value)
-    return isinstance(owner, dict) and (key in owner or ("__" in key and _field(key) in owner))
+    return is_map(inside) and (key in inside or ("__" in key and _field(key) in inside))
 
 
 def _called(tree: CelNode, names: Mapping[str, Any]) -> Any:
@@ -264,7 +267,7 @@ def _transformed(name: str, tree: CelNode, scopes: Iterable[Mapping[str, Any]], 
         if name == "transformMap":
             _put(found, scope[cast("str", tree.parts[1].value)], value)
             continue
-        if not isinstance(value, dict):
+        if not is_map(value):
             raise ExpressionError("no such overload: transformMapEntry makes maps of one entry")
         for key, each in value.items():
             _put(found, key, each)
@@ -292,7 +295,7 @@ def _mapped_optional(name: str, tree: CelNode, owner: Any, names: Mapping[str, A
 
 def _scopes(owner: Any, tree: CelNode, variables: int, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the names in each round: values of a list or keys of a map; place or key and value where two are asked."""
-    if not isinstance(owner, list | dict):
+    if not is_collection(owner):
         raise ExpressionError(f"no such overload: {cast('tuple[str, int]', tree.value)[0]}")
     size = sum(part.size for part in tree.parts[1 + variables :])
     first = cast("str", tree.parts[1].value)
@@ -302,7 +305,7 @@ def _scopes(owner: Any, tree: CelNode, variables: int, names: Mapping[str, Any])
             yield {**names, first: each}
         return
     second = cast("str", tree.parts[2].value)
-    pairs = owner.items() if isinstance(owner, dict) else enumerate(owner)
+    pairs = owner.items() if is_map(owner) else enumerate(owner)
     for key, each in pairs:
         pay_round(size, names)
         yield {**names, first: key, second: each}
@@ -317,13 +320,13 @@ def _read(tree: CelNode, names: Mapping[str, Any]) -> Any:
 def _converted(value: Any, kind: CelType, names: Mapping[str, Any]) -> Any:
     if isinstance(value, OptionalValue):
         return OptionalValue(_converted(value.value, kind, names)) if value.there else value
-    if isinstance(value, list) and kind.name == "list":
-        return _converted_list(value, kind, names)
-    if isinstance(value, dict) and kind.name == "map":
-        pay_round(len(cast("dict[str, Any]", value)), names)
-        return {key: _converted(each, kind.params[1], names) for key, each in cast("dict[str, Any]", value).items()}
-    if kind.reading == "double" and value.__class__ is int:
+    if kind.reading == "double" and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
+    if is_list(value) and kind.name == "list":
+        return _converted_list(value, kind, names)
+    if is_map(value) and kind.name == "map":
+        pay_round(len(value), names)
+        return {key: _converted(each, kind.params[1], names) for key, each in value.items()}
     if not isinstance(value, str) or kind.reading in ("", "double"):
         return value
     pay("timestamp", (value,), names)

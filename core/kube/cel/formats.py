@@ -31,9 +31,9 @@ def _unlike(why: str, pattern: str, *examples: str) -> str:
     return f"{why} (e.g. {shown}regex used for validation is '{pattern}')"
 
 
-def _matched(text: str, most: int, pattern: str, why: str) -> list[str]:
+def _matched(text: str, most: int, pattern: str, why: str, unit: str = "characters") -> list[str]:
     """Return what is wrong with the length of a text and with its letters."""
-    found = [f"must be no more than {most} bytes"] if len(text.encode("utf-8", "replace")) > most else []
+    found = [f"must be no more than {most} {unit}"] if len(text.encode("utf-8", "replace")) > most else []
     valid = len(text) <= _LONGEST and re.fullmatch(pattern, text, re.ASCII)
     return found if valid else [*found, why]
 
@@ -45,9 +45,9 @@ def _label(text: str) -> list[str]:
     return _matched(text, 63, _LABEL, why)
 
 
-def _subdomain(text: str) -> list[str]:
+def _subdomain(text: str, unit: str = "characters") -> list[str]:
     rule = f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', {_ENDS}"
-    return _matched(text, 253, _SUBDOMAIN, _unlike(rule, _SUBDOMAIN, "example.com"))
+    return _matched(text, 253, _SUBDOMAIN, _unlike(rule, _SUBDOMAIN, "example.com"), unit)
 
 
 def _old_label(text: str) -> list[str]:
@@ -64,14 +64,14 @@ def _qualified(text: str) -> list[str]:
     if len(prefix) > 1:
         return [f"a valid label key {unlike} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
     found = ["prefix part must be non-empty"] if prefix == [""] else []
-    found += [f"prefix part {why}" for each in prefix if each for why in _subdomain(each)]
+    found += [f"prefix part {why}" for each in prefix if each for why in _subdomain(each, "bytes")]
     found += ["name part must be non-empty"] if not name else []
-    return found + [f"name part {why}" for why in _matched(name, 63, _KEY, unlike)]
+    return found + [f"name part {why}" for why in _matched(name, 63, _KEY, unlike, "bytes")]
 
 
 def _label_value(text: str) -> list[str]:
     why = f"a valid label must be an empty string or consist of {_KEY_RULE.removeprefix('must consist of ')}"
-    return _matched(text, 63, f"({_KEY})?", _unlike(why, f"({_KEY})?", "MyValue", "my_value", "12345"))
+    return _matched(text, 63, f"({_KEY})?", _unlike(why, f"({_KEY})?", "MyValue", "my_value", "12345"), "bytes")
 
 
 def _before_suffix(check: Callable[[str], list[str]]) -> Callable[[str], list[str]]:

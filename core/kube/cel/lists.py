@@ -7,7 +7,8 @@ import itertools
 import operator
 from typing import Any
 
-from core.kube.cel.numbers import plus
+from core.kube.cel.numbers import NumberError, plus
+from core.kube.cel.reading import is_list, is_map
 from core.kube.cel.texts import bounded
 from core.kube.cel.times import Duration
 from core.kube.cel.values import (
@@ -48,7 +49,15 @@ def is_sorted(values: list[Any]) -> bool:
     """Whether no element comes before the one at its left."""
     if one_class(values) in QUICK:
         return all(map(operator.le, values, itertools.islice(values, 1, None)))
-    return all(compare(one, other) != 1 for one, other in itertools.pairwise(values))
+    return all(_sign(one, other) != 1 for one, other in itertools.pairwise(values))
+
+
+def _sign(one: Any, other: Any) -> int:
+    """Compare two values; NaN, which has no order, neither comes first nor last."""
+    try:
+        return compare(one, other)
+    except NumberError:
+        return 0
 
 
 def total(values: list[Any]) -> Any:
@@ -81,9 +90,9 @@ def _extreme(values: list[Any], name: str, worse: int) -> Any:
     if one_class(values) in QUICK:
         return min(values) if worse == 1 else max(values)
     found = values[0]
-    compare(found, found)  # one without an order has no answer either
+    _sign(found, found)  # one without an order has no answer either
     for each in values[1:]:
-        if compare(found, each) == worse:
+        if _sign(found, each) == worse:
             found = each
     return found
 
@@ -115,7 +124,7 @@ def flattened(values: list[Any], depth: int = 1) -> list[Any]:
         raise ListError("level must be non-negative")
     found: list[Any] = []
     for each in values:
-        if isinstance(each, list) and depth:
+        if is_list(each) and depth:
             found += flattened(each, depth - 1)
         else:
             found.append(each)
@@ -179,7 +188,7 @@ def intersect(left: list[Any], right: list[Any]) -> bool:
 
 def is_in(wanted: Any, values: Any) -> bool:
     """Whether a value is in a list, or a key in a map."""
-    return has_key(values, wanted) if isinstance(values, dict) else contains(values, wanted)
+    return has_key(values, wanted) if is_map(values) else contains(values, wanted)
 
 
 def of_non_zero(value: Any) -> OptionalValue:
@@ -192,6 +201,21 @@ def value_of(optional: OptionalValue) -> Any:
     if not optional.there:
         raise ListError("optional.none() dereference")
     return optional.value
+
+
+def is_there(optional: OptionalValue) -> bool:
+    """Whether there is a value."""
+    return optional.there
+
+
+def either(one: OptionalValue, other: OptionalValue) -> OptionalValue:
+    """Return the first of two optional values that is there."""
+    return one if one.there else other
+
+
+def either_value(one: OptionalValue, other: Any) -> Any:
+    """Return the value that is there, or another one."""
+    return one.value if one.there else other
 
 
 def unwrapped(values: list[Any]) -> list[Any]:

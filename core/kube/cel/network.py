@@ -196,6 +196,11 @@ def ip(text: str) -> IpAddress:
     return IpAddress(address)
 
 
+def is_canonical(text: str) -> bool:
+    """Whether an address is written as Go writes it. Raises NetworkError."""
+    return str(ip(text)) == text
+
+
 @dataclass(frozen=True, slots=True)
 class IpNetwork:
     """An address and the length of its prefix."""
@@ -214,6 +219,18 @@ class IpNetwork:
         """Whether an address, or all of a network, is in it."""
         bits = other.bits if isinstance(other, IpNetwork) else self.bits
         return bits >= self.bits and other.address in self.network()
+
+    def holds_address(self, text: str) -> bool:
+        """Whether an address is in it, read from a text. Raises NetworkError."""
+        return self.holds(ip(text))
+
+    def holds_network(self, text: str) -> bool:
+        """Whether all of a network is in it, read from a text. Raises NetworkError."""
+        return self.holds(cidr(text))
+
+    def first(self) -> IpAddress:
+        """Return the address before the slash."""
+        return IpAddress(self.address)
 
     def masked(self) -> IpNetwork:
         """Return it with nothing behind the prefix."""

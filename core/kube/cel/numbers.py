@@ -34,6 +34,21 @@ def whole(number: int) -> int:
     return number
 
 
+def read_whole(text: str) -> int:
+    """Read an int of decimal digits."""
+    return whole(int(text))
+
+
+def read_unsigned(text: str) -> Uint:
+    """Read a uint of decimal digits."""
+    return unsigned(int(text))
+
+
+def as_whole(number: int) -> int:
+    """Return an int or uint as an int."""
+    return whole(int(number))
+
+
 def unsigned(number: int) -> Uint:
     """Return a uint. Raises NumberError when it does not fit."""
     if not 0 <= number < 2**64:

@@ -62,14 +62,12 @@ def subtracted(one: Amount, other: Amount | int) -> Amount:
 
 
 def is_whole(one: Amount) -> bool:
-    """Whether it is a whole number of 64 bits, held as one: Go gives up on an amount that it holds wide."""
+    """Whether it is a whole number of 64 bits, held as one: Go gives up on wide ones, and on 1000m too."""
     quantity = one.quantity
     if quantity.wide:
         return False
     exponent, unscaled = quantity.exponent, quantity.unscaled
-    if exponent < 0:
-        return bool(unscaled % 10**-exponent == 0)
-    return exponent <= 19 and -(2**63) <= unscaled * 10**exponent < 2**63
+    return 0 <= exponent <= 19 and -(2**63) <= unscaled * 10**exponent < 2**63
 
 
 def as_whole(one: Amount) -> int:
@@ -77,8 +75,7 @@ def as_whole(one: Amount) -> int:
     if not is_whole(one):
         raise ValueError("cannot convert value to integer")
     quantity = one.quantity
-    power = 10 ** abs(quantity.exponent)
-    return whole(quantity.unscaled // power if quantity.exponent < 0 else quantity.unscaled * power)
+    return whole(quantity.unscaled * 10**quantity.exponent)
 
 
 def as_double(one: Amount) -> float:
@@ -109,6 +106,17 @@ class Version:
 
     def __hash__(self) -> int:
         return hash(self.numbers)
+
+
+def part(one: Version, place: int) -> int:
+    """Return a number of a version, as Go's conversion to a signed one has it."""
+    number = one.numbers[place]
+    return number - 2**64 if number >= 2**63 else number
+
+
+def sign(one: Amount) -> int:
+    """Return -1, 0 or 1."""
+    return one.quantity.sign()
 
 
 def _is_padded(early: str | None) -> bool:

@@ -5,10 +5,11 @@ Escaped field names (between back-ticks) are not known, as in Kubernetes.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final, TypeGuard
 
 from config.errors import RequestError
 from core.kube.cel.numbers import Uint
@@ -68,7 +69,7 @@ TYPE_PATHS: Final = frozenset(
 )
 """Types with a dot in their name."""
 MACROS: Final[dict[tuple[str, int], int]] = {
-    **{(name, 2): 1 for name in ("all", "exists", "exists_one", "existsOne", "filter", "map", "sortBy")},
+    **{(name, 2): 1 for name in ("all", "exists", "exists_one", "filter", "map", "sortBy")},
     **{(name, 2): 1 for name in ("optMap", "optFlatMap")},
     ("map", 3): 1,
     **{(name, 3): 2 for name in ("all", "exists", "exists_one", "existsOne")},
@@ -106,6 +107,21 @@ def make_node(kind: str, parts: tuple[CelNode, ...], value: object = None) -> Ce
     if depth > DEEPEST:
         raise ExpressionError(f"the expression is nested deeper than {DEEPEST} levels")
     return CelNode(kind, parts, value, depth, 1 + sum(part.size for part in parts))
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Whether a value is a list."""
+    return isinstance(value, list)
+
+
+def is_map(value: object) -> TypeGuard[dict[Any, Any]]:
+    """Whether a value is a map."""
+    return isinstance(value, dict)
+
+
+def is_collection(value: object) -> TypeGuard[list[Any] | dict[Any, Any]]:
+    """Whether a value is a list or a map."""
+    return isinstance(value, list | dict)
 
 
 def shown(value: object) -> str:
@@ -287,6 +303,9 @@ class _Reader:
     def _listed(self, end: str, *, literal: bool = False) -> tuple[CelNode, ...]:
         """Read expressions up to a bracket. `literal`: elements of a list, with a comma after the last perhaps."""
         found: list[CelNode] = []
+        if literal and self._take(","):
+            self._need(end)
+            return ()
         while not self._take(end):
             if found:
                 self._need(",")
@@ -300,6 +319,9 @@ class _Reader:
     def _pairs(self, *, fields: bool = False) -> tuple[CelNode, ...]:
         """Read keys and values in turn, up to a brace. `fields`: the keys are names."""
         found: list[CelNode] = []
+        if self._take(","):
+            self._need("}")
+            return ()
         while not self._take("}"):
             if found:
                 self._need(",")
@@ -329,7 +351,7 @@ class _Reader:
             case "int" | "uint":
                 return CelNode("literal", value=_whole(token, negative=negative))
             case "double":
-                return CelNode("literal", value=-float(token) if negative else float(token))
+                return CelNode("literal", value=_double(token, negative=negative))
             case "text" | "bytes":
                 return CelNode("literal", value=_literal(token) if kind == "text" else _literal_bytes(token))
             case "name":
@@ -347,7 +369,7 @@ class _Reader:
         arguments = self._listed(")")
         if token != "has":
             return make_node("function", arguments, token)
-        if len(arguments) != 1 or arguments[0].kind not in ("member", ".?"):
+        if len(arguments) != 1 or arguments[0].kind != "member":
             raise self._wrong("has() takes one field, such as has(self.name)")
         return make_node("has", arguments[0].parts, arguments[0].value)
 
@@ -362,6 +384,13 @@ def _whole(token: str, *, negative: bool) -> int:
     elif -(2**63) <= number < 2**63:
         return number
     raise ExpressionError(f"the number {token[:40]} does not fit 64 bits")
+
+
+def _double(token: str, *, negative: bool) -> float:
+    number = -float(token) if negative else float(token)
+    if math.isinf(number):
+        raise ExpressionError(f"the number {token[:40]} does not fit a double")
+    return number
 
 
 def _body(token: str) -> tuple[str, bool]:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from core.kube.cel.numbers import text_of_double
+from core.kube.cel.reading import is_list, is_map
 from core.kube.cel.times import Duration, Timestamp
 from core.kube.cel.values import TypeValue, kind_of
 from core.kube.patterns import pattern_of
@@ -41,10 +42,10 @@ def char_at(text: str, place: int) -> str:
 
 def index_of(text: str, wanted: str, start: int = 0) -> int:
     """Return where a text begins in another, -1 if nowhere."""
+    if not wanted:
+        return start  # wherever that is, as in the version of cel-go that Kubernetes has
     if start < 0:
         raise TextError(f"index out of range: {start}")
-    if not wanted:
-        return min(start, len(text))
     return text.find(wanted, start)
 
 
@@ -52,10 +53,10 @@ def last_index_of(text: str, wanted: str, start: int | None = None) -> int:
     """Return where a text begins last in another, at `start` at the latest."""
     if start is None:
         return text.rfind(wanted)
+    if not wanted:
+        return start
     if start < 0:
         raise TextError(f"index out of range: {start}")
-    if not wanted:
-        return min(start, len(text))
     return -1 if start >= len(text) else text.rfind(wanted, 0, start + len(wanted))
 
 
@@ -136,6 +137,16 @@ def all_found(text: str, pattern: str, most: int = -1) -> list[str]:
     return pattern_of(pattern).all_in(text, most)
 
 
+def encoded(text: str) -> bytes:
+    """Return a text as bytes."""
+    return text.encode("utf-8", "replace")
+
+
+def contains(text: str, part: str) -> bool:
+    """Whether a text is in another."""
+    return part in text
+
+
 def text_of(value: Any) -> str:
     """Return a value as `string(value)` has it."""
     if isinstance(value, bool):
@@ -208,9 +219,9 @@ def _written(clause: tuple[str, int], value: Any) -> str:
 
 
 def _shown(value: Any, _: int = 0) -> str:
-    if isinstance(value, list):
+    if is_list(value):
         return "[" + ", ".join(map(_inner, value)) + "]"
-    if isinstance(value, dict):
+    if is_map(value):
         pairs = [(_inner(key), _inner(each)) for key, each in value.items()]
         return "{" + ", ".join(f"{key}:{each}" for key, each in sorted(pairs)) + "}"
     return "null" if value is None else text_of(value)
@@ -264,7 +275,7 @@ def _scientific(value: Any, digits: int) -> str:
     if not math.isfinite(number):
         return _special(number)
     mantissa, _, exponent = f"{number:.{digits}e}".partition("e")
-    return f"{mantissa}\u202f×\u202f10{exponent.removeprefix('+').translate(_RAISED)}"
+    return f"{mantissa}×10{exponent.removeprefix('+').translate(_RAISED)}"
 
 
 def _based(letter: str) -> Callable[[Any, int], str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Final
 
 from config.time_zones import time_zone
@@ -28,6 +28,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST: Final = -62_135_596_800 * _SECOND
 _LAST: Final = 253_402_300_800 * _SECOND - 1
 _LONGEST: Final = 128
+_MOST_HOURS: Final = 10_000
 
 
 class TimeError(ValueError):
@@ -48,6 +49,18 @@ class Duration:
         sign, (seconds, fraction) = "-" if self.nanoseconds < 0 else "", divmod(abs(self.nanoseconds), _SECOND)
         return f"{sign}{seconds}{_fraction(fraction)}s"
 
+    def plus(self, other: Duration) -> Duration:
+        """Return the sum of two spans."""
+        return Duration(self.nanoseconds + other.nanoseconds)
+
+    def minus(self, other: Duration) -> Duration:
+        """Return the difference of two spans."""
+        return Duration(self.nanoseconds - other.nanoseconds)
+
+    def after(self, moment: Timestamp) -> Timestamp:
+        """Return the moment that is so much later."""
+        return moment.plus(self)
+
     def counted(self, unit: int) -> int:
         """Return how many of a unit (in nanoseconds) are in it, cut towards zero."""
         return abs(self.nanoseconds) // unit * (-1 if self.nanoseconds < 0 else 1)
@@ -66,26 +79,44 @@ class Timestamp:
 
     def __str__(self) -> str:
         fraction = _fraction(self.nanoseconds % _SECOND)
-        shown = self.at(timezone(timedelta(seconds=self.offset))).isoformat()[:19]
+        shown = self.at(timedelta(seconds=self.offset)).isoformat()[:19]
         hours, seconds = divmod(abs(self.offset), 3600)
         zone = f"{'-' if self.offset < 0 else '+'}{hours:02d}:{seconds // 60:02d}" if self.offset else "Z"
         return f"{shown}{fraction}{zone}"
 
-    def moved(self, nanoseconds: int) -> Timestamp:
-        """Return the moment so much later."""
-        return Timestamp(self.nanoseconds + nanoseconds, self.offset)
+    def plus(self, span: Duration) -> Timestamp:
+        """Return the moment that is so much later."""
+        return Timestamp(self.nanoseconds + span.nanoseconds, self.offset)
 
-    def at(self, zone: tzinfo) -> datetime:
-        """Return it as a clock there shows it. Raises TimeError outside of the years that a clock has."""
-        moment = _EPOCH + timedelta(seconds=self.nanoseconds // _SECOND)
+    def minus(self, span: Duration) -> Timestamp:
+        """Return the moment that is so much earlier."""
+        return Timestamp(self.nanoseconds - span.nanoseconds, self.offset)
+
+    def since(self, other: Timestamp) -> Duration:
+        """Return the span between two moments."""
+        return Duration(self.nanoseconds - other.nanoseconds)
+
+    @property
+    def seconds(self) -> int:
+        """Return the whole seconds since the epoch."""
+        return self.nanoseconds // _SECOND
+
+    def at(self, zone: tzinfo | timedelta) -> datetime:
+        """Return it as a clock there, or so far from UTC, shows it. Raises TimeError outside of a clock's years."""
+        utc = _EPOCH + timedelta(seconds=self.nanoseconds // _SECOND)
         try:
-            return moment.astimezone(zone)
+            return utc + zone if isinstance(zone, timedelta) else utc.astimezone(zone)
         except (OverflowError, ValueError) as error:
             raise TimeError("the timestamp is out of range in this time zone") from error
 
 
 def _fraction(nanoseconds: int) -> str:
     return f".{nanoseconds:09d}".rstrip("0") if nanoseconds else ""
+
+
+def moment(seconds: int) -> Timestamp:
+    """Return a moment by its seconds since the epoch."""
+    return Timestamp(seconds * _SECOND)
 
 
 def duration_of(text: str) -> Duration:
@@ -112,13 +143,13 @@ def timestamp_of(text: str) -> Timestamp:
     if match is None:
         raise TimeError(f"cannot read {text[:80]!r} as a time: expected RFC 3339, such as 2006-01-02T15:04:05Z")
     try:
-        moment = datetime(*(int(match[part]) for part in range(1, 7)), tzinfo=UTC)  # type: ignore[misc,arg-type]
+        read = datetime(*(int(match[part]) for part in range(1, 7)), tzinfo=UTC)  # type: ignore[misc,arg-type]
     except ValueError as error:
         raise TimeError(f"cannot read {text[:80]!r} as a time: {error}") from error
-    seconds, offset = (moment - _EPOCH) // timedelta(seconds=1), 0
+    seconds, offset = (read - _EPOCH) // timedelta(seconds=1), 0
     if match[8]:
         hours, minutes = int(match[9]), int(match[10])
-        if hours > 23 or minutes > 59:
+        if hours > 24 or minutes > 59:
             raise TimeError(f"cannot read {text[:80]!r} as a time: time zone offset out of range")
         offset = (hours * 3600 + minutes * 60) * (-1 if match[8] == "-" else 1)
     return Timestamp((seconds - offset) * _SECOND + int(f"{match[7] or ''}000000000"[:9]), offset)
@@ -131,14 +162,14 @@ def day_of(text: str) -> Timestamp:
     return timestamp_of(f"{text}T00:00:00Z")
 
 
-def _zone(name: str) -> tzinfo:
+def _zone(name: str) -> tzinfo | timedelta:
     if ":" in name:
         match = _OFFSET.fullmatch(name)
-        if match is None or not 0 <= int(match[2]) <= 59 or abs(int(match[1])) > 23:
+        if match is None or not 0 <= int(match[2]) <= 59 or abs(int(match[1])) > _MOST_HOURS:
             raise TimeError(f"{name[:80]!r} is no offset such as +02:00")
         minutes = int(match[2]) * (-1 if name.startswith("-") else 1)
-        return timezone(timedelta(hours=int(match[1]), minutes=minutes))
-    if name in ("", "UTC"):
+        return timedelta(hours=int(match[1]), minutes=minutes)
+    if name in ("", "UTC", "Local"):
         return UTC
     try:
         return time_zone(name)
@@ -147,15 +178,15 @@ def _zone(name: str) -> tzinfo:
 
 
 def _reader(read: Callable[[datetime], int]) -> Callable[..., int]:
-    def asked(moment: Timestamp, zone: str = "UTC") -> int:
-        return read(moment.at(_zone(zone)))
+    def asked(at: Timestamp, zone: str = "UTC") -> int:
+        return read(at.at(_zone(zone)))
 
     return asked
 
 
-def _milliseconds(moment: Timestamp, zone: str = "UTC") -> int:
+def _milliseconds(at: Timestamp, zone: str = "UTC") -> int:
     _zone(zone)
-    return moment.nanoseconds % _SECOND // 1_000_000
+    return at.nanoseconds % _SECOND // 1_000_000
 
 
 GETTERS: Final[dict[str, Callable[..., int]]] = {
@@ -171,7 +202,7 @@ GETTERS: Final[dict[str, Callable[..., int]]] = {
     "getMilliseconds": _milliseconds,
 }
 """Parts of a timestamp, in UTC or in a time zone."""
-SPANS: Final = {
+SPANS: Final[dict[str, int]] = {
     "getHours": 3_600 * _SECOND,
     "getMinutes": 60 * _SECOND,
     "getSeconds": _SECOND,

@@ -42,7 +42,7 @@ BYTES: Final = CelType("bytes")
 NULL: Final = CelType("null_type")
 TYPE: Final = CelType("type")
 _OPEN: Final = frozenset({"dyn", "?"})
-_NULLABLE: Final = frozenset({"object", "timestamp", "duration", "null_type"})
+_NULLABLE: Final = frozenset({"object", "timestamp", "duration", "null_type", "optional_type"})
 
 
 def list_of(element: CelType) -> CelType:
@@ -100,8 +100,6 @@ def fits(given: CelType, wanted: CelType, known: dict[str, CelType]) -> bool:
             known[wanted.name] = bound
         return bound is not None
     if is_open(given) or is_open(wanted) or given == wanted:
-        for each in wanted.params if is_open(given) else ():
-            fits(given, each, known)
         return True
     if "null_type" in (given.name, wanted.name):
         other = wanted if given.name == "null_type" else given

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from core.kube.cel.network import IpAddress, IpNetwork, Url
-from core.kube.cel.numbers import Uint
+from core.kube.cel.numbers import NumberError, Uint
 from core.kube.cel.quantities import Amount, Version
-from core.kube.cel.reading import ExpressionError, shown
+from core.kube.cel.reading import ExpressionError, is_list, is_map, shown
 from core.kube.cel.times import Duration, Timestamp
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class ListMap(list[Any]):
 
     def key_of(self, element: Any) -> tuple[Any, ...]:
         """Return what an element is known by."""
-        return tuple(repr(element.get(key)) for key in self.keys) if isinstance(element, dict) else (repr(element),)
+        return tuple(repr(element.get(key)) for key in self.keys) if is_map(element) else (repr(element),)
 
 
 KINDS: Final[dict[type, str]] = {
@@ -133,12 +133,12 @@ def equal(left: Any, right: Any) -> bool:
         return other in _NUMBERS and compare_numbers(left, right) == 0
     if one in _PLAIN or other in _PLAIN:
         return one is other and left == right
-    if isinstance(left, list) and isinstance(right, list):
-        return _equal_lists(left, right)
-    if isinstance(left, dict) and isinstance(right, dict):
-        return _equal_maps(left, right)
-    if one is OptionalValue and other is OptionalValue:
+    if isinstance(left, OptionalValue) and isinstance(right, OptionalValue):
         return left.there == right.there and (not left.there or equal(left.value, right.value))
+    if is_list(left) and is_list(right):
+        return _equal_lists(left, right)
+    if is_map(left) and is_map(right):
+        return _equal_maps(left, right)
     return one is other and bool(left == right)
 
 
@@ -146,6 +146,11 @@ def one_class(values: list[Any]) -> type | None:
     """Return the class of all values of a list, None where they are of several: Python compares those faster."""
     classes = set(map(type, values))
     return classes.pop() if len(classes) == 1 else None
+
+
+def unequal(left: Any, right: Any) -> bool:
+    """Whether two values are not equal."""
+    return not equal(left, right)
 
 
 def _equal_lists(left: list[Any], right: list[Any]) -> bool:
@@ -197,11 +202,13 @@ _ORDERED: Final = (str, bool, bytes, Duration, Timestamp)
 
 
 def compare(left: Any, right: Any) -> int:
-    """Return -1, 0 or 1. Raises TypeError for values without an order. NaN comes before nothing and after nothing."""
+    """Return -1, 0 or 1. Raises TypeError for values without an order, and NumberError for NaN."""
     one, other = left.__class__, right.__class__
     if one in _NUMBERS and other in _NUMBERS:
         found = compare_numbers(left, right)
-        return 2 if found is None else found
+        if found is None:
+            raise NumberError("NaN values cannot be ordered")
+        return found
     if one is other and one in _ORDERED:
         return int(left > right) - int(left < right)
     raise TypeError

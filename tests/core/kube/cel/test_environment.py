@@ -12,6 +12,7 @@ from core.kube.cel.evaluating import evaluate
 from core.kube.cel.reading import QUALIFIED, ExpressionError, read_expression
 from core.kube.cel.scopes import DEVICE, of_request
 from core.kube.cel.types import BOOL, DYN, CelType, signature, type_named
+from docs.making import write_cel
 
 SCOPE = Scope({"x": DYN, "ints": type_named("list<int>"), "texts": type_named("map<string, string>")})
 NAMES: dict[str, Any] = {"x": {"a": 1, "b": None, "d": 1.5, "l": [1, 2]}, "ints": [3, 1, 2], "texts": {"k": "v"}}
@@ -56,7 +57,7 @@ TRUE = [
     # formats
     "'%s %d %s %s'.format(['a', 1, true, null]) == 'a 1 true null' && '100%%'.format([]) == '100%'",
     "'%.3f'.format([1.2345]) == '1.234' && '%f'.format([1234.5]) == '1,234.500000'",
-    "'%.6e'.format([1052.032911275]) == '1.052033\\u202f\\u00d7\\u202f10\\u2070\\u00b3'",
+    "'%.6e'.format([1052.032911275]) == '1.052033\\u00d710\\u2070\\u00b3'",
     "'%b %b %b'.format([5, -5, true]) == '101 -101 1' && '%o'.format([11]) == '13'",
     "'%x %X %x %X'.format([30, 30, 'hi', b'hi']) == '1e 1E 6869 6869'",
     "'%s'.format([['a', 3.14, null, [1], b'x']]) == '[\"a\", 3.140000, null, [1], b\"x\"]'",
@@ -111,14 +112,14 @@ TRUE = [
     "{'a': 1}.transformMap(k, v, v + 1) == {'a': 2} && {'a': 1, 'b': 2}.transformMap(k, v, v > 1, v) == {'b': 2}",
     "{'a': 'x'}.transformMapEntry(k, v, {v: k}) == {'x': 'a'} && [5].transformMapEntry(i, v, {v: i}) == {5: 0}",
     "[1, 2, 3].map(v, v > 1, v * v) == [4, 9] && [[1, 2], [3]].map(l, l.map(v, v + 1)) == [[2, 3], [4]]",
-    "[1, 2].existsOne(v, v == 1) && [1, 2, 3].filter(v, v != 2) == [1, 3] && {'a': 1}.map(k, k) == ['a']",
+    "[1, 2, 3].filter(v, v != 2) == [1, 3] && {'a': 1}.map(k, k) == ['a']",
     # optional values
     "optional.of(1).hasValue() && !optional.none().hasValue() && optional.ofNonZeroValue('').orValue('z') == 'z'",
     "x.?a.orValue(0) == 1 && x.?none.orValue(5) == 5 && x.?none.?deeper.orValue(7) == 7 && x[?'a'].hasValue()",
     "[1, 2][?5].orValue(9) == 9 && {'k': [1]}[?'k'][0].value() == 1 && x.?l[1].orValue(0) == 2",
     "x.?a.optMap(v, v + 1).orValue(0) == 2 && !x.?none.optMap(v, v + 1).hasValue()",
     "x.?l.optFlatMap(l, l[?0]).value() == 1 && optional.none().or(optional.of(2)).value() == 2",
-    "[?x.?none, 1] == [1] && {?'a': x.?none, 'b': 1} == {'b': 1} && {?'a': x.?a} == {'a': 1}",
+    "[?x.?none, x.a] == [1] && {?'a': x.?none, 'b': x.a} == {'b': 1} && {?'a': x.?a} == {'a': 1}",
     "optional.unwrap([optional.of(1), optional.none()]) == [1] && [optional.of(1)].unwrapOpt() == [1]",
     "optional.of(1) == optional.of(1) && optional.of(1) != optional.none()",
     "optional.of(1).or(x.none.y).value() == 1",
@@ -188,7 +189,7 @@ TRUE = [
     "format.datetime().validate('2020-01-32T00:00:00Z').hasValue()",
     "format.named('uri').value() == format.uri() && format.uri() != format.uuid()",
     "!format.named('unknown').hasValue()",
-    "format.dns1123Label().validate(lists.range(64).map(i, 'a').join()).value() == ['must be no more than 63 bytes']",
+    "format.dns1123Label().validate(lists.range(64).map(i, 'a').join()).value()[0].endsWith('than 63 characters')",
 ]
 
 
@@ -211,12 +212,6 @@ def test_an_expression_that_holds_is_true_and_compiles(text: str) -> None:
         ("0u - 1u > 0u", "unsigned integer overflow"),
         ("1 / 0 == 1", "division by zero"),
         ("1 % 0 == 1", "modulus by zero"),
-        ("uint(-1) == 0u", "overflow"),
-        ("int(1e30) == 0", "integer overflow"),
-        ("int('x') == 0", "type conversion error|invalid"),
-        ("int('9223372036854775808') == 0", "overflow"),
-        ("bool('yes')", "type conversion error"),
-        ("string(b'\\xff') == ''", "decode"),
         ("'ab'.charAt(3) == ''", "index out of range: 3"),
         ("'ab'.substring(2, 1) == ''", "invalid substring range"),
         ("'ab'.substring(3) == ''", "index out of range"),
@@ -227,7 +222,6 @@ def test_an_expression_that_holds_is_true_and_compiles(text: str) -> None:
         ("ints.filter(v, v > 9).max() == 0", "max called on empty list"),
         ("[dyn(1), dyn('a')].sort() == []", "same type"),
         ("optional.none().value() == 1", "optional.none"),
-        ("{'a': 1, 'a': 2}.size() == 1", "repeated key"),
         ("[1, 1].transformMapEntry(i, v, {v: i}) == {}", "repeated key"),
         ("quantity('x') == quantity('1')", "quantity"),
         ("quantity('9999999999999999999999G').asInteger() == 1", "cannot convert value to integer"),
@@ -239,7 +233,11 @@ def test_an_expression_that_holds_is_true_and_compiles(text: str) -> None:
         ("duration(string(x.a)) == duration('0')", "invalid duration"),
         ("timestamp(0).getHours('Nowhere/Land') == 0", "unknown time zone"),
         ("timestamp('9999-12-31T23:59:59Z') + duration('1s') > timestamp(0)", "timestamp overflow"),
-        ("timestamp(253402300800) > timestamp(0)", "timestamp overflow"),
+        ("int(string(x.d)) == 0", "type conversion error"),
+        ("uint(-x.a) == 0u", "unsigned integer overflow"),
+        ("bool(string(x.a + 1))", "type conversion error"),
+        ("{'a': x.a, 'a': x.d}.size() == 1", "repeated key"),
+        ("0.0 / 0.0 < 1.0", "NaN values cannot be ordered"),
         ("x.a + 'b' == ''", "no such overload"),
         ("x.a.startsWith('b')", "no such overload"),
         ("x.a < 'b'", "no such overload"),
@@ -259,6 +257,16 @@ def test_an_expression_without_a_value_says_why(text: str, complaint: str) -> No
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
+        ("uint(-1) == 0u", "overflow"),
+        ("int(1e30) == 0", "integer overflow"),
+        ("int('x') == 0", "type conversion error"),
+        ("bool('yes')", "type conversion error"),
+        ("timestamp(253402300800) > timestamp(0)", "timestamp overflow"),
+        ("[x.a, 1].size() == 2", "different types"),
+        ("-duration('1s') < duration('0')", "no matching overload for '-_'"),
+        ("[1].existsOne(v, true)", "undeclared reference"),
+        ("has(x.?a)", "has\\(\\) takes one field"),
+        ("1e309 > 0.0", "does not fit a double"),
         ("y == 1", "undeclared reference to 'y'"),
         ("x.foo()", "undeclared reference to 'foo'"),
         ("nothing()", "undeclared reference to 'nothing'"),
@@ -369,3 +377,7 @@ def test_the_environment_is_that_of_kubernetes() -> None:
     assert not {"math.greatest", "base64.encode", "regex.replace", "cel.bind"} & names
     assert "(string).reverse() -> string" not in STRINGS
     assert type_named("map<string, list<A>>") == CelType("map", (CelType("string"), CelType("list", (CelType("A"),))))
+
+
+def test_the_page_lists_the_functions_there_are() -> None:
+    assert write_cel.PAGE.read_text(encoding="utf-8") == write_cel.page()
