@@ -6,6 +6,7 @@
     │   │   └── DuplicateKeyError    one mapping says a key twice
     │   ├── UnknownNameError         a key, action or plugin nobody knows (the nearest known name is offered)
     │   ├── NotBuiltError            a name that Volcano knows and this release does not do yet
+    │   ├── IgnoredFileError         lenient: a name for which Volcano ignores the whole file
     │   ├── GoneError                a setting that earlier releases had
     │   ├── WrongTypeError           a known key with a value of the wrong kind or out of range
     │   └── ConflictError            two settings that exclude each other
@@ -25,6 +26,8 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
+
+from config.moved import moved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,11 +79,17 @@ class UnknownNameError(ConfigError):
         self.nearest = nearest_name(name, known)
         listed = f"; known: {', '.join(sorted(known))}" if known else "; there is none to be named here"
         hint = f", did you mean {self.nearest!r}?" if self.nearest else listed
+        if instead := moved(what, name):
+            hint = f": earlier versions of Volcano had it; {instead}"
         super().__init__(f"unknown {what} {name!r}{hint}", source=source, line=line, path=path)
 
 
 class NotBuiltError(ConfigError):
     """A name Volcano has which this release does not support yet."""
+
+
+class IgnoredFileError(ConfigError):
+    """Volcano ignores a file that names an action that does not exist, and goes on with the configuration before it."""
 
 
 class RemovedSettingError(ConfigError):

@@ -6,7 +6,7 @@ loading ignores too, and says so.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from config.argument_types import kind_of
-from config.errors import ConfigError, ConfigSyntaxError, ConflictError, NotBuiltError, WrongTypeError
+from config.errors import (
+    ConfigError,
+    ConfigSyntaxError,
+    ConflictError,
+    IgnoredFileError,
+    NotBuiltError,
+    WrongTypeError,
+)
 from config.known import (
     ACTION_ARGUMENTS,
     FLAGS,
@@ -49,6 +56,27 @@ _CONFLICT = (
 )
 
 
+BUILT_IN: Final = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
+"""What Volcano begins with when the first file is ignored (util.go, DefaultSchedulerConf); no file holds it."""
+INSTEAD: Final = (
+    "the whole file is ignored, as Volcano does, and Volcano's built-in default is in force (actions enqueue, "
+    "allocate, backfill; plugins priority, gang, conformance, overcommit, drf, predicates, proportion, nodeorder)"
+)
+
+
 class Names(msgspec.Struct, frozen=True):
     """Which names exist, and which of them can be used; ``None``: all that exist."""
 
@@ -66,17 +94,42 @@ def parse_scheduler_config(
     built_plugins: Collection[str] | None = None,
     built_actions: Collection[str] | None = None,
     rules: int = VERSION,
+    drops_actions: bool = True,
 ) -> SchedulerConfig:
     """Read a scheduler.conf or a ConfigMap with one; ``source`` names it in errors.
 
     ``built_...``: names that can be used (None: every known one); a known name outside is refused as not supported yet.
     ``lenient``: unknown names are left out with a warning. Raises ConfigError in any case for values of the wrong type.
     ``rules``: the version of the rules it is read by (`config.rules`); NewerVersionError when that is not known here.
+    ``drops_actions``: lenient, an unknown action is left out, as texts of journals were read before; else it raises
+    IgnoredFileError.
     """
     names = Names(known_plugins, built_plugins, built_actions)
     strictness = Strictness(lenient=lenient)
     place = ValuePlace(scheduler_document(text, source))
-    return under(_Loader(names, strictness, flags_default_on=True, parsed=False).config(place), rules)
+    loader = _Loader(names, strictness, flags_default_on=True, parsed=False, drops_actions=drops_actions)
+    return under(loader.config(place), rules)
+
+
+def parse_or_built_in(
+    text: str,
+    *,
+    source: str,
+    lenient: bool,
+    built_plugins: Collection[str] | None = None,
+    built_actions: Collection[str] | None = None,
+) -> tuple[SchedulerConfig, str]:
+    """Return the configuration that a process has which starts with the text, and that configuration's text: lenient,
+    Volcano's built-in default where an action does not exist. Raises ConfigError.
+    """
+    read = partial(
+        parse_scheduler_config, source=source, lenient=lenient, built_plugins=built_plugins, built_actions=built_actions
+    )
+    try:
+        return read(text, drops_actions=False), text
+    except IgnoredFileError as error:
+        built_in = read(BUILT_IN)
+        return msgspec.structs.replace(built_in, warnings=(f"{error}; {INSTEAD}",)), BUILT_IN
 
 
 def from_parsed(
@@ -108,9 +161,9 @@ def load_scheduler_config(
     """Read a file; None: Volcano's stock configuration. Raises ConfigError, also for a file that cannot be read."""
     if path is None:
         return parse_scheduler_config(default_text(), source="default.conf", lenient=lenient)
-    return parse_scheduler_config(
+    return parse_or_built_in(
         read_text(path), source=str(path), lenient=lenient, built_plugins=built_plugins, built_actions=built_actions
-    )
+    )[0]
 
 
 def read_text(path: Path) -> str:
@@ -132,7 +185,16 @@ def default_text() -> str:
 class _Loader:
     """One pass over one document."""
 
-    def __init__(self, names: Names, strictness: Strictness, *, flags_default_on: bool, parsed: bool) -> None:
+    def __init__(
+        self,
+        names: Names,
+        strictness: Strictness,
+        *,
+        flags_default_on: bool,
+        parsed: bool,
+        drops_actions: bool = True,
+    ) -> None:
+        self._drops_actions = drops_actions
         self._names = names
         self._strictness = strictness
         self._defaults = _DEFAULTS if flags_default_on else {}
@@ -160,7 +222,10 @@ class _Loader:
         if built is not None and name in built:
             return True
         if name not in known:
-            self._strictness.refuse(place.unknown(what, name, known))
+            error = place.unknown(what, name, known)
+            if what == "action" and self._strictness.lenient and not self._drops_actions:
+                raise place.error(IgnoredFileError, error.problem)
+            self._strictness.refuse(error)
             return False
         if built is not None:
             problem = f"the {what} {name!r} is Volcano's but not supported yet; supported: {', '.join(sorted(built))}"

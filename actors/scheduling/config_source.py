@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
-from config.errors import ConfigError
-from config.load import default_text, parse_scheduler_config, read_text
+import msgspec
+
+from config.errors import ConfigError, IgnoredFileError
+from config.load import BUILT_IN, INSTEAD, default_text, parse_scheduler_config, read_text
 from config.schema import SchedulerConfig
 from core.messages.events import ConfigLoaded
 
@@ -72,7 +74,7 @@ class ConfigSource:
         self._offered: str | None = None
         self._offers = offers
         self.name = str(path) if path is not None else "default.conf" if not text else "configuration"
-        self.loaded = self._load(read_text(path) if path is not None else text or default_text())
+        self.loaded = self._first(read_text(path) if path is not None else text or default_text())
 
     def fixes(self) -> tuple[str, ...]:
         """The defects of Volcano that are mended under the configuration in force (`config.fixes`)."""
@@ -105,6 +107,15 @@ class ConfigSource:
         self.loaded = loaded
         return loaded
 
+    def _first(self, text: str) -> LoadedConfig:
+        """Where the first file is ignored Volcano's built-in default is in force, and its text is what is recorded."""
+        try:
+            return self._load(text)
+        except IgnoredFileError as error:
+            built_in = self._load(BUILT_IN)
+            warned = msgspec.structs.replace(built_in.config, warnings=(f"{error}; {INSTEAD}",))
+            return replace(built_in, config=warned)
+
     def _load(self, text: str) -> LoadedConfig:
         config = self._parse(text, self.name)
         named = {option.name for tier in config.tiers for option in tier.plugins}
@@ -120,7 +131,9 @@ def digest_of(text: str) -> str:
 @lru_cache(maxsize=PARSED)
 def _parsed(lenient: bool, actions: Names, plugins: Names, text: str, source: str) -> SchedulerConfig:
     """A text is parsed once for all the systems that it sets up: the outcome is frozen. Raises ConfigError."""
-    return parse_scheduler_config(text, source=source, lenient=lenient, built_actions=actions, built_plugins=plugins)
+    return parse_scheduler_config(
+        text, source=source, lenient=lenient, built_actions=actions, built_plugins=plugins, drops_actions=False
+    )
 
 
 def _problem(parse: Callable[[str, str], SchedulerConfig], text: str, name: str) -> str:

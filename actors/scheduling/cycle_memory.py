@@ -31,7 +31,8 @@ class CycleMemory:
     `seen`: the version of the view that the newest cycle saw; before the first, that of no view yet, so that the first
     waits until the cache has looked, as Volcano's does.
 
-    `said`: by the newest cycle, under the configuration in force.
+    `said`: by the newest cycle, under the configuration in force. `obstacles`: plugin -> why it refuses every job, in
+    the newest cycle.
 
     `cycle`: the newest in the journal; `done`: the newest that has been carried out. What it begins with is what the
     journal held before anybody was started.
@@ -47,6 +48,7 @@ class CycleMemory:
     lost: int = 0
     lost_in_a_row: int = 0
     said: CycleSaid = field(default_factory=CycleSaid)
+    obstacles: dict[str, str] = field(default_factory=dict[str, str])
 
 
 SEEN: Final = 1

@@ -202,6 +202,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         snapshot = self._snapshots.take(taken.handle)
         others = self._decider.others_waiting(snapshot) if self._settings.serves_others else ()
         result = await self._decide(snapshot, loaded.config, moment, measure, steps)
+        self._warn_of(result.report.obstacles)
         record = record_of(taken, loaded.digest, moment, result, memory.carry, steps.answers())
         await self._commit.record(record, result, memory)
         await self._commit.carry_out(memory)
@@ -211,6 +212,13 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         await self._metrics.tell(measure.finish(result, moment.now))
         memory.done = memory.cycle
         self._tell_who_waits()
+
+    def _warn_of(self, obstacles: dict[str, str]) -> None:
+        """Log why a plugin refuses every job, when that began or changed."""
+        for plugin, sentence in obstacles.items():
+            if self._memory.obstacles.get(plugin) != sentence:
+                log.warning("%s", sentence)
+        self._memory.obstacles = obstacles
 
     async def _decide(
         self, snapshot: Snapshot, config: SchedulerConfig, moment: Moment, measure: Measure, steps: SessionSteps

@@ -74,6 +74,7 @@ class JobFit:
         self.not_admitted: dict[int, str] = {}  # job row -> the plugin that rejected it
         self.remarks: dict[int, str] = {}  # job row -> what the plugin that rejected it has to say
         self.too_little: dict[int, TooLittle] = {}  # job row -> what that was, where it goes by amounts
+        self.obstacles: dict[str, str] = {}  # plugin -> why it refuses every job, whatever the job is
         self.overused: set[str] = set()  # queues that got no further turn
         self.held_back: set[int] = set()  # rows of tasks their queue had no room for
 
@@ -145,8 +146,9 @@ class JobFit:
     def beyond_nodes(self, job: Job, task: Task) -> str:
         """What held a pending task back before any node was asked; "" when it was nothing of the kind."""
         if job.row in self.not_admitted:
-            why = self.remarks.get(job.row, "")
-            return f"the job is not admitted: plugin {self.not_admitted[job.row]} rejects it" + (why and f" ({why})")
+            plugin = self.not_admitted[job.row]
+            why = self.remarks.get(job.row, "") or self.obstacles.get(plugin, "")
+            return f"the job is not admitted: plugin {plugin} rejects it" + (why and f" ({why})")
         verdict = self._session.points.job_valid(job)
         if verdict is not None:
             return verdict.message
@@ -156,6 +158,8 @@ class JobFit:
         if topology.tree.orphans and topology.is_asked_for(job):
             return f"the topology lacks HyperNodes that others name as members: {', '.join(topology.tree.orphans)}"
         queue = job.pod_group.queue
+        if task.row in self.held_back and self.obstacles:
+            return "; ".join(self.obstacles.values())
         if task.row in self.held_back:
             return f"queue {queue} has no room for it within what the queue may have"
         return f"queue {queue} is overused" if queue in self.overused and self._session.nodes.count else ""

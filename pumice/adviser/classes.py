@@ -33,6 +33,7 @@ class WaitReason(StrEnum):
     NOT_LOOKED_AT = "NotLookedAt"
     QUEUE_MISSING = "QueueMissing"
     QUEUE_NOT_OPEN = "QueueNotOpen"
+    QUEUES_UNUSABLE = "QueuesUnusable"
     FREE_IN_PIECES = "FreeInPieces"
     IN_USE = "InUse"
     LARGER_THAN_CLUSTER = "LargerThanCluster"
@@ -71,6 +72,7 @@ CLASS_OF: Final[dict[WaitReason, WaitClass]] = {
     WaitReason.NOT_LOOKED_AT: WaitClass.ADMISSION,
     WaitReason.QUEUE_MISSING: WaitClass.ADMISSION,
     WaitReason.QUEUE_NOT_OPEN: WaitClass.ADMISSION,
+    WaitReason.QUEUES_UNUSABLE: WaitClass.ADMISSION,
     WaitReason.FREE_IN_PIECES: WaitClass.FRAGMENTED,
     WaitReason.IN_USE: WaitClass.NO_CAPACITY,
     WaitReason.LARGER_THAN_CLUSTER: WaitClass.NO_CAPACITY,

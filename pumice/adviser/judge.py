@@ -70,6 +70,8 @@ class Judge:
             return WaitFinding(
                 WaitReason.QUEUE_NOT_OPEN, f"its queue {queue.name} is {queue.state or 'in no state yet'}"
             )
+        if self._session.fit.obstacles:
+            return WaitFinding(WaitReason.QUEUES_UNUSABLE, "; ".join(self._session.fit.obstacles.values()))
         if jobs.is_pending(job):
             return self._unadmitted(job)
         if jobs.counts[TaskStatus.PIPELINED][job.row] and jobs.is_pipelined(job):

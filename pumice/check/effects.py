@@ -10,7 +10,8 @@ from config.errors import describe
 from config.known import FLAGS, PLUGIN_CONFIGURATIONS, PUMICE
 from config.schema import PluginOption, SchedulerConfig
 from core.plugins.deviceshare.plugin import SWITCH_NAMES
-from pumice.check.words import IN_A_TREE, LISTENS, VERBS, listens
+from core.plugins.tdm.zones import ZoneError, parse_span
+from pumice.check.words import LISTENS, VERBS, listens
 
 Places = list[tuple[int, PluginOption]]
 """The plugins with their tiers, from 0."""
@@ -23,6 +24,12 @@ SWITCHES: Final = {"deviceshare": SWITCH_NAMES}
 RESERVES: Final = "reserve-without-filters"
 """The fix that has pods placed that predicates did not look at."""
 STARVING: Final = ("preempt", "reclaim", *WHOLE_GANGS)
+PRIORITY: Final = "priority"
+ZONE: Final = "tdm.revocable-zone."
+FACTOR: Final = "overcommit-factor"
+LIMITING: Final = ("overcommit", "proportion", "capacity", "resourcequota")
+LENT: Final = "enqueue-counts-what-is-lent"
+FILTERS: Final = "conformance-only-filters"
 
 
 def without_effect(config: SchedulerConfig) -> list[str]:
@@ -60,8 +67,6 @@ def _flags(config: SchedulerConfig, places: Places) -> Iterator[str]:
                 yield f"{where}: {flag.key} is without effect: the plugin says nothing there"
         if not any(option.is_enabled(flag.point) for flag in FLAGS if flag.point in known and flag.on_by_default):
             yield f"{where}: {_switched_off(config, option)}"
-        if option.name in IN_A_TREE and not option.is_enabled("Hierarchy"):
-            yield f"{where}: enableHierarchy is off unless it is said to be on: nothing is said about queues"
 
 
 def _switched_off(config: SchedulerConfig, option: PluginOption) -> str:
@@ -104,12 +109,15 @@ def _evictions(config: SchedulerConfig, places: Places) -> Iterator[str]:
 
 def _admission(config: SchedulerConfig, places: Places) -> Iterator[str]:
     judges = [option.name for _, option in places if _listens(option, "JobEnqueued")]
+    evicting = [action for action in STARVING if action in config.actions]
     if "enqueue" in config.actions and not judges:
         yield "action enqueue lets every PodGroup in: no plugin judges (overcommit, proportion, capacity, … do)"
     if "enqueue" not in config.actions:
         for name in judges:
             if LISTENS.get(name) == ("JobEnqueued",):
-                yield f"plugin {name} is without effect: it needs the action enqueue"
+                mind = f"; mind that enqueue keeps {' and '.join(evicting)} from jobs that are not admitted"
+                needs = f"plugin {name} is without effect: it needs the action enqueue"
+                yield needs + (mind if evicting else "")
 
 
 def _placing(config: SchedulerConfig, places: Places) -> Iterator[str]:
@@ -189,6 +197,102 @@ def _switches(config: SchedulerConfig, places: Places) -> Iterator[str]:
             yield f"plugin {option.name} is without effect: its switches are off by default ({', '.join(switches)})"
 
 
+def _tdm(config: SchedulerConfig, places: Places) -> Iterator[str]:
+    del config
+    for number, option in places:
+        for name, said in option.arguments.items() if option.name == "tdm" else ():
+            if name.startswith(ZONE) and not zone_opens(said):
+                zone = name.removeprefix(ZONE)
+                yield (
+                    f"tiers[{number}], plugin tdm: zone {zone} is never open: {name}: expected a window like "
+                    f"08:00-18:00, was {describe(said)}; Volcano reads no other form, whatever its documents show"
+                )
+
+
+def _priority(config: SchedulerConfig, places: Places) -> Iterator[str]:
+    listed = [option for _, option in places if option.name == PRIORITY]
+    if "preempt" in config.actions and not any(_listens(option, "Preemptable") for option in listed):
+        why = f"enablePreemptable of plugin {PRIORITY} is off" if listed else f"there is no plugin {PRIORITY}"
+        yield (
+            f"action preempt goes by no priority ({why}): a job evicts any other of its queue that the other plugins "
+            f"let go, more important ones too; list plugin {PRIORITY}"
+        )
+
+
+def _overcommit(config: SchedulerConfig, places: Places) -> Iterator[str]:
+    del config
+    for number, option in places:
+        factor = option.arguments.get(FACTOR)
+        if option.name == "overcommit" and is_below_one(factor):
+            yield (
+                f"tiers[{number}], plugin overcommit: {FACTOR} {factor} is below 1, which Volcano does not take: its "
+                "default 1.2 is in force; use 1 to admit no more than the cluster has"
+            )
+
+
+def _admission_first(config: SchedulerConfig, places: Places) -> Iterator[str]:
+    """What enqueue keeps from actions that evict: they look at admitted jobs only (volcano 3910)."""
+    evicting = [action for action in STARVING if action in config.actions]
+    limiting = [option.name for _, option in places if option.name in LIMITING and _listens(option, "JobEnqueued")]
+    if "enqueue" not in config.actions or not evicting or not limiting:
+        return
+    many = len(evicting) > 1
+    yield (
+        f"{' and '.join(evicting)} {'make' if many else 'makes'} room for admitted jobs only: with action enqueue a "
+        f"job that {' or '.join(dict.fromkeys(limiting))} does not admit, because the cluster or its queue is full, "
+        "waits whatever its priority; without enqueue in actions all jobs are admitted"
+    )
+
+
+def _lent(config: SchedulerConfig, places: Places) -> Iterator[str]:
+    """Volcano 4679."""
+    tree = any(option.name == "capacity" and option.is_enabled("Hierarchy") for _, option in places)
+    reclaiming = [action for action in ("reclaim", "gangreclaim") if action in config.actions]
+    if tree and reclaiming and "enqueue" in config.actions and LENT not in config.pumice.fix:
+        yield (
+            f"{' and '.join(reclaiming)} cannot take back what other queues borrowed of a full cluster: enqueue counts "
+            f"it against the limit of queue root and does not admit who is entitled to it; take enqueue out of actions "
+            f"(the fix {LENT} admits them)"
+        )
+
+
+def _conformance_decides(config: SchedulerConfig, places: Places) -> Iterator[str]:
+    """Volcano 5896."""
+    if "reclaim" not in config.actions or FILTERS in config.pumice.fix:
+        return
+    asked = [(number, option.name) for number, option in places if _listens(option, VICTIMS["reclaim"])]
+    first = min((number for number, name in asked if name == "conformance"), default=None)
+    late = [name for number, name in asked if name in QUOTAS and first is not None and number > first]
+    if late:
+        yield (
+            f"conformance stands in a tier above {' and '.join(late)}: reclaim may then take from queues what they "
+            f"deserve; put them in one tier (the fix {FILTERS} has conformance only filter)"
+        )
+
+
+def is_ignored(plugin: str, name: str, value: object) -> bool:
+    """Whether Volcano passes over an argument that it knows because of its value, beyond its type."""
+    if plugin == "tdm" and name.startswith(ZONE):
+        return not zone_opens(value)
+    return plugin == "overcommit" and name == FACTOR and is_below_one(value)
+
+
+def is_below_one(value: object) -> bool:
+    """Whether it is a number that overcommit does not take."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value < 1
+
+
+def zone_opens(value: object) -> bool:
+    """Whether tdm can read a window of the day."""
+    if not isinstance(value, str):
+        return False
+    try:
+        parse_span(value)
+    except ZoneError:
+        return False
+    return True
+
+
 def _listens(option: PluginOption, point: str) -> bool:
     return option.is_enabled(point) and listens(option, point)
 
@@ -206,6 +310,12 @@ RULES: Final[tuple[Callable[[SchedulerConfig, Places], Iterator[str]], ...]] = (
     _later_tiers,
     _evictions,
     _admission,
+    _admission_first,
+    _lent,
+    _conformance_decides,
+    _priority,
+    _overcommit,
+    _tdm,
     _arguments,
     _extender,
     _switches,

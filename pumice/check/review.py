@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from config.known import FLAGS
+from config.argument_types import kind_of
+from config.known import ACTION_ARGUMENTS, FLAGS, PLUGIN_ARGUMENTS, is_argument
 from config.schema import PluginOption, SchedulerConfig
 from pumice.check import words
-from pumice.check.effects import without_effect
+from pumice.check.effects import is_ignored, without_effect
+from pumice.check.queues import of_queues
 
 Plain = dict[str, Any]
 USERS = "a plugin of one's own"
@@ -56,19 +59,39 @@ class Review:
         return asdict(self)
 
 
-def review(config: SchedulerConfig) -> Review:
-    """Tell it."""
+def review(config: SchedulerConfig, objects: Sequence[Plain] = ()) -> Review:
+    """Tell it. `objects`: the queues and PodGroups that it meets, where they are known."""
     actions = tuple(
-        ActionTold(name, words.ACTIONS.get(name, USERS), config.action_arguments(name)) for name in config.actions
+        ActionTold(
+            name, words.ACTIONS.get(name, USERS), _heeded(config.action_arguments(name), ACTION_ARGUMENTS.get(name))
+        )
+        for name in config.actions
     )
     plugins = tuple(
-        PluginTold(number, option.name, words.does(option) or USERS, _flags(option), option.arguments)
+        PluginTold(number, option.name, words.does(option) or USERS, _flags(option), _of_plugin(option))
         for number, tier in enumerate(config.tiers)
         for option in tier.plugins
     )
-    return Review(actions, plugins, (*config.warnings, *without_effect(config)))
+    return Review(actions, plugins, (*config.warnings, *without_effect(config), *of_queues(config, objects)))
+
+
+def _of_plugin(option: PluginOption) -> Plain:
+    return _heeded(option.arguments, PLUGIN_ARGUMENTS.get(option.name), option.name)
 
 
 def _flags(option: PluginOption) -> tuple[FlagTold, ...]:
     heard = (flag for flag in FLAGS if words.listens(option, flag.point))
-    return tuple(FlagTold(flag.key, words.FLAGS[flag.point], option.is_enabled(flag.point)) for flag in heard)
+    told = ((flag, words.flag_does(option.name, flag.point)) for flag in heard)
+    return tuple(FlagTold(flag.key, does, option.is_enabled(flag.point)) for flag, does in told)
+
+
+def _heeded(arguments: Plain, known: tuple[str, ...] | None, plugin: str = "") -> Plain:
+    """The arguments that are in force: of those that are known, with a value that is not passed over. `known` None: of
+    a plugin that only its author knows.
+    """
+    if known is None:
+        return arguments
+    found = {name: value for name, value in arguments.items() if is_argument(name, known)}
+    kinds = {name: kind_of(name) for name in found}
+    right = {name: value for name, value in found.items() if (kind := kinds[name]) is None or kind.holds(value)}
+    return {name: value for name, value in right.items() if not is_ignored(plugin, name, value)}

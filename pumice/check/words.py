@@ -141,6 +141,19 @@ def listens(option: PluginOption, point: str) -> bool:
     return point in LISTENS.get(option.name, (point,))
 
 
+IN_OWN_WORDS: Final[dict[tuple[str, str], str]] = {
+    ("capacity", "Hierarchy"): "goes by the tree of queues that their spec.parent makes",
+    ("nodegroup", "Hierarchy"): "gives a queue without affinity that of the nearest queue above it, by spec.parent",
+    ("drf", "Hierarchy"): "goes by the tree of queues in their annotations volcano.sh/hierarchy",
+}
+"""What a flag of a plugin does, where it is not what it does of others."""
+
+
+def flag_does(plugin: str, point: str) -> str:
+    """What the plugin says at a flag's point."""
+    return IN_OWN_WORDS.get((plugin, point), FLAGS[point])
+
+
 def does(option: PluginOption) -> str:
     """What a plugin does, of Volcano's own; with what of it is switched off, for then not all of it is so. "" for
     others.

@@ -12,27 +12,71 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from config.load import parse_or_built_in
+from config.schema import SchedulerConfig
+from config.settings import config_map_of
+from core.actions import ACTIONS
+from core.plugins import PLUGINS
 from pumice.check.review import Review, review
-from pumice.cli.exits import Exit
-from pumice.cli.given.inputs import load_config
+from pumice.cli.exits import Exit, UsageError
+from pumice.cli.given.inputs import load_config, load_manifests
+from pumice.cli.given.sources import Certificate, ServerUrl, Token, server_of
 from pumice.cli.options import Lenient, PluginsDir
 from pumice.cli.terminal import Terminal, speaking
+from pumice.explain.server import Server, config_map, fetch
+from pumice.plugins.loader import install_plugins
 
 
 @speaking
 def check(
     config: Annotated[
-        Path, typer.Argument(metavar="CONF", help="A scheduler.conf, plain or in its ConfigMap (- for stdin).")
+        str,
+        typer.Argument(
+            metavar="CONF",
+            help="A scheduler.conf, plain or in its ConfigMap (- for stdin), or configmap:NAMESPACE/NAME of --server.",
+        ),
     ],
+    manifests: Annotated[
+        list[str] | None,
+        typer.Option("-f", "--file", metavar="PATH", help="Queues and PodGroups that it meets: file, folder, -."),
+    ] = None,
+    server: ServerUrl = None,
+    token: Token = None,
+    certificate: Certificate = None,
     plugins_dir: PluginsDir = None,
     *,
     terminal: Terminal,
     lenient: Lenient = False,
 ) -> int:
     """Exit code 2 for a configuration that is refused; warnings change nothing."""
-    told = review(load_config(config, lenient, terminal, plugins=plugins_dir, stdin=sys.stdin))
+    asked = server_of(server, token, certificate)
+    if asked is not None and manifests:
+        raise UsageError("--server and -f name different clusters: say one of them", path="--server")
+    settings = _settings(config, asked, plugins_dir, lenient, terminal)
+    objects = list(fetch(asked)) if asked is not None else []
+    objects += load_manifests(manifests, terminal).objects if manifests else []
+    told = review(settings, objects)
     terminal.emit(told.to_dict(), lambda console: show(console, told))
     return Exit.DONE
+
+
+def _settings(
+    config: str, server: Server | None, plugins_dir: Path | None, lenient: bool, terminal: Terminal
+) -> SchedulerConfig:
+    """A file's, stdin's, or that of a ConfigMap on the server. Raises UsageError, ConfigError, ServerError."""
+    named = config_map_of(config)
+    if named is None:
+        return load_config(Path(config), lenient, terminal, plugins=plugins_dir, stdin=sys.stdin)
+    if server is None:
+        raise UsageError("a ConfigMap is read from a server: add --server URL", path=config)
+    install_plugins(plugins_dir)
+    text = config_map(server, named.namespace, named.name)
+    settings, _ = parse_or_built_in(
+        text, source=named.said, lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS
+    )
+    for warning in settings.warnings:
+        terminal.warn(warning)
+    return settings
 
 
 def show(console: Console, told: Review) -> None:

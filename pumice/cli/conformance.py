@@ -50,7 +50,7 @@ def conformance(
     files = find_suites(paths)
     works = None if debug or (workers == 1 and dask is None) else executors(workers, dask)
     with terminal.progress("cases", sum(file.cases for file in files)) as advance:
-        verdicts = run_suites(files, wanted=wanted, executors=works, progress=advance, kept=kept)
+        verdicts = run_suites(files, wanted=wanted, executors=works, progress=advance, kept=kept, lenient=lenient)
     if not verdicts:
         raise ConfigError(f"no case matches {wanted!r}" if wanted else "no cases found")
     score = score_of(verdicts)

@@ -12,7 +12,7 @@ import msgspec
 
 from config.errors import ConfigError, NotBuiltError
 from config.known import KNOWN_ACTIONS
-from config.load import from_parsed, parse_scheduler_config
+from config.load import from_parsed, parse_or_built_in
 from config.schema import SchedulerConfig
 from core.actions import ACTIONS
 from core.plugins import PLUGINS
@@ -67,21 +67,25 @@ def read_cases(path: Path) -> tuple[Raw, ...]:
     return tuple(read_raw(path)["cases"])
 
 
-def setup_of(case: Raw, *, close_hooks: bool) -> Setup:
-    """What one-shot cycles need to run this case. ConfigError when its configuration is refused."""
+def setup_of(case: Raw, *, close_hooks: bool, lenient: bool = False) -> Setup:
+    """What one-shot cycles need to run this case. ConfigError when its configuration is refused; `lenient`: for names
+    that do not exist it is not.
+    """
     return Setup(
         objects=case["objects"],
-        config=config_of(case),
+        config=config_of(case, lenient=lenient),
         now=parse_moment(case.get("now") or DEFAULT_NOW),
         options=options_of(case),
         close_hooks=close_hooks,
     )
 
 
-def config_of(case: Raw) -> SchedulerConfig:
+def config_of(case: Raw, *, lenient: bool = False) -> SchedulerConfig:
     """The case's scheduler configuration: text that goes through the loader, or tiers that are taken as they are."""
     if "confYaml" in case:
-        return parse_scheduler_config(case["confYaml"], source="confYaml", built_plugins=PLUGINS, built_actions=ACTIONS)
+        return parse_or_built_in(
+            case["confYaml"], source="confYaml", lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS
+        )[0]
     refuse_unbuilt(case["conf"])
     conf = without_unregistered(case["conf"])
     return from_parsed(conf, bool(case.get("flagsDefaultOn")), built_plugins=PLUGINS)

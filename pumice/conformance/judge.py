@@ -53,11 +53,13 @@ class Verdict:
         return self.reason or "; ".join(str(one) for one in self.differences)
 
 
-def judge(suite: str, case: Raw, kept: ActionArguments | None = None, number: int = 1) -> Verdict:
+def judge(
+    suite: str, case: Raw, kept: ActionArguments | None = None, number: int = 1, *, lenient: bool = False
+) -> Verdict:
     """Run one case. It never raises: a case that cannot be run fails, with the reason.
 
     `kept`: arguments that actions hold already, from an earlier configuration of the process (`inheritance`). `number`:
-    of the case in its suite.
+    of the case in its suite. `lenient`: names in its configuration that do not exist are left out.
     """
     wrong = misshapen(case)
     if wrong:
@@ -67,7 +69,7 @@ def judge(suite: str, case: Raw, kept: ActionArguments | None = None, number: in
     if unknown:
         return Verdict(suite, case["name"], checked, reason=f"refused: {'; '.join(unknown)}")
     try:
-        differences, cycles = _run(case, kept or {})
+        differences, cycles = _run(case, kept or {}, lenient=lenient)
     except PumiceError as error:
         return Verdict(suite, case["name"], checked, reason=f"{type(error).__name__}: {error}")
     except Exception as error:  # noqa: BLE001 - whatever a case does to the core, the run goes on
@@ -120,9 +122,10 @@ def _outcomes_of(case: Raw) -> Iterator[tuple[str, Outcome]]:
             yield f"{where}[{number}]", outcome
 
 
-def _run(case: Raw, kept: ActionArguments) -> tuple[list[Difference], list[Cycle]]:
+def _run(case: Raw, kept: ActionArguments, *, lenient: bool) -> tuple[list[Difference], list[Cycle]]:
     upstream = "documentedOrder" in case
-    setup = replace(setup_of(case, close_hooks=not upstream), carry=Carry(actions=deepcopy(dict(kept))))
+    read = setup_of(case, close_hooks=not upstream, lenient=lenient)
+    setup = replace(read, carry=Carry(actions=deepcopy(dict(kept))))
     cycles = list(run_cycles(setup, case.get("cycles", 1)))
     outcomes = [cycle.outcome for cycle in cycles]
     expect: Raw = case["expect"]

@@ -31,6 +31,7 @@ class Slice:
     last: int
     wanted: str
     kept: ActionArguments = field(default_factory=dict[str, "dict[str, Any]"])
+    lenient: bool = False
 
     @property
     def cost(self) -> float:
@@ -44,12 +45,14 @@ def run_suites(
     executors: Executors | None = None,
     progress: Progress | None = None,
     kept: ActionArguments | None = None,
+    lenient: bool = False,
 ) -> list[Verdict]:
     """Run every case whose "suite: name" contains `wanted`; `progress` is told how many cases a slice held.
 
     `executors`: who runs them, None: this process. `kept`: see `pumice.conformance.inheritance`.
+    `lenient`: names in the cases' configurations that do not exist are left out.
     """
-    slices = [replace(piece, kept=kept or {}) for file in files for piece in cut(file, wanted)]
+    slices = [replace(piece, kept=kept or {}, lenient=lenient) for file in files for piece in cut(file, wanted)]
     verdicts: list[list[Verdict]] = [[] for _ in slices]
     for index, found in _run_all(slices, executors):
         verdicts[index] = found
@@ -79,7 +82,7 @@ def run_slice(piece: Slice) -> list[Verdict]:
         ]
     cases = enumerate(read_cases(piece.file.path)[piece.first : piece.last], piece.first + 1)
     return [
-        judge(suite, case, piece.kept, number)
+        judge(suite, case, piece.kept, number, lenient=piece.lenient)
         for number, case in cases
         if piece.wanted in f"{suite}: {name_of(case, number)}"
     ]

@@ -28,7 +28,7 @@ from pumice.replay.compare import CycleDifference, compare
 from storage.history import RecordedCycle
 
 Plain = dict[str, Any]
-FIRST: Final = ("NotAdmitted", "QueueNotOpen")
+FIRST: Final = ("NotAdmitted", "QueueNotOpen", "QueuesUnusable")
 """Reasons of a job that keep its pods out, whatever else there is."""
 PLACED: Final = "Placed"
 BEST: Final = 3
@@ -183,6 +183,8 @@ def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
     account.job = look.to_dict()
     account.state = account.state or look.phase or "Pending"
     reason, message = look.reason()
+    for obstacle in look.obstacles.values():  # it is told once, where the job's own reason is
+        account.message = account.message.replace(f" ({obstacle})", "")
     if not account.tasks:
         account.reason, account.message = reason, message or f"{look.name} is {look.phase}"
     elif reason and reason == account.reason:

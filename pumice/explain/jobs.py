@@ -27,7 +27,8 @@ class JobLook:
     order; `short`: what it asks for and what is left, where it was not admitted; `steps`: see
     `pumice.explain.steps`; `strangers`: how many of its pods wait for which scheduler that nobody here is, and are none
     of its `tasks`; `confined`: what is against it where a network topology is, and `rooms`: how many of its pods each
-    HyperNode could take then. `queue_state` is "missing" where there is no such queue.
+    HyperNode could take then. `obstacles`: plugin -> why it refuses every job. `queue_state` is "missing" where
+    there is no such queue.
     """
 
     name: str
@@ -45,6 +46,7 @@ class JobLook:
     strangers: dict[str, int] = field(default_factory=dict[str, int])
     confined: str = ""
     rooms: dict[str, int] = field(default_factory=dict[str, int])
+    obstacles: dict[str, str] = field(default_factory=dict[str, str])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as `pumice explain` prints it."""
@@ -62,7 +64,8 @@ class JobLook:
             state = self.queue_state or "not open: its status has no state yet, which a controller gives it"
             return "QueueNotOpen", f"its queue {self.queue!r} is {state}"
         if self.phase in WAITING and against:
-            why = f": {self.remark}" if self.remark else ""
+            remark = self.remark or "; ".join(self.obstacles[plugin] for plugin in against if plugin in self.obstacles)
+            why = f": {remark}" if remark else ""
             why += f" ({self.short})" if self.short else ""
             return "NotAdmitted", f"{' and '.join(against)} did not admit it to queue {self.queue!r}{why}"
         if self.valid:
@@ -70,6 +73,8 @@ class JobLook:
             return "NotValid", f"{self.valid}{pods}"
         if not self.tasks:
             return "NoPods", f"it has no pods; {self.min_member} are needed at least"
+        if self.obstacles and "Pending" in self.tasks:
+            return "QueuesUnusable", "; ".join(self.obstacles.values())
         return ("NotAdmitted", self.remark) if self.phase in WAITING and self.remark else ("", "")
 
 
@@ -88,6 +93,7 @@ def _look(session: Session, job: Job) -> JobLook:
     look = JobLook(job.key, spec.phase, spec.queue, state, spec.min_member, dict(sorted(counts.items())))
     others = (task for task in session.snapshot.tasks.handles if task is not None and stranger_of(task) == job.key)
     look.strangers = dict(sorted(Counter(task.scheduler for task in others).items()))
+    look.obstacles = dict(session.fit.obstacles)
     if queue is not None:
         verdict = session.points.job_valid(job)
         look.valid = verdict.message if verdict is not None else ""

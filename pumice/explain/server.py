@@ -86,6 +86,15 @@ def _configuration(found: Object, text: str, url: str) -> ConfigLoaded:
     return ConfigLoaded("", str(found.get("text") or ""), f"{url}: {found.get('source')}", plugins=plugins)
 
 
+def config_map(server: Server, namespace: str, name: str) -> str:
+    """Return a ConfigMap as the server has it, in JSON. Raises ServerError, ConfigError."""
+    path = f"api/v1/namespaces/{namespace}/configmaps/{name}"
+    with _client(server) as client, _told(server.url):
+        answer = client.get(path)
+        _found(answer, f"{server.url}: GET /{path}")
+        return answer.text
+
+
 def mean_cycle_ms(server: Server) -> float | None:
     """How long its cycles took so far, by its metrics; None before the first. Raises ServerError, ConfigError."""
     with _client(server) as client, _told(server.url):

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
+from msgspec.structs import replace
+
 from actors.agents.container_plans import read_life
 from actors.agents.pod_runs import DURATION
 from config.errors import ConfigError
-from config.load import default_text, parse_scheduler_config
+from config.load import default_text, parse_or_built_in, parse_scheduler_config
 from config.schema import SchedulerConfig
 from core.actions import ACTIONS
 from core.messages.events import ConfigLoaded, CycleRecord, Mutation
@@ -57,6 +59,14 @@ def parsed(told: ConfigLoaded, *, lenient: bool = True) -> SchedulerConfig:
     return parse_scheduler_config(
         told.text or default_text(), source=told.source, lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS
     )
+
+
+def taken(told: ConfigLoaded, *, lenient: bool) -> tuple[ConfigLoaded, SchedulerConfig]:
+    """A configuration of the user's, as a process that starts with it has it. Raises ConfigError."""
+    config, text = parse_or_built_in(
+        told.text or default_text(), source=told.source, lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS
+    )
+    return (told if text == told.text else replace(told, text=text)), config
 
 
 def as_running(obj: Object) -> Object:

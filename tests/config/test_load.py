@@ -15,7 +15,14 @@ from config.errors import (
     WrongTypeError,
 )
 from config.known import FLAGS, KNOWN_PLUGINS, Flag
-from config.load import default_text, from_parsed, load_scheduler_config, parse_scheduler_config
+from config.load import (
+    BUILT_IN,
+    default_text,
+    from_parsed,
+    load_scheduler_config,
+    parse_or_built_in,
+    parse_scheduler_config,
+)
 from config.schema import SchedulerConfig
 
 
@@ -296,3 +303,22 @@ class TestFiles:
         binary.write_bytes(b"actions: \xff")
         with pytest.raises(ConfigSyntaxError, match=r"not UTF-8 text \(byte 9\)"):
             load_scheduler_config(binary)
+
+
+UNKNOWN_ACTION = 'actions: "enqueue, preemptall, allocate"\ntiers:\n- plugins:\n  - name: gang\n'
+
+
+def test_file_with_an_unknown_action_is_ignored_whole_when_lenient() -> None:
+    config, text = parse_or_built_in(UNKNOWN_ACTION, source="c", lenient=True)
+    assert text == BUILT_IN
+    assert config.actions == ("enqueue", "allocate", "backfill")
+    assert config.plugin("overcommit") is not None
+    (warning,) = config.warnings
+    assert "c:1: actions: unknown action 'preemptall', did you mean 'preempt'?" in warning
+    assert "the whole file is ignored" in warning
+    with pytest.raises(UnknownNameError):
+        parse_or_built_in(UNKNOWN_ACTION, source="c", lenient=False)
+
+
+def test_text_of_a_journal_leaves_out_only_the_unknown_action() -> None:
+    assert parse_scheduler_config(UNKNOWN_ACTION, source="c", lenient=True).actions == ("enqueue", "allocate")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from actors.kube.events import Sayings
 from config.errors import ConfigError
+from config.settings import CHARTS
 from config.unwrap import USUAL_KEY, conf_keys
 from core.messages.commands import ApiRequest
 from core.messages.replies import Accepted, ApiReply
@@ -45,8 +46,13 @@ def text_of(config_map: Object) -> str | None:
 def take_over(source: ConfigSource, followed: ConfigMapName, get: Callable[[str, str, str], ApiReply]) -> None:
     """At a start: take what the cluster holds already, if it is good."""
     reply = get("ConfigMap", followed.namespace, followed.name)
-    text = text_of(unpack(reply.blob)) if isinstance(reply, Accepted) else None
+    if not isinstance(reply, Accepted):  # it may come, and is followed then; the charts' nobody has asked for
+        level = logging.INFO if followed == CHARTS else logging.WARNING
+        log.log(level, "%s does not exist yet: the configuration of the start is in force until then", followed.said)
+        return
+    text = text_of(unpack(reply.blob))
     if text is None:
+        log.error("the configuration in the cluster was not taken: %s: %s", followed.said, _NO_TEXT)
         return
     try:
         source.offer(text, followed.said)
@@ -71,7 +77,12 @@ class ConfigMachine:
         """An object is there, or is gone, as of `revision`."""
         del kind, revision
         meta = obj["metadata"]
-        if not deleted and (meta.get("namespace"), meta.get("name")) == (self._followed.namespace, self._followed.name):
+        if (meta.get("namespace"), meta.get("name")) != (self._followed.namespace, self._followed.name):
+            return
+        if deleted:
+            self._waiting, self._said = None, ""
+            log.error("%s was removed: %s", self._followed.said, _KEEPS)
+        else:
             self._waiting = obj
 
     def step(self, now: float) -> Sequence[ApiRequest]:
@@ -85,6 +96,8 @@ class ConfigMachine:
             return ()
         self._said = said
         problem = _NO_TEXT if text is None else self._offer(text, self._followed.said)
+        if text is None:
+            log.error("%s: %s: %s", self._followed.said, _KEEPS, problem)
         reason, message = (KEPT, f"{_KEEPS}: {problem}") if problem else (LOADED, _WORKS)
         return [self._sayings.say(found, reason, message, now, source="volcano", warning=bool(problem))]
 

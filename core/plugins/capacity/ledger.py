@@ -10,6 +10,7 @@ import numpy as np
 
 from core.plugins.capacity.attributes import CapacityAttributes, FixedAttributes
 from core.plugins.capacity.kept import kept_limits
+from core.plugins.capacity.misplaced import tree_problem
 from core.resources import MIN_RESOURCE
 from core.session.demand import QueueDemand
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 
 class Ledger:
-    """Attributes by queue. `ready`: the tree of queues can be used (a flat arrangement always can)."""
+    """Attributes by queue. `ready`: the tree of queues can be used (a flat arrangement always can); `problem`: why it
+    cannot.
+    """
 
     def __init__(self, session: Session, *, hierarchical: bool) -> None:
         self.dims = session.dims
@@ -32,6 +35,7 @@ class Ledger:
         self.demand = QueueDemand(session)
         self.limits: dict[str, FixedAttributes] = self.kept.limits or {}
         self.ready = self.kept.limits is not None and self._jobs_in_leaves()
+        self.problem = "" if self.ready else self._problem(session)
         if hierarchical and self.ready:
             self._roll_up()
         self.shares = self._shares() if self.ready else np.zeros(0)
@@ -39,6 +43,11 @@ class Ledger:
     def _jobs_in_leaves(self) -> bool:
         rows: list[int] = np.flatnonzero(self.demand.present).tolist()
         return not self.hierarchical or all(self.limits[self.names[row]].leaf for row in rows)
+
+    @staticmethod
+    def _problem(session: Session) -> str:
+        parents = {queue.name: queue.parent for queue in session.snapshot.queues}
+        return tree_problem(parents, [(job.key, job.pod_group.queue) for job in session.jobs.in_order])
 
     def _roll_up(self) -> None:
         """Add what each queue has to all its ancestors."""

@@ -44,6 +44,8 @@ class Capacity:
         self._session = session
         self._fresh_ancestors = "capacity-ancestor-shares" in fixes
         self.ledger = Ledger(session, hierarchical=option is not None and option.is_enabled("Hierarchy"))
+        if not self.ledger.ready:
+            session.fit.obstacles[self.name] = self.ledger.problem
         session.tellers.queues.append(self)
         self._claims = DeviceQuotas(session, enabled=self._count_devices, capacities=self._sum_capacities)
         self._count_claims()

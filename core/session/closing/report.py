@@ -127,6 +127,7 @@ def brief(session: Session) -> CycleReport:
         unready=dict(session.unready),
         binding=binding_jobs(session),
         created=tuple([task.created for task in session.bound]),
+        obstacles=dict(session.fit.obstacles),
     )
 
 
@@ -163,6 +164,7 @@ def closing(session: Session, status: dict[str, dict[str, int]], opening: Openin
         created=tuple(task.created for task in session.bound),
         pod_annotations=_told_by(tellers.annotated),
         numa_allocatable=_told_by(tellers.numa),
+        obstacles=dict(session.fit.obstacles),
     )
 
 

@@ -23,10 +23,11 @@ from pumice.cli.given.sources import one_source
 from pumice.cli.terminal import Terminal
 from pumice.explain.server import Server, fetch
 from pumice.load.manifests import load
+from pumice.oneshot.obstacles import obstacles
 from pumice.replay.plugins import demand_plugins
 from pumice.whatif import changes
 from pumice.whatif.changes import ForkChange
-from pumice.whatif.sources import handed_in, journaled, parsed
+from pumice.whatif.sources import handed_in, journaled, taken
 from pumice.whatif.state import Fork
 
 Texts = list[str] | None
@@ -98,6 +99,12 @@ class ForkSource:
 
     def fork(self, default_duration: str | None, terminal: Terminal) -> Fork:
         """The cluster as it is. `default_duration`: how long a pod runs that does not say."""
+        fork = self._fork(default_duration, terminal)
+        for sentence in obstacles(fork.config, fork.objects):
+            terminal.warn(sentence)
+        return fork
+
+    def _fork(self, default_duration: str | None, terminal: Terminal) -> Fork:
         one_source(self.db, self.server, self.manifests)
         lasts_s = None if default_duration is None else seconds_of(default_duration, "--default-duration")
         if self.server is None and not self.manifests:
@@ -144,7 +151,7 @@ def _submitted(path: str) -> ForkChange:
 
 def _configured(path: str, lenient: bool, warn: Callable[[str], None]) -> ForkChange:
     told = told_of(Path(path))
-    config = parsed(told, lenient=lenient)
+    told, config = taken(told, lenient=lenient)
     for warning in config.warnings:
         warn(warning)
     return ForkChange(f"--config {path}", lambda fork: replace(fork, config=config, told=told))

@@ -14,7 +14,7 @@ from core.messages.events import ConfigLoaded
 from pumice.explain.server import Server, configuration
 from pumice.plugins.loader import identities, install_plugins
 from pumice.replay.plugins import demand
-from pumice.whatif.sources import parsed
+from pumice.whatif.sources import parsed, taken
 
 UNTOLD: Final = (
     "{}: it does not say how its scheduler is configured: Volcano's stock configuration is taken; name its own with {}"
@@ -45,7 +45,10 @@ def in_force(
     elif server is not None and path is None:
         warn(UNTOLD.format(server.url, option))
     told = asked or told_of(path)
-    config = parsed(told, lenient=lenient or asked is not None)
+    if asked is None:
+        told, config = taken(told, lenient=lenient)
+    else:
+        config = parsed(told)
     for warning in config.warnings:
         warn(warning)
     return told, config

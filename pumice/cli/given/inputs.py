@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, cast
 
-from config.load import load_scheduler_config, parse_scheduler_config
+from config.load import load_scheduler_config, parse_or_built_in
 from config.schema import SchedulerConfig
 from core.actions import ACTIONS
 from core.objects.metadata import parse_time
@@ -70,7 +70,7 @@ def load_config(
         ((source, text),) = read_texts(STDIN, stdin)
         if isinstance(text, InputError):
             raise text
-        config = parse_scheduler_config(
+        config, _ = parse_or_built_in(
             text, source=source, lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS
         )
     else:

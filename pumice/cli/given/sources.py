@@ -21,6 +21,7 @@ from pumice.explain.refused import refused_in
 from pumice.explain.scene import Scene, present, scene_of
 from pumice.explain.server import Server, fetch
 from pumice.history.rewind import demand_volcano, newest_cycle, rewind_file, warn_of_damage
+from pumice.oneshot.obstacles import obstacles
 from pumice.replay.plugins import demand_plugins
 from pumice.runtime.serving import token_given
 
@@ -76,6 +77,7 @@ def scene_from(
     one_source(db, server, manifests)
     if server is None and not manifests:
         scene = _recorded(db or Path("pumice.db"), at, config, plugins_dir, terminal)
+        objects = scene.objects()
     else:
         if at is not None:
             raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--at")
@@ -85,6 +87,8 @@ def scene_from(
         else:
             objects, _, now = take_manifests(manifests or (), (), None, terminal)
         scene = present(objects, settings, now, terminal.warn)
+    for sentence in obstacles(scene.config, objects):
+        terminal.warn(sentence)
     gc.freeze()
     return scene
 

@@ -11,7 +11,7 @@ from pumice.explain.advice.admission import about_overcommit
 from pumice.explain.advice.changes import ChangeFamily, Group, in_words
 from pumice.explain.advice.deadline import TimeOverError, budget
 from pumice.explain.advice.granted import search_on
-from pumice.explain.advice.groups import WaitingGroup, about_group, amounts_in
+from pumice.explain.advice.groups import WaitingGroup, about_group, about_misplaced, amounts_in
 from pumice.explain.advice.limits import about_limits, joint_limits
 from pumice.explain.advice.missing import about_claims, about_priority_classes, about_schedulers
 from pumice.explain.advice.nodes import NodeRefusals, about_nodes, against_each
@@ -107,6 +107,7 @@ def candidates(bench: Bench) -> tuple[list[ChangeFamily], list[Group]]:
     found += about_schedulers(group.pod_group, bench.objects)
     if bench.view.jobs.by_key[bench.job].pod_group.phase in WAITING:
         found += about_overcommit(bench.scene.config)
+    found += about_misplaced(bench.scene.config, bench.objects)
     found += about_topology(group)
     return [*found, *about_group(group), *about_limits(group), *about_victims(group)], [*joint_limits(group)]
 

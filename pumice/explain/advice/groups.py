@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import Final
 
+from config.schema import SchedulerConfig
 from core.objects.metadata import section
+from core.plugins.capacity.misplaced import leaves_below
 from core.quantity import quantity_of
 from core.resources import Resource
 from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object, single
 from pumice.explain.advice.nodes import on_pods, pod_called
+from pumice.oneshot.obstacles import is_in_a_tree
 
 PREEMPTS: Final = "PreemptLowerPriority"
 EVICTING: Final = frozenset(("preempt", "reclaim", "gangpreempt", "gangreclaim"))
@@ -65,6 +69,30 @@ def about_group(group: WaitingGroup) -> Iterator[ChangeFamily]:
         yield single(0, f"open queue {group.queue[2]}", Edit(group.queue, _open))
     yield from _priorities(group)
     yield from _gates(group)
+
+
+def about_misplaced(config: SchedulerConfig, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
+    """Move the PodGroups that are in queues with children, while capacity schedules nothing: each to the first queue
+    below.
+    """
+    if not is_in_a_tree(config):
+        return
+    parents = {
+        who[2]: str(section(obj, "spec").get("parent") or "") for who, obj in objects.items() if who[0] == "Queue"
+    }
+    words, edits = list[str](), list[Edit]()
+    for who in sorted(who for who in objects if who[0] == "PodGroup"):
+        queue = str(section(objects[who], "spec").get("queue") or "default")
+        below = leaves_below(parents, queue)
+        if below:
+            words.append(f"move PodGroup {who[1]}/{who[2]} from queue {queue} to {below[0]}, which is below it")
+            edits.append(Edit(who, partial(_moved, below[0])))
+    if edits:
+        yield single(0, "; ".join(words), *edits)
+
+
+def _moved(queue: str, pod_group: Object) -> None:
+    pod_group["spec"] = {**section(pod_group, "spec"), "queue": queue}
 
 
 def _new_queue(queue: Object) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from actors.scheduling.config_source import ConfigSource
-from config.errors import ConfigError
+from config.errors import ConfigError, IgnoredFileError
+from config.load import BUILT_IN
 
 TEXT = 'actions: "enqueue, allocate"\ntiers: [{plugins: [{name: gang}, {name: unheard-of}]}]\n'
 
@@ -69,3 +70,23 @@ def test_a_file_that_does_not_change_is_taken_or_refused_once(tmp_path: Path) ->
     assert loaded is not None
     assert source.look() is None
     assert source.loaded is loaded
+
+
+IGNORED = 'actions: "enqueue, preemptall"\ntiers: [{plugins: [{name: gang}]}]\n'
+
+
+def test_file_with_an_unknown_action_leaves_the_built_in_default_at_first() -> None:
+    loaded = ConfigSource(IGNORED, lenient=True).loaded
+    assert loaded.config.actions == ("enqueue", "allocate", "backfill")
+    assert loaded.text == BUILT_IN
+    assert "the whole file is ignored" in loaded.config.warnings[0]
+
+
+def test_file_with_an_unknown_action_leaves_the_one_before_it_later(tmp_path: Path) -> None:
+    path = tmp_path / "scheduler.conf"
+    path.write_text("actions: allocate\n")
+    source = ConfigSource("", path=path, lenient=True)
+    path.write_text(IGNORED)
+    with pytest.raises(IgnoredFileError, match="preemptall"):
+        source.look()
+    assert source.loaded.config.actions == ("allocate",)

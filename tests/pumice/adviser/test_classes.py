@@ -152,7 +152,16 @@ G = gang("g", pods=2, cpu="4", phase="Inqueue")
 ASKING = [pod_group("g", min_member=1, min_resources={"cpu": "6"}), pod("g-0", group="g", cpu="6")]
 ONE = gang("g", pods=1, cpu="4", phase="Inqueue")
 IN_Q1 = gang("g", pods=1, cpu="4", queue="q1", phase="Inqueue")
+IN_TREE = CAPACITY.replace("{name: capacity}", "{name: capacity, enableHierarchy: true}")
+assert IN_TREE != CAPACITY
+TEAM = [queue("root"), queue("team", parent="root"), queue("q1", parent="team")]
+
 CASES: dict[WaitReason, Case] = {
+    WaitReason.QUEUES_UNUSABLE: Case(
+        [node("n0"), *TEAM, *runs("r", "n0", 1, queue="team"), *IN_Q1],
+        [node("n0"), *TEAM, *IN_Q1],
+        IN_TREE,
+    ),
     WaitReason.QUEUE_CAPABILITY: Case(
         [node("n0"), queue("q1", capability={"cpu": "2"}), *IN_Q1],
         [node("n0"), queue("q1", capability={"cpu": "4"}), *IN_Q1],

@@ -16,7 +16,7 @@ from core.session.points.listed import FLAGS as FLAG_OF
 from pumice.check import words
 from pumice.check.effects import NAMES_VICTIMS_OF_GANGS, without_effect
 from pumice.check.review import review
-from tests.kit import source
+from tests.kit import node, pod_group, queue, source
 from tests.pumice.cli.terminal import pumice
 
 STOCK = (source.ROOT / "config" / "default.conf").read_text("utf-8")
@@ -37,11 +37,11 @@ def test_every_action_plugin_and_flag_has_words() -> None:
 def rules_in(path: Path) -> set[str]:
     """The flags of the points at which a module registers, and that of the tree where it asks for it."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Constant) and node.value == "Hierarchy":
+    for part in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(part, ast.Constant) and part.value == "Hierarchy":
             found.add("Hierarchy")
-        if isinstance(node, ast.Attribute) and node.attr == "add" and isinstance(node.value, ast.Attribute):
-            point = "".join(part.capitalize() for part in node.value.attr.split("_"))
+        if isinstance(part, ast.Attribute) and part.attr == "add" and isinstance(part.value, ast.Attribute):
+            point = "".join(word.capitalize() for word in part.value.attr.split("_"))
             flag = FLAG_OF.get(point)
             if point in FLAG_OF and point not in TRIALS and flag is not None:
                 found.add(flag)
@@ -83,7 +83,6 @@ tiers:
         ("{name: gang}", "{name: gang, enableHierarchy: true}", "plugin gang: enableHierarchy is without effect"),
         ("{name: nodeorder}", "{name: nodeorder, enableNodeOrder: false}", "all that it does is switched off"),
         ("{name: predicates}", "{name: predicates, enablePredicate: false}", "enablePredicate is off: no pod is bound"),
-        ("{name: proportion}", "{name: drf}", "plugin drf: enableHierarchy is off unless it is said to be on"),
         ("{name: proportion}", "{name: proportion}, {name: capacity}", "proportion and capacity both divide"),
         ("{name: proportion}, ", "", "queues have neither shares nor limits"),
         ("{name: gang}, ", "", "minAvailable is not kept to"),
@@ -114,6 +113,126 @@ def test_what_has_no_effect_is_said(old: str, new: str, sentence: str) -> None:
     assert any(sentence in each for each in warnings(FULL.replace(old, new, 1)))
 
 
+@pytest.mark.parametrize("name", ["default.conf"])
+def test_stock_configuration_has_no_warnings(name: str) -> None:
+    assert warnings((source.ROOT / "config" / name).read_text("utf-8")) == []
+
+
+TREE = FULL.replace("{name: proportion}", "{name: capacity, enableHierarchy: true}")
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "sentence"),
+    [
+        (FULL, "{name: priority}, ", "", "preempt goes by no priority (there is no plugin priority)"),
+        (
+            FULL,
+            "{name: priority}",
+            "{name: priority, enablePreemptable: false}",
+            "enablePreemptable of plugin priority",
+        ),
+        (
+            FULL,
+            "{name: overcommit}",
+            "{name: overcommit, arguments: {overcommit-factor: 0.5}}",
+            "default 1.2 is in force",
+        ),
+        (
+            FULL,
+            "{name: nodeorder}",
+            '{name: tdm, arguments: {tdm.revocable-zone.z: "0 8 * * *:0 18 * * *"}}',
+            "zone z is never open",
+        ),
+        (
+            FULL,
+            "enqueue, allocate, preempt",
+            "allocate, preempt",
+            "mind that enqueue keeps preempt and reclaim from jobs",
+        ),
+    ],
+)
+def test_setting_that_does_not_what_it_seems_is_said(text: str, old: str, new: str, sentence: str) -> None:
+    assert old in text
+    assert not any(sentence in each for each in warnings(text))
+    assert any(sentence in each for each in warnings(text.replace(old, new, 1)))
+
+
+@pytest.mark.parametrize(
+    ("text", "mended", "sentence"),
+    [
+        (FULL, FULL.replace("enqueue, ", ""), "preempt and reclaim make room for admitted jobs only"),
+        (FULL, FULL.replace("preempt, reclaim, ", ""), "room for admitted jobs only"),
+        (TREE, TREE.replace("enqueue, ", ""), "reclaim cannot take back what other queues borrowed"),
+        (TREE, FULL, "reclaim cannot take back what other queues borrowed"),
+        (FULL, FULL.replace(", {name: conformance}", ""), "conformance stands in a tier above proportion"),
+        (TREE, TREE.replace("reclaim, ", ""), "conformance stands in a tier above capacity"),
+    ],
+)
+def test_known_defect_that_the_configuration_meets_is_said(text: str, mended: str, sentence: str) -> None:
+    assert any(sentence in each for each in warnings(text))
+    assert not any(sentence in each for each in warnings(mended))
+
+
+@pytest.mark.parametrize("fix", ["enqueue-counts-what-is-lent", "conformance-only-filters"])
+def test_mended_defect_is_not_warned_of(fix: str) -> None:
+    assert any(fix in each for each in warnings(TREE))
+    own = f"configurations: [{{name: pumice, arguments: {{fix: [{fix}]}}}}]\n"
+    assert not any(fix in each for each in warnings(TREE + own))
+
+
+def test_arguments_that_are_passed_over_are_not_shown_as_in_force() -> None:
+    text = STOCK.replace(
+        "- name: overcommit",
+        "- {name: overcommit, arguments: {overcommit-factor: 0.5}}\n"
+        "  - {name: tdm, arguments: {tdm.evict.period: 1m,"
+        ' tdm.revocable-zone.a: "* 8", tdm.revocable-zone.b: "8:00-9:00"}}\n'
+        "  - {name: binpack, arguments: {binpack.weight: x, binpack.cpu: 2, nonsense: 1}}",
+    )
+    told = {
+        each.name: each.arguments for each in review(parse_scheduler_config(text, source="c", lenient=True)).plugins
+    }
+    assert told["overcommit"] == {}
+    assert told["tdm"] == {"tdm.evict.period": "1m", "tdm.revocable-zone.b": "8:00-9:00"}
+    assert told["binpack"] == {"binpack.cpu": 2}
+
+
+def test_capacitys_tree_is_said_to_follow_spec_parent() -> None:
+    told = {each.name: each.flags for each in review(parse_scheduler_config(TREE, source="c")).plugins}
+    (does,) = [flag.does for flag in told["capacity"] if flag.key == "enableHierarchy"]
+    assert "spec.parent" in does
+
+
+@pytest.mark.parametrize(
+    ("config", "capability", "missing"),
+    [
+        (TREE, {"nvidia.com/gpu": "4"}, "without cpu and memory"),
+        (TREE, {"cpu": "8", "memory": "16Gi"}, "without nvidia.com/gpu"),
+        (TREE, {"cpu": "8", "memory": "16Gi", "nvidia.com/gpu": "4"}, ""),
+        (TREE, None, ""),
+        (FULL, {"cpu": "8"}, ""),
+    ],
+)
+def test_root_capability_that_leaves_out_resources_is_said(
+    config: str, capability: dict[str, str] | None, missing: str
+) -> None:
+    there = node("n")
+    there["status"]["allocatable"]["nvidia.com/gpu"] = "4"
+    told = review(parse_scheduler_config(config, source="c"), [there, queue("root", capability=capability)]).warnings
+    found = [each for each in told if "queue root has a capability" in each]
+    assert [missing in each for each in found] == ([True] if missing else [])
+
+
+def test_podgroup_in_a_queue_with_children_is_said() -> None:
+    objects = [queue("root"), queue("team", parent="root"), queue("a", parent="team"), pod_group("j", queue="team")]
+    told = review(parse_scheduler_config(TREE, source="c"), objects).warnings
+    assert any("PodGroup default/j is in queue team" in each for each in told)
+
+
+def test_config_map_needs_a_server() -> None:
+    refused = pumice("check", "configmap:a/b")
+    assert (refused.code, "add --server URL" in refused.err) == (2, True)
+
+
 def test_a_plugin_is_not_said_to_do_what_is_switched_off() -> None:
     off = FULL.replace("{name: gang}", "{name: gang, enableJobReady: false, enableJobPipelined: false}")
     told = {plugin.name: plugin.does for plugin in review(parse_scheduler_config(off, source="c")).plugins}
@@ -140,7 +259,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert table.code == 0
     assert "  enqueue: lets PodGroups in" in table.out
     assert "warning: proportion and capacity both divide the cluster" in table.out
-    assert len(pumice("check", conf, "-o", "json").json["warnings"]) == 2
+    assert len(pumice("check", conf, "-o", "json").json["warnings"]) == 4
     conf.write_text('actions: "enque"\n', "utf-8")
     refused = pumice("check", conf)
     assert (refused.code, "did you mean 'enqueue'" in refused.err) == (2, True)

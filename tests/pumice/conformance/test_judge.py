@@ -72,3 +72,19 @@ def test_what_has_not_the_shape_of_a_case_is_refused_alone(broken: Any, why: str
     good, bad = run_suites(find_suites([tmp_path]))
     assert (good.passed, bad.passed, bad.trace) == (True, False, "")
     assert bad.reason == f"refused: {why}"
+
+
+@pytest.mark.parametrize(
+    "conf",
+    [
+        CONF.replace("name: gang", "name: gang, nonsense: true").replace(
+            "- name: gang, nonsense: true", "- {name: gang, nonsense: true}"
+        ),
+        CONF.replace("allocate", "allocate, nonsense"),
+    ],
+    ids=["flag", "action"],
+)
+def test_unknown_name_in_a_configuration_fails_the_case_unless_lenient(conf: str) -> None:
+    told = {**case(), "confYaml": conf}
+    assert "nonsense" in judge("s", told).reason
+    assert judge("s", told, lenient=True).passed

@@ -82,21 +82,32 @@ def test_other_config_maps_are_none_of_its_business(cluster: Cluster, offered: l
 
 
 @pytest.mark.parametrize(("text", "word"), [(BAD, "nonsense"), (None, KEY)])
-def test_what_is_bad_is_said_on_the_config_map(cluster: Cluster, text: str | None, word: str) -> None:
+def test_what_is_bad_is_said_on_the_config_map(
+    cluster: Cluster, text: str | None, word: str, caplog: pytest.LogCaptureFixture
+) -> None:
     cluster.create(config_map(text))
     cluster.settle()
+    assert [each.levelno for each in caplog.records] == ([logging.ERROR] if text is None else [])  # the runner logs BAD
     (found,) = cluster.all("Event")
     assert (found["type"], found["reason"]) == ("Warning", "InvalidConfiguration")
     assert word in found["message"]
     assert found["involvedObject"]["name"] == NAME
 
 
-def test_a_config_map_that_goes_changes_nothing(cluster: Cluster, offered: list[str]) -> None:
+def test_a_config_map_that_goes_changes_nothing(
+    cluster: Cluster, offered: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
     cluster.create(config_map(GOOD))
     cluster.settle()
     cluster.delete("ConfigMap", NAME, NAMESPACE)
     cluster.settle()
     assert offered == [GOOD]
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR
+    assert f"{SOURCE} was removed: the scheduler keeps" in record.getMessage()
+    cluster.create(config_map(GOOD))
+    cluster.settle()
+    assert offered == [GOOD, GOOD]
 
 
 # --- the source

@@ -1,0 +1,42 @@
+"""Names that earlier versions of Volcano had are refused with what stands in their place."""
+
+from __future__ import annotations
+
+import pytest
+
+from config.errors import UnknownNameError
+from config.known import KNOWN_ACTIONS, KNOWN_PLUGINS, PLUGIN_ARGUMENTS, is_argument
+from config.load import parse_scheduler_config
+from config.moved import MOVED_ACTIONS, MOVED_ARGUMENTS, MOVED_PLUGINS
+
+PLUGIN = 'actions: "allocate"\ntiers:\n- plugins:\n  - {name: %s}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [
+        (PLUGIN % "predicates, arguments: {predicate.GPUSharingEnable: true}", "deviceshare.GPUSharingEnable"),
+        (PLUGIN % "predicates, arguments: {predicate.VGPUEnable: true}", "deviceshare.VGPUEnable"),
+        (PLUGIN % "predicates, arguments: {predicate.ProportionalEnable: true}", "resource-strategy-fit"),
+        (PLUGIN % "predicates, arguments: {predicate.resources.nvidia.com/gpu.cpu: 4}", "resource-strategy-fit"),
+        (PLUGIN % "nodeorder, arguments: {selectorspread.weight: 1}", "podtopologyspread.weight"),
+        (PLUGIN % "usage, arguments: {CPUUsageAvg.5m: 80}", "thresholds"),
+        (PLUGIN % "gang, disableJobOrder: true", "enableJobOrder: false"),
+        (PLUGIN % "gang, enabledPodBunchReady: true", "enabledSubJobReady"),
+        (PLUGIN % "devices", "it is called deviceshare now"),
+        ('actions: "reserve, allocate"\n', "plugin sla"),
+    ],
+)
+def test_moved_name_is_refused_with_its_replacement(text: str, instead: str) -> None:
+    with pytest.raises(UnknownNameError, match="earlier versions of Volcano had it") as caught:
+        parse_scheduler_config(text, source="c")
+    assert instead in str(caught.value)
+    warned = parse_scheduler_config(text, source="c", lenient=True).warnings
+    assert any(instead in each for each in warned)
+
+
+def test_no_moved_name_is_known_still() -> None:
+    known = [name for names in PLUGIN_ARGUMENTS.values() for name in names]
+    assert not [name for name in MOVED_ARGUMENTS if is_argument(name, tuple(known))]
+    assert not set(MOVED_PLUGINS) & set(KNOWN_PLUGINS)
+    assert not set(MOVED_ACTIONS) & set(KNOWN_ACTIONS)
