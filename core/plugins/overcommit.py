@@ -62,7 +62,8 @@ class Overcommit:
         fits, short = wanted.less_equal_with_dimension_and_resources_name(self._idle, minimum)
         if fits:
             return Vote.PERMIT
-        self._session.fit.too_little[job.row] = TooLittle(wanted, self._idle)
+        charged = ("admitted but not placed", self._inqueue.clone())
+        self._session.fit.too_little[job.row] = TooLittle(wanted, self._idle, "", (charged,))
         self._session.fit.remark(job, "resource in cluster is overused", "overused", short)
         return Vote.REJECT
 

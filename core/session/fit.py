@@ -35,14 +35,26 @@ PENDING: Final = TaskStatus.PENDING
 NOTHING: Final[dict[str, FitErrors]] = {}
 
 
+ELASTIC: Final = "beyond the minimums of jobs, which can be had back (elastic)"
+"""A part that counts the other way."""
+
+
 class TooLittle(NamedTuple):
     """What a job made too much when it asked to be admitted: with it `wanted` in all, of which there may be `most`;
-    `queue`: whose limit that is, "" for the cluster's.
+    `queue`: whose limit that is, "" for the cluster's. `parts`: what counts against it before the job, in words; what
+    counts the other way (elastic) is less than nothing.
     """
 
     wanted: Resource
     most: Resource
     queue: str = ""
+    parts: tuple[tuple[str, Resource], ...] = ()
+
+
+def queue_parts(allocated: Resource, inqueue: Resource, elastic: Resource) -> tuple[tuple[str, Resource], ...]:
+    """What a queue counts as taken when a job asks to be admitted, as it is at this moment."""
+    named = (("allocated", allocated), ("admitted but not placed", inqueue), (ELASTIC, elastic))
+    return tuple((name, amounts.clone()) for name, amounts in named)
 
 
 TaskReason = tuple[str, str, str]
@@ -161,7 +173,7 @@ class JobFit:
         if task.row in self.held_back and self.obstacles:
             return "; ".join(self.obstacles.values())
         if task.row in self.held_back:
-            return f"queue {queue} has no room for it within what the queue may have"
+            return ""  # the queue was asked before the nodes; what is against it, readers find out (pumice/adviser)
         return f"queue {queue} is overused" if queue in self.overused and self._session.nodes.count else ""
 
     def task_reason(self, job: Job, task: Task) -> TaskReason:

@@ -11,29 +11,36 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from actors.controllers.unserved.kinds import SCHEDULER
 from config.errors import RequestError, nearest_names
-from core.cycle import Trail, close_session, open_session, run_action, tables_later
+from core.cycle import Trail, close_session, open_session, run_action
 from core.life.pod_group import LABELS as PHASES
 from core.life.pod_group import PodGroupPhase
 from core.life.task import TaskStatus
 from core.messages.queue_gauges import told
-from core.messages.queue_tables import readable
+from core.objects.metadata import key_of
+from core.objects.pod import GROUP_NAME
 from core.session.closing.close import jobs_with_waiting_tasks
 from core.state.volumes import volume_rules
 from pumice.adviser.classes import CLASS_OF, WaitClass, WaitReason
-from pumice.adviser.judge import Judge, WaitFinding, held_by_queue
+from pumice.adviser.judge import Judge, JudgeOpening, WaitFinding, outsider, queueless
 from pumice.adviser.lending import lending
 from pumice.adviser.order import Place, places_of
 from pumice.adviser.queues import QueueStanding, count_waiting, lineage, standings_of
 from pumice.explain.refused import refused_among
 from pumice.explain.room_left import amounts
+from pumice.oneshot.cycles import fill
+from pumice.oneshot.others import decide_others, has_others
 from pumice.oneshot.supposing import supposed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from core.messages.decisions import CycleResult
+    from core.objects.pod import Task
     from core.session.session import Session
     from core.state.jobs import Job
+    from core.state.view import View
     from pumice.explain.scene import Scene
 
 EVERY_TASK: Final = (TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.ALLOCATED)
@@ -125,14 +132,13 @@ def census_of(scene: Scene) -> Census:
     trail = Trail((), brief=True)
     clock, ask = scene.clock, scene.ask()
     session = open_session(snapshot, scene.config, clock, scene.carry, scene.options, trail=trail, ask=ask)
-    room, held = session.nodes.future.copy(), held_by_queue(session)
-    gauges = readable(tables_later(session)()).by_queue()
-    queues = standings_of(session, gauges)
+    opening = JudgeOpening.of(session)
+    queues = standings_of(session, opening.gauges)
     for action in scene.config.actions:
         run_action(session, action)
     session.action = ""
     places = places_of(trail.turns)
-    judge = Judge(session, trail, room, gauges, held)
+    judge = Judge(session, trail, opening)
     refused = _refused(session, scene)
     with trail.aside():
         jobs = [job for job in _who_waits(session) if job.key not in refused]
@@ -142,8 +148,9 @@ def census_of(scene: Scene) -> Census:
             for job in session.jobs.in_order
             if job.key in refused
         ]
-    waiting += _strays(session)
-    close_session(session)
+    waiting += [*_strays(session), *_groupless(scene.view)]
+    result = close_session(session)
+    waiting += _of_others(scene, result)
     count_waiting(queues, ((job.queue, job.pods) for job in waiting))
     order = sorted(waiting, key=lambda job: (job.place.rank < 0, job.place.rank, job.queue, job.job))
     return Census(scene.clock.cycle, scene.clock.now, queues, list(_numbered(order)), supposed(ask, scene.config))
@@ -205,10 +212,43 @@ def _strays(session: Session) -> list[WaitingJob]:
         waiting = [task for task in job.tasks.values() if task.status == TaskStatus.PENDING]
         if waiting or not job.tasks:
             spec = job.spec
-            finding = WaitFinding(WaitReason.QUEUE_MISSING, f"its queue {spec.queue!r} does not exist")
+            finding = queueless(spec.queue)
             waits = (len(waiting), 0, 0, spec.min_member, spec.created)
             found.append(WaitingJob(job.key, spec.queue, spec.phase, None, finding, *waits, {}, Place()))
     return found
+
+
+def _groupless(view: View) -> list[WaitingJob]:
+    """Pods that name a PodGroup which does not exist, by that, and those of Volcano's for which none was made, each by
+    itself.
+    """
+    found: dict[str, list[Task]] = {}
+    for task in view.tasks.by_key.values():
+        if view.tasks.status[task.row] != TaskStatus.PENDING or task.scheduler not in ("", SCHEDULER):
+            continue
+        group = task.annotations.get(GROUP_NAME)
+        job = view.jobs.by_key.get(task.job) if group else None
+        if job is None or job.spec is None:
+            found.setdefault(key_of(task.namespace, group) if group else task.key, []).append(task)
+    return [
+        WaitingJob(name, "", "", None, outsider(view, tasks[0]), len(tasks), 0, 0, 1, tasks[0].created, {}, Place())
+        for name, tasks in sorted(found.items())
+    ]
+
+
+def _of_others(scene: Scene, result: CycleResult) -> list[WaitingJob]:
+    """Pods of Kubernetes' own scheduler that it finds no node for, each by itself. Of a recorded cycle its own cycles
+    have the answer.
+    """
+    if scene.recorded is not None or not has_others(scene.view, scene.config):
+        return []
+    other = decide_others(fill(scene.objects(), scene.in_flight), scene.config, scene.clock, result)
+    tasks = scene.view.tasks.by_key
+    return [
+        WaitingJob(pod, "", "", None, finding, 1, 1, 0, 1, tasks[pod].created, {}, Place())
+        for pod, finding in sorted(other.findings.items() if other is not None else ())
+        if pod in tasks
+    ]
 
 
 def _numbered(waiting: list[WaitingJob]) -> Iterator[WaitingJob]:

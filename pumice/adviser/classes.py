@@ -31,6 +31,9 @@ class WaitReason(StrEnum):
     OVERCOMMIT = "Overcommit"
     NOT_ADMITTED = "NotAdmitted"
     NOT_LOOKED_AT = "NotLookedAt"
+    NO_SCHEDULER = "NoScheduler"
+    NO_POD_GROUP = "NoPodGroup"
+    POD_GROUP_MISSING = "PodGroupNotFound"
     QUEUE_MISSING = "QueueMissing"
     QUEUE_NOT_OPEN = "QueueNotOpen"
     QUEUES_UNUSABLE = "QueuesUnusable"
@@ -39,6 +42,7 @@ class WaitReason(StrEnum):
     LARGER_THAN_CLUSTER = "LargerThanCluster"
     LARGER_THAN_ANY_NODE = "LargerThanAnyNode"
     NO_NODE_ALLOWED = "NoNodeAllowed"
+    NOT_TOLERATED = "NotTolerated"
     PODS_APART = "PodsApart"
     PLACEMENT_REFUSED = "PlacementRefused"
     BIND_REFUSED = "BindRefused"
@@ -48,6 +52,20 @@ class WaitReason(StrEnum):
     GATED = "Gated"
     PROMISED = "Promised"
 
+    @classmethod
+    def _missing_(cls, value: object) -> WaitReason | None:
+        return ALIASES.get(str(value))
+
+
+ALIASES: Final[dict[str, WaitReason]] = {
+    "NoQueue": WaitReason.QUEUE_MISSING,
+    "QueueNotFound": WaitReason.QUEUE_MISSING,
+    "NotConsidered": WaitReason.NOT_LOOKED_AT,
+    "NoPods": WaitReason.PODS_MISSING,
+    "SchedulingGated": WaitReason.GATED,
+    "Pipelined": WaitReason.PROMISED,
+}
+"""Words by which single commands called a reason before they had them in common."""
 
 MEANINGS: Final[dict[WaitClass, str]] = {
     WaitClass.QUOTA: "what its queue or namespace may have at most is used up: raise it, or wait for one's own pods",
@@ -70,6 +88,9 @@ CLASS_OF: Final[dict[WaitReason, WaitClass]] = {
     WaitReason.OVERCOMMIT: WaitClass.ADMISSION,
     WaitReason.NOT_ADMITTED: WaitClass.ADMISSION,
     WaitReason.NOT_LOOKED_AT: WaitClass.ADMISSION,
+    WaitReason.NO_SCHEDULER: WaitClass.ADMISSION,
+    WaitReason.NO_POD_GROUP: WaitClass.ADMISSION,
+    WaitReason.POD_GROUP_MISSING: WaitClass.ADMISSION,
     WaitReason.QUEUE_MISSING: WaitClass.ADMISSION,
     WaitReason.QUEUE_NOT_OPEN: WaitClass.ADMISSION,
     WaitReason.QUEUES_UNUSABLE: WaitClass.ADMISSION,
@@ -78,6 +99,7 @@ CLASS_OF: Final[dict[WaitReason, WaitClass]] = {
     WaitReason.LARGER_THAN_CLUSTER: WaitClass.NO_CAPACITY,
     WaitReason.LARGER_THAN_ANY_NODE: WaitClass.NO_CAPACITY,
     WaitReason.NO_NODE_ALLOWED: WaitClass.CONSTRAINT,
+    WaitReason.NOT_TOLERATED: WaitClass.CONSTRAINT,
     WaitReason.PODS_APART: WaitClass.CONSTRAINT,
     WaitReason.PLACEMENT_REFUSED: WaitClass.CONSTRAINT,
     WaitReason.BIND_REFUSED: WaitClass.CONSTRAINT,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from core.kube.taints import HARD_EFFECTS, tolerated
 from core.resources import MIN_RESOURCE
+from core.session.points.nodes import Volatility
 from core.session.reasons import Code, FitFailure
 from core.session.search.filters import Filters
 from core.state.dimensions import PODS
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from core.objects.pod import Task
+    from core.session.reasons import IntArray, Reason
     from core.session.session import Session
     from core.state.columns import FloatArray
 
@@ -29,6 +32,10 @@ POD_COUNT: Final = "node(s) pod number exceeded"
 DEVICES: Final = "deviceshare"
 IN_PIECES: Final = frozenset((DEVICES, "numa-aware"))
 """Plugins whose refusals are about pieces within a node."""
+NODE_RESOURCES: Final = "NodeResourcesFit"
+TAINTS: Final = "TaintToleration"
+OF_STATE: Final = "node.kubernetes.io/"
+"""What taints begin with that say what state a node is in (not ready, unreachable, cordoned)."""
 NAMED: Final = 3
 
 
@@ -36,13 +43,14 @@ NAMED: Final = 3
 class Ground:
     """What the filters say of the nodes for pods alike, room left out: `allowed` [N], and `curable` [N] those that are
     refused for nothing but what other pods do there. `refusals`: text -> nodes; `in_pieces`: all of the curable are
-    short of pieces of devices.
+    short of pieces of devices. `tainted` [N]: those that are refused for taints alone which people set.
     """
 
     allowed: BoolArray
     curable: BoolArray
     refusals: dict[str, int]
     in_pieces: bool
+    tainted: BoolArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +99,16 @@ class NodeRoom:
         nobody = np.zeros(count, dtype=np.bool_)
         try:
             session.points.pre_predicate(task)
-            codes = Filters(session, task).reject(EVERY_ROW, count)
+            filters = Filters(session, task)
+            codes = filters.reject(EVERY_ROW, count)
         except FitFailure as failure:
-            return Ground(nobody, nobody, {failure.reason.text: count}, in_pieces=False)
+            return Ground(nobody, nobody, {failure.reason.text: count}, in_pieces=False, tainted=nobody)
         curable, allowed, in_pieces = nobody.copy(), codes == 0, True
         refusals = Counter[str]()
         for number, nodes in enumerate(np.bincount(codes).tolist()):
             if not number or not nodes:
                 continue
-            reasons = [reason for reason in session.reasons.reasons(number) if reason.text != POD_COUNT]
+            reasons = [reason for reason in session.reasons.reasons(number) if not _is_room(reason)]
             if not reasons:
                 allowed |= codes == number
                 continue
@@ -108,7 +117,29 @@ class NodeRoom:
             if all(reason.plugin == DEVICES for reason in lasting):
                 curable |= (codes == number) & (self._held_empty(task) if lasting else True)
                 in_pieces = in_pieces and all(reason.plugin in IN_PIECES for reason in reasons)
-        return Ground(allowed, curable, dict(refusals), in_pieces)
+        return Ground(allowed, curable, dict(refusals), in_pieces, self._tainted(filters, task, codes))
+
+    def _tainted(self, filters: Filters, task: Task, codes: IntArray) -> BoolArray:
+        """The nodes that are refused for taints alone, none of which says what state the node is in [N]. Filters are
+        asked one by one: the first that refuses a node would hide the others.
+        """
+        session = self._session
+        found = np.array([_names_taints(session, int(code)) for code in codes.tolist()], dtype=np.bool_)
+        for _, checks in filters.by_plugin if found.any() else ():
+            for check in checks:
+                if check.volatility is not Volatility.MOMENT:
+                    answers = check.reject(EVERY_ROW).tolist()
+                    found &= [not code or _names_taints(session, int(code), beside_room=True) for code in answers]
+        for row in np.flatnonzero(found).tolist():
+            found[row] = not any(key.startswith(OF_STATE) for key, _ in self._untolerated(task, row))
+        return found
+
+    def _untolerated(self, task: Task, row: int) -> list[tuple[str, str]]:
+        """Key and text of each hard taint of a node that the task does not tolerate."""
+        spec = self._session.nodes.specs[row]
+        taints = [each for each in spec.taints if each.get("effect") in HARD_EFFECTS]
+        left = [each for each in taints if not tolerated(task.template.tolerations, each)]
+        return [(str(each.get("key")), _taint_text(each)) for each in left]
 
     # --- by amounts
 
@@ -130,6 +161,10 @@ class NodeRoom:
             return reason, _refusals(refused)
         if self._seats(groups, strict, self._opening):
             return WaitReason.OTHERS_FIRST, "there was room when the cycle opened; jobs before it took it"
+        if self._seats(
+            groups, [mask | each.ground.tainted for each, mask in zip(groups, wide, strict=True)], self._now
+        ):
+            return WaitReason.NOT_TOLERATED, self._untolerating(groups)
         return self._shortage(groups, wide)
 
     def _seats(self, groups: list[Alike], masks: list[BoolArray], room: FloatArray) -> bool:
@@ -181,6 +216,15 @@ class NodeRoom:
 
     # --- in words
 
+    def _untolerating(self, groups: list[Alike]) -> str:
+        """The taints of the nodes that have room for one more pod."""
+        counts = Counter[str]()
+        for each in groups:
+            for row in np.flatnonzero(each.ground.tainted & (_fitting(each, self._now) > 0)).tolist():
+                counts.update(text for _, text in self._untolerated(each.task, row))
+        told = ", ".join(f"{text} ({nodes} node{'s' * (nodes > 1)})" for text, nodes in counts.most_common(NAMED))
+        return f"there is room on nodes with taints that it does not tolerate: {told}"
+
     def _amount(self, dimension: int, value: float) -> str:
         return amount(self._session.dims.names[dimension], value)
 
@@ -198,7 +242,9 @@ class NodeRoom:
             if value - most >= MIN_RESOURCE:
                 largest = f"the largest node that would do has {self._bare(dimension, most)}"
                 told.append(f"a pod asks {self._amount(dimension, value)}, {largest}")
-        return "; ".join(told) or "no node that would do has room for a pod of it, were it empty"
+        if told:
+            return f"no node is that large: {'; '.join(told)}"
+        return "no node that would do has room for a pod of it, were it empty"
 
     def _pieces(
         self, groups: list[Alike], masks: list[BoolArray], asked: dict[int, float], free: dict[int, float]
@@ -211,6 +257,23 @@ class NodeRoom:
         return (
             f"{min(fits[worst], each.count)} of {each.count} pods fit ({least} each), though {enough} are free in all"
         )
+
+
+def _is_room(reason: Reason) -> bool:
+    """Whether it is about amounts, which are judged apart; Kubernetes' own scheduler has a filter for them."""
+    return reason.text == POD_COUNT or reason.plugin == NODE_RESOURCES
+
+
+def _names_taints(session: Session, code: int, *, beside_room: bool = False) -> bool:
+    """Whether all reasons behind a number are about taints, or about room as well; False where it fits."""
+    reasons = session.reasons.reasons(code)
+    return bool(reasons) and all(each.plugin == TAINTS or (beside_room and _is_room(each)) for each in reasons)
+
+
+def _taint_text(taint: dict[str, Any]) -> str:
+    """`key=value:Effect`, as kubectl writes it."""
+    value = f"={taint['value']}" if taint.get("value") else ""
+    return f"{taint.get('key')}{value}:{taint.get('effect')}"
 
 
 def _kind(task: Task) -> object:

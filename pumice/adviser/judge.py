@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from actors.controllers.unserved.kinds import SERVED
+from core.cycle import tables_later
+from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from core.life.task import TaskStatus
+from core.messages.queue_tables import readable
+from core.objects.metadata import key_of
+from core.objects.pod import GROUP_NAME, stranger_of
 from core.resources import MIN_RESOURCE
 from core.session.trail.records import Ending
 from pumice.adviser.classes import CLASS_OF, WaitClass, WaitReason
@@ -16,7 +23,7 @@ from pumice.explain.room_left import KEYS, amounts, at_refusal, of_namespace
 from pumice.units import amount
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Container, Mapping
 
     from core.objects.pod import Task
     from core.session.session import Session
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
     from core.session.trail.trail import Trail
     from core.state.columns import FloatArray
     from core.state.jobs import Job
+    from core.state.view import View
     from pumice.explain.room_left import Amounts
 
 Gauges = dict[str, dict[str, float]]
@@ -38,6 +46,10 @@ BY_AMOUNT: Final = ("proportion", "capacity", "overcommit")
 """Plugins that admit as much as there is room for."""
 NEVER: Final = (WaitReason.LARGER_THAN_CLUSTER, WaitReason.LARGER_THAN_ANY_NODE, WaitReason.NO_NODE_ALLOWED)
 """What not even an empty cluster would change."""
+WAITING: Final = (TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.ALLOCATED)
+"""Statuses of tasks without a node when a cycle is over."""
+OF_NODES: Final = (WaitClass.FRAGMENTED, WaitClass.NO_CAPACITY, WaitClass.CONSTRAINT)
+NAMED: Final = 3
 SHORT_OF_PODS: Final = ("NotEnoughTasks", "NotEnoughPodsOfTask")
 
 
@@ -53,23 +65,81 @@ class WaitFinding(NamedTuple):
         return CLASS_OF[self.reason]
 
 
-class Judge:
-    """Asked between the last action and the close of the session. `room`: what was free on each node when it opened,
-    float64 [dimension, node]; `gauges`: what plugins said of each queue then, and `held` what the jobs of each queue
-    had on nodes then, float64 [dimension, queue].
+class JudgeOpening(NamedTuple):
+    """What there was when a session opened. `room`: what was free on each node, float64 [dimension, node]; `gauges`:
+    what plugins said of each queue; `held`: what the jobs of each queue had on nodes, float64 [dimension, queue].
     """
 
-    def __init__(self, session: Session, trail: Trail, room: FloatArray, gauges: Gauges, held: FloatArray) -> None:
-        self._session, self._trail, self._gauges, self._held = session, trail, gauges, held
-        self._room = NodeRoom(session, room)
+    room: FloatArray
+    gauges: Gauges
+    held: FloatArray
+
+    @classmethod
+    def of(cls, session: Session) -> JudgeOpening:
+        """Of a session in which no action has run yet."""
+        gauges = readable(tables_later(session)()).by_queue()
+        return cls(session.nodes.future.copy(), gauges, held_by_queue(session))
+
+
+class WaitFindings(NamedTuple):
+    """What waits for what after one cycle: jobs and pods, by "namespace/name"."""
+
+    jobs: dict[str, WaitFinding]
+    pods: dict[str, WaitFinding]
+
+
+class Judge:
+    """The one place that says what a job waits for: asked between the last action and the close of the session."""
+
+    def __init__(self, session: Session, trail: Trail, opening: JudgeOpening) -> None:
+        self._session, self._trail = session, trail
+        self._gauges, self._held = opening.gauges, opening.held
+        self._room = NodeRoom(session, opening.room)
+
+    def findings(self, view: View, jobs: Container[str]) -> WaitFindings:
+        """Of these jobs, as far as they wait, and of pods that are none of any job's."""
+        found = WaitFindings({}, {})
+        for job in self._session.jobs.in_order:
+            waiting = self._waiting(job) if job.key in jobs else []
+            if waiting or (job.key in jobs and not job.tasks):
+                finding = found.jobs[job.key] = self.find(job)
+                needed = {task.template.number for task in self.needed(job)}
+                found.pods.update({task.key: self._of_pod(task, finding, needed) for task in waiting})
+        known = {job.key for job in self._session.jobs.in_order}
+        for task in view.tasks.by_key.values():
+            ours = task.job not in known and task.scheduler != DEFAULT_SCHEDULER  # which has cycles of its own
+            if ours and view.tasks.status[task.row] == TaskStatus.PENDING:
+                found.pods[task.key] = outsider(view, task)
+        return found
+
+    def _waiting(self, job: Job) -> list[Task]:
+        return [task for status in WAITING for task in self._session.jobs.tasks_in(job, status)]
+
+    def _of_pod(self, task: Task, finding: WaitFinding, needed: Collection[int]) -> WaitFinding:
+        """A pod waits for what its job does, unless it is held back itself, or other nodes would do for it."""
+        if task.gated:
+            gates = ", ".join(task.template.scheduling_gates)
+            return WaitFinding(WaitReason.GATED, f"waits for its scheduling gates: {gates}")
+        of_nodes = finding.wait_class in OF_NODES and finding.reason is not WaitReason.TOPOLOGY
+        pending = self._session.jobs.status[task.row] == TaskStatus.PENDING
+        if of_nodes and pending and needed and task.template.number not in needed:
+            return WaitFinding(*self._room.verdict([task]))
+        return finding
+
+    @cached_property
+    def _strangers(self) -> Counter[tuple[str, str]]:
+        """How many pods that name the PodGroup of a job wait for which scheduler that does not run here."""
+        tasks = (task for task in self._session.snapshot.tasks.handles if task is not None)
+        return Counter((job, task.scheduler) for task in tasks if (job := stranger_of(task)))
 
     def find(self, job: Job) -> WaitFinding:
         """What a job of the session waits for."""
         queue, jobs = self._session.queue_of(job), self._session.jobs
+        strangers = {} if job.tasks else {who: count for (of, who), count in self._strangers.items() if of == job.key}
+        if strangers:
+            return WaitFinding(WaitReason.NO_SCHEDULER, told_of_strangers(strangers))
         if not queue.is_open:
-            return WaitFinding(
-                WaitReason.QUEUE_NOT_OPEN, f"its queue {queue.name} is {queue.state or 'in no state yet'}"
-            )
+            return unopened(queue.name, queue.state)
         if self._session.fit.obstacles:
             return WaitFinding(WaitReason.QUEUES_UNUSABLE, "; ".join(self._session.fit.obstacles.values()))
         if jobs.is_pending(job):
@@ -203,9 +273,14 @@ class Judge:
         if reason in NEVER:
             return WaitFinding(reason, told)
         whole = amounts(self._session.total)
-        share = _beyond(gauges.get(job.pod_group.queue, {}), "deserved", asked, whole)
-        if share:
-            return WaitFinding(WaitReason.QUEUE_SHARE, f"queue {job.pod_group.queue} has what it deserves: {share}")
+        queue, figures = job.pod_group.queue, gauges.get(job.pod_group.queue, {})
+        if share := _beyond(figures, "deserved", asked, whole):
+            return WaitFinding(WaitReason.QUEUE_SHARE, f"queue {queue} has what it deserves: {share}")
+        if all_there_is := _beyond(figures, "deserved", asked, {}):
+            because = f"queue {queue} has no room for it: {all_there_is}; what it may have is the whole cluster"
+            keeps = CLASS_OF[reason] is WaitClass.NO_CAPACITY or reason is WaitReason.OTHERS_FIRST
+            reason = reason if keeps else WaitReason.IN_USE
+            return WaitFinding(reason, because)
         return WaitFinding(reason, told)
 
     @cached_property
@@ -229,6 +304,48 @@ class Judge:
         return found
 
 
+def outsider(view: View, task: Task) -> WaitFinding:
+    """What a pod waits for that is a task of no session."""
+    scheduler, group = task.scheduler, task.annotations.get(GROUP_NAME)
+    if scheduler not in ("", *SERVED):
+        return WaitFinding(WaitReason.NO_SCHEDULER, nobody_is(scheduler, "the pod asks"))
+    if not group:
+        _, why = task.condition or ("", "")
+        none = f"the pod names no PodGroup (annotation {GROUP_NAME}), and none was made for it"
+        return WaitFinding(WaitReason.NO_POD_GROUP, why or none)
+    key = key_of(task.namespace, group)
+    job = view.jobs.by_key.get(key)
+    if job is None or job.spec is None:
+        same = sorted(each.namespace for each in view.jobs.by_key.values() if each.spec and each.name == group)
+        there = f"; one of that name is in namespace {', '.join(same[:NAMED])}" if same else ""
+        return WaitFinding(WaitReason.POD_GROUP_MISSING, f"PodGroup {key} is not among the objects{there}")
+    if job.spec.queue not in view.queues:
+        return queueless(job.spec.queue)
+    return WaitFinding(WaitReason.NOT_LOOKED_AT, f"no action of this cycle looked at PodGroup {key}")
+
+
+def unopened(queue: str, state: str) -> WaitFinding:
+    """Of a job whose queue takes nothing."""
+    state = state or "not open: its status has no state yet, which a controller gives it"
+    return WaitFinding(WaitReason.QUEUE_NOT_OPEN, f"its queue {queue!r} is {state}")
+
+
+def queueless(queue: str) -> WaitFinding:
+    """Of a job whose queue does not exist."""
+    return WaitFinding(WaitReason.QUEUE_MISSING, f"its queue {queue!r} does not exist")
+
+
+def told_of_strangers(strangers: Mapping[str, int]) -> str:
+    """How many pods of a job ask for schedulers that do not run here, by the scheduler's name."""
+    asks = {1: "asks"}
+    return " and ".join(nobody_is(name, f"{n} of its pods {asks.get(n, 'ask')}") for name, n in strangers.items())
+
+
+def nobody_is(scheduler: str, asking: str) -> str:
+    """That a scheduler is missing, and who asks for it."""
+    return f"no scheduler named {scheduler!r} runs here, for which {asking}"
+
+
 def held_by_queue(session: Session) -> FloatArray:
     """What the jobs of each queue have on nodes at this moment: float64 [dimension, queue]."""
     return session.jobs.by_queue.sums(session.snapshot.jobs.allocated)
@@ -239,15 +356,15 @@ def _detail(ended: list[Ended], ending: Ending) -> str:
 
 
 def _beyond(gauges: Mapping[str, float], limit: str, asked: Amounts, whole: Amounts) -> str:
-    """For each resource of which the queue would have more than its limit: "asks 4 cpu, has 8 of 10". A limit that is
-    the `whole` cluster is none.
+    """For each resource of which the queue would have more than its limit: "asks 4 cpu, has 8 of 10, 2 left". A limit
+    that is the `whole` cluster is none.
     """
     told: list[str] = []
     for name, value in asked.items():
         key = KEYS.get(name, f"scalar_resources:{name}")
         most = gauges.get(f"{limit}_{key}", inf if limit == "real_capacity" else 0.0)
         has = gauges.get(f"allocated_{key}", 0.0)
-        if most < whole.get(name, 0.0) and has + value - most >= MIN_RESOURCE and name != "pods":
-            bare = [amount(name, one).removesuffix(f" {name}") for one in (has, most)]
-            told.append(f"asks {amount(name, value)}, has {bare[0]} of {bare[1]}")
+        if most < whole.get(name, inf) and has + value - most >= MIN_RESOURCE and name != "pods":
+            bare = [amount(name, one).removesuffix(f" {name}") for one in (has, most, most - has)]
+            told.append(f"asks {amount(name, value)}, has {bare[0]} of {bare[1]}, {bare[2]} left")
     return "; ".join(told)

@@ -90,7 +90,7 @@ def from_manifests(
     if not objects:
         raise UsageError("no objects in the input" if whole else "no object could be used")
     options = SessionOptions(node_usage=usage_of(objects))
-    return Setup(objects, settings, now, options=options, ask=over_http), whole
+    return Setup(objects, settings, now, options=options, ask=over_http, others=True), whole
 
 
 def with_manifests(setup: Setup, paths: Sequence[str], terminal: Terminal) -> tuple[Setup, bool]:
@@ -134,7 +134,7 @@ def from_journal(db: Path, cycle: int, moment: float | None, terminal: Terminal)
 def result_of(decided: Sequence[Cycle]) -> dict[str, Any]:
     """The JSON of `pumice decide`."""
     last = decided[-1]
-    pending = left_pending(last.objects, last.result)
+    pending = left_pending(last.objects, last.result, last.findings)
     return {
         "cycles": [cycle.outcome for cycle in decided],
         "queues": queues_of(last.result.report),

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from actors.controllers.unserved.kinds import SCHEDULER
 from config.errors import RequestError
+from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from core.devices.telling import given_cards
 from core.life.task import TaskStatus
 from core.messages.decisions import Bind, CycleResult, Evict
+from core.session.fit import SCHEDULABLE, UNSCHEDULABLE
 from core.session.trail.records import Election, Ending, Look
 from core.state.view import View
 from core.state.volumes import volume_rules
-from pumice.adviser.classes import WaitReason
+from pumice.adviser.classes import CLASS_OF, WaitReason
+from pumice.adviser.judge import WaitFinding, queueless
 from pumice.explain.advice.advise import Advice
 from pumice.explain.ended import ENDS
 from pumice.explain.outcomes import evicted, of_other, placed
 from pumice.explain.refused import RefusedBind, refused_among
 from pumice.explain.scene import Scene, jobs_of, near, pods_of
 from pumice.explain.steps import HOPES, steps_of, undone
-from pumice.explain.watch import Subjects, Watched, watch_cycle, watch_other
+from pumice.explain.watch import Subjects, Watched, watch_cycle, watch_other, watched_by_other
 from pumice.oneshot.supposing import supposed
 from pumice.replay.agreement import differences
 from pumice.replay.compare import CycleDifference, compare
@@ -30,6 +33,7 @@ from storage.history import RecordedCycle
 Plain = dict[str, Any]
 FIRST: Final = ("NotAdmitted", "QueueNotOpen", "QueuesUnusable")
 """Reasons of a job that keep its pods out, whatever else there is."""
+NOTHING_CHANGED: Final = "which changed nothing about it"
 PLACED: Final = "Placed"
 BEST: Final = 3
 """So many of the best nodes are named with their scores."""
@@ -52,7 +56,9 @@ class Account:
     is told is not what happened. `observed`: the cycle was another cluster's, and `differs` is about the pods asked
     about alone. `cards`: by node, of a pod that was bound the cards that it is given, of one that was refused for want
     of cards a sentence for each card, what speaks against it. `supposed`: what was not asked of processes outside, in
-    sentences. `refused`: by pod, the bind that the api refused last (see `RefusedBind`).
+    sentences. `refused`: by pod, the bind that the api refused last (see `RefusedBind`). `wait_class`: whose turn it
+    is, where it waits, and then `reason` is one of `WaitReason`; `alias`: another word for that reason, such as that of
+    the pod's condition.
     """
 
     kind: str
@@ -73,6 +79,8 @@ class Account:
     cards: dict[str, list[str]] = field(default_factory=dict[str, "list[str]"])
     supposed: list[str] = field(default_factory=list[str])
     refused: dict[str, Plain] = field(default_factory=dict[str, Plain])
+    wait_class: str = ""
+    alias: str = ""
 
     def take(self, advice: Advice) -> None:
         """What was tried."""
@@ -101,11 +109,14 @@ class Account:
         else:
             again = f"; {self.message}" if self.reason != PLACED else ""
             self.state, self.reason, self.message = "Pending", WaitReason.BIND_REFUSED, sentence + again
+            self.wait_class = CLASS_OF[WaitReason.BIND_REFUSED]
         self.refused = {name: asdict(each) for name, each in refused.items()}
 
     def to_dict(self) -> Plain:
         """The JSON of `pumice explain`."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        plain["class"] = plain.pop("wait_class")
+        return plain
 
 
 def account_of(scene: Scene, kind: str, name: str) -> Account:
@@ -121,13 +132,17 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
     snapshot = view.snapshot(volume_rules(scene.config, ignored))
     ask = scene.ask()
     cycle_of = snapshot, scene.config, scene.clock, scene.carry, asked
-    watched = watch_other(*cycle_of) if scene.scheduler else watch_cycle(*cycle_of, scene.options, ask)
+    watched = watch_other(*cycle_of) if scene.scheduler else watch_cycle(view, *cycle_of, scene.options, ask)
     tasks = {pod: watched.trail.statuses.get(pod) or _as_before(view, pod) for pod in pods}
+    if scene.recorded is None and _waits_for_other(view, pods, tasks):
+        watched = watched_by_other(scene, watched, asked)
+        tasks = {pod: watched.trail.statuses.get(pod) or _as_before(view, pod) for pod in pods}
     told = _worth_telling(pods, tasks, watched)
     account = Account(kind, name, cycle, tasks.get(told, ""), tasks=tasks, supposed=supposed(ask, scene.config))
     if told:
         _tell(account, told, watched, view)
     _tell_job(account, watched, scene)
+    _judge(account, told, watched)
     if scene.recorded is None:
         _say_would(account, tasks.get(told, account.state))
     else:
@@ -136,6 +151,11 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
         account.differs = {} if difference is None else difference.to_dict()
     account.add_refused(refused_among(view, pods, scene.refused))
     return account
+
+
+def _waits_for_other(view: View, pods: Sequence[str], tasks: Mapping[str, str]) -> bool:
+    """Whether one of the pods waits for Kubernetes' own scheduler."""
+    return any(tasks[pod] == "Pending" and view.tasks.by_key[pod].scheduler == DEFAULT_SCHEDULER for pod in pods)
 
 
 def _as_before(view: View, pod: str) -> str:
@@ -196,6 +216,28 @@ def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
         account.reason = account.reason or reason
 
 
+def _judge(account: Account, told: str, watched: Watched) -> None:
+    """For what waits, the reason is the one that `pumice queue` and `pumice decide` give."""
+    pods, jobs = watched.findings.pods, watched.findings.jobs
+    finding = pods.get(told) if told else next((jobs[name] for name in watched.jobs if name in jobs), None)
+    if finding is None:
+        finding = None if told else next((finding for finding in _of_missing_queue(watched)), None)
+    if finding is None:
+        return
+    before, account.reason, account.wait_class = account.reason, finding.reason, finding.wait_class
+    account.alias = before if before != finding.reason else ""
+    said = account.message.replace(f"{told} was Pending before this cycle, {NOTHING_CHANGED}", "")
+    account.message = said.removeprefix("; ")
+    explained = account.message and before not in (UNSCHEDULABLE, SCHEDULABLE, "")
+    if not explained and finding.because not in account.message:
+        account.message = "; ".join(filter(None, (finding.because, account.message)))
+
+
+def _of_missing_queue(watched: Watched) -> Iterator[WaitFinding]:
+    """Of jobs without pods that no session sees."""
+    yield from (queueless(look.queue) for look in watched.jobs.values() if look.queue_state == "missing")
+
+
 def _tell(account: Account, pod: str, watched: Watched, view: View) -> None:
     look, result, task = watched.look(pod), watched.result, view.tasks.by_key[pod]
     _count_nodes(account, look)
@@ -223,8 +265,8 @@ def _tell(account: Account, pod: str, watched: Watched, view: View) -> None:
         account.reason = "Reserved"
         account.message = f"{pod} had room on {result.report.uncommitted[pod]}, but its gang is not whole"
     else:
-        account.message = f"{pod} was {account.state} before this cycle, which changed nothing about it"
-        if account.state == "Pending" and task.scheduler not in ("", SCHEDULER):
+        account.message = f"{pod} was {account.state} before this cycle, {NOTHING_CHANGED}"
+        if account.state == "Pending" and task.scheduler not in ("", SCHEDULER) and pod not in watched.findings.pods:
             account.reason, account.message = of_other(pod, task)
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from core.life.task import LABELS
 from core.objects.pod import stranger_of
+from pumice.adviser.classes import WaitReason
+from pumice.adviser.judge import queueless, told_of_strangers, unopened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -56,13 +58,11 @@ class JobLook:
         """Why nothing comes of it, as a word and a sentence; ("", "") when nothing is known against it."""
         against = [plugin for plugin, vote in self.admission.items() if vote == "rejects"]
         if self.strangers and not self.tasks:
-            asked = (f"{count} of its pods ask for scheduler {name}" for name, count in self.strangers.items())
-            return "NoScheduler", f"{' and '.join(asked)}, which nobody here is"
+            return WaitReason.NO_SCHEDULER, told_of_strangers(self.strangers)
         if self.queue_state == "missing":
-            return "NoQueue", f"its queue {self.queue!r} does not exist"
+            return queueless(self.queue)
         if self.queue_state != "Open":
-            state = self.queue_state or "not open: its status has no state yet, which a controller gives it"
-            return "QueueNotOpen", f"its queue {self.queue!r} is {state}"
+            return unopened(self.queue, self.queue_state)
         if self.phase in WAITING and against:
             remark = self.remark or "; ".join(self.obstacles[plugin] for plugin in against if plugin in self.obstacles)
             why = f": {remark}" if remark else ""

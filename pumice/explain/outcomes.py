@@ -6,12 +6,13 @@ from actors.controllers.unserved.kinds import SERVED
 from core.messages.decisions import Evict
 from core.objects.pod import Task
 from core.session.trail.records import FITS, Look
+from pumice.adviser.judge import nobody_is
 
 
 def of_other(pod: str, task: Task) -> tuple[str, str]:
     """What became of a pod that is not Volcano's is for its own scheduler to say."""
     if task.scheduler not in SERVED:
-        return "NoScheduler", f"{pod} asks for scheduler {task.scheduler}, which nobody here is"
+        return "NoScheduler", nobody_is(task.scheduler, "the pod asks")
     reason, message = task.condition or ("Waiting", "it has not looked at the pod yet")
     return reason, f"{pod} is {task.scheduler}'s: {message}"
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.plugins.overcommit import Overcommit
+from core.plugins.overcommit import FACTOR_KEY, Overcommit
 from core.plugins.resourcequota import ResourceQuotas
 from core.resources import MIN_RESOURCE
+from core.session.fit import ELASTIC
 from pumice.units import amount
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from core.resources import Resource
     from core.session.session import Session
     from core.state.jobs import Job
@@ -31,12 +34,16 @@ def at_refusal(session: Session, job: Job) -> str:
     if refused is None or minimum is None:
         return ""
     left = refused.most.clone().sub_without_assert(refused.wanted.clone().sub_without_assert(minimum))
+    parts = [(name, amounts(part)) for name, part in refused.parts]
     if refused.queue:
-        told = sentence(amounts(minimum), amounts(left), amounts(refused.most))
+        told = sentence(amounts(minimum), amounts(left), amounts(refused.most), parts)
         return told and told + ("" if refused.queue == job.pod_group.queue else f" in queue {refused.queue}")
     plugin = session.plugins.get("overcommit")
     factor = plugin.factor if isinstance(plugin, Overcommit) else 1.0
-    return sentence(amounts(minimum), amounts(left), amounts(session.total.clone().multi(factor)))
+    whole = session.total.clone().multi(factor)
+    parts.insert(0, ("in use", amounts(whole.clone().sub_without_assert(refused.most))))
+    told = sentence(amounts(minimum), amounts(left), amounts(whole), parts)
+    return told and told + (f", which is all nodes together × {FACTOR_KEY} {factor:g}" if factor != 1 else "")
 
 
 def of_namespace(session: Session, job: Job) -> str:
@@ -51,14 +58,26 @@ def of_namespace(session: Session, job: Job) -> str:
     )
 
 
-def sentence(asked: Amounts, left: Amounts, total: Amounts) -> str:
-    """ "asks 54 cpu, 24 left of 60", for each resource of which there is too little; "" if there was enough."""
+def sentence(asked: Amounts, left: Amounts, total: Amounts, parts: Sequence[tuple[str, Amounts]] = ()) -> str:
+    """ "asks 54 cpu, 24 left of 60", for each resource of which there is too little; "" if there was enough. `parts`:
+    of what the difference between the two numbers consists.
+    """
     short = [
-        f"asks {amount(name, value)}, {_number(name, left)} left of {_number(name, total)}"
+        f"asks {amount(name, value)}, {_number(name, left)} left of {_number(name, total)}{_taken(name, parts)}"
         for name, value in asked.items()
         if value > left.get(name, 0.0) + MIN_RESOURCE and value > 0
     ]
     return "; ".join(short)
+
+
+def _taken(name: str, parts: Sequence[tuple[str, Amounts]]) -> str:
+    """ ": 80 allocated + 12 admitted but not placed", without parts that are nothing; "" where the first is all: then
+    the numbers speak for themselves.
+    """
+    there = [(part, name, listed) for part, listed in parts if abs(listed.get(name, 0.0)) >= MIN_RESOURCE]
+    told = [f"{'- ' if part == ELASTIC else '+ '}{_number(name, listed)} {part}" for part, name, listed in there]
+    plain = [part for part, _, _ in there] in ([], [parts[0][0]]) if parts else True
+    return "" if plain else f": {' '.join(told).removeprefix('+ ')}"
 
 
 def _number(name: str, listed: Amounts) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from core.cycle import Trail, close_session, open_session, run_action
@@ -10,11 +10,14 @@ from core.default_scheduler.cycle import closed, opened
 from core.life.task import TaskStatus
 from core.outside import Ask, Supposing
 from core.resources import MIN_RESOURCE
+from pumice.adviser.judge import Judge, JudgeOpening, WaitFindings
 from pumice.explain.cards import cards_against
 from pumice.explain.confined import confined
 from pumice.explain.jobs import WAITING, JobLook, conclude, look_at_jobs
 from pumice.explain.locks import standing_locks
 from pumice.explain.room_left import at_refusal, of_namespace
+from pumice.oneshot.cycles import fill
+from pumice.oneshot.others import decide_others, together
 
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from core.session.session import Session
     from core.session.trail.records import Look
     from core.state.snapshot import Snapshot
+    from core.state.view import View
+    from pumice.explain.scene import Scene
 
 PLACING: Final = ("allocate", "backfill")
 """Actions that place tasks themselves; others look where evictions might help."""
@@ -66,11 +71,12 @@ class Watched:
     gauges: dict[str, dict[str, float]]
     cards: dict[str, dict[str, list[str]]]
     locks: dict[str, str] = field(default_factory=dict[str, str])
+    findings: WaitFindings = field(default_factory=lambda: WaitFindings({}, {}))
 
     def look(self, pod: str) -> Look | None:
         """The look that says most about a pod: the last that was to place it, else the last there was."""
         looks = self.trail.looks.get(pod, [])
-        placing = (look for look in reversed(looks) if look.action in PLACING)
+        placing = (look for look in reversed(looks) if look.action in (*PLACING, ""))
         return next(placing, looks[-1] if looks else None)
 
 
@@ -82,6 +88,7 @@ class Subjects(NamedTuple):
 
 
 def watch_cycle(
+    view: View,
     snapshot: Snapshot,
     config: SchedulerConfig,
     clock: CycleClock,
@@ -96,7 +103,7 @@ def watch_cycle(
     trail = Trail(asked.pods, asked.jobs, every_filter=True)
     session = open_session(snapshot, config, clock, carry, options, report=True, trail=trail, ask=ask or Supposing())
     with trail.aside():
-        jobs = look_at_jobs(session, sorted(asked.jobs))
+        opening, jobs = JudgeOpening.of(session), look_at_jobs(session, sorted(asked.jobs))
     handles = {job.key: job for job in session.jobs.in_order if job.key in jobs}
     for action in config.actions:
         run_action(session, action)
@@ -105,6 +112,7 @@ def watch_cycle(
         room, cards, locks = Room.of(session), cards_against(session, trail), standing_locks(session)
         quotas = {key: of_namespace(session, job) for key, job in handles.items()}
         left = {key: at_refusal(session, job) for key, job in handles.items()}
+        findings = Judge(session, trail, opening).findings(view, asked.jobs)
         bounds = {key: confined(session, job) for key, job in handles.items() if not jobs[key].valid}
     result = close_session(session)
     conclude(jobs, result, trail)
@@ -112,7 +120,7 @@ def watch_cycle(
         look.short = _short(look, left.get(look.name, ""), quotas.get(look.name, ""))
         if look.name in bounds and look.phase not in WAITING:
             look.confined, look.rooms = bounds[look.name].words, bounds[look.name].rooms
-    return Watched(result, trail, jobs, room, gauges_of(result), cards, locks)
+    return Watched(result, trail, jobs, room, gauges_of(result), cards, locks, findings)
 
 
 def watch_other(
@@ -124,6 +132,18 @@ def watch_other(
     turn.take_all()
     room = Room.of(turn.session)
     return Watched(closed(turn), trail, {}, room, {}, {})
+
+
+def watched_by_other(scene: Scene, first: Watched, asked: Subjects) -> Watched:
+    """The turn of Kubernetes' own scheduler after that cycle of Volcano's; that cycle where nobody waits for it."""
+    trail = Trail(asked.pods, asked.jobs, every_filter=True)
+    own = fill(scene.objects(), scene.in_flight)
+    other = decide_others(own, scene.config, scene.clock, first.result, trail)
+    if other is None:
+        return first
+    pods = {**first.findings.pods, **other.findings}
+    result = together(first.result, other.result)
+    return replace(first, result=result, trail=trail, findings=WaitFindings(first.findings.jobs, pods))
 
 
 def _short(look: JobLook, left: str, quotas: str) -> str:
@@ -146,7 +166,9 @@ def gauges_of(result: CycleResult) -> dict[str, dict[str, float]]:
 
 def _look_for_others(session: Session, trail: Trail) -> None:
     for task in session.snapshot.tasks.handles:
-        if task is None or task.key not in trail.tasks or task.key in trail.looks:
+        if task is None or task.key not in trail.tasks:
             continue
+        if any(look.action in PLACING for look in trail.looks.get(task.key, ())):
+            continue  # actions that evict look without room, so that full nodes seem to fit
         if session.jobs.status[task.row] == TaskStatus.PENDING:
             trail.look_anyway(task)

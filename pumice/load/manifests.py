@@ -45,6 +45,14 @@ class Loaded:
         place = self.places.get(_identity(kind, obj)) if kind else None
         return "" if place is None else str(place)
 
+    def name(self, obj: Object, name: str) -> None:
+        """Call an object so that had no name; where it was given stays known."""
+        kind = kind_of(obj.get("apiVersion"), obj.get("kind"))
+        place = self.places.get(_identity(kind, obj)) if kind else None
+        obj["metadata"]["name"] = name
+        if kind and place is not None:
+            self.places[_identity(kind, obj)] = place
+
 
 def load(paths: Iterable[str], stdin: TextIO) -> Loaded:
     """Everything behind the paths, in order. InputError for a path that is not there."""

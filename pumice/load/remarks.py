@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from actors.api import schema
 from actors.api.kinds import kind_of
-from actors.controllers.unserved.kinds import LEFT, NO_CONTROLLER, SCHEDULER, UNSERVED, other_scheduler
+from actors.controllers.unserved.kinds import LEFT, NO_CONTROLLER, UNSERVED, other_scheduler
 from config.errors import nearest_name
 from core.objects.metadata import section
 from pumice.load.manifests import Loaded
@@ -40,8 +40,8 @@ def _quotas(loaded: Loaded) -> Iterator[str]:
 
 
 def strangers(objects: Iterable[Object]) -> list[str]:
-    """Pods that wait for another scheduler than Volcano's, which is the only one of a program that looks once."""
-    counts = Counter(name for obj in objects if obj["kind"] == "Pod" and (name := other_scheduler(obj, (SCHEDULER,))))
+    """Pods that wait for another scheduler than Volcano's and Kubernetes' own."""
+    counts = Counter(name for obj in objects if obj["kind"] == "Pod" and (name := other_scheduler(obj)))
     return [said_of_strangers(name, count) for name, count in sorted(counts.items())]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 from actors.kube.quota_usage import quota_status
 from core.objects.metadata import section
@@ -27,6 +28,7 @@ def brought(
     loaded: Loaded, beside: Sequence[Object], now: float, advance: Callable[[int], None] = lambda _: None
 ) -> Brought:
     """What was loaded, after what is there already (`beside`), as of `now` (seconds since the epoch)."""
+    _name_all(loaded, beside)
     there = set(map(identity, beside))
     twice = [given for given in loaded.objects if identity(given) in there]
     loaded.objects = [given for given in loaded.objects if identity(given) not in there]
@@ -63,6 +65,19 @@ def with_quota_statuses(objects: Sequence[Object], beside: Sequence[Object]) -> 
         return {**obj, "status": status}
 
     return [stated(obj) for obj in objects], notes
+
+
+def _name_all(loaded: Loaded, beside: Sequence[Object]) -> None:
+    """Give a name to each object that has only `generateName`, as the api does, though the same in every run: with the
+    first number that is free.
+    """
+    taken = {identity(obj) for obj in (*beside, *loaded.objects)}
+    for given in loaded.objects:
+        if not section(given, "metadata").get("name"):
+            (kind, namespace, _), prefix = identity(given), given["metadata"]["generateName"]
+            number = next(each for each in count() if (kind, namespace, f"{prefix}{each}") not in taken)
+            loaded.name(given, f"{prefix}{number}")
+            taken.add(identity(given))
 
 
 def _is_there(loaded: Loaded, given: Object) -> InputError:

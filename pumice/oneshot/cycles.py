@@ -10,11 +10,13 @@ from core.cycle import Trail, close_session, open_session, run_action
 from core.messages.decisions import Bind, CycleResult, Evict
 from core.outside import Ask
 from core.session.carry import Carry, CycleClock, SessionOptions
-from core.session.trail.trail import SILENCE, Silence
+from core.session.trail.trail import SILENCE
 from core.state.view import View
 from core.state.volumes import volume_rules
+from pumice.adviser.judge import Judge, JudgeOpening, WaitFindings
 from pumice.oneshot.asking import AskAbout, of_nobody
 from pumice.oneshot.between import Object, next_objects
+from pumice.oneshot.others import decide_others, together
 from pumice.oneshot.outcome import Outcome, outcome_of
 from pumice.oneshot.standing import standings_of
 from pumice.oneshot.supposing import supposed
@@ -28,7 +30,7 @@ class Setup:
     and `in_flight` (decisions that the objects do not show yet) are what it starts from, `view` the very view of the
     first cycle when that is more than the objects say; without `close_hooks` the session ends after the job status
     update (as Volcano's test harness reads it); `trail` makes the one that a cycle keeps; `ask` says whom it
-    asks outside.
+    asks outside; with `others` Kubernetes' own scheduler decides after each cycle, as in a run.
     """
 
     objects: Sequence[Object]
@@ -43,12 +45,13 @@ class Setup:
     close_hooks: bool = True
     trail: Callable[[], Trail] | None = None
     ask: AskAbout = of_nobody
+    others: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
     """One cycle: the objects it saw, what core returned, and the same as an OUTCOME. `trail`: if one was asked for.
-    `supposed`: of what it was not told, in sentences.
+    `findings`: what waits for what, if there is a trail. `supposed`: of what it was not told, in sentences.
     """
 
     objects: Sequence[Object]
@@ -56,6 +59,7 @@ class Cycle:
     outcome: Outcome
     trail: Trail | None = None
     supposed: Sequence[str] = ()
+    findings: WaitFindings = field(default_factory=lambda: WaitFindings({}, {}))
 
 
 def fill(objects: Iterable[Object], in_flight: Sequence[Bind | Evict] = ()) -> View:
@@ -83,8 +87,12 @@ def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
         view = setup.view if setup.view is not None and number == setup.first else fill(objects, in_flight)
         trail = None if setup.trail is None else setup.trail()
         clock, ask = CycleClock(number, setup.now, setup.seed), setup.ask(objects)
-        result = _run(setup, view, clock, carry, trail or SILENCE, ask)
-        yield Cycle(objects, result, outcome_of(result, standings_of(objects)), trail, supposed(ask, setup.config))
+        result, findings = _run(setup, view, clock, carry, trail, ask)
+        if setup.others and (other := decide_others(view, setup.config, clock, result)) is not None:
+            result = together(result, other.result)
+            findings.pods.update(other.findings)
+        outcome, unasked = outcome_of(result, standings_of(objects)), supposed(ask, setup.config)
+        yield Cycle(objects, result, outcome, trail, unasked, findings)
         objects, carry, in_flight = (
             next_objects(objects, result, setup.now),
             Carry.from_dict(result.carry),
@@ -92,11 +100,18 @@ def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
         )
 
 
-def _run(setup: Setup, view: View, clock: CycleClock, carry: Carry, trail: Silence, ask: Ask) -> CycleResult:
+def _run(
+    setup: Setup, view: View, clock: CycleClock, carry: Carry, trail: Trail | None, ask: Ask
+) -> tuple[CycleResult, WaitFindings]:
     snapshot, options = view.snapshot(volume_rules(setup.config, setup.options.ignored_provisioners)), setup.options
-    session = open_session(snapshot, setup.config, clock, carry, options, report=True, trail=trail, ask=ask)
+    follows = trail or SILENCE
+    session = open_session(snapshot, setup.config, clock, carry, options, report=True, trail=follows, ask=ask)
+    opening, findings = JudgeOpening.of(session) if trail else None, WaitFindings({}, {})
     for action in setup.config.actions:
         run_action(session, action)
+    if trail is not None and opening is not None:
+        with trail.aside():
+            findings = Judge(session, trail, opening).findings(view, trail.jobs)
     if not setup.close_hooks:
         session.plugins.clear()  # no plugin left, no hook to run
-    return close_session(session)
+    return close_session(session), findings

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from actors.controllers.jobs.state import controlling_job
+from actors.controllers.unserved.kinds import SCHEDULER, SERVED
 from core.messages.decisions import CycleReport, CycleResult, PendingReason
 from core.objects.metadata import section
-from core.objects.pod import GROUP_NAME, is_strange
+from core.objects.pod import GROUP_NAME
 from core.session.fit import SCHEDULABLE, UNSCHEDULABLE
 from pumice.measures.jobs import OVER
 from pumice.oneshot.between import Object, object_key
@@ -17,26 +18,35 @@ from pumice.oneshot.prepare import stored_as
 if TYPE_CHECKING:
     from core.session.trail.records import Ended
     from core.session.trail.trail import Trail
+    from pumice.adviser.judge import WaitFinding, WaitFindings
 
-SCHEDULER: Final = "volcano"
 
+def left_pending(objects: Iterable[Object], result: CycleResult, findings: WaitFindings) -> dict[str, dict[str, str]]:
+    """Reason, its class and message by "ns/pod", after a cycle over exactly these objects; `alias`: another word for
+    the reason, such as the one in the pod's condition.
 
-def left_pending(objects: Iterable[Object], result: CycleResult) -> dict[str, dict[str, str]]:
-    """Reason and message by "ns/pod", after a cycle over exactly these objects.
-
-    Pods of other schedulers are not tasks and are left out, unless they name a PodGroup.
+    Pods of schedulers that do not run here are left out, unless they name a PodGroup.
     """
     listed = list(objects)
-    groups = {object_key(obj): obj for obj in listed if obj["kind"] == "PodGroup"}
-    queues = {obj["metadata"]["name"] for obj in listed if obj["kind"] == "Queue"}
     placed = {f"{bind.namespace}/{bind.name}" for bind in result.binds}
     reasons: dict[str, dict[str, str]] = {}
     for obj in listed:
         key = object_key(obj)
         if obj["kind"] == "Pod" and key not in placed and _waits(obj):
-            found = result.report.pending.get(key) or _promised(key, result.report) or _unseen(obj, groups, queues)
-            reasons[key] = {"reason": found.reason, "message": found.message}
+            said = result.report.pending.get(key) or _promised(key, result.report) or PendingReason("", "")
+            if said.reason or key in findings.pods:
+                reasons[key] = _told(said, findings.pods.get(key))
     return dict(sorted(reasons.items()))
+
+
+def _told(said: PendingReason, finding: WaitFinding | None) -> dict[str, str]:
+    if finding is None:
+        return {"reason": said.reason, "message": said.message, "class": "", "alias": ""}
+    message = (
+        said.message if finding.because in said.message else f"{finding.because}; {said.message}".removesuffix("; ")
+    )
+    alias = said.reason if said.reason != finding.reason else ""
+    return {"reason": finding.reason, "message": message, "class": finding.wait_class, "alias": alias}
 
 
 def _promised(key: str, report: CycleReport) -> PendingReason | None:
@@ -56,7 +66,7 @@ def _waits(pod: Object) -> bool:
         return False
     if pod["metadata"].get("deletionTimestamp"):
         return False
-    return spec.get("schedulerName", SCHEDULER) == SCHEDULER or bool(group_of(pod))
+    return spec.get("schedulerName", SCHEDULER) in SERVED or bool(group_of(pod))
 
 
 def waiting_jobs(objects: Iterable[Object]) -> frozenset[str]:
@@ -93,24 +103,3 @@ def _said(ended: Ended) -> str:
 def group_of(pod: Object) -> str:
     """The PodGroup that a pod names; empty when it names none."""
     return str(section(pod["metadata"], "annotations").get(GROUP_NAME) or "")
-
-
-def _unseen(pod: Object, groups: Mapping[str, Object], queues: set[str]) -> PendingReason:
-    """Why a pod is not a task of any session."""
-    name = group_of(pod)
-    if is_strange(section(pod, "spec")):
-        asked = section(pod, "spec")["schedulerName"]
-        return PendingReason("NoScheduler", f"the pod asks for scheduler {asked}, which nobody here is")
-    if not name:
-        return PendingReason(
-            "NoPodGroup",
-            f"the pod names no PodGroup (annotation {GROUP_NAME}), and no controller runs here to make one",
-        )
-    key = f"{pod['metadata'].get('namespace') or ''}/{name}"
-    group = groups.get(key)
-    if group is None:
-        return PendingReason("PodGroupNotFound", f"PodGroup {key} is not among the objects")
-    queue = str(section(group, "spec").get("queue") or "default")
-    if queue not in queues:
-        return PendingReason("QueueNotFound", f"queue {queue!r} of PodGroup {key} is not among the objects")
-    return PendingReason("NotConsidered", f"no action of this cycle looked at PodGroup {key}")

@@ -114,7 +114,7 @@ class Witness:
         clock = CycleClock(self.life.cycle + 1, self.life.now, self._seed)
         subjects = Subjects(frozenset(), frozenset(asked))
         snapshot = view.snapshot(volume_rules(fork.config))
-        watched = watch_cycle(snapshot, fork.config, clock, self.life.carry, subjects)
+        watched = watch_cycle(view, snapshot, fork.config, clock, self.life.carry, subjects)
         # pods of a gang that could go somewhere do not say what it lacks: those that could not come last, and count
         pending = sorted(watched.result.report.pending.items(), key=lambda each: each[1].reason != SCHEDULABLE)
         said = {view.tasks.by_key[pod].job: why for pod, why in pending}
@@ -123,6 +123,9 @@ class Witness:
             code, message = watched.jobs[key].reason() if key in watched.jobs else ("", "")
             if not code and key in said:
                 code, message = said[key].reason, said[key].message
+            if (finding := watched.findings.jobs.get(key)) is not None:
+                code = finding.reason
+                message = message if finding.because in message else f"{finding.because}; {message}".removesuffix("; ")
             if key in waiting or code != "NoPods":
                 job = self.chronicle.measured.job_of(key)
                 found[job] = PendingJob(waiting[key] + self._to_make(job), code or UNSAID, message)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from core.plugins.capacity.tree import ROOT
 from core.resources import Resource, exceeded_part, higher
-from core.session.fit import TooLittle
+from core.session.fit import TooLittle, queue_parts
 from core.session.points.votes import Vote
 
 if TYPE_CHECKING:
@@ -88,11 +88,13 @@ class CapacityLimits:
     def _admits(self, attributes: CapacityAttributes, job: Job, *, lent: bool) -> bool:
         minimum = job.pod_group.min_resources or Resource()
         future = minimum.clone().add(attributes.allocated).add(attributes.inqueue)
-        future.sub_without_assert(self._given_back(attributes, job, lent=lent))
+        given_back = self._given_back(attributes, job, lent=lent)
+        future.sub_without_assert(given_back)
         fits, short = future.less_equal_with_dimension_and_resources_name(attributes.limits.real_capability, minimum)
         if not fits:
             most = attributes.limits
-            self._session.fit.too_little[job.row] = TooLittle(future, most.real_capability, most.name)
+            parts = queue_parts(attributes.allocated, attributes.inqueue, given_back)
+            self._session.fit.too_little[job.row] = TooLittle(future, most.real_capability, most.name, parts)
             self._session.fit.remark(job, "queue resource quota insufficient", "insufficient", short)
         return fits and self._claims.admit(attributes, job)
 

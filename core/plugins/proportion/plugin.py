@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from core.plugins.proportion.attributes import Attributes
 from core.plugins.proportion.simulate import ProportionSimulation
 from core.resources import ZERO, Resource
-from core.session.fit import TooLittle
+from core.session.fit import TooLittle, queue_parts
 from core.session.points.votes import Vote
 
 if TYPE_CHECKING:
@@ -95,7 +95,8 @@ class Proportion:
         future = minimum.clone().add(attributes.allocated).add(inqueue).sub_without_assert(elastic)
         fits, short = future.less_equal_with_dimension_and_resources_name(attributes.real_capability, minimum)
         if not fits:
-            self._session.fit.too_little[job.row] = TooLittle(future, attributes.real_capability, queue.name)
+            parts = queue_parts(attributes.allocated, inqueue, elastic)
+            self._session.fit.too_little[job.row] = TooLittle(future, attributes.real_capability, queue.name, parts)
             self._session.fit.remark(job, "queue resource quota insufficient", "insufficient", short)
             return Vote.REJECT
         if not self._charges_on_admission:

@@ -92,7 +92,8 @@ def _gangs(cycle: Cycle, pending: Mapping[str, Mapping[str, str]]) -> dict[str, 
     jobs = {object_key(obj): _job_of(obj) for obj in cycle.objects if obj["kind"] == "Pod"}
     gangs: dict[str, GangRow] = {}
     for bind in cycle.result.binds:
-        gang = gangs.setdefault(bind.job, GangRow())
+        pod = f"{bind.namespace}/{bind.name}"
+        gang = gangs.setdefault(bind.job or jobs.get(pod, pod), GangRow())
         (gang.volumes if waits(bind) else gang.bound)[bind.node] += 1
     for pod, why in pending.items():
         gang = gangs.setdefault(jobs.get(pod, pod), GangRow())
@@ -104,7 +105,10 @@ def _gangs(cycle: Cycle, pending: Mapping[str, Mapping[str, str]]) -> dict[str, 
 
 
 def _job_of(pod: Object) -> str:
-    return f"{pod['metadata'].get('namespace') or ''}/{group_of(pod) or pod['metadata']['name']}"
+    """Its PodGroup, else who made it, else itself."""
+    meta = pod["metadata"]
+    owner = next((each["name"] for each in meta.get("ownerReferences") or () if each.get("controller")), meta["name"])
+    return f"{meta.get('namespace') or ''}/{group_of(pod) or owner}"
 
 
 def _title(job: str, group: Object | None) -> str:

@@ -115,7 +115,9 @@ class Bench:
         demand_time(self.spent)
         scene = self.scene
         asked = Subjects(frozenset(pods), frozenset([self.job]))
-        return watch_cycle(self._snapshot(), scene.config, scene.clock, scene.carry, asked, scene.options, scene.ask())
+        return watch_cycle(
+            self.view, self._snapshot(), scene.config, scene.clock, scene.carry, asked, scene.options, scene.ask()
+        )
 
     def attempt(self, *changes: Change) -> TrialResult:
         """The cycle with these changes, and those after it in which what it promises comes true."""

@@ -196,6 +196,10 @@ CASES: dict[WaitReason, Case] = {
         [node("n0"), *gang("g", pods=1, phase="Inqueue")],
         STOCK.replace("enqueue, allocate", "allocate").replace("allocate, backfill", "enqueue"),
     ),
+    WaitReason.NO_SCHEDULER: Case(
+        [node("n0"), pod_group("g"), pod("g-0", group="g", scheduler="other")], [node("n0"), *gang("g", pods=1)]
+    ),
+    WaitReason.POD_GROUP_MISSING: Case([node("n0"), pod("g-0", group="g")], [node("n0"), *ONE]),
     WaitReason.QUEUE_MISSING: Case([node("n0"), *IN_Q1], [node("n0"), queue("q1"), *IN_Q1]),
     WaitReason.QUEUE_NOT_OPEN: Case(
         [node("n0"), queue("q1", state="Closed"), *IN_Q1], [node("n0"), queue("q1"), *IN_Q1], CAPACITY
@@ -210,6 +214,10 @@ CASES: dict[WaitReason, Case] = {
     WaitReason.LARGER_THAN_CLUSTER: Case([node("n0", cpu="4"), *G], [*nodes(2, cpu="4"), *G]),
     WaitReason.LARGER_THAN_ANY_NODE: Case([*nodes(8, cpu="3"), *G], [*nodes(2, cpu="4"), *G]),
     WaitReason.NO_NODE_ALLOWED: Case([*nodes(2, taints=[taint("gpu", "only")]), *G], [*nodes(2), *G]),
+    WaitReason.NOT_TOLERATED: Case(
+        [node("n0", cpu="4"), node("n1", taints=[taint("gpu", "only")]), *runs("r", "n0", cpu="4"), *ONE],
+        [node("n0", cpu="4"), node("n1"), *runs("r", "n0", cpu="4"), *ONE],
+    ),
     WaitReason.PODS_APART: Case([node("n0"), *apart(gang("g", pods=2, phase="Inqueue"))], [*nodes(2), *G]),
     WaitReason.PLACEMENT_REFUSED: Case(locked(NOW - 60.0), locked(NOW - 301.0), LOCKS),
     WaitReason.BIND_REFUSED: Case([node("n0"), *refused_bind(ONE)], [node("n0"), *ONE]),
@@ -284,7 +292,7 @@ def test_what_the_cycle_itself_gave_to_the_queue_counts() -> None:
     found = job_of(census_of(scene(*nodes(3, cpu="4"), queue("q1"), queue("q2"), *more, *others)))
     assert found is not None
     assert (found.held, found.finding.reason) == (6, WaitReason.QUEUE_SHARE)
-    assert found.finding.because == "queue q1 has what it deserves: asks 1 cpu, has 6 of 6"
+    assert found.finding.because == "queue q1 has what it deserves: asks 1 cpu, has 6 of 6, 0 left"
 
 
 def test_a_limit_of_the_queue_comes_first_even_beyond_the_cluster() -> None:
@@ -299,7 +307,7 @@ def test_a_limit_of_the_queue_comes_first_even_beyond_the_cluster() -> None:
 def test_every_reason_has_a_class_and_every_class_a_meaning() -> None:
     assert set(CLASS_OF) == set(WaitReason)
     assert set(CLASS_OF.values()) == set(MEANINGS) == set(WaitClass)
-    assert set(WaitReason) - set(CASES) == {WaitReason.NOT_ADMITTED, WaitReason.NOT_VALID}
+    assert set(WaitReason) - set(CASES) == {WaitReason.NOT_ADMITTED, WaitReason.NOT_VALID, WaitReason.NO_POD_GROUP}
 
 
 def test_the_document_lists_them_all() -> None:

@@ -146,8 +146,8 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 SENTENCES = {
-    "empty": ("NotValid", "Not enough valid tasks for gang-scheduling, valid: 0, min: 3 (it has no pods)"),
-    "big": ("NotAdmitted", "proportion did not admit it to queue 'small': queue resource quota insufficient"),
+    "empty": ("PodsMissing", "Not enough valid tasks for gang-scheduling, valid: 0, min: 3 (it has no pods)"),
+    "big": ("QueueCapability", "proportion did not admit it to queue 'small': queue resource quota insufficient"),
 }
 
 
@@ -185,7 +185,7 @@ def test_a_pod_of_another_scheduler_is_told_whom_it_waits_for(tmp_path: Path) ->
     db = ran(tmp_path, [node("n0"), stranger], time="virtual")
     said = pumice("explain", "--db", db, "pod", "theirs", "-o", "json").json
     assert (said["state"], said["reason"]) == ("Pending", "NoScheduler")
-    assert said["message"] == "default/theirs asks for scheduler mine, which nobody here is"
+    assert said["message"] == "no scheduler named 'mine' runs here, for which the pod asks"
     story = pumice("journal", db, "--about", "default/theirs", "-o", "table").out
     assert "NoScheduler: it asks for scheduler mine, which nobody here is" in story
 

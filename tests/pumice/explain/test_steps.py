@@ -189,10 +189,13 @@ def test_every_plugin_that_was_asked_says_whom_it_kept_and_why() -> None:
 @pytest.mark.parametrize(
     ("objects", "sentence"),
     [
-        ([node("n0", cpu="50"), pod_group("g", min_resources={"cpu": "64"})], "(asks 64 cpu, 60 left of 60)"),
+        (
+            [node("n0", cpu="50"), pod_group("g", min_resources={"cpu": "64"})],
+            "(asks 64 cpu, 60 left of 60, which is all nodes together × overcommit-factor 1.2)",
+        ),
         (
             [node("n0", cpu="50"), *running("r", 36, 1), pod_group("g", min_resources={"cpu": "54"})],
-            "(asks 54 cpu, 24 left of 60)",
+            "(asks 54 cpu, 24 left of 60, which is all nodes together × overcommit-factor 1.2)",
         ),
     ],
 )
@@ -225,7 +228,7 @@ def test_what_was_left_counts_jobs_that_the_same_cycle_admitted_before() -> None
     """Eight GPUs are ten with overcommit; the first of two jobs that ask for six takes its six."""
     first, second = (pod_group(name, min_resources={"nvidia.com/gpu": "6"}) for name in ("a", "g"))
     account = account_of(scene(node("n0", gpus=8), first, second), "podgroup", "default/g")
-    assert "(asks 6 nvidia.com/gpu, 3600m left of 9600m)" in account.message
+    assert "(asks 6 nvidia.com/gpu, 3600m left of 9600m: 6 admitted but not placed, which is" in account.message
 
 
 @pytest.mark.parametrize("plugin", ["proportion", "capacity"])
@@ -234,7 +237,7 @@ def test_what_was_left_of_a_queue_counts_them_too(plugin: str) -> None:
     first, second = pod_group("a", min_resources={"cpu": "16"}), pod_group("g", min_resources={"cpu": "8"})
     with_plugin = f"{{name: {plugin}}}"
     account = account_of(limited(node("n0", cpu="20"), first, second, plugins=with_plugin), "podgroup", "default/g")
-    assert account.message.endswith("insufficient cpu (asks 8 cpu, 4 left of 20)")
+    assert account.message.endswith("insufficient cpu (asks 8 cpu, 4 left of 20: 16 admitted but not placed)")
 
 
 def test_what_was_left_of_a_queue_above_is_said_with_its_name() -> None:
@@ -245,7 +248,7 @@ def test_what_was_left_of_a_queue_above_is_said_with_its_name() -> None:
     tree = "{name: capacity, enableHierarchy: true}"
     here = limited(node("n0", cpu="20"), *queues, first, second, plugins=tree)
     account = account_of(here, "podgroup", "default/g")
-    assert account.message.endswith("(asks 8 cpu, 2 left of 10 in queue above)")
+    assert account.message.endswith("(asks 8 cpu, 2 left of 10: 8 admitted but not placed in queue above)")
 
 
 def test_where_nobody_was_to_consider_nothing_is_said_of_what_they_would_have_given() -> None:
@@ -283,3 +286,15 @@ def test_why_a_pod_may_not_preempt_is_told_apart() -> None:
     assert steps(*full, group, never)["preempt"]["stopped"] == "default/g-0: its preemption policy is Never"
     nominated = {**waiting, "status": {**waiting["status"], "nominatedNodeName": "n0"}}
     assert steps(*full, group, nominated)["preempt"]["stopped"] == "default/g-0: room is being made for it already"
+
+
+def test_what_jobs_have_beyond_their_minimums_explains_what_is_left() -> None:
+    """A job of four pods that needs one: three can be had back, so 4 + 1 of 8 are left, though 7 are allocated."""
+    config = limited(node("n0", cpu="20"), plugins="{name: proportion}").config
+    held = [pod_group("r", min_resources={"cpu": "1"}, phase="Running")]
+    held += [pod(f"r-{number}", group="r", node="n0", cpu="1") for number in range(4)]
+    asking = pod_group("g", min_resources={"cpu": "8"})
+    here = scene(node("n0", cpu="20"), queue("default", capability={"cpu": "8"}), *held, asking)
+    told = account_of(replace(here, config=config), "podgroup", "default/g").message
+    elastic = "4 allocated - 3 beyond the minimums of jobs, which can be had back (elastic)"
+    assert told.endswith(f"(asks 8 cpu, 7 left of 8: {elastic})")
