@@ -14,6 +14,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from config.errors import ConfigError, ConflictError
+from config.input_file import read_bytes, read_text
 from config.read import ValuePlace, mapping, sequence, switch, text
 from config.yaml_tree import read_documents
 
@@ -63,7 +64,7 @@ class ClusterAccess(Struct, frozen=True):
 def read_kubeconfig(path: Path, context: str = "") -> ClusterAccess:
     """What a context of the file says; "": its current one. Raises ConfigError."""
     try:
-        written = path.read_text(encoding="utf-8")
+        written = read_text(path)
     except UnicodeDecodeError as error:
         raise ConfigError(f"not UTF-8 text (byte {error.start})", source=str(path)) from error
     except OSError as error:
@@ -132,7 +133,7 @@ class _Entry:
         if not file:
             return b""
         try:
-            return (folder / file).read_bytes()
+            return read_bytes(folder / file)
         except OSError as error:
             raise self.place.at(key).error(ConfigError, f"{file} cannot be read: {error.strerror}") from error
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from config import input_file
 from config.argument_types import kind_of
 from config.errors import (
     ConfigError,
@@ -169,7 +170,7 @@ def load_scheduler_config(
 def read_text(path: Path) -> str:
     """A configuration file's text. Raises ConfigError naming the file and what is wrong with it."""
     try:
-        return path.read_text(encoding="utf-8")
+        return input_file.read_text(path)
     except UnicodeDecodeError as error:
         raise ConfigSyntaxError(f"not UTF-8 text (byte {error.start})", source=str(path)) from error
     except OSError as error:

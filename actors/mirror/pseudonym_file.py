@@ -11,6 +11,7 @@ import msgspec
 
 from actors.mirror.redaction import Redaction
 from config.errors import ConfigError
+from config.input_file import read_bytes
 from core.pseudonyms import Place, Pseudonyms
 
 STEP: Final = 1_000
@@ -48,7 +49,7 @@ class PseudonymFile:
 
     def _restore(self) -> None:
         try:
-            content = self._path.read_bytes()
+            content = read_bytes(self._path)
         except FileNotFoundError:
             return
         except OSError as error:

@@ -16,6 +16,7 @@ from actors.errors import CredentialsError
 from actors.remote.credentials import Credential, Credentials, Fixed, TokenFile
 from actors.remote.exec_plugin import FromPlugin
 from config.errors import ConfigError
+from config.input_file import read_bytes
 from config.kubeconfig import ClusterAccess
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -27,7 +28,7 @@ def in_cluster(environment: Mapping[str, str] = os.environ, folder: Path = SERVI
     if not host or not port:
         raise ConfigError("this is no pod of a cluster (KUBERNETES_SERVICE_HOST is not set): name a --kubeconfig")
     try:
-        authority = (folder / "ca.crt").read_bytes()
+        authority = read_bytes(folder / "ca.crt")
     except OSError as error:
         raise ConfigError(f"the service account cannot be read: {error.strerror}", source=str(folder)) from error
     shown = f"[{host}]" if ":" in host else host

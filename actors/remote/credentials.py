@@ -11,6 +11,7 @@ import anyio
 from msgspec import Struct
 
 from actors.errors import CredentialsError
+from config.input_file import read_text
 from config.kubeconfig import ClusterAccess
 
 READ_AGAIN_S: Final = 60.0
@@ -73,7 +74,7 @@ class TokenFile:
 
     def _read(self) -> None:
         try:
-            found = self._path.read_text(encoding="utf-8").strip()
+            found = read_text(self._path).strip()
         except (OSError, UnicodeDecodeError) as error:
             if not self._token:
                 raise CredentialsError(f"{self._path}: no token can be read: {error}") from error

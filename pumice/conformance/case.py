@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from config.errors import ConfigError, NotBuiltError
+from config.input_file import read_bytes
 from config.known import KNOWN_ACTIONS
 from config.load import from_parsed, parse_or_built_in
 from config.schema import SchedulerConfig
@@ -54,7 +55,7 @@ def find_suites(paths: Iterable[Path]) -> list[SuiteFile]:
 def read_raw(path: Path) -> Raw:
     """The decoded file. ConfigError when it is not a JSON object."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        return msgspec.json.decode(read_bytes(path), type=dict[str, Any])
     except msgspec.DecodeError as error:
         raise ConfigError(f"not a case file: {error}", source=str(path)) from error
     except OSError as error:

@@ -13,6 +13,7 @@ import httpx
 
 from actors.api.kinds import KINDS, Kind
 from config.errors import ConfigError, WorldError
+from config.input_file import demand_file
 from core.messages.events import ConfigLoaded
 from core.objects.metadata import section
 from core.state.watched import WATCHED
@@ -115,6 +116,7 @@ def _client(server: Server) -> Generator[httpx.Client]:
     trust: ssl.SSLContext | bool = True
     if server.certificate is not None:
         try:
+            demand_file(server.certificate)
             trust = ssl.create_default_context(cafile=str(server.certificate))
         except OSError as error:
             raise ConfigError(f"no certificate can be read: {error}", source=str(server.certificate)) from error

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, TextIO
 
+from config.input_file import open_input
 from pumice.errors import InputError
 
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".yaml.gz", ".yml.gz", ".json.gz", ".jsonl.gz")
@@ -70,7 +71,7 @@ def _decoded(data: bytes, source: str) -> str:
 def read_text(file: Path) -> str:
     """UTF-8 text of a file, unzipped when its name ends in .gz. InputError says why it cannot be read."""
     try:
-        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
+        with open_input(file) as plain, gzip.open(plain) if file.suffix == ".gz" else plain as stream:
             data = stream.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise InputError(f"longer than {MOST_BYTES} bytes", source=str(file))

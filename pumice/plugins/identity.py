@@ -9,6 +9,8 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
+from config.input_file import read_bytes
+
 DIGITS = 16
 
 
@@ -18,7 +20,7 @@ def of_module(path: Path) -> str:
     files = sorted(root.rglob("*.py")) if root.is_dir() else [root]
     digest = hashlib.sha256()
     for file in files:
-        content = file.read_bytes()
+        content = read_bytes(file)
         digest.update(f"{file.relative_to(root.parent).as_posix()} {len(content)}\n".encode())
         digest.update(content)
     return f"{root.name} sha256:{digest.hexdigest()[:DIGITS]}"

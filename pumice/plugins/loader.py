@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple, cast
 
 from config.errors import ConfigError, ConflictError
+from config.input_file import demand_file
 from config.known import KNOWN_PLUGINS
 from core.plugins import PLUGINS
 from core.plugins.plugin import PluginBuilder
@@ -99,6 +100,10 @@ def _load(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=inside)
     assert spec is not None
     assert spec.loader is not None
+    try:
+        demand_file(path)
+    except OSError as error:
+        raise ConfigError(f"cannot be loaded: {error.strerror}", source=str(path)) from error
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

@@ -10,6 +10,7 @@ from typing import Final
 import anyio
 
 from config.errors import ConfigError
+from config.input_file import open_input
 from core.messages.events import CycleRecord
 from storage import codec
 from storage.journal import CYCLE, Journal, Record, Stored
@@ -26,7 +27,7 @@ APPLICATION: Final = slice(68, 72)
 def looks_like_journal(path: Path) -> bool:
     """Whether the file begins as a journal does; it may yet turn out to be none."""
     try:
-        with path.open("rb") as file:
+        with open_input(path) as file:
             head = file.read(APPLICATION.stop)
     except OSError:
         return False

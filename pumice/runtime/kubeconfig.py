@@ -7,6 +7,7 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any, Final
 
+from config.input_file import read_bytes
 from pumice.yaml_text import dump_yaml
 
 NAME: Final = "pumice"
@@ -19,7 +20,7 @@ def kubeconfig_of(server: str, token: str = "", certificate: Path | None = None)
     if server.startswith("http://"):  # without it @kubernetes/client-node refuses plain HTTP; others do not look at it
         cluster["insecure-skip-tls-verify"] = True
     elif certificate is not None:
-        cluster["certificate-authority-data"] = b64encode(certificate.read_bytes()).decode()
+        cluster["certificate-authority-data"] = b64encode(read_bytes(certificate)).decode()
     return {
         "apiVersion": "v1",
         "kind": "Config",

@@ -10,6 +10,7 @@ from actors.gateway.listening import listen
 from actors.gateway.security import is_loopback
 from actors.gateway.settings import GatewaySettings
 from config.errors import ConflictError
+from config.input_file import read_text
 from config.settings import ProcessSettings
 from pumice.runtime.certificates import demand_pair
 
@@ -68,7 +69,7 @@ def token_given(token: str | None, token_file: str | None) -> str:
 
 
 def _read_token(file: Path) -> str:
-    token = file.read_text(encoding="utf-8", errors="replace").strip()
+    token = read_text(file, errors="replace").strip()
     if not token:
         raise ConflictError("expected a token in the file, found nothing", path="--token-file")
     return _sendable(token, "--token-file")

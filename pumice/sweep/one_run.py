@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 import yaml
 
+from config.input_file import read_bytes
 from config.load import default_text
 from config.rules import VERSION
 from pumice import __version__
@@ -29,7 +30,7 @@ def key_of(run: Settings, folder: Path) -> str:
     """What tells this run's result from others: its settings, the content of its files, and the version of Pumice."""
     digest = hashlib.blake2b(msgspec.json.encode([__version__, VERSION, run], order="sorted"), digest_size=16)
     for file in _files(run, folder):
-        digest.update(file.read_bytes())
+        digest.update(read_bytes(file))
     return digest.hexdigest()
 
 

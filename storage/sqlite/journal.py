@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from config.input_file import demand_file
 from storage.check import check
 from storage.errors import DamagedError, ForeignFileError, MissingFileError
 from storage.sqlite.database import Database
@@ -47,6 +48,10 @@ class SqliteJournal:
         with ExitStack() as undo, failing_to_open(name):
             if path.is_dir():
                 raise ForeignFileError(name, "this is a folder, not a journal")
+            try:
+                demand_file(path)
+            except OSError as problem:
+                raise ForeignFileError(name, f"this is {problem.strerror}, so no journal") from problem
             if read_only and not path.exists():
                 raise MissingFileError(name, "there is no such file")
             path, lock = path.resolve(), None

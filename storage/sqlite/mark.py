@@ -11,6 +11,8 @@ import struct
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from config.input_file import open_input
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -44,7 +46,7 @@ class Mark(NamedTuple):
 def read_mark(path: Path) -> Mark | None:
     """The mark in a lock file; None where there is none that can be read."""
     try:
-        with path.open("rb") as file:
+        with open_input(path) as file:
             file.seek(OFFSET)
             found = file.read(_FORM.size)
     except OSError:

@@ -13,6 +13,7 @@ import sqlite3
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from config.input_file import open_input
 from storage.sqlite.frames import read_frames
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def is_being_copied(path: Path) -> bool:
 
 def _lost_commits(log: Path) -> int:
     try:
-        with log.open("rb") as file:
+        with open_input(log) as file:
             lost = sum(frame.ends and frame.own and not frame.accepted for frame in read_frames(file))
     except OSError:
         return 0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from actors.api.admission.priority_classes import HIGHEST, LOWEST
 from actors.api.admission.rules import MOST_PODS
+from config.input_file import demand_file
 from pumice.errors import InputError
 from pumice.extras import demand
 from pumice.load.traces.jobs import GPU, TraceJob
@@ -52,6 +53,8 @@ def read_parquet(path: Path) -> Iterator[TraceJob]:
 def _parquet_rows(path: Path) -> Iterator[TraceRow]:
     parquet = demand("pyarrow.parquet", "tables", "Parquet files")
     try:
+        if not path.is_dir():
+            demand_file(path)
         table: Any = parquet.read_table(path)
     except FileNotFoundError as error:
         raise InputError("no such file", source=str(path)) from error

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct, field
 
 from config.errors import ConfigError, WrongTypeError
+from config.input_file import read_bytes
 from pumice.storm.script.checking import check_script
 
 VERSION: Final = 1
@@ -61,7 +62,7 @@ def read_script(path: Path) -> Script:
     """Raises ConfigError, which names the file and `events[i].key`, for a file that cannot be read or is no storm."""
     source = str(path)
     try:
-        found: object = msgspec.json.decode(path.read_bytes())
+        found: object = msgspec.json.decode(read_bytes(path))
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", source=source) from error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -1,0 +1,92 @@
+"""Opening the files that a user names: a file, or a pipe that the process was handed; nothing else, without waiting.
+
+To open a named pipe waits for somebody to write to it, and a device may never end: a server that did so would hang. So
+they are opened without waiting, looked at, and refused as OSErrors like those of files that cannot be read.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import re
+import stat
+from pathlib import Path
+from typing import BinaryIO, Final
+
+_HANDED: Final = re.compile(r"/dev/stdin|/dev/fd/\d+|/proc/self/fd/\d+")
+"""As shells write `<(command)`, and what stands for stdin."""
+_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+_KINDS: Final = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+_read: Final[dict[tuple[str, int, int], bytes]] = {}
+
+
+def open_input(path: Path) -> BinaryIO:
+    """Open it to be read. Raises OSError, also for what is no file."""
+    try:
+        handle = os.open(path, _FLAGS)
+    except OSError as error:
+        raise _refusal(path, error) from error
+    try:
+        _demand_readable(path, handle)
+        os.set_blocking(handle, True)
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def read_bytes(path: Path) -> bytes:
+    """All of it. Raises OSError, also for what is no file.
+
+    A pipe can be read once: who asks again, as one who follows a configuration does, gets what came then.
+    """
+    with open_input(path) as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISFIFO(found.st_mode):
+            return file.read()
+        pipe = (str(path), found.st_dev, found.st_ino)
+        if pipe not in _read:
+            _read[pipe] = file.read()
+        return _read[pipe]
+
+
+def read_text(path: Path, errors: str = "strict") -> str:
+    """All of it as UTF-8, lines ending as Python's texts do. Raises OSError, UnicodeDecodeError."""
+    return io.TextIOWrapper(io.BytesIO(read_bytes(path)), encoding="utf-8", errors=errors).read()
+
+
+def demand_file(path: Path) -> None:
+    """For what others open by its name. Raises OSError for what is there and is no file."""
+    if path.exists() and not path.is_file():
+        raise _wrong(path, path.stat().st_mode)
+
+
+def _is_handed(path: Path) -> bool:
+    return _HANDED.fullmatch(str(path)) is not None
+
+
+def _demand_readable(path: Path, handle: int) -> None:
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return
+    if not (_is_handed(path) and (stat.S_ISFIFO(mode) or os.isatty(handle))):
+        raise _wrong(path, mode)
+
+
+def _refusal(path: Path, error: OSError) -> OSError:
+    """A socket cannot be opened at all, which the system says in words that help nobody."""
+    if error.errno == errno.ENXIO:
+        return _wrong(path, stat.S_IFSOCK)
+    return error
+
+
+def _wrong(path: Path, mode: int) -> OSError:
+    if stat.S_ISDIR(mode):
+        return IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    return OSError(errno.EINVAL, f"{_KINDS.get(stat.S_IFMT(mode), 'something else')}, not a file", str(path))
