@@ -14,6 +14,8 @@ import stat
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from config.errors import ConfigError
+
 _HANDED: Final = re.compile(r"/dev/stdin|/dev/fd/\d+|/proc/self/fd/\d+")
 """As shells write `<(command)`, and what stands for stdin."""
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
@@ -23,11 +25,15 @@ _KINDS: Final = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+_OF_JOURNALS: Final = ("-wal", "-shm", "-lock", "-journal")
+_inputs: Final[set[Path]] = set()
 _read: Final[dict[tuple[str, int, int], bytes]] = {}
 
 
-def open_input(path: Path) -> BinaryIO:
-    """Open it to be read. Raises OSError, also for what is no file."""
+def open_input(path: Path, *, noted: bool = True) -> BinaryIO:
+    """Open it to be read. Raises OSError, also for what is no file. `noted`: no command may write there any more."""
+    if noted:
+        note_inputs(path)
     try:
         handle = os.open(path, _FLAGS)
     except OSError as error:
@@ -59,6 +65,31 @@ def read_bytes(path: Path) -> bytes:
 def read_text(path: Path, errors: str = "strict") -> str:
     """All of it as UTF-8, lines ending as Python's texts do. Raises OSError, UnicodeDecodeError."""
     return io.TextIOWrapper(io.BytesIO(read_bytes(path)), encoding="utf-8", errors=errors).read()
+
+
+def note_inputs(*paths: Path) -> None:
+    """These are read by the command that runs: `demand_output` refuses to write there."""
+    _inputs.update(path.resolve() for path in paths)
+
+
+def forget_inputs() -> None:
+    """Another command begins."""
+    _inputs.clear()
+
+
+def demand_output(path: Path) -> None:
+    """Raises ConfigError where the command reads that file, by whatever name, or a journal that it belongs to."""
+    beside = {read.with_name(read.name + suffix) for read in _inputs for suffix in _OF_JOURNALS}
+    if path.resolve() in _inputs | beside or any(_is_same(path, read) for read in _inputs):
+        raise ConfigError("this file is read by the command: name another one to write to", source=str(path))
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """A hard link is another name of the same file."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def demand_file(path: Path) -> None:

@@ -13,6 +13,7 @@ import msgspec
 import typer
 from rich.console import Console
 
+from config.input_file import demand_output, note_inputs
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.options import Format, Lenient
 from pumice.cli.tables.whole import WholeTable
@@ -48,6 +49,9 @@ def journal(
     if check:
         return show_check(terminal, anyio.run(_check, file))
     if backup is not None:
+        note_inputs(file)
+        if not backup.exists():  # what is there is left alone anyway
+            demand_output(backup)
         return show_backup(terminal, backup, anyio.run(back_up, file, backup))
     if cycle is not None:
         return show_cycle(terminal, cycle, anyio.run(_cycle, file, cycle))

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from config.input_file import demand_output
 from config.settings import read_process_settings
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.given.inputs import warn_of_token
@@ -40,6 +41,7 @@ def kubeconfig(
     url = server or _url(settings.http, secure=certificate is not None)
     found = kubeconfig_of(url, token_of(settings), certificate)
     if file is not None:
+        demand_output(file)
         write(found, file)
         terminal.say(export_line(file))
     elif output is None:

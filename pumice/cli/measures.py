@@ -14,6 +14,7 @@ import anyio
 import typer
 from rich.console import Console
 
+from config.input_file import demand_output, note_inputs
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal, speaking
@@ -72,6 +73,10 @@ def measures(
         found = anyio.run(_measured, file, jobs.append)
         terminal.emit(to_dict(found, jobs), lambda console: show(console, found, jobs))
         return Exit.DONE
+    note_inputs(file)
+    for output in (csv, parquet):
+        if output is not None and str(output) != "-":
+            demand_output(output)
     with _writer(target) as writer:
         count = anyio.run(_written, file, target, writer)
     terminal.say(f"{count} rows of {target.rows} written to {csv or parquet}")

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 import anyio
 import typer
 
+from config.input_file import demand_output, note_inputs
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Level, LogLevel, Quiet
 from pumice.cli.terminal import Terminal
@@ -47,6 +48,8 @@ def report(
         demand("vl_convert", "report", "Plots")
     plain = absent("vl_convert", "report", "Plots")
     target = output or files[0].with_name(f"{files[0].name}.html")
+    note_inputs(*files)
+    demand_output(target)
     runs = anyio.run(_read, files)
     for run, file in zip(runs, files, strict=True):
         run.standing = waits_at_the_end(file) if run.waiting else []
@@ -79,6 +82,7 @@ def _save(drawn: dict[str, dict[str, Any]], folder: Path | None, form: str) -> l
     for name, spec in drawn.items():
         on_white = {**spec, "background": "white"}
         path = folder / f"{name}.{form}"
+        demand_output(path)
         if form == "png":
             path.write_bytes(drawer.vegalite_to_png(on_white, scale=SCALE))
         else:

@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from config.input_file import demand_output, note_inputs
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Dask, Level, LogLevel, Quiet, Workers
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
 from pumice.executors import executors
+from pumice.sweep.one_run import files_of
 from pumice.sweep.picture import checked, draw, picture
 from pumice.sweep.spec import SweepSpec, read_spec
 from pumice.sweep.sweep import PARQUET, Swept, read_part, write
@@ -53,6 +55,10 @@ def sweep(
         raise UsageError(f"expected a name that ends in .csv or {PARQUET}", path=f"--output {target}")
     drawn = None if plot is None else checked(plot)
     mine, folder = read_part(part), results or file.with_suffix(".results")
+    note_inputs(file, *(read for run in spec.runs for read in files_of(run, spec.folder)))
+    for output in (target, drawn):
+        if output is not None:
+            demand_output(output)
     with terminal.progress("runs", len(spec.runs[mine.number :: mine.of])) as advance:
         found = swept_by(spec, folder, executors(workers, dask), lambda: advance(1), part=mine)
     if not found.missing:

@@ -8,6 +8,7 @@ from typing import Annotated
 import anyio
 import typer
 
+from config.input_file import demand_output, note_inputs
 from pumice.cli.exits import Exit, guarded
 from pumice.cli.options import Level, LogLevel, Quiet
 from pumice.cli.terminal import Terminal
@@ -30,6 +31,8 @@ def timeline(
     """Nodes, queues, cycles and actors as tracks, pods as slices, evictions as arrows. Open it in ui.perfetto.dev."""
     terminal = Terminal(None, quiet, log_level)
     target = output or file.with_name(f"{file.name}.perfetto-trace")
+    note_inputs(file)
+    demand_output(target)
     found = anyio.run(_draw, file, target)
     said = {"timeline": str(target), "bytes": target.stat().st_size, "jobs": found.summary["jobs"]}
     terminal.emit(said, lambda console: console.print(f"{target}: open it in https://ui.perfetto.dev", markup=False))

@@ -10,7 +10,7 @@ from typing import Final
 import anyio
 
 from config.errors import ConfigError
-from config.input_file import open_input
+from config.input_file import demand_output, open_input
 from core.messages.events import CycleRecord
 from storage import codec
 from storage.journal import CYCLE, Journal, Record, Stored
@@ -27,7 +27,7 @@ APPLICATION: Final = slice(68, 72)
 def looks_like_journal(path: Path) -> bool:
     """Whether the file begins as a journal does; it may yet turn out to be none."""
     try:
-        with open_input(path) as file:
+        with open_input(path, noted=False) as file:
             head = file.read(APPLICATION.stop)
     except OSError:
         return False
@@ -56,7 +56,8 @@ async def _refuse_other(journal: Journal, path: Path, *, mirror: bool) -> None:
 
 
 def keep(memory: MemoryJournal, path: Path) -> None:
-    """Make a file that holds what memory does, from where that begins. Raises OpenError."""
+    """Make a file that holds what memory does, from where that begins. Raises OpenError, ConfigError."""
+    demand_output(path)
     anyio.run(_keep, memory, path)
 
 

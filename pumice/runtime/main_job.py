@@ -18,6 +18,7 @@ from actors.runtime.clock import Clock, RealClock, VirtualClock
 from actors.system.settings import SystemSettings
 from actors.system.system import System
 from config.errors import ConflictError
+from config.input_file import demand_output
 from core.messages.replies import Accepted, Refused
 from pumice.plugins.loader import AT_WORK
 from pumice.plugins.watchdog import watched
@@ -104,6 +105,9 @@ class Watching:
 
 def run_plan(plan: RunPlan, watching: Watching) -> RunOutcome:
     """Run to the end. Raises OpenError, ConfigError, or what a vital actor died of."""
+    demand_output(plan.db)
+    if plan.settings.gateway is not None:
+        demand_output(_kubeconfig(plan))
     live_long()
     with watched(AT_WORK):
         return _run_plan(plan, watching)
@@ -176,9 +180,13 @@ def _serve(plan: RunPlan, watching: Watching) -> None:
     """Write the kubeconfig of the gateway, if there is one, beside the journal."""
     gateway = plan.settings.gateway
     if gateway is not None:
-        path = plan.db.with_suffix(".kubeconfig")
+        path = _kubeconfig(plan)
         write(kubeconfig_of(gateway.url, gateway.token, gateway.certificate), path)
         watching.serving(gateway, path)
+
+
+def _kubeconfig(plan: RunPlan) -> Path:
+    return plan.db.with_suffix(".kubeconfig")
 
 
 async def _until_signal(scope: anyio.CancelScope, outcome: RunOutcome) -> None:

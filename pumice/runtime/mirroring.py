@@ -14,6 +14,7 @@ from actors.errors import RemoteError
 from actors.runtime.clock import RealClock
 from actors.system.settings import SystemSettings
 from actors.system.system import System
+from config.input_file import demand_output
 from pumice.runtime.allocator import give_back, live_long
 from pumice.runtime.journals import file_journal
 from pumice.runtime.until import Until, reached
@@ -50,6 +51,7 @@ class MirrorOutcome:
 
 def mirror_plan(plan: MirrorPlan) -> MirrorOutcome:
     """Until it is told to stop. Raises OpenError, ConfigError, or what a vital actor died of."""
+    demand_output(plan.db)
     live_long()
     gateway = plan.settings.gateway
     with closing(gateway.listener) if gateway is not None else nullcontext():

@@ -29,12 +29,13 @@ WALL: Final = "wall_s"
 def key_of(run: Settings, folder: Path) -> str:
     """What tells this run's result from others: its settings, the content of its files, and the version of Pumice."""
     digest = hashlib.blake2b(msgspec.json.encode([__version__, VERSION, run], order="sorted"), digest_size=16)
-    for file in _files(run, folder):
+    for file in files_of(run, folder):
         digest.update(read_bytes(file))
     return digest.hexdigest()
 
 
-def _files(run: Settings, folder: Path) -> Iterator[Path]:
+def files_of(run: Settings, folder: Path) -> Iterator[Path]:
+    """Return all that the run reads. Raises InputError for what is not there."""
     if run.get("config"):
         yield _there(folder / str(run["config"]))
     for said in inputs_of(run):

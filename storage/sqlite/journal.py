@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from config.input_file import demand_file
+from config.input_file import demand_file, note_inputs
 from storage.check import check
 from storage.errors import DamagedError, ForeignFileError, MissingFileError
 from storage.sqlite.database import Database
@@ -55,6 +55,8 @@ class SqliteJournal:
             if read_only and not path.exists():
                 raise MissingFileError(name, "there is no such file")
             path, lock = path.resolve(), None
+            if read_only:
+                note_inputs(path)
             if not read_only:
                 lock = JournalLock(path)
                 undo.callback(lock.release, clean=False)

@@ -46,7 +46,7 @@ class Mark(NamedTuple):
 def read_mark(path: Path) -> Mark | None:
     """The mark in a lock file; None where there is none that can be read."""
     try:
-        with open_input(path) as file:
+        with open_input(path, noted=False) as file:
             file.seek(OFFSET)
             found = file.read(_FORM.size)
     except OSError:

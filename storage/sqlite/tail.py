@@ -80,7 +80,7 @@ def is_being_copied(path: Path) -> bool:
 
 def _lost_commits(log: Path) -> int:
     try:
-        with open_input(log) as file:
+        with open_input(log, noted=False) as file:
             lost = sum(frame.ends and frame.own and not frame.accepted for frame in read_frames(file))
     except OSError:
         return 0

@@ -141,7 +141,7 @@ def _annotated(obj: Object, name: str, seconds: float | None) -> Object:
 
 def read_recorded(file: Path) -> tuple[Iterator[Object], Left]:
     """The objects of a journal, and what was left out of it. Raises InputError, OpenError, DamagedError."""
-    if not file.is_file():
+    if not file.exists():
         raise InputError("no such file", source=str(file))
     arrived = waited(_arrived, file)
     return arrived.objects(), arrived.left

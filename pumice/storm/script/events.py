@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct, field
 
 from config.errors import ConfigError, WrongTypeError
-from config.input_file import read_bytes
+from config.input_file import demand_output, read_bytes
 from pumice.storm.script.checking import check_script
 
 VERSION: Final = 1
@@ -84,6 +84,7 @@ def read_script(path: Path) -> Script:
 
 def write_script(script: Script, path: Path) -> None:
     """Write the script in JSON, one key a line, for people to read and change; the version is always told."""
+    demand_output(path)
     written = {"version": script.version} | msgspec.to_builtins(script)
     path.write_bytes(msgspec.json.format(msgspec.json.encode(written), indent=1) + b"\n")
 
