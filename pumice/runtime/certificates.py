@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from config.errors import ConfigError
+from config.input_file import read_bytes
 
 BEGINS: Final = "-----BEGIN"
 MISMATCH: Final = "KEY_VALUES_MISMATCH"
@@ -36,7 +37,7 @@ def demand_pair(certificate: Path, key: Path) -> None:
 
 
 def _demand_pem(file: Path, what: str, path: str, sort: str) -> None:
-    text = file.read_bytes().decode("latin-1")
+    text = read_bytes(file).decode("latin-1")
     if any(line.startswith(BEGINS) and line.rstrip().endswith(f"{what}-----") for line in text.splitlines()):
         return
     found = next((line.strip("- \r") for line in text.splitlines() if line.startswith(BEGINS)), "")
