@@ -9,6 +9,7 @@ from actors.api.kinds import Kind
 from actors.api.names import (
     annotation_key_problem,
     label_value_problem,
+    name_problem,
     qualified_name_problem,
     subdomain_problem,
 )
@@ -108,13 +109,13 @@ def _drop_servers(meta: dict[str, Any]) -> None:
             meta.pop(name, None)
 
 
-def problems(meta: dict[str, Any]) -> list[Cause]:
-    """Names, labels and annotations that Kubernetes would not take."""
+def problems(meta: dict[str, Any], kind: Kind) -> list[Cause]:
+    """Return the names, labels and annotations of an object of a kind that Kubernetes would not take."""
     name: str = meta.get("name") or ""
     if not name:
         return [required("metadata.name", "name or generateName is required")]
     found: list[Cause] = []
-    if problem := subdomain_problem(name):
+    if problem := name_problem(kind.key, name):
         found.append(invalid_value("metadata.name", name, problem))
     if (namespace := meta.get("namespace")) and (problem := subdomain_problem(namespace)):
         found.append(invalid_value("metadata.namespace", namespace, problem))

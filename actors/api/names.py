@@ -18,6 +18,10 @@ _SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' own: no vo
 _EMPTY: Final = blake2b(digest_size=16)  # a copy of it costs less than another one
 _GENERATED_BASE: Final = 58  # generateName is cut to this, so that the whole stays a DNS label
 
+_NOT_IN_PATHS: Final = ("/", "%")
+_PATH_NAMES: Final = frozenset(
+    ("APIService", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+)
 _LABEL_RULE: Final = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
     "and must start and end with an alphanumeric character"
@@ -57,6 +61,23 @@ def subdomain_problem(text: str) -> str | None:
     if len(text) > 253:
         return "must be no more than 253 bytes"
     return None if _SUBDOMAIN.fullmatch(text) else _SUBDOMAIN_RULE
+
+
+def path_segment_problem(text: str) -> str | None:
+    """Return why `text` cannot be a part of a URL's path, None where it can: the rule for names that hold `:`."""
+    if text in (".", ".."):
+        return f"may not be '{text}'"
+    return next((f"may not contain '{each}'" for each in _NOT_IN_PATHS if each in text), None)
+
+
+def name_problem(kind: str, text: str) -> str | None:
+    """Return why an object of a kind, by its key, cannot have this name; None where it can.
+
+    Source: validation in Kubernetes' `pkg/apis`. Services, Namespaces and StatefulSets have stricter rules besides.
+    """
+    if kind in _PATH_NAMES:
+        return path_segment_problem(text)
+    return subdomain_problem(text)
 
 
 @remembers(4096)

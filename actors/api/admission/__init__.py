@@ -35,7 +35,12 @@ from actors.api.admission.stated_amounts import STATED
 __all__ = ["ADMISSION", "Admission", "Lookup", "admission_of"]
 
 ADMISSION: Final[dict[str, Admission]] = {
-    "APIService": Admission(forbid=aggregated.forbid, validate_update=aggregated.validate_update),
+    "APIService": Admission(
+        default=aggregated.default,
+        validate=aggregated.validate,
+        validate_update=aggregated.validate_update,
+        settle=aggregated.settle,
+    ),
     "CertificateSigningRequest": Admission(
         initial_status=certificate_requests.initial_status,
         default=certificate_requests.default,

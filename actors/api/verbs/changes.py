@@ -129,7 +129,7 @@ class Changes:
         if kind.drops_status or (kind.status and STATUS not in new):
             _carry(old, new, STATUS)
         metadata.keep(new["metadata"], old["metadata"])
-        causes = metadata.problems(new["metadata"]) or metadata.change_problems(new["metadata"], old["metadata"])
+        causes = metadata.problems(new["metadata"], kind) or metadata.change_problems(new["metadata"], old["metadata"])
         admission = admission_of(kind.key)
         if causes := causes or self._registry.definition_problems(kind, new):
             return refusals.invalid(kind, key[2], causes)
@@ -173,7 +173,8 @@ class Changes:
             return refusals.no_subresource(kind, STATUS)
         new = {**old, "metadata": metadata.beside_status(kind, given["metadata"], old["metadata"])}
         _carry(given, new, STATUS)
-        if causes := metadata.problems(new["metadata"]) or metadata.change_problems(new["metadata"], old["metadata"]):
+        meta, before = new["metadata"], old["metadata"]
+        if causes := metadata.problems(meta, kind) or metadata.change_problems(meta, before):
             return refusals.invalid(kind, key[2], causes)
         new = self._owned(found, new, STATUS, moment, owners, applied=owners is not None)
         return self._replace(found, new, moment, dry_run=request.dry_run)
@@ -186,7 +187,7 @@ class Changes:
         new, causes = PART_WRITES[kind.key, request.subresource](old, given, moment.text)
         metadata.keep(new["metadata"], old["metadata"])
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-        if causes := metadata.problems(new["metadata"]) or causes:
+        if causes := metadata.problems(new["metadata"], kind) or causes:
             return refusals.invalid(kind, key[2], causes)
         new = self._owned(found, new, request.subresource, moment, owners, applied=owners is not None)
         return self._replace(found, new, moment, dry_run=request.dry_run)

@@ -62,7 +62,7 @@ class Creation:
             return refusals.not_allowed("create not allowed while custom resource definition is terminating")
         meta = metadata.settle(obj, kind)
         self._generate_name(kind, meta)
-        if causes := metadata.problems(meta):
+        if causes := metadata.problems(meta, kind):
             return refusals.invalid(kind, meta.get("name") or "", causes)
         key = (kind.key, meta.get("namespace") or "", meta["name"])
         if kind.namespaced and (refused := self._enter(kind, key, moment, dry_run=dry_run)):

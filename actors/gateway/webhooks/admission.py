@@ -32,8 +32,11 @@ async def mutated(site: Site, request: AdmissionRequest) -> tuple[Object | None,
         if not said.operations or request.new is None:
             continue
         changed = apply_operations(request.new, list(said.operations))
+        name = str(hook.get("name") or "")
         if isinstance(changed, Refused):
-            raise _failed(str(hook.get("name") or ""), changed.message)
+            raise _failed(name, changed.message)
+        if problem := _other_identity(request, request.new, changed):
+            raise _failed(name, f"the patch may not change {problem}")
         request = replace(request, new=changed)
     return request.new, warnings
 
@@ -79,6 +82,21 @@ async def _asked(site: Site, hook: Object, request: AdmissionRequest, number: in
     if said.refused is not None:
         raise ApiError(said.refused)
     return said
+
+
+def _other_identity(request: AdmissionRequest, before: Object, after: Object) -> str:
+    """Return what a webhook has changed of that by which an object is known, "" where it has not.
+
+    Kubernetes reads the patched object as one of the same kind, and does not store one of another name.
+    """
+    for name, own in (("apiVersion", request.row.api_version), ("kind", request.row.kind)):
+        if (after.get(name) or own) != (before.get(name) or own):
+            return name
+    old, new = section(before, "metadata"), section(after, "metadata")
+    if old.get("name") and old["name"] != new.get("name"):
+        return "metadata.name"
+    there = request.namespace or old.get("namespace") or ""
+    return "metadata.namespace" if (new.get("namespace") or there) != there else ""
 
 
 def _failed(hook: str, why: str) -> ApiError:

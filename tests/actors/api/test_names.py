@@ -10,6 +10,7 @@ from actors.api.names import (
     generated_name,
     label_problem,
     label_value_problem,
+    name_problem,
     qualified_name_problem,
     subdomain_problem,
     uid_of,
@@ -68,3 +69,23 @@ def test_generated_names_are_labels(base: str, revision: int, attempt: int) -> N
     assert label_problem(name) is None
     assert name.startswith(base[:58])
     assert name != generated_name(base, 0, revision, attempt + 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "good"),
+    [
+        ("ClusterRole", "system:widget-reader", True),
+        ("RoleBinding", "widget:LeaderElection", True),
+        ("Role", "a/b", False),
+        ("ClusterRoleBinding", "..", False),
+        ("ClusterRoleBinding", "50%", False),
+        ("CertificateSigningRequest", "csr:Node_1", True),
+        ("APIService", "v1.", True),
+        ("ConfigMap", "a:b", False),
+        ("ServiceAccount", "Widget", False),
+        ("PodGroup", "a.b", True),
+        ("Lease", "a:b", False),
+    ],
+)
+def test_a_name_is_judged_by_the_rule_of_its_kind(kind: str, name: str, good: bool) -> None:
+    assert (name_problem(kind, name) is None) is good

@@ -7,6 +7,7 @@ from typing import Any, Final
 from actors.api.admission.made.templates import number_problems, selector_problems, settle_template, template_problems
 from actors.api.admission.rules import Lookup
 from actors.api.fields import labels_of, rows, section
+from actors.api.names import label_problem
 from actors.api.refusals import Cause, forbidden_field, invalid_value, required, unsupported
 from actors.api.selectors import matches, selector_of
 from core.objects.metadata import Object
@@ -55,8 +56,9 @@ def default_stateful_set(owner: Object, lookup: Lookup) -> None:
 def validate_stateful_set(owner: Object, lookup: Lookup) -> list[Cause]:
     """What is wrong with a new StatefulSet: numbers, policies, selector, template and claims."""
     del lookup
-    spec = section(owner, "spec")
-    found = number_problems(spec, ("replicas", "minReadySeconds", "revisionHistoryLimit"), "spec")
+    spec, name = section(owner, "spec"), owner["metadata"]["name"]
+    found = [invalid_value("metadata.name", name, problem)] if (problem := label_problem(name)) else []
+    found += number_problems(spec, ("replicas", "minReadySeconds", "revisionHistoryLimit"), "spec")
     found += number_problems(section(spec, "ordinals"), ("start",), "spec.ordinals")
     if spec["podManagementPolicy"] not in (known := ("OrderedReady", "Parallel")):
         found.append(unsupported("spec.podManagementPolicy", spec["podManagementPolicy"], known))

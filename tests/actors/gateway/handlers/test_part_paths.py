@@ -56,7 +56,10 @@ async def test_no_other_server_is_asked() -> None:
         path = "/apis/apiregistration.k8s.io/v1/apiservices"
         spec = {"group": "x.io", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1}
         body = {"metadata": {"name": "v1.x.io"}, "spec": {**spec, "service": {"name": "s", "namespace": "default"}}}
-        refused = await web.send("POST", path, body, 403)
-        assert "not passed on to other API servers" in refused["message"]
-        made = await web.send("POST", path, {**body, "spec": spec}, 201)
-        await web.send("PUT", f"{path}/v1.x.io", {**made, "spec": body["spec"]}, 422)
+        made = await web.send("POST", path, body, 201)
+        (said,) = made["status"]["conditions"]
+        assert (said["type"], said["status"], said["reason"]) == ("Available", "False", "FailedDiscoveryCheck")
+        assert "not passed on to other API servers" in said["message"]
+        local = await web.send("PUT", f"{path}/v1.x.io", {**made, "spec": spec})
+        assert [each["status"] for each in local["status"]["conditions"]] == ["True"]
+        await web.send("POST", path, {**body, "metadata": {"name": "v2.x.io"}}, 422)

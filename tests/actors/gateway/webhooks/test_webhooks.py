@@ -128,6 +128,93 @@ async def test_one_changes_what_is_made_and_changed(tmp_path: Path) -> None:
     assert outside.asked[1]["oldObject"]["data"] == {"a": "b", "more": "yes"}
 
 
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("/kind", "Secret"),
+        ("/apiVersion", "v2"),
+        ("/metadata/name", "other"),
+        ("/metadata/namespace", "kube-system"),
+    ],
+)
+async def test_a_patch_that_changes_the_identity_is_refused(tmp_path: Path, path: str, value: str) -> None:
+    with operator(tmp_path, lambda _: patching({"op": "add", "path": path, "value": value})) as outside:
+        async with serving() as web:
+            client = {"url": outside.url, "caBundle": outside.bundle}
+            await hooked(web, configuration("MutatingWebhookConfiguration", client))
+            given = {"apiVersion": "v1", "kind": "ConfigMap", **config_map("x")}
+            said = await web.send("POST", CONFIG_MAPS, given, 500)
+            assert f"may not change {path.strip('/').replace('/', '.')}" in said["message"]
+            await web.send("GET", f"{CONFIG_MAPS}/x", None, 404)
+
+
+PEM = base64.b64encode(b"no certificate").decode()
+URL = {"url": "https://example.com/hook"}
+SERVICE = {"name": "s", "namespace": "n"}
+
+
+@pytest.mark.parametrize(
+    ("client", "hook", "field", "complaint"),
+    [
+        ({"url": "http://example.com"}, {}, "clientConfig.url", "'https' is the only allowed URL scheme"),
+        ({"url": "https://a:b@example.com"}, {}, "clientConfig.url", "user information is not permitted"),
+        ({"url": "https://example.com/?a=b"}, {}, "clientConfig.url", "query parameters are not permitted"),
+        ({"url": "https://example.com/#a"}, {}, "clientConfig.url", "fragments are not permitted"),
+        ({"url": "https:///a"}, {}, "clientConfig.url", "host must be specified"),
+        ({"url": "https://a:b:c/"}, {}, "clientConfig.url", "must be a valid URL"),
+        ({}, {}, "clientConfig", "exactly one of url or service"),
+        ({**URL, "service": SERVICE}, {}, "clientConfig", "exactly one of url or service"),
+        ({"service": {"name": "s"}}, {}, "clientConfig.service.namespace", "Required value"),
+        ({"service": {**SERVICE, "port": 70000}}, {}, "clientConfig.service.port", "port is not valid"),
+        ({"service": {**SERVICE, "path": "/a//b"}}, {}, "clientConfig.service.path", "may not be empty"),
+        ({**URL, "caBundle": PEM}, {}, "clientConfig.caBundle", "unable to parse bytes as PEM block"),
+        (URL, {"timeoutSeconds": 31}, "timeoutSeconds", "between 1 and 30 seconds"),
+        (URL, {"timeoutSeconds": 0}, "timeoutSeconds", "between 1 and 30 seconds"),
+        (URL, {"failurePolicy": "Maybe"}, "failurePolicy", "Unsupported value"),
+        (URL, {"matchPolicy": "Roughly"}, "matchPolicy", "Unsupported value"),
+        (URL, {"sideEffects": "Some"}, "sideEffects", "Unsupported value"),
+        (URL, {"admissionReviewVersions": ["v2"]}, "admissionReviewVersions", "must include at least one of"),
+        (URL, {"name": "short.name"}, "name", "at least three segments"),
+        (URL, {"rules": [{"operations": ["PATCH"]}]}, "rules[0].operations[0]", "Unsupported value"),
+        (URL, {"rules": [{"scope": "All"}]}, "rules[0].scope", "Unsupported value"),
+        (URL, {"rules": [{"resources": ["*", "pods"]}]}, "rules[0].resources", "must not specify other resources"),
+        (URL, {"rules": [{"apiGroups": []}]}, "rules[0].apiGroups", "Required value"),
+        (
+            URL,
+            {"matchConditions": [{"name": "a", "expression": "nothing()"}]},
+            "matchConditions[0].expression",
+            "undecl",
+        ),
+        (URL, {"matchConditions": [{"name": "a", "expression": "1 + 1"}]}, "matchConditions[0].expression", "to bool"),
+        (URL, {"objectSelector": {"matchLabels": {"a b": "c"}}}, "objectSelector.matchLabels", "Invalid value"),
+    ],
+)
+async def test_a_wrong_configuration_is_refused(client: Object, hook: Object, field: str, complaint: str) -> None:
+    given = configuration("ValidatingWebhookConfiguration", client)
+    (made,) = given["webhooks"]
+    for rule in hook.get("rules", ()):
+        made["rules"] = [{**made["rules"][0], **rule}]
+    made |= {name: value for name, value in hook.items() if name != "rules"}
+    async with serving() as web:
+        said = await web.send("POST", f"{CONFIGURATIONS}/validatingwebhookconfigurations", given, 422)
+        causes = said["details"]["causes"]
+        assert [each["field"] for each in causes] == [f"webhooks[0].{field}"]
+        assert complaint in causes[0]["message"]
+
+
+async def test_a_configuration_is_filled_in_as_by_kubernetes() -> None:
+    async with serving() as web:
+        given = configuration("MutatingWebhookConfiguration", {"service": SERVICE})
+        made = await web.send("POST", f"{CONFIGURATIONS}/mutatingwebhookconfigurations", given, 201)
+        (hook,) = made["webhooks"]
+        told = {name: hook[name] for name in ("failurePolicy", "matchPolicy", "timeoutSeconds", "reinvocationPolicy")}
+        assert list(told.values()) == ["Fail", "Equivalent", 10, "Never"]
+        assert (hook["rules"][0]["scope"], hook["clientConfig"]["service"]["port"]) == ("*", 443)
+        twice = {**given, "metadata": {"name": "d"}, "webhooks": [*given["webhooks"], *given["webhooks"]]}
+        said = await web.send("POST", f"{CONFIGURATIONS}/mutatingwebhookconfigurations", twice, 422)
+        assert "Duplicate value" in said["message"]
+
+
 async def test_one_refuses(tmp_path: Path) -> None:
     refusal = {"allowed": False, "status": {"message": "not today", "code": 403, "reason": "Forbidden"}}
     with operator(tmp_path, lambda _: refusal) as outside:
