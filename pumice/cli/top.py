@@ -19,10 +19,10 @@ from actors.gateway.advice import AdviserQuestion
 from config.errors import ConfigError, WorldError
 from pumice.adviser.answers import answer
 from pumice.cli.exits import Exit
-from pumice.cli.given.keys import quitting
+from pumice.cli.given.keys import pressing
 from pumice.cli.given.sources import Certificate, Db, ServerUrl, Token, TokenFile, one_source, server_of
 from pumice.cli.options import PluginsDir
-from pumice.cli.tables.frame import Frame
+from pumice.cli.tables.frame import Frame, ScreenPart
 from pumice.cli.terminal import Terminal, speaking
 from pumice.explain.server import Server, ask, mean_cycle_ms
 from pumice.history.rewind import newest_cycle
@@ -30,6 +30,9 @@ from pumice.history.rewind import newest_cycle
 Asking = Callable[[str], dict[str, Any]]
 """Of a resource, or a resource/name, the adviser's answer."""
 OK: Final = 200
+LINES: Final = {"\x1b[A": -1, "\x1bOA": -1, "k": -1, "\x1b[B": 1, "\x1bOB": 1, "j": 1}
+PAGES: Final = {"\x1b[5~": -1, "b": -1, "\x1b[6~": 1, " ": 1, "f": 1, "\x1b[H": -10_000, "g": -10_000, "G": 10_000}
+"""What terminals send for the arrows, PgUp, PgDn and Home; letters are those of less."""
 
 
 @speaking
@@ -54,19 +57,20 @@ def top(
         terminal.emit(frame.to_dict(), lambda console: console.print(frame))
         return Exit.DONE
     try:
-        _follow(lambda: replace(look(), on_screen=True), every, terminal)
+        screen = ScreenPart()
+        _follow(lambda: replace(look(), screen=screen), every, screen, terminal)
     except KeyboardInterrupt:
         terminal.say("")
     return Exit.DONE
 
 
-def _follow(look: Callable[[], Frame], every: float, terminal: Terminal) -> None:
+def _follow(look: Callable[[], Frame], every: float, screen: ScreenPart, terminal: Terminal) -> None:
     """Until q. Who cannot be asked for a while is asked again; the last frame stays, with the reason below it."""
     frame = look()
-    with quitting() as quits, Live(frame, console=terminal.out, screen=True, auto_refresh=False) as live:
+    with pressing() as pressed, Live(frame, console=terminal.out, screen=True, auto_refresh=False) as live:
         live.refresh()
         rest = every
-        while not quits(rest):
+        while not _ends(pressed, rest, live.refresh, screen, terminal.out.height):
             began = time.monotonic()
             try:
                 frame, why = look(), ""
@@ -74,6 +78,22 @@ def _follow(look: Callable[[], Frame], every: float, terminal: Terminal) -> None
                 why = str(error)
             live.update(Group(frame, Text(why)) if why else frame, refresh=True)
             rest = max(every, time.monotonic() - began)
+
+
+def _ends(
+    pressed: Callable[[float], str], seconds: float, redraw: Callable[[], None], screen: ScreenPart, height: int
+) -> bool:
+    """Scroll for so long; whether q was pressed meanwhile."""
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        key = pressed(left)
+        if key[:1] in ("q", "Q"):
+            return True
+        pages, lines = PAGES.get(key, 0), LINES.get(key, 0)
+        if pages or lines:
+            screen.move(pages * (height - 2) + lines)
+            redraw()
+    return False
 
 
 def _of_server(server: Server) -> Callable[[], Frame]:

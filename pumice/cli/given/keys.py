@@ -9,16 +9,19 @@ import termios
 import time
 import tty
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+LONGEST: Final = 16
+"""Bytes of one key."""
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
 
 @contextmanager
-def quitting() -> Generator[Callable[[float], bool]]:
-    """Gives a function that waits so many seconds, or until q is pressed, and says whether it was. Without a terminal
-    to read from it only waits. Ctrl-C stays an interrupt.
+def pressing() -> Generator[Callable[[float], str]]:
+    """Gives a function that waits so many seconds or for a key, and returns what a terminal sends for it, "" for none.
+    Without a terminal to read from it only waits. Ctrl-C stays an interrupt; a terminal that is gone has pressed q.
     """
     if not sys.stdin.isatty():
         yield _wait
@@ -32,16 +35,12 @@ def quitting() -> Generator[Callable[[float], bool]]:
         termios.tcsetattr(number, termios.TCSADRAIN, before)
 
 
-def _wait(seconds: float) -> bool:
+def _wait(seconds: float) -> str:
     time.sleep(seconds)
-    return False
+    return ""
 
 
-def _pressed(number: int, seconds: float) -> bool:
-    until = time.monotonic() + seconds
-    while (left := until - time.monotonic()) > 0:
-        if select.select([number], [], [], left)[0]:
-            keys = os.read(number, 1)
-            if keys in (b"q", b"Q", b""):  # nothing: the terminal is gone
-                return True
-    return False
+def _pressed(number: int, seconds: float) -> str:
+    if not select.select([number], [], [], max(0.0, seconds))[0]:
+        return ""
+    return os.read(number, LONGEST).decode("ascii", "replace") or "q"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from rich.box import SIMPLE_HEAD
 from rich.console import Group
+from rich.segment import Segment, SegmentLines
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
 Plain = dict[str, Any]
 SHOWN: Final = 8
 """At most so many jobs and so many nodes; JSON has all."""
+MOST: Final = 500
+"""The same for who scrolls."""
+LEAST_WIDTH: Final = 24
+"""Characters of a reason on a screen."""
+NARROW: Final = 100
+"""Characters of a line on a screen that has no room for bars of nodes."""
 AMOUNTS: Final = ("deserved", "allocated", "pending")
 CYCLES: Final = 60
 WIDTH: Final = 10
@@ -37,15 +44,15 @@ WIDE: Final = 120
 @dataclass(frozen=True, slots=True)
 class Frame:
     """Answers of the adviser about the newest cycle: `standings`, its `board`, and the `course` of all cycles.
-    `cycle_ms`: how long a cycle takes on average, None where nobody measures. `on_screen`: no line is out of sight
-    where less of it will do.
+    `cycle_ms`: how long a cycle takes on average, None where nobody measures. `screen`: which part of it a terminal
+    shows, None for all of it.
     """
 
     standings: Plain
     board: Plain
     course: Plain
     cycle_ms: float | None = None
-    on_screen: bool = False
+    screen: ScreenPart | None = None
 
     def to_dict(self) -> Plain:
         """The JSON of `pumice top`."""
@@ -53,27 +60,81 @@ class Frame:
         return {**told, "cycles": self.course["cycles"][-CYCLES:], "cycle_ms": self.cycle_ms}
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """The parts of the frame. The tree of queues, of any length, comes last; on a screen with as many jobs and
-        nodes before it as leave it half of the room.
-        """
-        width = WIDTH if options.max_width >= WIDE else WIDTH // 2
-        queues = QueueTree(
+        """The parts of the frame, as many lines of each as there is room for on a screen."""
+        if self.screen is None:
+            yield Group(*self._head(), self._jobs(SHOWN), *self._nodes(SHOWN, options), self._queues())
+        elif self.screen.first:
+            whole = Group(*self._head(), self._jobs(MOST), self._queues(), *self._nodes(MOST, options))
+            yield self.screen.part(console.render_lines(whole, options, pad=False), options.max_height)
+        else:
+            yield from self._fitted(console, options)
+
+    def _fitted(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Something of everything: nodes give way first, then jobs, then queues, which keep a third of the lines."""
+
+        def lines(*parts: RenderableType) -> int:
+            return len(console.render_lines(Group(*parts), options))
+
+        queues = console.render_lines(self._queues(), options, pad=False)
+        room = options.max_height - min(len(queues), options.max_height // 3)
+        jobs, nodes = SHOWN, SHOWN
+        while lines(*self._head(), self._jobs(jobs), *self._nodes(nodes, options)) > room and (jobs > 1 or nodes):
+            if nodes > 1 or jobs == 1:
+                nodes -= 1
+            else:
+                jobs -= 1
+        above, below = (*self._head(), self._jobs(jobs)), self._nodes(nodes, options)
+        yield Group(*above)
+        yield _cut(queues, max(2, options.max_height - lines(*above) - (lines(*below) if below else 0)))
+        yield from below
+
+    def _head(self) -> tuple[RenderableType, ...]:
+        return _counts(self.board), _cycles(self.course["cycles"][-CYCLES:], self.cycle_ms)
+
+    def _queues(self) -> QueueTree:
+        return QueueTree(
             f"queues as cycle {self.standings['cycle']} opened",
             msgspec.convert(self.standings["queues"], dict[str, QueueStanding]),
             AMOUNTS,
+            edge=self.screen is None,
         )
-        shown = SHOWN
-        if self.on_screen:
-            room = options.max_height - min(len(console.render_lines(queues, options)), options.max_height // 2)
-            while shown > 1 and len(console.render_lines(self._above(shown, width), options)) > room:
-                shown -= 1
-        yield self._above(shown, width)
-        yield queues
 
-    def _above(self, shown: int, width: int) -> Group:
-        told = [_counts(self.board), _cycles(self.course["cycles"][-CYCLES:], self.cycle_ms)]
-        jobs = [_jobs(self.standings["waiting"], shown)] if self.standings["waiting"] else [Text("No job waits.")]
-        return Group(*told, *jobs, *_nodes(self.board, shown, width))
+    def _jobs(self, shown: int) -> RenderableType:
+        waiting = self.standings["waiting"]
+        return _jobs(waiting, shown, whole=self.screen is None) if waiting else Text("No job waits.")
+
+    def _nodes(self, shown: int, options: ConsoleOptions) -> tuple[RenderableType, ...]:
+        width = WIDTH if options.max_width >= WIDE else WIDTH // 2
+        narrow = options.max_width < NARROW and self.screen is not None
+        return tuple(_nodes(self.board, shown, 0 if narrow else width, edge=self.screen is None))
+
+
+@dataclass
+class ScreenPart:
+    """Which lines of a frame a terminal shows: all that fits when `first` is 0, else those from there on."""
+
+    first: int = 0
+
+    def move(self, by: int) -> None:
+        """Down, or up when `by` is negative."""
+        self.first = max(0, self.first + by)
+
+    def part(self, lines: list[list[Segment]], height: int) -> RenderableType:
+        """Those lines, and where they are."""
+        self.first = min(self.first, max(0, len(lines) - height + 1))
+        last = min(len(lines), self.first + height - 1)
+        where = Text(f"lines {self.first + 1} to {last} of {len(lines)}: ↑ ↓ PgUp PgDn scroll, q ends", style="reverse")
+        return Group(SegmentLines(lines[self.first : last], new_lines=True), where)
+
+
+def _cut(lines: list[list[Segment]], room: int) -> RenderableType:
+    """As many lines as there is room for, the last of which says how many are left out."""
+    if len(lines) <= room:
+        return SegmentLines(lines, new_lines=True)
+    return Group(
+        SegmentLines(lines[: room - 1], new_lines=True),
+        Text(f"  … {len(lines) - room + 1} more lines of queues (↓ scrolls)"),
+    )
 
 
 def _counts(board: Plain) -> Text:
@@ -91,23 +152,30 @@ def _cycles(cycles: list[list[float]], took_ms: float | None) -> Text:
     return Text(f"cycles: {between}{took}\ndecisions: {sum(decided):g} in the last {len(decided)} {sparkline(decided)}")
 
 
-def _jobs(waiting: list[Plain], shown: int) -> Table:
+def _jobs(waiting: list[Plain], shown: int, *, whole: bool) -> Table:
+    """`whole`: a reason takes as many lines as it needs, else one."""
     job_column, queue_column, because = (Column(head, overflow="fold") for head in ("job", "queue", "waits for"))
-    table = Table("#", job_column, queue_column, "placed", "class", because, box=SIMPLE_HEAD)
+    if not whole:
+        because.no_wrap, because.overflow, because.max_width = True, "ellipsis", LEAST_WIDTH
+    table = Table("#", job_column, queue_column, "placed", "class", because, box=SIMPLE_HEAD, show_edge=whole)
     for job in waiting[:shown]:
         place = "" if job["position"] is None else str(job["position"])
         placed = f"{job['held']} of {job['held'] + job['pods']}"
         table.add_row(place, job_of(job["job"]), job["queue"], placed, job["class"], job["because"])
     table.title = _title("jobs that wait", len(waiting), shown)
+    if len(waiting) > shown:
+        table.add_row("", f"… {len(waiting) - shown} more")
     return table
 
 
-def _nodes(board: Plain, shown: int, width: int) -> Iterator[Table]:
+def _nodes(board: Plain, shown: int, width: int, *, edge: bool) -> Iterator[Table]:
     """What is used of each resource, all nodes together, then the fullest nodes."""
     if not board["nodes"]:
         return
     resources, rows = board["resources"], range(len(board["nodes"]))
-    table = Table("node", *resources, box=SIMPLE_HEAD, title=_title("nodes, the fullest first", len(rows), shown))
+    table = Table(
+        "node", *resources, box=SIMPLE_HEAD, show_edge=edge, title=_title("nodes, the fullest first", len(rows), shown)
+    )
     table.add_row("all", *(_use(name, board, at, rows, width) for at, name in enumerate(resources)))
     fullest = sorted(rows, key=lambda row: (-_fullness(board, row), row))
     for row in fullest[:shown]:
@@ -116,6 +184,8 @@ def _nodes(board: Plain, shown: int, width: int) -> Iterator[Table]:
         table.add_row(
             board["nodes"][row] + told, *(_use(name, board, at, (row,), width) for at, name in enumerate(resources))
         )
+    if len(rows) > shown:
+        table.add_row(f"… {len(rows) - shown} more")
     yield table
 
 
@@ -124,7 +194,7 @@ def _use(resource: str, board: Plain, at: int, rows: Iterable[int], width: int) 
     if not there:
         return ""
     told = (amount(resource, reckoned(resource, value)).removesuffix(f" {resource}") for value in (used, there))
-    return f"{bar(used / there, width)} {' of '.join(told)}"
+    return f"{bar(used / there, width)} {' of '.join(told)}".strip()
 
 
 def _fullness(board: Plain, row: int) -> float:

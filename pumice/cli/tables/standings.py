@@ -33,6 +33,7 @@ class QueueTree:
     title: str
     queues: Mapping[str, QueueStanding]
     amounts: Sequence[str] = AMOUNTS
+    edge: bool = True
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """The tree as a table of the width that there is."""
@@ -61,6 +62,7 @@ class QueueTree:
             Column("jobs", no_wrap=True),
             title=self.title,
             box=box.SIMPLE_HEAD,
+            show_edge=self.edge,
             padding=0,
         )
         for depth, name in in_tree_order(self.queues):

@@ -18,7 +18,7 @@ import yaml
 from rich.console import Console
 from rich.screen import Screen
 
-from pumice.cli.tables.frame import Frame
+from pumice.cli.tables.frame import Frame, ScreenPart
 from pumice.cli.tables.sparks import bar, sparkline
 from tests.kit.jobs import gang
 from tests.kit.nodes import nodes
@@ -54,18 +54,62 @@ def test_a_frame(db: Path) -> None:
     assert "██████████ 4 of 4" in next(line for line in used.values() if line.startswith("n"))
 
 
-@pytest.mark.parametrize("height", [18, 22, 26, 80])
-def test_a_screen_shows_something_of_everything(db: Path, height: int) -> None:
-    told = pumice("top", "--db", db).json
-    console = Console(width=100, height=height, record=True, file=io.StringIO())
-    console.print(Screen(Frame(told["standings"], told["board"], {"cycles": told["cycles"]}, on_screen=True)))
+def on_screen(frame: Frame, width: int, height: int) -> list[str]:
+    console = Console(width=width, height=height, record=True, file=io.StringIO())
+    console.print(Screen(frame))
     lines = console.export_text().splitlines()
     assert len(lines) == height
+    return lines
+
+
+def frame_of(db: Path, screen: ScreenPart) -> Frame:
+    told = pumice("top", "--db", db).json
+    return Frame(told["standings"], told["board"], {"cycles": told["cycles"]}, screen=screen)
+
+
+@pytest.mark.parametrize("height", [24, 28, 34, 80])
+def test_a_screen_shows_something_of_everything(db: Path, height: int) -> None:
+    lines = on_screen(frame_of(db, ScreenPart()), 80, height)
     for part in ("pods: ", "decisions: ", "jobs that wait", "nodes, the fullest first (", "queues as cycle"):
         assert any(part in line for line in lines)
     there = sum(re.match(" *n[0-9]", line) is not None for line in lines)
     assert f"({there} of 10)" in "".join(lines)
-    assert (there == 8) == (height == 80)
+    assert any(f"… {10 - there} more" in line for line in lines)
+    assert (there == 8) == (height > 24)
+
+
+def test_a_screen_with_many_nodes_and_queues_says_what_is_cut(db: Path) -> None:
+    frame = frame_of(db, ScreenPart())
+    board, standings = frame.board, frame.standings
+    many = {name: [row * 100 for row in board[name]] for name in ("used", "allocatable")}
+    board |= {**many, "nodes": [f"a-node-with-a-longer-name-{at}" for at in range(1000)]}
+    board |= {name: board[name] * 100 for name in ("ready", "cordoned")}
+    standings["queues"] |= {f"more-{at}": standings["queues"]["q1"] for at in range(40)}
+    lines = on_screen(frame, 80, 24)
+    assert sum("q1" in line for line in lines) > 0
+    assert any(re.search("… [0-9]+ more lines of queues", line) for line in lines)
+    assert any(re.search("… (1000|99[0-9]) more", line) for line in lines)
+    assert any(line.strip().startswith("all ") for line in lines)
+
+
+def test_a_screen_scrolls_through_all_of_it(db: Path) -> None:
+    screen = ScreenPart()
+    frame, seen = frame_of(db, screen), ""
+    for page in range(12):
+        screen.first = page * 10 + 1
+        lines = on_screen(frame, 80, 24)
+        assert "scroll, q ends" in lines[-1]
+        seen += "\n".join(lines[:-1])
+    assert all(f"n{number} " in seen for number in range(10))
+    assert "root" in seen
+    screen.move(10_000)
+    on_screen(frame, 80, 24)
+    last = screen.first
+    screen.move(1)
+    on_screen(frame, 80, 24)
+    assert screen.first == last
+    screen.move(-10_000)
+    assert "pods: " in on_screen(frame, 80, 24)[0]
 
 
 def test_a_pipe_gets_what_the_frame_is_made_of(db: Path) -> None:
