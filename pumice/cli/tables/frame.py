@@ -128,7 +128,7 @@ class ScreenPart:
 
 
 def _cut(lines: list[list[Segment]], room: int) -> RenderableType:
-    """As many lines as there is room for, the last of which says how many are left out."""
+    """Return what there is room for; the last line says how many are left out."""
     if len(lines) <= room:
         return SegmentLines(lines, new_lines=True)
     return Group(
