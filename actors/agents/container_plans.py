@@ -49,7 +49,7 @@ def _container(each: Object, plan: Plan | None, policy: str, otherwise: Plan, *,
     again = ALWAYS if aside else ON_FAILURE if first and policy == ALWAYS else policy
     if plan is None:
         # what nobody knows takes the time of its pod and ends for good; before the others it takes none
-        plan = Plan(FOR_EVER) if aside or (policy == ALWAYS and serves(each)) else AT_ONCE if first else otherwise
+        plan = Plan(FOR_EVER) if aside or serves(each) else AT_ONCE if first else otherwise
         again = NEVER
     elif plan.works:
         again = NEVER if not plan.exit_code else again

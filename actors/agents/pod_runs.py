@@ -160,9 +160,7 @@ def _read_commands(run: PodRun, pod: Object) -> None:
 
 
 def _serves(spec: Object) -> bool:
-    """A service that is kept up does not end by itself."""
-    if (spec.get("restartPolicy") or "Always") != "Always":
-        return False
+    """A service does not end by itself."""
     return any(containers.serves(each) for each in spec.get("containers") or ())
 
 

@@ -92,7 +92,7 @@ def pod(job: int, index: int, node: str = "") -> Object:
     created = format_moment(EPOCH + job)
     spec: Object = {
         "schedulerName": "volcano",
-        "containers": [{"name": "c", "image": "busybox", "resources": {"requests": {"cpu": cpu, "memory": memory}}}],
+        "containers": [{"name": "c", "image": "work", "resources": {"requests": {"cpu": cpu, "memory": memory}}}],
     }
     status: Object = {"phase": "Pending"}
     if node:

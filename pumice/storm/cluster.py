@@ -142,7 +142,7 @@ def _pod_spec(details: Object) -> Object:
         requests |= shares
     if details.get("whole"):
         resources["limits"] = resources.get("limits", {}) | requests
-    container: Object = {"name": "c", "image": "busybox", "resources": resources}
+    container: Object = {"name": "c", "image": "work", "resources": resources}
     if details.get("port"):
         container["ports"] = [{"containerPort": int(details["port"]), "hostPort": int(details["port"])}]
     spec: Object = {"containers": [container], "terminationGracePeriodSeconds": int(details.get("grace", 1))}

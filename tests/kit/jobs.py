@@ -60,7 +60,7 @@ def job_task(
     restart_policy: str = "OnFailure",
 ) -> Object:
     """One task of a Volcano Job: that many equal pods of one container."""
-    container = {"name": "main", "image": "busybox"} | without_empty(resources=_requests(cpu, memory, gpus))
+    container = {"name": "main", "image": "work"} | without_empty(resources=_requests(cpu, memory, gpus))
     marks = {"pumice.dev/duration": duration} if duration else {}
     return {
         "name": name,

@@ -69,7 +69,7 @@ def _container(
 ) -> Object:
     ports = [{"containerPort": port, "hostPort": port, "protocol": "TCP"} for port in host_ports]
     requests = resources(cpu, memory, gpus, extra)
-    return {"name": "main", "image": "busybox"} | without_empty(
+    return {"name": "main", "image": "work"} | without_empty(
         resources={"requests": requests} if requests else None, ports=ports
     )
 

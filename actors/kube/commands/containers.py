@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from actors.kube.commands.plans import Plan
+from actors.kube.commands.plans import FOR_EVER, Plan
+from actors.kube.commands.programs import is_server, waits_for_input
 from actors.kube.commands.shell import Variables, planned
 from core.objects.metadata import section, text_map
 
@@ -16,11 +17,24 @@ EXIT_CODE: Final = "pumice.dev/exit-code"
 """What a pod's annotations say of its run comes before what its containers say."""
 
 SERVICES: Final = {
-    "agnhost", "caddy", "cassandra", "consul", "elasticsearch", "envoy", "etcd", "grafana", "haproxy", "httpd",
-    "influxdb", "jenkins", "kafka", "mariadb", "memcached", "minio", "mongo", "mysql", "nats", "nginx", "pause",
-    "postgres", "prometheus", "rabbitmq", "redis", "registry", "tomcat", "traefik", "valkey", "vault", "zookeeper",
+    "activemq", "adminer", "agnhost", "alertmanager", "apache", "caddy", "cassandra", "chronograf", "clickhouse",
+    "clickhouse-server", "cockroach", "consul", "coredns", "couchbase", "couchdb", "drupal", "echo-server",
+    "echoserver", "elasticsearch", "emqx", "envoy", "etcd", "fluent-bit", "fluentd", "ghost", "gitea", "grafana",
+    "haproxy", "hello-app", "http-echo", "httpbin", "httpd", "influxdb", "jaeger", "jenkins", "joomla", "kafka",
+    "keycloak", "kibana", "kong", "kube-proxy", "logstash", "loki", "mariadb", "mediawiki", "memcached", "metabase",
+    "minio", "mongo", "mongodb", "mosquitto", "mysql", "nats", "neo4j", "nextcloud", "nexus3", "nginx",
+    "nginx-slim", "nginx-unprivileged", "node-exporter", "ollama", "openresty", "opensearch", "openssh-server",
+    "pause", "percona", "phpmyadmin", "podinfo", "postgres", "postgresql", "prometheus", "pulsar", "pushgateway",
+    "qdrant", "rabbitmq", "redis", "redis-stack-server", "redmine", "registry", "rethinkdb", "serve_hostname",
+    "solr", "sonarqube", "squid", "telegraf", "tomcat", "traefik", "tritonserver", "valkey", "varnish", "vault",
+    "vllm-openai", "weaviate", "whoami", "wordpress", "zookeeper",
 }  # fmt: skip
-"""Images that serve until they are stopped, when nothing else is asked of them."""
+"""Images that serve until they are stopped, when nothing else is asked of them, whatever the pod's restartPolicy is."""
+SHELL_IMAGES: Final = {
+    "almalinux", "alpine", "amazonlinux", "archlinux", "bash", "busybox", "centos", "debian", "fedora", "leap",
+    "oraclelinux", "rockylinux", "tumbleweed", "ubi-minimal", "ubuntu",
+}  # fmt: skip
+"""Images whose program is a shell: without a command it reads an empty input and ends."""
 
 _REFERENCE: Final = re.compile(r"\$(\$|\(([^()\s]+)\))")
 _FIELD: Final = re.compile(r"metadata\.(labels|annotations)\['([^']*)'\]")
@@ -37,8 +51,12 @@ def plan_of(pod: Object, container: Object) -> Plan | None:
     annotations say how the pod runs.
     """
     arguments = [*(container.get("command") or ()), *(container.get("args") or ())]
-    if not arguments or annotated(pod):
+    if annotated(pod) or not (arguments or _is_shell(container)):
         return None
+    if waits_for_input(arguments or ["sh"]) and container.get("stdin"):
+        return Plan(FOR_EVER)
+    if not arguments:
+        return Plan(0.0)
     variables = _variables(pod, container)
     known = dict(variables)
     return planned(tuple([_filled_in(str(each), known) for each in arguments]), variables)
@@ -46,24 +64,37 @@ def plan_of(pod: Object, container: Object) -> Plan | None:
 
 def serves(container: Object) -> bool:
     """Whether its image is one of a service, and nothing else is asked of it."""
-    if container.get("command") or container.get("args"):
-        return False
-    name = str(container.get("image") or "").partition("@")[0].rpartition("/")[2].partition(":")[0]
-    return name in SERVICES
+    return not _is_asked(container) and _image(container) in SERVICES
+
+
+def _is_shell(container: Object) -> bool:
+    return not _is_asked(container) and _image(container) in SHELL_IMAGES
+
+
+def _is_asked(container: Object) -> bool:
+    return bool(container.get("command") or container.get("args"))
+
+
+def _image(container: Object) -> str:
+    """The last word of an image's name, without tag and digest."""
+    return str(container.get("image") or "").partition("@")[0].rpartition("/")[2].partition(":")[0]
 
 
 def heeds(container: Object) -> bool:
     """Whether it ends soon when it is sent SIGTERM. The first process of a container ignores that signal unless it has
     a handler for it, as servers have; a shell and `sleep` have none.
     """
-    return serves(container)
+    if serves(container):
+        return True
+    program, *arguments = [*(container.get("command") or ()), *(container.get("args") or ()), ""]
+    return is_server(str(program).rpartition("/")[2], [str(each) for each in arguments])
 
 
 def has_commands(spec: Object) -> bool:
-    """Whether any container says what it is to do."""
+    """Whether any container says what it is to do, or is known to be a shell."""
     for group in ("containers", "initContainers"):
         for each in spec.get(group) or ():
-            if each.get("command") or each.get("args"):
+            if _is_asked(each) or _is_shell(each):
                 return True
     return False
 

@@ -13,8 +13,8 @@ NOT_FOUND: Final = 127
 SHELLS: Final = ("sh", "bash", "ash", "dash")
 QUIET: Final = {
     ":", "cat", "cd", "chmod", "chown", "cp", "curl", "date", "export", "getent", "hostname", "id", "ls", "mkdir",
-    "mv", "nc", "nslookup", "nvidia-smi", "ping", "ps", "pwd", "rm", "sshd", "sync", "touch", "true", "umask",
-    "uname", "unset", "wget", "whoami",
+    "mv", "nc", "nginx", "httpd", "nslookup", "nvidia-smi", "ping", "ps", "pwd", "rm", "sshd", "sync", "touch",
+    "true", "umask", "uname", "unset", "wget", "whoami",
 }  # fmt: skip
 """They end with 0 at once. What they print depends on what an image holds, and is left out."""
 WORK: Final = {
@@ -22,8 +22,15 @@ WORK: Final = {
     "perl", "php", "python", "ruby", "spark-submit", "torchrun", "Rscript",
 }  # fmt: skip
 """They do what their pod is there for: they take as long as it is said to run, and end with 0."""
-STAYS: Final = {"tail": {"-f", "-F"}, "sshd": {"-D"}, "ray": {"--block"}}
+STAYS: Final = {"tail": {"-f", "-F"}, "ray": {"--block"}}
 """Programs that run until they are stopped, and what asks them to."""
+_SERVERS: Final = {
+    "apache2-foreground", "caddy", "coredns", "envoy", "etcd", "grafana-server", "gunicorn", "haproxy", "http-echo",
+    "httpd-foreground", "memcached", "mongod", "mysqld", "nats-server", "pause", "postgres", "prometheus",
+    "rabbitmq-server", "redis-server", "tensorboard", "traefik", "uvicorn", "valkey-server",
+}  # fmt: skip
+_FOREGROUND: Final = {"nginx": "daemon off", "httpd": "-DFOREGROUND", "sshd": "-D"}
+"""Servers that go to the background, where the container no longer waits for them, unless they are asked to stay."""
 
 _SUMS: Final[dict[str, Callable[[int, int], int]]] = {
     "+": int.__add__, "-": int.__sub__, "*": int.__mul__, "/": int.__floordiv__, "%": int.__mod__,
@@ -53,6 +60,20 @@ def reckoned(arguments: Sequence[str]) -> int | None:
     if left is None or right is None or (right == 0 and arguments[1] in "/%"):
         return None
     return _SUMS[arguments[1]](left, right)
+
+
+def is_server(program: str, arguments: Sequence[str]) -> bool:
+    """Whether it serves until it is told to stop."""
+    stays = _FOREGROUND.get(program)
+    return program in _SERVERS or (stays is not None and any(stays in each for each in arguments))
+
+
+def waits_for_input(arguments: Sequence[str]) -> bool:
+    """Whether it is a shell that is given neither a script nor a file."""
+    program, *rest = arguments
+    return program.rpartition("/")[2] in SHELLS and not any(
+        has_flag(each, "c") or each[:1] not in ("-", "+") for each in rest
+    )
 
 
 def is_work(program: str) -> bool:

@@ -23,9 +23,11 @@ from actors.kube.commands.programs import (
     echoed,
     exit_code_of,
     has_flag,
+    is_server,
     is_work,
     reckoned,
     span_s,
+    waits_for_input,
 )
 from actors.kube.commands.scripts import DEEPEST, AndOr, For, If, Lines, Node, Not, Simple, While, parsed
 from actors.kube.commands.shell_words import SCRIPT, TEXT, VARIABLE, NotUnderstoodError, Word, WordPart
@@ -113,6 +115,10 @@ class _Run:
                 return judged(name, arguments)
             case _ if name in STAYS and not STAYS[name].isdisjoint(arguments):
                 raise _Ended(0, for_ever=True)
+            case _ if is_server(name, arguments):
+                raise _Ended(0, for_ever=True)
+            case _ if waits_for_input([name, *arguments]):
+                return 0  # nothing comes in
             case _ if name in SHELLS:
                 return self._shell(arguments)
             case "seq":
