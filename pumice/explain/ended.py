@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
+from actors.controllers.jobs.status import CREATION_REFUSED
 from core.objects.metadata import section
 from pumice.history.entries import StoryEntry, entries
 from pumice.history.objects import cause_of, state_of
@@ -51,7 +52,7 @@ def end_among(name: str, objects: Iterable[dict[str, Any]]) -> dict[str, str] | 
 
 def _end(state_and_counts: str, reason: str, why: str) -> dict[str, str] | None:
     state, _, rest = state_and_counts.partition(", ")
-    if state not in ENDS and not why:
+    if state not in ENDS and reason != CREATION_REFUSED:
         return None
     counts = rest.removesuffix(why).rstrip(", ")
     sentence = why or f"{ENDS[state]}{f' ({counts})' if counts else ''}"

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from actors.controllers import job_keys as keys
-from actors.controllers.jobs.life import Action, Do, Reaction, Then, next_phase, phase_of
+from actors.controllers.jobs.life import Action, Do, JobPhase, Reaction, Then, next_phase, phase_of
 from actors.controllers.jobs.plugins.plugins import controlled, plugins_of, trouble_of
 from actors.controllers.jobs.plugins.svc import SvcPlugin
 from actors.controllers.jobs.pod_group import followed, pod_group_of
 from actors.controllers.jobs.pods import PodMaker, claim_name, owner_reference, pod_name
 from actors.controllers.jobs.policies import Resolved
 from actors.controllers.jobs.state import JobState, PodView
-from actors.controllers.jobs.status import conditioned, counted, initial, run_for, tallied, troubled
+from actors.controllers.jobs.status import CREATION_REFUSED, conditioned, counted, initial, run_for, tallied, troubled
 from actors.kube.merge_patch import diff_patch
 from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from core.objects.metadata import section
@@ -25,6 +26,7 @@ USER: Final = "job-controller"
 SCALES_QUIETLY: Final = "scaling-is-no-eviction"
 KEEP_GROUP: Final = "restarts-keep-the-pod-group"
 _NOT_STARTED: Final = ("", "Pending")
+_LAST: Final = (Then.EMPTY, Then.RESTARTED)
 _BEGINNINGS: Final = (Then.RESTART, Then.ABORT, Then.COMPLETE, Then.TERMINATE)
 
 
@@ -52,7 +54,7 @@ def sync(
     if state.trouble:
         status["state"] = {**status["state"], **troubled(state.trouble)}
         state.trouble = ""
-    elif "message" in status["state"]:
+    elif status["state"].get("reason") == CREATION_REFUSED:
         status["state"] = {"phase": status["state"]["phase"]}
     requests += _pod_group_requests(state, job, priorities)
     if state.group is None or state.group.phase in _NOT_STARTED:
@@ -82,7 +84,7 @@ def kill(
         requests += _delete_pod(state, pod)
     status = tallied(status, state.all_pods())
     requests += _without_plugin_objects(job, status.pop("controlledResources", None) or {})
-    requests += _settle(job, old, status, reaction.then, now, killed=True)
+    requests += _settle(job, old, status, reaction.then, now, killed=True, because=_because(resolved))
     if state.group is not None and (whole or not keep_group):
         requests.append(Delete("PodGroup", state.key[0], state.group.name, user=USER))
     return requests
@@ -101,14 +103,25 @@ def _present(state: JobState) -> Object:
 
 
 def _settle(
-    job: Object, old: Object, status: Object, then: Then, now: float, *, killed: bool = False
+    job: Object,
+    old: Object,
+    status: Object,
+    then: Then,
+    now: float,
+    *,
+    killed: bool = False,
+    because: Mapping[str, str] = MappingProxyType({}),
 ) -> list[ApiRequest]:
-    """Let the counts decide about the phase and write what changed."""
+    """Let the counts decide about the phase and write what changed; `because`: why the phase is another one."""
     phase = next_phase(phase_of(status), then, job["spec"], status)
     if then is Then.RESTART:
         status["retryCount"] = status.get("retryCount", 0) + 1
     if phase is not None:
-        status["state"] = {**section(status, "state"), "phase": str(phase)}
+        said = section(status, "state")
+        # what brought a Job to its end is told until then; a new life begins without
+        keeps = said.get("reason") == CREATION_REFUSED or (then in _LAST and phase is not JobPhase.PENDING)
+        told = {name: said[name] for name in ("reason", "message") if keeps and name in said}
+        status["state"] = {"phase": str(phase), **because, **told}
     # a kill notes a condition for a new phase only, a sync for every change, as Volcano does
     if phase is not None or (status != old and not killed):
         status = conditioned(status, now)
@@ -118,6 +131,12 @@ def _settle(
         return []
     patch = diff_patch(old, status)
     return [UpdateStatus("Job", *_name(job), repack(patch), user=USER)]
+
+
+def _because(resolved: Resolved) -> dict[str, str]:
+    """What the state of the Job says of an action that a policy asked for, until the phase is another one."""
+    because = resolved.because()
+    return {"reason": str(resolved.action), "message": because} if because else {}
 
 
 def _initiate(state: JobState, job: Object, status: Object) -> tuple[Object, list[ApiRequest]]:

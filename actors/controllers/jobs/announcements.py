@@ -17,6 +17,8 @@ Object = dict[str, Any]
 
 SOURCE: Final = "vc-controller-manager"
 EXECUTE: Final = "ExecuteAction"
+POLICY: Final = "PolicyApplied"
+"""Which Volcano does not say: its events name the action alone."""
 _REFUSALS: Final = {
     "Pod": ("FailedCreate", "Error creating pods: [{}]"),
     "PodGroup": ("PodGroupError", "Failed to create PodGroup, err: {}"),
@@ -45,6 +47,8 @@ class Announcements:
             self._say(job, EXECUTE, f"Execute action {resolved.action} after {delay}", now)
         elif resolved.action is not Action.SYNC_JOB:
             self._say(job, EXECUTE, f"Start to execute action {resolved.action} ", now)
+            if because := resolved.because():
+                self._say(job, POLICY, because, now)
 
     def commanded(self, job: Object, action: str, now: float) -> None:
         """A command has come, and is taken away."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec import structs
+
 from actors.controllers.jobs.life import TARGETED, Action
 from actors.controllers.jobs.policies import POD_EVICTED, POD_FAILED, POD_PENDING, POD_RUNNING, JobTrigger, Resolved
 from actors.controllers.jobs.state import JobKey
@@ -93,9 +95,7 @@ class JobTimers:
 
 def _ordered(resolved: Resolved) -> JobTrigger:
     old = resolved.trigger
-    return JobTrigger(
-        old.event, resolved.action, old.task, old.pod, old.pod_uid, old.job_uid, old.partition, old.version
-    )
+    return structs.replace(old, action=resolved.action, policy=resolved.policy)
 
 
 def _scope(resolved: Resolved) -> tuple[str, str]:

@@ -33,7 +33,7 @@ JOB: dict[str, Any] = {
                 "replicas": 3,
                 "template": {
                     "spec": {
-                        "containers": [{"name": "c", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}],
+                        "containers": [{"name": "c", "image": "work", "resources": {"requests": {"cpu": "1"}}}],
                         "restartPolicy": "Never",
                     }
                 },

@@ -7,11 +7,13 @@ import pytest
 from actors.agents.machine import NodeAgentsMachine
 from actors.controllers.jobs.machine import JobMachine
 from tests.actors.cluster import Cluster
-from tests.actors.controllers.jobs.job_cluster import fail, job_cluster, phase, policy, run, schedule, status
+from tests.actors.controllers.jobs.job_cluster import FOREVER, fail, job_cluster, phase, policy, run, schedule, status
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import node
 
 Object = dict[str, Any]
+
+FAILED = "the policy for PodFailed of the Job: pod j-a-0 failed with exit code 1"
 
 
 @pytest.fixture
@@ -30,7 +32,10 @@ def test_an_action_is_said(cluster: Cluster) -> None:
     run(cluster, vcjob("j", job_task("a", duration="0"), policies=[policy("PodFailed", "RestartJob")]))
     fail(cluster, "j-a-0")
     cluster.settle()
-    assert said(cluster) == [("Normal", "ExecuteAction", "Start to execute action RestartJob ")]
+    assert said(cluster) == [
+        ("Normal", "ExecuteAction", "Start to execute action RestartJob "),
+        ("Normal", "PolicyApplied", f"RestartJob by {FAILED}"),
+    ]
     about = cluster.all("Event")[0]
     assert (about["involvedObject"]["kind"], about["source"]["component"]) == ("Job", "vc-controller-manager")
 
@@ -40,8 +45,8 @@ def test_what_is_said_again_is_counted(cluster: Cluster) -> None:
     for _ in range(2):
         fail(cluster, "j-a-0")
         schedule(cluster)
-    (event,) = cluster.all("Event")
-    assert (event["message"], event["count"]) == ("Start to execute action RestartJob ", 2)
+    events = [each for each in cluster.all("Event") if each["reason"] == "ExecuteAction"]
+    assert [(each["message"], each["count"]) for each in events] == [("Start to execute action RestartJob ", 2)]
 
 
 def test_one_that_is_put_off_is_said_twice(cluster: Cluster) -> None:
@@ -51,6 +56,7 @@ def test_one_that_is_put_off_is_said_twice(cluster: Cluster) -> None:
     assert [message for _, _, message in said(cluster)] == [
         "Execute action AbortJob after 1m30s",
         "Start to execute action AbortJob ",
+        f"AbortJob by {FAILED}",
     ]
 
 
@@ -99,3 +105,33 @@ def test_a_task_fails_when_its_containers_were_started_again_too_often(
     run(cluster, vcjob("j", task))
     cluster.advance(40)
     assert (phase(cluster), status(cluster)["version"] if expected == "Aborted" else 1) == (expected, 1)
+
+
+@pytest.mark.parametrize(
+    ("where", "of_what", "whose"),
+    [("job", {"event": "PodFailed"}, "PodFailed of the Job"), ("task", {"exitCode": 3}, "exit code 3 of task a")],
+)
+def test_restart_names_the_policy_and_what_happened(where: str, of_what: Object, whose: str) -> None:
+    cluster = Cluster(JobMachine(aloud=True), NodeAgentsMachine())
+    cluster.create(node("n1"))
+    rule = {"action": "RestartJob", **of_what}
+    task = job_task("a", replicas=2, duration="0", policies=[rule] if where == "task" else [])
+    run(cluster, vcjob("j", task, policies=[rule] if where == "job" else []))
+    fail(cluster, "j-a-1", 3)
+    words = f"RestartJob by the policy for {whose}: pod j-a-1 failed with exit code 3"
+    state = status(cluster)["state"]
+    assert (state["phase"], state["reason"], state["message"]) == ("Restarting", "RestartJob", words)
+    assert ("Normal", "PolicyApplied", words) in said(cluster)
+    cluster.advance(3)
+    schedule(cluster)
+    assert phase(cluster) == "Running"
+    assert "message" not in status(cluster)["state"]
+
+
+def test_end_of_a_job_keeps_what_brought_it_about(cluster: Cluster) -> None:
+    run(cluster, vcjob("j", FOREVER, policies=[policy("PodFailed", "TerminateJob", timeout="10s")]))
+    fail(cluster, "j-a-1", 3)
+    cluster.advance(20)
+    assert phase(cluster) == "Terminated"
+    words = "TerminateJob by the policy for PodFailed of the Job: pod j-a-1 failed with exit code 3"
+    assert status(cluster)["state"]["message"] == words
