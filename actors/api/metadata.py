@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from actors.api.kinds import Kind
 from actors.api.names import (
@@ -56,20 +56,9 @@ def settle(obj: Object, kind: Kind) -> dict[str, Any]:
     return meta
 
 
-class Origin(NamedTuple):
-    """What an object out of a cluster says of itself: its uid, and when it came (as text, may be empty)."""
-
-    uid: str
-    created: str
-
-
-def origin_of(obj: Object) -> Origin | None:
-    """None for an object that was never in a cluster."""
-    meta: dict[str, Any] = obj.get("metadata") or {}
-    uid, created = meta.get("uid"), meta.get("creationTimestamp")
-    if not isinstance(uid, str) or not _UID.fullmatch(uid):
-        return None
-    return Origin(uid, created if isinstance(created, str) else "")
+def is_uid(text: Any) -> bool:
+    """Return whether a value can be the uid of an object."""
+    return isinstance(text, str) and _UID.fullmatch(text) is not None
 
 
 def stamp(meta: dict[str, Any], uid: str, created: str) -> None:

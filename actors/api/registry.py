@@ -122,6 +122,14 @@ class Registry:
         prune(obj, schema)
         return _settled(obj, schema)
 
+    def settle_loaded(self, kind: Kind, obj: Object, *, nulls: bool) -> list[Cause]:
+        """Say what in an object that exists elsewhere no reader here could make sense of; nulls are absent fields."""
+        if problem := unsound(obj):
+            return [Cause("", "FieldValueInvalid", f"Invalid value: {problem}")]
+        if nulls and not kind.defined:
+            drop_nulls(obj)
+        return shape_problems(kind.key, obj)
+
     def settle_status(self, found: FoundRecord, new: Object, *, nulls: bool, typed: bool) -> list[Cause]:
         """`settle_shape` when nothing but the status has changed: what has not was settled when it was written.
 

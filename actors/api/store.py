@@ -21,6 +21,7 @@ from actors.api.verbs.changes import Changes
 from actors.api.verbs.creation import Creation
 from actors.api.verbs.deletion import Deletion
 from actors.api.verbs.eviction import Eviction
+from actors.api.verbs.loading import Loading
 from actors.api.verbs.object_counts import ObjectCounts
 from actors.api.verbs.placement import Placement
 from actors.api.verbs.reflection import Reflection
@@ -62,6 +63,7 @@ class Store:
         self.registry = Registry(self.tables, seed=seed, strict=strict)
         self._deletion = Deletion(self.tables)
         self._creation = Creation(self.registry, self._deletion)
+        self._loading = Loading(self.registry, self._creation, self._deletion)
         self._changes = Changes(self.registry, self._creation, self._deletion)
         self._applying = Applying(self.registry, self._creation, self._changes)
         self._reporting = Reporting(self.registry, self._changes)
@@ -120,8 +122,6 @@ class Store:
 
     def apply(self, request: commands.StoreRequest, now: float) -> ApiReply:
         """Carry out one request at `now` (seconds since the epoch)."""
-        if not self.registry.strict:
-            return self._carried_out(request, now)
         before = len(self.tables.outbox)
         reply = self._carried_out(request, now)
         if len(self.tables.outbox) > before:
@@ -138,6 +138,8 @@ class Store:
                 case commands.Create():
                     moment = RequestMoment(now, request.user, request.manager, request.uid)
                     return self._creation.create(request.blob, moment, dry_run=request.dry_run)
+                case commands.LoadObject():
+                    return self._loading.load(request.blob, RequestMoment(now, request.user))
                 case commands.BindPod():
                     return self._placement.bind(request, RequestMoment(now, "bind-worker"))
                 case commands.Get():

@@ -14,7 +14,7 @@ from core.objects.metadata import Object
 def told_of(request: commands.StoreRequest) -> str:
     """Which object, as `Pod default/a at the api server`; of one that is not known by a name only where it went."""
     about = [str(getattr(request, part, "")) for part in ("kind", "namespace", "name")]
-    if isinstance(request, commands.Create | commands.Update):
+    if isinstance(request, commands.Create | commands.LoadObject | commands.Update):
         obj = decoded(request.blob)
         about = [] if isinstance(obj, Refused) else _named(obj)
     kind, *named = about or [""]

@@ -10,6 +10,7 @@ from actors.runtime.level_signal import LevelSignal
 from actors.scheduling.config_source import ConfigSource
 from core.messages.commands import CycleSaid
 from core.messages.decisions import CycleResult
+from core.state.recurrence import Recurrence
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class CycleMemory:
     lost_in_a_row: int = 0
     said: CycleSaid = field(default_factory=CycleSaid)
     obstacles: dict[str, str] = field(default_factory=dict[str, str])
+    recurrence: Recurrence = field(default_factory=Recurrence)
 
 
 SEEN: Final = 1

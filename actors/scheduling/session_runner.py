@@ -194,7 +194,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         taken = expected(await self._cache.ask(asked), SnapshotTaken)
         if not taken.handle:
             memory.said = CycleSaid(alone=True)
-            self._settle(taken.version, memory.wake_at)
+            self._settle(taken.version, memory.wake_at, in_vain=False)
             return
         measure = Measure(self._settings.stopwatch)
         moment = Moment(memory.cycle + 1, self.clock.now(), self._settings.seed)
@@ -208,7 +208,8 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         await self._commit.carry_out(memory)
         await self._other.after(loaded, memory, self._settings.seed, others)
         memory.said = said_by(result, record, may_rest=self._decider.may_rest(loaded.config))
-        self._settle(taken.version, result.wake_at)
+        in_vain = memory.recurrence.is_in_vain(result, moment.now)
+        self._settle(taken.version, result.wake_at, in_vain=in_vain)
         await self._metrics.tell(measure.finish(result, moment.now))
         memory.done = memory.cycle
         self._tell_who_waits()
@@ -262,10 +263,11 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
             raise _lost_in(action, error) from error
         return self._settings.stopwatch() - began
 
-    def _settle(self, version: int, wake_at: float | None) -> None:
+    def _settle(self, version: int, wake_at: float | None, *, in_vain: bool) -> None:
+        """Wait for news, or for `wake_at`; nobody else waits for a moment that comes in vain."""
         memory = self._memory
         memory.seen, memory.wake_at, memory.lost_in_a_row = version, wake_at, 0
-        self.activity.timers(self.name, 0 if memory.wake_at is None else 1)
+        self.activity.timers(self.name, 0 if memory.wake_at is None or in_vain else 1)
         self.activity.settled(SCHEDULER, memory.changed.value <= version)
 
     async def _lost(self, error: Exception) -> None:

@@ -16,6 +16,7 @@ from typing import Any, cast
 import anyio
 
 from actors.api.bootstrap import ask_first, first_requests
+from actors.api.origin import entering
 from actors.controllers.configuration.machine import take_over
 from actors.errors import ActorStoppedError, LeaseLostError, chief
 from actors.gateway.settings import REVISIONS_PER_S
@@ -93,8 +94,11 @@ class System(Wiring):
             sys.setswitchinterval(interval)
 
     async def submit(self, objects: Sequence[dict[str, Any]]) -> list[replies.Accepted | replies.Refused]:
-        """Create the objects, in order; one answer each. Each is durable when it is accepted."""
-        answers = await self.api.ask_many([commands.Create(codec.pack(each), user="submit") for each in objects])
+        """Bring the objects in, in order: new ones are created, those of a cluster loaded (`actors.api.origin`).
+
+        Returns one answer each. Each is durable when it is accepted.
+        """
+        answers = await self.api.ask_many([entering(each) for each in objects])
         return [cast("replies.Accepted | replies.Refused", answer) for answer in answers]
 
     async def announce(self, arrivals: Sequence[commands.Announced]) -> None:

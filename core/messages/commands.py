@@ -30,6 +30,17 @@ class Create(Message, frozen=True):
     uid: str = ""
 
 
+class LoadObject(Message, frozen=True):
+    """Store an object as a cluster had it (MessagePack): uid, age, status and deletion come along. Reply: Accepted |
+    Refused.
+
+    It is not judged as a new object would be: it exists. Refused is only what no reader could make sense of.
+    """
+
+    blob: bytes
+    user: str = ""
+
+
 class Update(Message, frozen=True):
     """Replace an object; metadata.resourceVersion, when present, must be the stored one (409 Conflict otherwise).
 
@@ -185,8 +196,8 @@ class OpenListing(Message, frozen=True):
 
 
 StoreRequest = (
-    Create | Update | UpdateStatus | ReportStatus | Patch | Delete | RequestEviction | BindPod | EvictPod | Reflect |
-    Get | List | OpenListing | ReadRevision
+    Create | LoadObject | Update | UpdateStatus | ReportStatus | Patch | Delete | RequestEviction | BindPod |
+    EvictPod | Reflect | Get | List | OpenListing | ReadRevision
 )  # fmt: skip
 ApiRequest = StoreRequest | Pull | ReadFaults  # a pull may have to wait; no fault is about either
 

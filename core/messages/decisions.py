@@ -197,13 +197,22 @@ class CycleReport(Struct, frozen=True, gc=False):
     obstacles: dict[str, str] = field(default_factory=dict[str, str])
 
 
+class Recurring(Struct, frozen=True, gc=False):
+    """What time alone changes after each `every_s` seconds. `standing`: what a cycle decides by, counted (nodes,
+    queues, tasks by status), so that a change that was only said counts as none.
+    """
+
+    every_s: float
+    standing: tuple[int, ...]
+
+
 class CycleResult(Message, frozen=True):
     """Everything one cycle writes, and what lives on to the next.
 
     `digest` (hex) is over the declared fields of binds, evictions, conditions and statuses, in order. `carry` is
     `Carry.to_dict()`. `wake_at` is the earliest moment (seconds since the epoch) at which time alone would change the
-    answer of a plugin; None: never.
-    `failed`: what users' plugins did not answer.
+    answer of a plugin; None: never. `recurs`: what comes then comes again and again, and
+    nothing else comes. `failed`: what users' plugins did not answer.
     """
 
     cycle: int
@@ -218,6 +227,7 @@ class CycleResult(Message, frozen=True):
     report: CycleReport = CycleReport()
     wake_at: float | None = None
     failed: tuple[FailedAnswers, ...] = ()
+    recurs: Recurring | None = None
 
 
 Decision = Bind | Evict

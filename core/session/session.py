@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from config.arguments import Arguments
 from core.life.task import TaskStatus, TaskTrigger
-from core.messages.decisions import Bind, Evict
+from core.messages.decisions import Bind, Evict, Recurring
 from core.once import once
 from core.outside import nobody
 from core.session.action_arguments import argument_of
@@ -98,6 +98,7 @@ class Session:
         self.devices: list[Family] = []  # the kinds of devices that pods share
         self.empty_devices: Callable[[], Sequence[Family]] = tuple  # the same, were nobody on the nodes
         self.wake_at: float | None = None
+        self.recurs: Recurring | None = None
         self.action = ""
         self.wants_report = False
         self.opening = Opening()
@@ -161,8 +162,15 @@ class Session:
         """A whole number among an action's arguments, kept in the same way."""
         return int(argument_of(self, Arguments.get_int, action, key, default))
 
-    def wake(self, at: float) -> None:
-        """A plugin's answer changes at that moment without any event."""
+    def wake(self, at: float, *, every_s: float = 0.0) -> None:
+        """A plugin's answer changes at that moment without any event; `every_s`: and again after each such time."""
+        alone = self.wake_at is None or self.recurs is not None
+        if every_s and alone:
+            counts = map(sum, self.jobs.counts)
+            before = 0.0 if self.recurs is None else self.recurs.every_s
+            self.recurs = Recurring(max(before, every_s), (len(self.nodes.specs), len(self.queues), *counts))
+        elif not every_s:
+            self.recurs = None
         self.wake_at = at if self.wake_at is None else min(self.wake_at, at)
 
     # --- nodes -------------------------------------------------------------------------------------------------------

@@ -33,14 +33,14 @@ from pumice.load.manifests import load
 from pumice.measures.jobs import JobRow
 from pumice.measures.lives import Lives
 from pumice.measures.measures import Measuring
-from pumice.runtime.arrivals import ARRIVAL, arrival_at, arriving
+from pumice.runtime.dumped import still_running
 from pumice.runtime.order import in_order
 from pumice.shapes import is_mapping
 from pumice.whatif.ask import what_if
 from pumice.whatif.changes import ForkChange
 from pumice.whatif.difference import FutureDifference
 from pumice.whatif.life import Life
-from pumice.whatif.sources import with_deadline
+from pumice.whatif.sources import arrivals, with_deadline
 from pumice.whatif.state import Fork
 from pumice.yaml_text import dump_yaml
 
@@ -137,18 +137,11 @@ class Cluster:
 
     def _parted(self, objects: Iterable[Given]) -> tuple[list[Object], list[tuple[float, Object]]]:
         """What comes now, and what comes so many seconds after the beginning."""
-        now, later, began = list[Object](), list[tuple[float, Object]](), self._from.now
-        for given in _flat(objects):
-            obj = with_deadline(_checked(given))
-            said = arriving(obj)
-            at = None if said is None else arrival_at(said, began)
-            if said is not None and at is None:
-                raise InputError(f"expected a duration or a time, was {said!r}", path=ARRIVAL)
-            if at is None or at - began <= self.time:
-                now.append(obj)
-            else:
-                later.append((at - began, obj))
-        return now, later
+        began = self._from.now
+        given = still_running([with_deadline(_checked(each)) for each in _flat(objects)])
+        now, later = arrivals(given, began)
+        come = [obj for after_s, obj in later if after_s <= self.time]
+        return [*now, *come], [each for each in later if each[0] > self.time]
 
     def step(self) -> DecidedCycle:
         """Go on until the scheduler has decided something, or nothing more will happen; its newest cycle."""

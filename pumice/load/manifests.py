@@ -32,12 +32,39 @@ JSON_SUFFIXES: Final = (".json", ".json.gz", ".jsonl", ".jsonl.gz")
 
 @dataclass(slots=True)
 class Loaded:
-    """What came in: objects in order of arrival, problems (input that was not used), and kinds that were skipped."""
+    """What came in: objects in order of arrival, problems (input that was not used), and kinds that were skipped.
+
+    `older`: versions of objects that a newer one was given of.
+    """
 
     objects: list[Object] = field(default_factory=list[Object])
     problems: list[InputError] = field(default_factory=list[InputError])
     skipped: list[str] = field(default_factory=list[str])
     places: dict[tuple[str, str, str], ManifestPlace] = field(default_factory=dict[tuple[str, str, str], ManifestPlace])
+    older: int = 0
+    _at: dict[tuple[str, str, str], int] = field(default_factory=dict[tuple[str, str, str], int])
+
+    def put(self, key: tuple[str, str, str], obj: Object, place: ManifestPlace) -> InputError | None:
+        """Take an object, or say why not. Backups hold some objects twice, and several versions of others: the newest
+        one counts. Where nothing says which one that is, the first stays and the other is a problem.
+        """
+        at = self._at.get(key) if key[2] else None
+        if at is None:
+            self._at[key] = len(self.objects)
+            self.places[key] = place
+            self.objects.append(obj)
+            return None
+        before = self.objects[at]
+        if obj == before:
+            return None
+        age = _version(obj), _version(before)
+        if age[0] is None or age[1] is None:
+            name = "/".join(part for part in key[1:] if part)
+            return place.error(f"{obj['kind']} {name} was already given at {self.places[key]}, with other content")
+        self.older += age[0] != age[1]
+        if age[0] > age[1]:
+            self.objects[at], self.places[key] = obj, place
+        return None
 
     def place_of(self, obj: Object) -> str:
         """Where an object was given, for an error about it; empty when unknown."""
@@ -183,13 +210,20 @@ def _take(loaded: Loaded, value: Any, place: ManifestPlace) -> None:
         loaded.skipped.append(str(place.error(f"skipped {_unknown(obj)}")))
         return
     named = _named(obj, kind)
-    key = _identity(kind, named)
-    if key[2] and key in loaded.places:
-        name = "/".join(part for part in key[1:] if part)
-        loaded.problems.append(place.error(f"{kind.kind} {name} was already given at {loaded.places[key]}"))
-        return
-    loaded.places[key] = place
-    loaded.objects.append(named)
+    if problem := loaded.put(_identity(kind, named), named, place):
+        loaded.problems.append(problem)
+
+
+def _version(obj: Object) -> tuple[str, int] | None:
+    """Return what tells the newer of two versions of an object: when it came, and the revision of its last change.
+
+    One that was made again under its name came later, whatever the revisions say. None where it has no revision.
+    """
+    metadata: Object = obj["metadata"]
+    revision = str(metadata.get("resourceVersion") or "")
+    if not (revision.isascii() and revision.isdigit()):
+        return None
+    return str(metadata.get("creationTimestamp") or ""), int(revision)
 
 
 def _shape_problem(value: Any, place: ManifestPlace) -> InputError | None:

@@ -25,18 +25,12 @@ def remarks(loaded: Loaded, *, controllers: bool = True) -> list[str]:
     more = [f"and {len(fields) - MOST} more unknown fields"] if len(fields) > MOST else []
     unserved = _counted(loaded, UNSERVED, NO_CONTROLLER)
     left = () if controllers else _counted(loaded, LEFT, "left to somebody else's controllers (--no-controllers)")
-    return [*fields[:MOST], *more, *unserved, *left, *_quotas(loaded)]
+    return [*fields[:MOST], *more, *unserved, *left]
 
 
 def _counted(loaded: Loaded, keys: Collection[str], what: str) -> Iterator[str]:
     kinds = Counter(f"{obj['kind']} ({obj['apiVersion']})" for obj in loaded.objects if _key(obj) in keys)
     yield from (f"{kind}: {count}; {what}" for kind, count in sorted(kinds.items()))
-
-
-def _quotas(loaded: Loaded) -> Iterator[str]:
-    """What of ResourceQuotas has an effect."""
-    if count := sum(obj["kind"] == "ResourceQuota" for obj in loaded.objects):
-        yield f"ResourceQuota (v1): {count}; only plugin resourcequota heeds it, by which jobs wait: no pod is refused"
 
 
 def strangers(objects: Iterable[Object]) -> list[str]:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
+from actors.controllers.disruptions.machine import DisruptionMachine
+from actors.controllers.nodes.machine import NodeTaintsMachine
+from actors.kube.merge_patch import merge_patch
 from actors.kube.quota_usage import quota_status
+from actors.runtime.reconciler import Machine
+from core.messages.commands import Patch, UpdateStatus
 from core.objects.metadata import section
+from core.objects.parts import kind_of
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded
 from pumice.oneshot.between import Object, object_key
-from pumice.oneshot.expand import assumed_queues, expanded
-from pumice.oneshot.prepare import GivenObjects, identity, usable
+from pumice.oneshot.expand import ROUNDS, assumed_queues, expanded
+from pumice.oneshot.prepare import GivenObjects, Identity, identity, stored_as, usable
+from storage.codec import unpack
 
 
 @dataclass(slots=True)
@@ -36,10 +43,56 @@ def brought(
     loaded.objects = [*queues, *loaded.objects]
     taken, problems = usable(loaded, GivenObjects([*beside, *loaded.objects]), advance)
     problems += [_is_there(loaded, given) for given in twice]
-    taken, stated = with_quota_statuses(taken, beside)
+    taken, stated = with_quota_statuses(as_controllers_leave(taken, beside, now), beside)
     found = expanded([*beside, *taken], now)
-    notes = [f"Queue {queue['metadata']['name']} is not in the input: assumed, as Volcano makes it" for queue in queues]
-    return Brought(found.objects, problems, notes + stated + found.notes)
+    return Brought(found.objects, problems, _said_of(queues) + stated + found.notes)
+
+
+def _said_of(queues: Sequence[Object]) -> list[str]:
+    names = [queue["metadata"]["name"] for queue in queues]
+    said = {1: "Queue {} is not in the input: assumed, as Volcano makes it"}
+    many = "Queues {} are not in the input: assumed, as Volcano makes them"
+    return [said.get(len(names), many).format(" and ".join(names))] if names else []
+
+
+def as_controllers_leave(objects: Sequence[Object], beside: Sequence[Object], now: float) -> list[Object]:
+    """Return the objects as controllers of a running cluster would leave them: nodes that are not well are tainted, and
+    budgets of disruptions that nobody has counted yet have a status.
+    """
+    machines: list[Machine] = [NodeTaintsMachine(agents=True)]
+    if any(map(_is_uncounted, objects)):
+        machines.append(DisruptionMachine())
+    written: dict[Identity, Object] = {}
+    for machine in machines:
+        kinds = set(map(kind_of, machine.kinds))
+        for obj in (*beside, *objects):
+            if stored_as(obj) in kinds:
+                machine.observe(stored_as(obj), {**obj, "metadata": {**obj["metadata"], "resourceVersion": "1"}}, 1)
+        for request in _asked(machine, now):
+            patch = unpack(request.blob)
+            patch = {"status": patch} if isinstance(request, UpdateStatus) else {"spec": patch["spec"]}
+            written[request.kind, request.namespace, request.name] = patch
+    return [_left(obj, written.get(identity(obj))) for obj in objects]
+
+
+def _asked(machine: Machine, now: float) -> Iterator[Patch | UpdateStatus]:
+    """Let the machine work until it waits for news."""
+    for _ in range(ROUNDS):
+        for request in machine.step(now):
+            if isinstance(request, Patch | UpdateStatus):
+                yield request
+        if machine.next_due() != 0.0:
+            return
+
+
+def _left(obj: Object, patch: Object | None) -> Object:
+    counted = obj["kind"] == "PodDisruptionBudget" and not _is_uncounted(obj)
+    return obj if patch is None or counted else merge_patch(obj, patch)
+
+
+def _is_uncounted(obj: Object) -> bool:
+    """Return whether it is a budget of which no controller has said anything; what a cluster said of one stays."""
+    return obj["kind"] == "PodDisruptionBudget" and not section(obj, "status")
 
 
 def with_quota_statuses(objects: Sequence[Object], beside: Sequence[Object]) -> tuple[list[Object], list[str]]:

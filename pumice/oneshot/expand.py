@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from actors.api.bootstrap import system_queues
+from actors.api.kinds import KINDS
+from actors.api.verbs.quotas import KIND as QUOTA
+from actors.api.verbs.quotas import over_quota, with_taken
 from actors.controllers.groups.machine import PodGroupMachine, needs_group
 from actors.controllers.jobs.machine import JobMachine
 from actors.controllers.jobs.state import controlling_job
@@ -30,7 +33,6 @@ from pumice.oneshot.moment import format_moment
 from pumice.oneshot.prepare import CONTROLLED, GivenObjects, Identity, admitted, completed, identity, stored_as
 from storage.codec import pack, unpack
 
-DEFAULT_QUEUES: Final = ("default", "root")
 NO_TIME: Final = "nothing is made of it: Jobs come of it as time passes, and here none does (`pumice run` has time)"
 ROUNDS: Final = 100
 """Turns of the machines; a Deployment needs four."""
@@ -45,11 +47,8 @@ class Expansion:
 
 
 def assumed_queues(objects: Sequence[Object]) -> list[Object]:
-    """`default`, and `root` above it, where what will be made needs `default` and they are not among the objects."""
-    given = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "Queue"}
-    wanted = {_queue_of(obj) for obj in objects if _is_expanded(obj)}
-    if not wanted & set(DEFAULT_QUEUES) - given:
-        return []
+    """Return the queues `root` and `default`, as Volcano makes them, where they are not among the objects."""
+    given = {obj["metadata"].get("name") for obj in objects if obj["kind"] == "Queue"}
     return [queue for queue in system_queues() if queue["metadata"]["name"] not in given]
 
 
@@ -71,14 +70,6 @@ def expanded(objects: Sequence[Object], now: float) -> Expansion:
 
 def _is_expanded(obj: Object) -> bool:
     return stored_as(obj) in CONTROLLED or (obj["kind"] == "Pod" and needs_group(obj))
-
-
-def _queue_of(obj: Object) -> str:
-    if stored_as(obj) == "Job":
-        return str(section(obj, "spec").get("queue") or "default")
-    template = obj if obj["kind"] == "Pod" else section(section(obj, "spec"), "template")
-    annotations: dict[str, str] = section(section(template, "metadata"), "annotations")
-    return annotations.get("scheduling.volcano.sh/queue-name") or "default"
 
 
 class _Bench:
@@ -123,7 +114,7 @@ class _Bench:
             status = section(self._objects[who], "status")
             said = {**status, "state": {**section(status, "state"), **troubled(trouble)}}
             self._objects[who] = {**self._objects[who], "status": said}
-        return Expansion(list(self._objects.values()), [*self.notes, *made_later(self._objects)])
+        return Expansion(list(self._objects.values()), [*dict.fromkeys(self.notes), *made_later(self._objects)])
 
     def turn(self, machine: Machine) -> bool:
         """Tell a machine what is new, and answer what it asks. Whether there was anything."""
@@ -157,6 +148,9 @@ class _Bench:
         who = identity(made)
         if who in self._objects:
             return Refused(409, "AlreadyExists", f"{made['kind']} {made['metadata']['name']} is there already")
+        row = KINDS.get(who[0])
+        if row is not None and not causes and (why := over_quota(self._lookup, row, made)):
+            causes = [why]
         if causes:
             said = "; ".join(causes)
             self.notes.append(f"{made['kind']} {who[1]}/{who[2]} could not be made: {said}")
@@ -164,6 +158,9 @@ class _Bench:
             if owner is not None:
                 self._troubles.setdefault(("Job", who[1], owner["name"]), f"{made['kind']} {who[2]}: {said}")
             return Refused(422, "Invalid", said)
+        for quota in self._lookup.all(QUOTA, who[1]) if row is not None else ():
+            if (taken := with_taken(self._lookup, quota, row, made)) is not None:
+                self._put(identity(quota), taken)
         return self._put(who, made)
 
     def _named(self, obj: Object) -> Object:

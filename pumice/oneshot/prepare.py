@@ -1,6 +1,6 @@
 """Making handed-in objects fit for a view: what the API fills in is filled in, and what it would refuse is named.
 
-What comes out of a cluster (it has a uid) has been through admission and is taken as it is.
+What comes out of a cluster has been through its admission and is taken as it is (`actors.api.origin`).
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from functools import lru_cache
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
-from actors.api.admission import ADMISSION, pod_groups, queue_tree
+from actors.api.admission import ADMISSION, admission_of, pod_groups, queue_tree
 from actors.api.admission.shapes.kind_shapes import shape_problems
 from actors.api.admission.stated_amounts import STATED
 from actors.api.kinds import kind_of
+from actors.api.origin import is_recorded
 from actors.api.refusals import Cause
 from actors.api.verbs.decoding import without_nulls
+from actors.api.verbs.loading import fill_loaded
 from core.errors import QuantityError
 from core.objects.metadata import parse_time, section
 from core.state.view import View
@@ -124,8 +126,8 @@ def usable(
 
 
 def admitted(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
-    """The object with what its author left out, and what is wrong with it. A queue is open and weighs 1, a volume can
-    be had.
+    """Return the object with what its author left out, and what is wrong with it. A queue is open and weighs 1, a
+    volume can be had. What a cluster had is not judged.
     """
     kind = stored_as(given)
     if causes := shape_problems(kind, given):
@@ -138,6 +140,9 @@ def admitted(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
     name = object_key(obj).strip("/")
     # what is made of it is called after its uid, which readers know by its form
     obj["metadata"]["uid"] = str(uuid5(NAMESPACE_URL, name)) if stored_as(obj) in CONTROLLED else name.replace("/", "-")
+    if is_recorded(given):
+        fill_loaded(obj, admission_of(kind), lookup)
+        return obj, []
     spec: dict[str, Any] = obj.setdefault("spec", {}) if kind in ADMISSION else {}
     status: dict[str, Any] = obj.setdefault("status", {}) if kind in ADMISSION else {}
     if kind == "Queue":

@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from actors.agents.cell_reports import USER as CELLS
 from actors.agents.device_plugin import USER as DEVICES
+from actors.api.origin import LOAD
 from actors.controllers.endpoints.machine import USER as ENDPOINTS
 from actors.controllers.namespaces.machine import USER as NAMESPACES
 from actors.controllers.nodes.machine import USER as NODES
 from actors.controllers.quotas.machine import USER as QUOTAS
 from actors.kube.merge_patch import diff_patch
 from actors.system.roles import LINKS
-from core.messages.commands import ApiRequest, Create, Delete, Patch
+from core.messages.commands import ApiRequest, Create, Delete, LoadObject, Patch
 from core.messages.events import Bound, Evicted, Mutation, Outcome
 from core.objects.metadata import section
 from pumice.replay.processes import NextProcess
@@ -107,6 +108,8 @@ def requests_of(mutation: Mutation, before: Object, after: Object) -> list[ApiRe
         at_once = mutation.type == "DELETED" and mutation.kind == "Pod"
         grace = 0 if at_once else goes.get("deletionGracePeriodSeconds")
         return [Delete(*where, grace_period_s=grace, user=mutation.user)]
+    if mutation.type == "ADDED" and mutation.user == LOAD:
+        return [LoadObject(mutation.blob, user=LOAD)]
     if mutation.type == "ADDED":
         return [Create(codec.pack(asked(after)), user=mutation.user, uid=goes.get("uid") or "")]
     patch = diff_patch(asked(before), asked(after))

@@ -44,7 +44,9 @@ def part(objects: Sequence[Object], began: float) -> Arriving:
 
 
 def arriving(obj: Object) -> str | None:
-    """What an object says of its arrival."""
+    """Return what an object says of its arrival, None for nothing; what a server has stored has arrived."""
+    if obj["metadata"].get("resourceVersion"):
+        return None
     return text_map(obj["metadata"].get("annotations")).get(ARRIVAL)
 
 

@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 import anyio
 
+from actors.api.bootstrap import ask_first
+from actors.api.origin import unfinished
 from actors.errors import ActorFailedError
 from actors.gateway.settings import GatewaySettings
 from actors.kube.times import timestamp
@@ -209,6 +211,7 @@ async def _hand_in(plan: RunPlan, arriving: Arriving, system: System, outcome: R
             outcome.refused.append((obj, said))
             watching.refused(obj, said)
     await _submit(in_order(others), system, outcome, watching)
+    await ask_first(system.api, unfinished(others))
     for first in range(0, len(arriving.later), BATCH):
         await system.announce(arriving.later[first : first + BATCH])
     if not await system.listed("Node"):

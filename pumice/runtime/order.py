@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from actors.api.origin import is_recorded
 from core.objects.metadata import section
 
 Object = dict[str, Any]
@@ -28,10 +29,20 @@ FIRST: Final = (
 
 
 def in_order(objects: Sequence[Object]) -> list[Object]:
-    """The objects with references first; queues after their parents."""
+    """Return the objects with references first and queues after their parents.
+
+    Pods that a cluster had come before who made them, or controllers that are at work already would make them anew; and
+    before these those that are on nodes, or others would be given their room.
+    """
     rank = {kind: number for number, kind in enumerate(FIRST)}
     depth = queue_depths(objects)
-    return sorted(objects, key=lambda obj: (rank.get(obj["kind"], len(FIRST)), _depth_of(obj, depth)))
+    return sorted(objects, key=lambda obj: (_rank(obj, rank), _depth_of(obj, depth)))
+
+
+def _rank(obj: Object, rank: dict[str, int]) -> int:
+    if obj["kind"] == "Pod" and is_recorded(obj):
+        return len(FIRST) if section(obj, "spec").get("nodeName") else len(FIRST) + 1
+    return rank.get(obj["kind"], len(FIRST) + 2)
 
 
 def queue_depths(objects: Sequence[Object]) -> dict[str, int]:

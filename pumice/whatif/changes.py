@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from actors.api import schema
 from actors.api.kinds import KINDS, kind_of
+from actors.api.origin import as_new
 from config.errors import nearest_name
 from core.messages.commands import Delete, RequestEviction
 from core.objects.metadata import section
@@ -18,6 +19,7 @@ from pumice.errors import InputError
 from pumice.oneshot.prepare import identity
 from pumice.whatif.field_path import Assignment, assignment_of
 from pumice.whatif.naming import found, identity_named
+from pumice.whatif.sources import arrivals
 from pumice.whatif.state import Fork, Object
 
 USER: Final = "whatif"
@@ -60,14 +62,16 @@ def changed(fork: Fork, changes: Iterable[ForkChange]) -> Fork:
 
 
 def submit(objects: Sequence[Object], words: str) -> ForkChange:
-    """Hand these in as well; one that is there already is refused."""
+    """Hand these in as new objects; one that is there already is refused."""
+    fresh = [as_new(obj) for obj in objects]
 
     def on(fork: Fork) -> Fork:
         there = set(map(identity, fork.objects))
-        for obj in objects:
+        for obj in fresh:
             if identity(obj) in there:
                 raise InputError(f"{obj['kind']} {obj['metadata'].get('name')} is there already")
-        return replace(fork, objects=(*fork.objects, *objects))
+        now, later = arrivals(fresh, fork.now)
+        return replace(fork, objects=(*fork.objects, *now), later=(*fork.later, *later))
 
     return ForkChange(words, on)
 
@@ -126,9 +130,18 @@ def set_field(text: str) -> ForkChange:
         _is_still_itself(before, after)
         _known_fields(before, after)
         _reaches_its_group(fork.objects, before, assignment)
-        return assign(named, (assignment,), "").on(fork)
+        return _judged(fork, named, assignment)
 
     return ForkChange(f"--set {text}", on)
+
+
+def _judged(fork: Fork, who: tuple[str, str, str], assignment: Assignment) -> Fork:
+    """Set a field as somebody would write it: the api will judge the change. What came first stays as `before`, so that
+    changes of one object are judged together.
+    """
+    place = found(fork.objects, who)
+    before = {place: fork.objects[place], **fork.before}
+    return replace(assign(who, (assignment,), "").on(fork), before=before)
 
 
 def _is_still_itself(before: Object, after: Object) -> None:
@@ -209,7 +222,7 @@ def _scaled_job(fork: Fork, who: tuple[str, str, str], task: str, count: int) ->
     if task and task not in names:
         raise InputError(f"it has no task {task!r}, but {', '.join(names)}")
     chosen = assignment_of(f"spec.tasks[{names.index(task) if task else 0}].replicas={count}")
-    return assign(who, (chosen,), "").on(fork)
+    return _judged(fork, who, chosen)
 
 
 # --- objects go

@@ -10,10 +10,13 @@ have said all they have to: it is on its way through a session and to disk meanw
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from actors.api.bootstrap import system_queues
+from actors.api import refusals
+from actors.api.admission import admission_of
+from actors.api.kinds import kind_of
+from actors.api.origin import entering, is_recorded, unfinished
 from actors.api.store import Store
 from actors.api.verbs.creation import SUBMIT
 from actors.kube.times import timestamp
@@ -30,9 +33,11 @@ from core.objects.metadata import section
 from core.outside import Supposing
 from core.session.carry import Carry, CycleClock, SessionOptions
 from core.state.echoes import waits
+from core.state.recurrence import Recurrence
 from core.state.view import View
 from core.state.volumes import volume_rules
 from core.state.watched import WATCHED
+from pumice.oneshot.expand import assumed_queues
 from pumice.runtime.order import in_order
 from pumice.whatif.effects import Effects
 from pumice.whatif.machines import controllers
@@ -76,6 +81,7 @@ class Life:
         self._earliest = -fork.config.pumice.schedule_period_s
         self._seen = -1
         self._wake_at: float | None = None
+        self._recurrence, self._in_vain = Recurrence(), False
         self._again = self._echo = self._settled = False
         self._stirred = self._moved = True
         self._decision: CycleResult | None = None
@@ -87,8 +93,9 @@ class Life:
         return self._shown.view
 
     def _begin(self, fork: Fork) -> None:
-        for obj in [*_missing_queues(fork.objects), *in_order(fork.objects)]:
-            self._create(obj)
+        self._bring([*assumed_queues(fork.objects), *in_order(fork.objects)])
+        for place, before in fork.before.items():
+            self._judge(before, fork.objects[place])
         for number, decision in enumerate(fork.in_flight):
             self.store.apply(_landing(decision, f"{fork.cycle}/{number}"), self.now)
         for ask in fork.asks:
@@ -104,8 +111,24 @@ class Life:
         for each in self._controllers:
             each.begin()
 
-    def _create(self, obj: Object) -> None:
-        reply = self.store.apply(Create(codec.pack(obj), user=SUBMIT), self.now)
+    def _bring(self, objects: Sequence[Object]) -> None:
+        """Create what is new, load what a cluster had."""
+        for obj in objects:
+            self._ask(obj, entering(obj))
+        for deletion in unfinished(objects):
+            self.store.apply(deletion, self.now)
+
+    def _judge(self, before: Object, after: Object) -> None:
+        """Ask the rules of changes: what was loaded is not judged, but what somebody would write over it is."""
+        kind = kind_of(after.get("apiVersion"), after["kind"])
+        rule = admission_of(kind.key).validate_update if kind is not None else None
+        if kind is not None and rule is not None and is_recorded(before):
+            old, new = codec.unpack(codec.pack(before)), codec.unpack(codec.pack(after))
+            if causes := rule(old, new, self.store.lookup):
+                self.refused.append((after, refusals.invalid(kind, after["metadata"]["name"], causes)))
+
+    def _ask(self, obj: Object, request: StoreRequest) -> None:
+        reply = self.store.apply(request, self.now)
         if isinstance(reply, Refused) and reply.reason != "AlreadyExists":
             self.refused.append((obj, reply))
 
@@ -142,8 +165,7 @@ class Life:
 
     def submit(self, objects: Iterable[Object]) -> None:
         """Hand these in now; what the api would not have is in `refused`."""
-        for obj in in_order([*objects]):
-            self._create(obj)
+        self._bring(in_order([*objects]))
 
     def fork(self) -> Fork:
         """The cluster as it is now, to be lived through otherwise. Running pods began in whole seconds; those that do
@@ -182,7 +204,7 @@ class Life:
     def _next_cycle(self) -> float | None:
         if self._again or self.view.version > self._seen:
             return self._earliest
-        if self._wake_at is None:
+        if self._wake_at is None or self._in_vain:
             return None
         return max(self._earliest, moment(self._elapsed + self._wake_at - self.now))
 
@@ -193,7 +215,8 @@ class Life:
     def _moment(self) -> None:
         """All that happens without time going on."""
         while self._later and self._later[-1][0] <= self._elapsed:
-            self._create(self._later.pop()[1])
+            coming = self._later.pop()[1]
+            self._ask(coming, Create(codec.pack(coming), user=SUBMIT))
         quiet = False
         for _ in range(ROUNDS):
             self._hear()
@@ -255,6 +278,7 @@ class Life:
         snapshot = self.view.snapshot(volume_rules(self._config))
         clock = CycleClock(self.cycle, self.now, self._seed)
         result = run_cycle(snapshot, self._config, clock, self.carry, self._options, ask=Supposing())
+        self._in_vain = self._recurrence.is_in_vain(result, self.now)
         self._decided(result, self.now)
         self.carry, self._wake_at = Carry.from_dict(result.carry), result.wake_at
         self._settled = result.carry == before and self._config.pumice.ties != "hash"
@@ -274,11 +298,6 @@ class Life:
 
 
 _WATCHED: Final = frozenset(WATCHED)
-
-
-def _missing_queues(objects: Iterable[Object]) -> list[Object]:
-    given = {obj["metadata"].get("name") for obj in objects if obj["kind"] == "Queue"}
-    return [queue for queue in system_queues() if queue["metadata"]["name"] not in given]
 
 
 def _begun(obj: Object, began: float) -> Object:

@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from actors.agents.cell_reports import CellReportsMachine
+from actors.agents.device_plugin import DevicePluginMachine
 from actors.agents.machine import NodeAgentsMachine
 from actors.api.store import Store
 from actors.controllers.devices.machine import DeviceMachine
-from actors.controllers.disruptions.machine import DisruptionMachine
-from actors.controllers.family import FamilyMachine
 from actors.controllers.groups.machine import PodGroupMachine
 from actors.controllers.jobs.machine import JobMachine
+from actors.controllers.nodes.machine import NodeTaintsMachine
 from actors.controllers.queues.machine import QueueMachine
 from actors.controllers.volumes.drivers import DriversMachine
 from actors.controllers.volumes.machine import VolumeMachine
 from actors.controllers.volumes.pod_claims import PodClaimsMachine
 from actors.runtime.reconciler import AGAIN_MOST, Machine
-from actors.system.roles.controllers import deployment_rules
+from actors.system.roles.controllers import (
+    BUDGETS,
+    FLOWS,
+    WORKLOADS,
+    budget_machines,
+    flow_machines,
+    workload_machines,
+)
 from core.objects.parts import kind_of
 from storage.shared_objects import SharedObjects
 
@@ -26,10 +34,13 @@ AT_ONCE: Final = 1 << 30
 
 
 class Controller:
-    """Machines on one reading of the log, as `actors.runtime.reconciler.Reconciler` runs them."""
+    """Machines on one reading of the log, as `actors.runtime.reconciler.Reconciler` runs them (`waits_for` too)."""
 
-    def __init__(self, store: Store, objects: SharedObjects, machines: Sequence[Machine]) -> None:
+    def __init__(
+        self, store: Store, objects: SharedObjects, machines: Sequence[Machine], waits_for: Sequence[str] = ()
+    ) -> None:
         self._store, self._objects, self._machines = store, objects, tuple(machines)
+        self._waits_for = tuple(waits_for)
         self._kinds = tuple(dict.fromkeys(kind for machine in machines for kind in machine.kinds))
         self._interested = {
             kind: [each for each in machines if kind in map(kind_of, each.kinds)] for kind in map(kind_of, self._kinds)
@@ -39,7 +50,10 @@ class Controller:
         self._due: float | None = None
 
     def begin(self) -> None:
-        """Hear of all there is."""
+        """Hear of all there is, unless there is no object yet of the kinds that this one waits for."""
+        if self._waits_for and not any(map(self._store.tables.count, self._waits_for)):
+            return
+        self._waits_for = ()
         self._revision = self._store.revision
         for kind in self._interested:
             for _, record in self._store.tables.of_kind(kind):
@@ -47,6 +61,10 @@ class Controller:
 
     def turn(self, now: float) -> None:
         """Hear what was published, ask what is to be asked."""
+        if self._waits_for:
+            self.begin()
+            if self._waits_for:
+                return
         news, self._fresh = self._hear() or self._fresh, False
         if not news and (self._due is None or self._due > now):
             return
@@ -93,14 +111,18 @@ class Controller:
 def controllers(
     store: Store, objects: SharedObjects, default_duration_s: float, fixes: Sequence[str] = ()
 ) -> list[Controller]:
-    """All that a running system has, which watch nothing else than its store; `fixes`: defects that are mended."""
-    given: list[list[Machine]] = [
-        [NodeAgentsMachine(default_duration_s=default_duration_s)],
-        [JobMachine(objects.unpack, fixes=lambda: fixes)],
-        [PodGroupMachine()],
-        [QueueMachine(objects.unpack)],
-        [PodClaimsMachine(), VolumeMachine(), DriversMachine(), DeviceMachine()],
-        [DisruptionMachine()],
-        [FamilyMachine(rule) for rule in deployment_rules()],
+    """Return what a running system has that watches nothing but its store: the same machines in the same rooms;
+    `fixes`: defects that are mended.
+    """
+    cells = CellReportsMachine()
+    agents = NodeAgentsMachine(default_duration_s=default_duration_s, ended=cells.pod_ended)
+    given: list[tuple[Sequence[Machine], Sequence[str]]] = [
+        ([agents, DevicePluginMachine(), cells], ()),
+        ([JobMachine(objects.unpack, fixes=lambda: fixes)], ()),
+        ([PodGroupMachine()], ()),
+        ([QueueMachine(objects.unpack)], ()),
+        ([PodClaimsMachine(), VolumeMachine(), DriversMachine(), DeviceMachine(), NodeTaintsMachine(agents=True)], ()),
+        (budget_machines(), BUDGETS),
+        ([*workload_machines(), *flow_machines(lambda: fixes)], (*WORKLOADS, *FLOWS)),
     ]
-    return [Controller(store, objects, machines) for machines in given]
+    return [Controller(store, objects, machines, waits_for) for machines, waits_for in given]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Final
-from uuid import NAMESPACE_URL, uuid5
 
 from msgspec.structs import replace
 
@@ -19,7 +18,9 @@ from core.actions import ACTIONS
 from core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from core.objects.metadata import section, text_map
 from core.plugins import PLUGINS
+from pumice.errors import InputError
 from pumice.replay.handover import Beginnings
+from pumice.runtime.arrivals import ARRIVAL, arrival_at, arriving
 from pumice.whatif.state import Fork, Object
 from storage import codec
 from storage.checkpoint import read_checkpoint
@@ -49,9 +50,30 @@ async def journaled(file: Path, cycle: int | None = None, default_duration_s: fl
 
 
 def handed_in(objects: Sequence[Object], now: float, told: ConfigLoaded, default_duration_s: float = 0.0) -> Fork:
-    """What was loaded. Pods that do not say how long they run (0.0) do so beyond every horizon."""
-    told_by_spec = tuple(with_deadline(as_running(obj)) for obj in objects if obj["kind"] not in UNTOLD)
-    return Fork(told_by_spec, now, parsed(told), told, default_duration_s=default_duration_s)
+    """Return what was loaded as a fork, what arrives later among it. Pods that do not say how long they run (0.0) do so
+    beyond every horizon. Raises InputError for an arrival that is not a time.
+    """
+    there, later = arrivals((with_deadline(obj) for obj in objects if obj["kind"] not in UNTOLD), now)
+    return Fork(tuple(there), now, parsed(told), told, default_duration_s=default_duration_s, later=tuple(later))
+
+
+def arrivals(objects: Iterable[Object], now: float) -> tuple[list[Object], list[tuple[float, Object]]]:
+    """Return the objects that are there at `now` (seconds since the epoch), and those that come so many seconds later.
+    Raises InputError.
+    """
+    there, later = list[Object](), list[tuple[float, Object]]()
+    for obj in objects:
+        said = arriving(obj)
+        at = now if said is None else arrival_at(said, now)
+        if at is None:
+            expected = "expected a duration such as 1h30m or a time such as 2026-01-31T12:00:00Z"
+            who = f"{obj['kind']} {obj['metadata'].get('name')}"
+            raise InputError(f"{expected}, was {said!r}", path=f"{who}: {ARRIVAL}")
+        if at <= now:
+            there.append(obj)
+        else:
+            later.append((at - now, obj))
+    return there, later
 
 
 def parsed(told: ConfigLoaded, *, lenient: bool = True) -> SchedulerConfig:
@@ -67,20 +89,6 @@ def taken(told: ConfigLoaded, *, lenient: bool) -> tuple[ConfigLoaded, Scheduler
         told.text or default_text(), source=told.source, lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS
     )
     return (told if text == told.text else replace(told, text=text)), config
-
-
-def as_running(obj: Object) -> Object:
-    """A pod that was written as running, by hand, runs from the first moment on: what has no uid would begin anew, and
-    no budget keeps a pod that is Pending. It is ready unless it says otherwise.
-    """
-    metadata, status = obj["metadata"], section(obj, "status")
-    if obj["kind"] != "Pod" or metadata.get("uid") or status.get("phase") != "Running":
-        return obj
-    if not section(obj, "spec").get("nodeName"):
-        return obj
-    uid = str(uuid5(NAMESPACE_URL, f"{metadata.get('namespace') or 'default'}/{metadata['name']}"))
-    conditions = status.get("conditions") or [{"type": "Ready", "status": "True"}]
-    return {**obj, "metadata": {**metadata, "uid": uid}, "status": {**status, "conditions": conditions}}
 
 
 def with_deadline(obj: Object) -> Object:

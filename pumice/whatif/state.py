@@ -25,7 +25,8 @@ class Fork:
     `objects`: as an API has them, which nobody changes; those without a uid are handed in anew. `told`: the text of
     `config`. `cycle` and `carry` are those of the newest cycle, `in_flight` what it decided and no object shows yet.
     `default_duration_s`: how long a pod runs that does not say (0: beyond every horizon). `later`: objects that come
-    so many seconds after `now`; `asks`: what is asked of the api before anything else happens.
+    so many seconds after `now`; `before`: what stood at places of `objects` that a change has written; `asks`: what is
+    asked of the api before anything else happens.
     """
 
     objects: tuple[Object, ...]
@@ -38,6 +39,7 @@ class Fork:
     default_duration_s: float = 0.0
     later: tuple[tuple[float, Object], ...] = ()
     asks: tuple[StoreRequest, ...] = ()
+    before: Mapping[int, Object] = field(default_factory=dict[int, Object])
 
     def uid_seed(self, seed: int) -> int:
         """From which uids and generated names are drawn: where objects have theirs already, perhaps from that seed,

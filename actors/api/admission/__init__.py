@@ -50,6 +50,7 @@ ADMISSION: Final[dict[str, Admission]] = {
     "CustomResourceDefinition": Admission(
         default=definitions.default,
         validate=definitions.validate,
+        indispensable=definitions.validate,
         validate_update=definitions.validate_update,
         settle=definitions.settle,
     ),
@@ -104,6 +105,7 @@ ADMISSION: Final[dict[str, Admission]] = {
     "Pod": Admission(
         initial_status=pods.initial_status,
         default=pods.default,
+        fill_loaded=pods.fill_loaded,
         forbid=pods.forbid,
         validate=pods.validate,
         validate_update=pods.validate_update,

@@ -44,6 +44,19 @@ def default(pod: Object, lookup: Lookup) -> None:
     pod["status"]["qosClass"] = qos_class(pod["spec"]) if filled_in else service
 
 
+def fill_loaded(pod: Object, lookup: Lookup) -> None:
+    """Fill in a pod that exists: its priority and its class of service stay, and no LimitRange adds to it. One that
+    runs is ready unless it says otherwise.
+    """
+    spec, status = pod.get("spec", {}), pod["status"]
+    if "priority" not in spec:
+        _settle_priority(spec, lookup)
+    pod["spec"], service = settled(spec)
+    status.setdefault("qosClass", service)
+    if status["phase"] == "Running" and not status.get("conditions"):
+        status["conditions"] = [{"type": "Ready", "status": "True"}]
+
+
 def _settle_priority(spec: dict[str, Any], lookup: Lookup) -> None:
     found = _priority_class(spec, lookup)
     if found is not None:

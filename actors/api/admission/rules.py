@@ -38,6 +38,9 @@ class Admission:
     the reason of a 403; `validate` and `validate_update` (old, new) the causes of a 422. `settle` writes
     what only the server says of an object that has been accepted, new or changed; it is told the time as text.
     `webhook`: whose words the causes are, where Volcano has them from a webhook and not from its definition.
+
+    What exists is not judged again: of an object that is loaded from another cluster, `default` is filled in (or
+    `fill_loaded`, where the defaults of new objects would change what is there), and only `indispensable` is asked.
     """
 
     initial_status: Callable[[Object], object] | None = None
@@ -47,4 +50,6 @@ class Admission:
     validate_update: Callable[[Object, Object, Lookup], list[Cause]] | None = None
     settle: Callable[[Object, Lookup, str], None] | None = None
     forbid_delete: Callable[[Object, Lookup], str | None] | None = None
+    fill_loaded: Callable[[Object, Lookup], None] | None = None
+    indispensable: Callable[[Object, Lookup], list[Cause]] | None = None
     webhook: str = ""

@@ -74,7 +74,7 @@ def subject(request: commands.StoreRequest) -> str:
         case commands.Update() if request.user == PRE_BINDER:
             obj = codec.unpack(request.blob)
             return f"claim {obj['kind']} {obj['metadata'].get('namespace', '')}/{obj['metadata']['name']}"
-        case commands.Create() | commands.Update():
+        case commands.Create() | commands.LoadObject() | commands.Update():
             return f"{type(request).__name__.lower()} by {request.user}"
         case _:
             assert_never(request)

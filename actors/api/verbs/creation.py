@@ -8,7 +8,6 @@ from actors.api import metadata, refusals
 from actors.api.admission import Admission, admission_of
 from actors.api.admission.served import fill_in_served, served_problems
 from actors.api.kinds import Kind
-from actors.api.metadata import Origin
 from actors.api.names import generated_name, uid_of
 from actors.api.namespaces import ending, is_missing, new_namespace, not_there
 from actors.api.registry import Registry
@@ -48,10 +47,8 @@ class Creation:
     ) -> Accepted | Refused:
         """`create` of plain data, which is changed on the way; `nulls`: there may be some in it.
 
-        `owners` are the managedFields of an object that is applied. What a run starts with may come out of another
-        cluster: then it keeps its uid, by which owners are known, its age and its status.
+        `owners` are the managedFields of an object that is applied.
         """
-        origin = metadata.origin_of(obj) if moment.user == SUBMIT else None
         kind = self._registry.kinds.by_type(obj.get("apiVersion"), obj.get("kind"))
         if kind is None:
             return refusals.unknown_kind(obj.get("kind"), obj.get("apiVersion"))
@@ -69,34 +66,25 @@ class Creation:
             return refused
         if self._tables.get(key) is not None:
             return refusals.already_exists(kind, meta["name"])
-        return self._admit(key, kind, obj, moment, dry_run=dry_run, owners=owners, origin=origin)
+        return self._admit(key, kind, obj, moment, dry_run=dry_run, owners=owners)
 
     def _admit(
-        self,
-        key: Key,
-        kind: Kind,
-        obj: Object,
-        moment: RequestMoment,
-        *,
-        dry_run: bool,
-        owners: Any,
-        origin: Origin | None,
+        self, key: Key, kind: Kind, obj: Object, moment: RequestMoment, *, dry_run: bool, owners: Any
     ) -> Accepted | Refused:
         admission, lookup = admission_of(kind.key), self._registry.lookup
-        status = obj.get("status") if origin else None
         if kind.drops_status:
             obj.pop("status", None) if admission.initial_status is None else admission.initial_status(obj)
-        bounded = self._registry.strict and kind.namespaced and moment.user != SUBMIT
-        if bounded:
+        served = self._registry.strict and kind.namespaced and moment.user != SUBMIT
+        if served:
             fill_in_served(kind.key, obj, lookup)
         if refused := self._judge(key, kind, obj, admission):
             return refused
-        uid = self._uid(moment.uid or (origin.uid if origin else ""))
-        if bounded and (refused := self._judge_served(key, kind, obj, uid)):
-            return refused
-        if status:
-            obj["status"] = {**obj.get("status", {}), **status}
-        metadata.stamp(obj["metadata"], uid, (origin and origin.created) or moment.text)
+        uid = self.uid_for(moment.uid)
+        if served and (causes := served_problems(kind.key, obj, uid)):
+            return refusals.invalid(kind, key[2], causes)
+        if kind.namespaced and (why := over_quota(lookup, kind, obj)):
+            return refusals.forbidden(kind, key[2], why)
+        metadata.stamp(obj["metadata"], uid, moment.text)
         if owners:
             obj["metadata"]["managedFields"] = owners
         if admission.settle is not None:
@@ -105,7 +93,7 @@ class Creation:
             obj = made(self._registry.kinds, kind, obj, moment)
         if dry_run:
             return Accepted(self._tables.revision, pack(obj))
-        if bounded:
+        if kind.namespaced:
             take(self._tables, lookup, kind, obj, moment.user)
         blob = self._tables.put_new(key, obj, moment.user)
         answer = Accepted(self._tables.revision, blob)
@@ -113,8 +101,8 @@ class Creation:
             self._deletion.orphaned(key, moment)
         return answer
 
-    def _uid(self, own: str) -> str:
-        """Its own, or one that nobody has or had."""
+    def uid_for(self, own: str) -> str:
+        """Return the uid of a new object: its own, or one that no object has or had."""
         if own and self._tables.key_of(own) is None:
             return own
         tables, revision = self._tables, self._tables.revision + 1
@@ -126,14 +114,16 @@ class Creation:
             attempt += 1
 
     def _enter(self, kind: Kind, key: Key, moment: RequestMoment, *, dry_run: bool) -> Refused | None:
-        """Whether the namespace takes new objects; one that a manifest at the start only names is made for it."""
+        """Say why the namespace takes no new object; one that a manifest at the start only names is made for it."""
         namespace = key[1]
         if self._registry.strict and is_missing(self._tables, namespace):
-            if moment.user != SUBMIT or dry_run:
-                return not_there(namespace)
-            made = self.create_object(new_namespace(namespace), moment)
-            return made if isinstance(made, Refused) else None
+            return not_there(namespace) if moment.user != SUBMIT or dry_run else self.make_namespace(namespace, moment)
         return ending(self._tables, kind, namespace, key[2])
+
+    def make_namespace(self, namespace: str, moment: RequestMoment) -> Refused | None:
+        """Make a namespace that objects at the start only name."""
+        made = self.create_object(new_namespace(namespace), moment)
+        return made if isinstance(made, Refused) else None
 
     def _is_ending(self, kind: Kind) -> bool:
         definition = self._registry.kinds.definition(kind.key)
@@ -150,12 +140,6 @@ class Creation:
         if admission.validate is not None and (causes := admission.validate(obj, lookup)):
             return refusals.invalid(kind, key[2], causes, admission.webhook)
         return None
-
-    def _judge_served(self, key: Key, kind: Kind, obj: Object, uid: str) -> Refused | None:
-        if causes := served_problems(kind.key, obj, uid):
-            return refusals.invalid(kind, key[2], causes)
-        why = over_quota(self._registry.lookup, kind, obj)
-        return refusals.forbidden(kind, key[2], why) if why else None
 
     def _generate_name(self, kind: Kind, meta: dict[str, Any]) -> None:
         base = meta.get("generateName")

@@ -36,18 +36,24 @@ def take(tables: ObjectTables, lookup: Lookup, kind: Kind, obj: Object, user: st
     """
     namespace = obj["metadata"].get("namespace") or ""
     for quota in lookup.all(KIND, namespace):
-        if kind.key == KIND or not counts(quota, kind.key, obj):
-            continue
-        usage = bounded(quota, usage_of(kind.key, obj))
         key = (KIND, namespace, quota["metadata"]["name"])
         record = tables.get(key)
-        if record is None or not any(amount.sign() for amount in usage.values()):
-            continue
-        used = {name: _used(lookup, quota, name, kind).plus(amount) for name, amount in usage.items()}
-        status = section(quota, "status")
-        after = {**status, "used": {**section(status, "used"), **texts(used)}}
-        changed = {**quota, "metadata": dict(quota["metadata"]), "status": after}
-        tables.replace(key, record, changed, user, status_only=True)
+        changed = None if record is None else with_taken(lookup, quota, kind, obj)
+        if record is not None and changed is not None:
+            tables.replace(key, record, changed, user, status_only=True)
+
+
+def with_taken(lookup: Lookup, quota: Object, kind: Kind, obj: Object) -> Object | None:
+    """Return the quota with what a new object uses of it; None where that is nothing."""
+    if kind.key == KIND or not counts(quota, kind.key, obj):
+        return None
+    usage = bounded(quota, usage_of(kind.key, obj))
+    if not any(amount.sign() for amount in usage.values()):
+        return None
+    used = {name: _used(lookup, quota, name, kind).plus(amount) for name, amount in usage.items()}
+    status = section(quota, "status")
+    after = {**status, "used": {**section(status, "used"), **texts(used)}}
+    return {**quota, "metadata": dict(quota["metadata"]), "status": after}
 
 
 def _problem(lookup: Lookup, quota: Object, kind: Kind, obj: Object) -> str | None:

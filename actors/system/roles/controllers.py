@@ -97,18 +97,22 @@ POD_GROUP_CONTROLLER: Final = _controller("pod-group-controller", lambda _: [Pod
 QUEUE_CONTROLLER: Final = _controller(
     "queue-controller", lambda wiring: [QueueMachine(wiring.context.objects.unpack)], controlling
 )
+# Taints of nodes change seldom: an actor of their own would have a watch for nothing else.
 VOLUME_CONTROLLER: Final = _controller(
     "volume-controller",
-    lambda _: [PodClaimsMachine(), VolumeMachine(), DriversMachine(), DeviceMachine()],
+    lambda wiring: [
+        *(PodClaimsMachine(), VolumeMachine(), DriversMachine(), DeviceMachine()),
+        NodeTaintsMachine(agents=wiring.settings.agents),
+    ],
     playing,
 )
 # Most clusters have no budget and no quota: to look at every change of every pod would be a twentieth of all that the
 # system does.
 DISRUPTION_CONTROLLER: Final = _controller(
     "disruption-controller",
-    lambda _: [DisruptionMachine(), QuotaMachine()],
+    lambda _: budget_machines(),
     lambda settings: settings.budgets,
-    waits_for=lambda _: (BUDGET, QUOTA),
+    waits_for=lambda _: BUDGETS,
 )
 
 
@@ -132,6 +136,12 @@ def flow_machines(fixes: Callable[[], Collection[str]] = tuple) -> list[Machine]
     return [FamilyMachine(rule) for rule in rules]
 
 
+def budget_machines() -> list[Machine]:
+    """Return what keeps the statuses of budgets of disruptions and of quotas."""
+    return [DisruptionMachine(), QuotaMachine()]
+
+
+BUDGETS: Final = (BUDGET, QUOTA)
 WORKLOADS: Final = (
     "CronJob.batch", "DaemonSet", "Deployment", "Job.batch", "ReplicaSet", "ReplicationController", "StatefulSet",
 )  # fmt: skip
@@ -172,7 +182,6 @@ POD_EVENTS: Final = _controller(
     lambda wiring: [
         PodEventsMachine(scheduler=wiring.settings.scheduler, kept_s=wiring.settings.event_ttl_s),
         NamespaceMachine(),
-        NodeTaintsMachine(agents=wiring.settings.agents),
         EndpointsMachine(),
     ],
     lambda settings: serving(settings) and playing(settings),

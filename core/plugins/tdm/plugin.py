@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 ZONE_PREFIX: Final = "tdm.revocable-zone."
 PERIOD: Final = "tdm.evict.period"
 DEFAULT_PERIOD_S: Final = 60.0
+DAY_S: Final = 86_400.0
 LAST_EVICTION: Final = "last_eviction"  # in the carry: seconds since the epoch
 
 
@@ -58,11 +59,18 @@ class Tdm:
         points.job_pipelined.add(self.name, self.job_pipelined)
         points.job_starving.add(self.name, self.job_starving)
         change = self._zones.next_change()
-        if change is not None and any(spec.revocable_zone for spec in session.nodes.specs):
-            session.wake(change)
+        if change is not None and self._concerns_anybody():
+            session.wake(change, every_s=DAY_S)
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to write."""
+
+    def _concerns_anybody(self) -> bool:
+        """Return whether hours make a difference to anybody: there are nodes of zones, and pods that have not ended."""
+        counts = self._session.jobs.counts
+        over = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
+        live = any(any(line) for status, line in enumerate(counts) if status not in over)
+        return live and any(spec.revocable_zone for spec in self._session.nodes.specs)
 
     def _preemptable_jobs(self) -> npt.NDArray[np.int8]:
         """Job order: jobs that may not be preempted first."""

@@ -155,5 +155,6 @@ def finish(session: Session, status: dict[str, dict[str, int]]) -> CycleResult:
         carry=session.carry.to_dict(),
         report=closing(session, status, session.opening) if session.wants_report else brief(session),
         wake_at=session.wake_at,
+        recurs=session.recurs,
         failed=tuple([one for told in session.failed for one in told()]),
     )

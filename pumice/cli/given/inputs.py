@@ -40,6 +40,8 @@ def load_manifests(paths: Sequence[str], terminal: Terminal, *, controllers: boo
     loaded = load(paths, sys.stdin)
     for line in loaded.skipped:
         terminal.warn(line)
+    if loaded.older:
+        terminal.say(f"{loaded.older} older versions of objects were left out: the newest counts")
     for problem in loaded.problems:
         terminal.error(str(problem))
     for remark in remarks(loaded, controllers=controllers):

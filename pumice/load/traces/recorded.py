@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from actors.agents.pod_runs import DURATION
+from actors.api.origin import as_new
 from core.messages.events import Mutation
 from core.objects.metadata import section, text_map
 from pumice.aside import waited
@@ -104,13 +105,13 @@ class Arrived:
         for _, whose in self._running.values():
             self._ran.setdefault(whose, 0.0)
         for obj in self.first.values():
-            yield asked(obj)
+            yield as_new(asked(obj))
         for at, obj in self.later:
             yield self._coming(obj, at)
 
     def _coming(self, given: Object, at: float) -> Object:
         uid = str(section(given, "metadata").get("uid"))
-        obj = {name: value for name, value in asked(given).items() if name != "status" or given["kind"] == "Node"}
+        obj = as_new(asked(given))
         if obj["kind"] == "Pod":
             obj = _annotated(obj, DURATION, self._ran.get((uid, text_map(_annotations(obj)).get(TASK, ""))))
         elif obj["kind"] == "Job" and "tasks" in section(obj, "spec"):

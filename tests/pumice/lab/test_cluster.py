@@ -123,7 +123,10 @@ def test_queues_priorities_and_preemption() -> None:
         ({"kind": "Pod"}, "expected an object of a kind"),
         ({"apiVersion": "v1", "kind": "Pod"}, "with metadata"),
         (pumice.gang("NOT a name", pods=1), "NOT a name"),
-        ({**pumice.gang("g", pods=1, arrival="soon")}, "expected a duration or a time, was 'soon'"),
+        (
+            {**pumice.gang("g", pods=1, arrival="soon")},
+            "1h30m or a time such as .*, was 'soon'",
+        ),
         ("a path", "expected an object as a mapping, or a list of such, was 'a path'"),
         ([{"kind": "Pod"}, 5], "expected an object of a kind"),
         (5, "or a list of such, was 5"),

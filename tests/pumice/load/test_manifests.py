@@ -123,7 +123,8 @@ def test_the_documents_after_a_misshapen_one_are_loaded() -> None:
 
 
 def test_the_second_of_two_of_one_name_is_named_with_the_place_of_the_first() -> None:
-    found = loaded(yaml.safe_dump_all([pod("a"), pod("b"), pod("a", namespace="default"), pod("a", namespace="other")]))
+    other = pod("a", namespace="default", cpu="7")
+    found = loaded(yaml.safe_dump_all([pod("a"), pod("b"), other, pod("a"), pod("a", namespace="other")]))
     assert names(found) == ["a", "b", "a"]
     (problem,) = found.problems
     assert "Pod default/a was already given at f.yaml:1" in str(problem)

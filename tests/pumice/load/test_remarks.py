@@ -83,13 +83,6 @@ def test_commands_say_so(command: tuple[str, ...], tmp_path: Path, monkeypatch: 
     assert said.code == 0
 
 
-def test_what_a_quota_does_and_what_it_does_not() -> None:
-    text = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {cpu: 4}}\n"
-    assert remarks(loaded(text)) == [
-        "ResourceQuota (v1): 1; only plugin resourcequota heeds it, by which jobs wait: no pod is refused"
-    ]
-
-
 @pytest.mark.parametrize("flags", [(), ("--no-controllers",), ("--no-controllers", "--http", "127.0.0.1:0")])
 def test_jobs_that_are_left_to_others(flags: tuple[str, ...], tmp_path: Path) -> None:
     """The journal says so too, where nobody can come to make their pods."""

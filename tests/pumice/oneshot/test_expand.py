@@ -50,7 +50,7 @@ def test_a_job_becomes_a_gang_in_an_assumed_queue(decide: Any) -> None:
     said = decide([node("n0", cpu="8"), job("j")])
     assert said.code == 0
     assert said.json["cycles"][0]["binds"] == {"default/j-worker-0": "n0", "default/j-worker-1": "n0"}
-    assert "Queue default is not in the input: assumed" in said.err
+    assert "Queues root and default are not in the input: assumed" in said.err
 
 
 def test_who_is_evicted_when_a_job_is_submitted(decide: Any, tmp_path: Path) -> None:
@@ -121,10 +121,10 @@ def test_where_each_action_ended_for_a_job_that_waits(decide: Any) -> None:
 
 
 def test_plain_objects_stay_as_they_are(decide: Any) -> None:
-    """No queue is assumed for a PodGroup that names a missing one, and nothing is said."""
-    said = decide([node("n0"), pod_group("g"), pod("g-0", group="g")])
+    """No queue but Volcano's own is assumed for a PodGroup that names a missing one."""
+    said = decide([node("n0"), pod_group("g", queue="gone"), pod("g-0", group="g")])
     assert said.json["pending"]["default/g-0"]["reason"] == "QueueNotFound"
-    assert said.err == ""
+    assert list(said.json["queues"]) == ["default", "root"]
 
 
 def test_a_job_that_is_refused_says_why_and_the_others_go_on(decide: Any) -> None:
@@ -292,6 +292,7 @@ def test_what_the_api_would_refuse_is_refused(decide: Any) -> None:
     negative["spec"]["minMember"] = -5
     for each in (*round_and_round, negative):
         each["metadata"].pop("uid", None)
+        each.pop("status", None)
     said = decide([node("n0", cpu="8"), *round_and_round, negative, job("j")])
     assert said.code == 2
     assert len(said.json["cycles"][0]["binds"]) == 2  # the others are decided about

@@ -23,7 +23,7 @@ def test_all_of_a_kind_or_of_a_namespace() -> None:
 
 def test_limits_of_its_namespace_fill_in_a_pods_requests() -> None:
     bare = pod("p", cpu=None, memory=None)
-    del bare["metadata"]["uid"]  # of an object that an api has taken, nothing is filled in again
+    del bare["metadata"]["uid"], bare["status"]  # of an object that an api has taken, nothing is filled in again
     obj, problems = admitted(bare, GivenObjects([bare, limits("default"), limits("other")]))
     assert problems == []
     assert obj["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "500m"}

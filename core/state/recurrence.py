@@ -1,0 +1,26 @@
+"""When what comes again and again comes in vain: hours of the day that open and close a zone, and nobody moves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from core.messages.decisions import CycleResult
+
+
+class Recurrence:
+    """Follows cycles, and tells when a whole round of what recurs has gone by without any effect.
+
+    Another round would come to nothing as well: so a system that only waits for that is idle.
+    """
+
+    def __init__(self) -> None:
+        self._since = 0.0
+        self._standing: tuple[int, ...] = ()
+
+    def is_in_vain(self, result: CycleResult, now: float) -> bool:
+        """Note what a cycle at `now` (seconds since the epoch) came to."""
+        recurs = result.recurs
+        if recurs is None or result.binds or result.evicts or recurs.standing != self._standing:
+            self._since, self._standing = now, () if recurs is None else recurs.standing
+        return recurs is not None and now - self._since >= recurs.every_s
