@@ -68,6 +68,20 @@ FIXES: Final[tuple[Fix, ...]] = (
         "#5963",
     ),
     Fix(
+        "groups-list-tasks-once",
+        "allocate by domains, gangpreempt, gangreclaim",
+        "A task that was placed by replaying a trial stays in its group's lists as it was before: gangpreempt before "
+        "allocate makes room for a gang, and allocate places the gang once more.",
+        "Its group lists it where it is.",
+    ),
+    Fix(
+        "void-nominations-stay",
+        "allocate",
+        "When a gang cannot be placed in the domain in which room was made for it in this cycle, its pods' nominated "
+        "nodes are cleared as soon as something else is written of them.",
+        "The nominations stay.",
+    ),
+    Fix(
         "unevict-restores-bound",
         "transactions",
         "A bound pod whose eviction is taken back counts as Running.",

@@ -1,8 +1,8 @@
 """The rules that cycles are decided by, as versions: a journal says for every cycle which, and replays decide by those.
 
 A version is raised when the same configuration comes to decide otherwise. What decided otherwise until then is a switch
-in `config.fixes`, and the older versions have it on, whatever the configuration says. Journals that say nothing have
-version 1.
+in `config.fixes`, or a former rule, which no configuration can ask for. Both are on under the older versions, whatever
+the configuration says. Journals that say nothing have version 1.
 """
 
 from __future__ import annotations
@@ -16,31 +16,32 @@ from config.errors import NewerVersionError
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
 
-VERSION: Final = 3
+VERSION: Final = 4
 """The rules of new cycles."""
 
-ALWAYS_ON: Final[dict[int, frozenset[str]]] = {
-    1: frozenset(
-        {
-            "volumes-are-no-resource",
-            "scores-count-pod-level",
-            "reserve-without-filters",
-            "gauges-kept-apart",
-            "resizes-are-ignored",
-        }
-    ),
-    2: frozenset({"resizes-are-ignored"}),
-    3: frozenset(),
+FORMER: Final[dict[str, str]] = {
+    "domains-of-a-tier-by-name": "HyperNodes of a tier are tried by name, not in the order of a walk from the top.",
+    "scorers-add-up-one-by-one": "Each scorer of a plugin is added to the total by itself.",
+    "powers-as-python-has-them": "The weights of tiers have the last bit of C's pow, not of Go's math.Pow.",
 }
-"""By version: the switches that are on under it. Every version up to `VERSION` has a row, which never changes."""
+"""Rules that were taken from Volcano wrongly, and what they were."""
+
+CHANGED: Final[dict[int, frozenset[str]]] = {
+    2: frozenset({"volumes-are-no-resource", "scores-count-pod-level", "reserve-without-filters", "gauges-kept-apart"}),
+    3: frozenset({"resizes-are-ignored"}),
+    4: frozenset({"groups-list-tasks-once", "void-nominations-stay", *FORMER}),
+}
+"""By version: the switches and former rules that were on until it. Every version from 2 to `VERSION` has a row, which
+never changes once it is in a release.
+"""
 
 
 def under(config: SchedulerConfig, version: int) -> SchedulerConfig:
     """The configuration as it is read under a version of the rules. Raises NewerVersionError."""
-    always = ALWAYS_ON.get(version)
-    if always is None:
+    if version > VERSION:
         raise NewerVersionError("the rules of a cycle", version, VERSION)
-    more = sorted(always.difference(config.pumice.fix))
+    later = [names for since, names in CHANGED.items() if since > version]
+    more = sorted(frozenset[str]().union(*later).difference(config.pumice.fix))
     if not more:
         return config
     pumice = msgspec.structs.replace(config.pumice, fix=(*config.pumice.fix, *more))

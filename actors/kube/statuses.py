@@ -36,7 +36,9 @@ def _pod(pod: Object, wanted: PodCondition, at: str) -> Object | None:
         return None
     status = section(pod, "status")
     changed: Object = {}
-    if wanted.nominated and status.get("nominatedNodeName") != wanted.nominated:
+    if wanted.nominated is None and "nominatedNodeName" in status:
+        changed["nominatedNodeName"] = ""
+    elif wanted.nominated and status.get("nominatedNodeName") != wanted.nominated:
         changed["nominatedNodeName"] = wanted.nominated
     if wanted.reason or wanted.message:
         condition = {

@@ -56,6 +56,8 @@ def is_idle(session: Session) -> bool:
     columns = session.snapshot.jobs
     outside = columns.phase <= OUTSIDE
     busy = (columns.counts[WAITING] > 0) & ~outside
+    if session.jobs.listings:
+        return False
     return not session.jobs.holds_for_any(busy if "enqueue" in session.config.actions else busy | outside)
 
 
@@ -115,6 +117,7 @@ def build_context(session: Session, only: frozenset[int] | None = None) -> Alloc
                 session.jobs.admit(job)
     columns = session.snapshot.jobs
     has_pending = columns.counts[WAITING] > 0
+    has_pending[list(session.copies.waiting_jobs())] = True
     for job in session.jobs.where(has_pending & (columns.phase > OUTSIDE)):
         if (only is not None and job.row not in only) or not session.job_is_valid(job):
             continue

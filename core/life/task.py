@@ -89,14 +89,18 @@ class TaskChange(NamedTuple):
     gained: int
 
 
-CHANGES: Final[dict[tuple[int, TaskTrigger], TaskChange]] = {
-    (before, trigger): TaskChange(
+def change_between(before: int, after: TaskStatus) -> TaskChange:
+    """What it means for the job's counts that the task has another status."""
+    return TaskChange(
         after,
         (after == TaskStatus.PENDING) - (before == TaskStatus.PENDING),
         IS_READY[after] - IS_READY[before],
         IS_ALLOCATED[after] - IS_ALLOCATED[before],
     )
-    for (before, trigger), after in TASK_LIFE.transitions.items()
+
+
+CHANGES: Final[dict[tuple[int, TaskTrigger], TaskChange]] = {
+    (before, trigger): change_between(before, after) for (before, trigger), after in TASK_LIFE.transitions.items()
 }
 """Every step there is, worked out once: tasks are moved twice or more in every session."""
 

@@ -94,7 +94,7 @@ class Evict(Message, frozen=True):
 class PodCondition(Message, frozen=True):
     """PodScheduled=False to be written on a pod.
 
-    `nominated` is the node for status.nominatedNodeName ("" clears nothing and sets nothing). An empty `reason` and
+    `nominated` is the node for status.nominatedNodeName ("": leave it alone, None: clear it). An empty `reason` and
     `message` with a nomination means: write the nomination only.
     """
 
@@ -103,7 +103,7 @@ class PodCondition(Message, frozen=True):
     uid: str
     reason: str
     message: str
-    nominated: str = ""
+    nominated: str | None = ""
 
 
 class PodGroupCondition(Struct, frozen=True, gc=False):

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import numpy as np
 
 from core.life import pod_group
-from core.life.task import CHANGES, IS_ALLOCATED, READY_STATUSES, TASK_LIFE, TaskStatus, TaskTrigger
+from core.life.task import (
+    CHANGES,
+    IS_ALLOCATED,
+    READY_STATUSES,
+    TASK_LIFE,
+    TaskChange,
+    TaskStatus,
+    TaskTrigger,
+    change_between,
+)
 from core.once import once
 from core.session.by_queue import ByQueue
 from core.state.scalars import integer_lines, integers, lines
@@ -18,6 +27,7 @@ if TYPE_CHECKING:
 
     from core.objects.pod import Task
     from core.resources import Resource
+    from core.session.copies import TaskEntries
     from core.state.jobs import Job
     from core.state.snapshot import Snapshot
 
@@ -71,6 +81,9 @@ class SessionJobs:
         self.status = integers(snapshot.tasks.status)
         self.node = integers(snapshot.tasks.node)
         self.of_task = integers(snapshot.tasks.job)
+        self.listings: dict[
+            int, TaskEntries
+        ] = {}  # task row -> how its group lists it, where that is not by its status
         self.generation = 0  # rises with every change of a task's status
         self._unsettled_at: tuple[int, npt.NDArray[np.int32]] | None = None  # as of that generation
 
@@ -124,13 +137,26 @@ class SessionJobs:
     def move(self, job: Job | None, task: Task, trigger: TaskTrigger) -> TaskStatus:
         """Take a task a step on in its life; counts and what is allocated follow (UpdateTaskStatus). Its new status.
 
-        Nothing else sets a status in a session. Raises InvalidTransition.
+        Nothing but this and `restate` sets a status in a session. Raises InvalidTransition.
         """
         before = self.status[task.row]
-        after, waits, became_ready, gained = CHANGES.get((before, trigger)) or _no_step(before, trigger, task)
+        change = CHANGES.get((before, trigger)) or _no_step(before, trigger, task)
+        self._apply(job, task, before, change)
+        if task.row in self.listings:
+            self.listings[task.row].move(before, change.after)
+        return change.after
+
+    def restate(self, job: Job | None, task: Task, after: TaskStatus) -> None:
+        """Another copy of the task, which is in that status, is the job's from now on (see core/session/copies.py)."""
+        before = self.status[task.row]
+        if before != after:
+            self._apply(job, task, before, change_between(before, after))
+
+    def _apply(self, job: Job | None, task: Task, before: int, change: TaskChange) -> None:
+        after, waits, became_ready, gained = change
         self.status[task.row] = after
         if job is None:
-            return after
+            return
         row, template = job.row, task.template
         self.generation += 1
         self.counts[before][row] -= 1
@@ -143,7 +169,6 @@ class SessionJobs:
         if gained:
             for dimension, value in template.items:
                 self.allocated_at[dimension][row] += gained * value
-        return after
 
     def admit(self, job: Job) -> None:
         """The job waits no longer for admission. Raises InvalidTransition."""

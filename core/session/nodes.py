@@ -15,8 +15,11 @@ from core.resources import MIN_RESOURCE
 from core.state.scalars import floats, integers, lines
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from core.kube.placed import Placed
     from core.objects.pod import Task
+    from core.session.copies import TaskEntries
     from core.state.columns import FloatArray
     from core.state.snapshot import NodeColumns, Snapshot
 
@@ -57,6 +60,9 @@ class SessionNodes:
         self._removed: dict[int, set[str]] = {}
         # The status each task had when its node last looked: a node keeps its own copy of a task.
         self.seen_status = integers(snapshot.tasks.status.copy())
+        # The same of a task of which there are copies, by node and task: two nodes may have one each.
+        self.listings: Mapping[int, TaskEntries] = {}
+        self._seen_apart: dict[tuple[int, int], int] = {}
 
     def holds(self, row: int, task: Task) -> bool:
         """Whether the task is on that node now."""
@@ -87,6 +93,8 @@ class SessionNodes:
         else:
             added[key] = task
         self.seen_status[task.row] = status
+        if task.row in self.listings:
+            self._seen_apart[row, task.row] = status
         self._account(row, task, status, 1.0)
         return True
 
@@ -97,7 +105,10 @@ class SessionNodes:
             if not self.holds(row, task):
                 return False
             self._removed.setdefault(row, set()).add(task.key)
-        self._account(row, task, self.seen_status[task.row], -1.0)
+        status = self.seen_status[task.row]
+        if task.row in self.listings:
+            status = self._seen_apart.pop((row, task.row), status)
+        self._account(row, task, status, -1.0)
         return True
 
     def _account(self, row: int, task: Task, status: int, sign: float) -> None:

@@ -16,6 +16,7 @@ from core.outside import nobody
 from core.session.action_arguments import argument_of
 from core.session.closing.report import Opening
 from core.session.closing.telling import Tellers
+from core.session.copies import TaskCopies
 from core.session.fit import JobFit
 from core.session.jobs import SessionJobs
 from core.session.nodes import KubeNodes, SessionNodes
@@ -31,7 +32,7 @@ from core.session.trail.records import Ending
 from core.session.trail.trail import SILENCE, Silence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from config.schema import SchedulerConfig
     from core.devices.family import Family
@@ -79,6 +80,7 @@ class Session:
         self.nodes = SessionNodes(snapshot)
         self.kube = KubeNodes(snapshot)
         self.jobs = SessionJobs(snapshot)
+        self.nodes.listings = self.jobs.listings
         self.queues: dict[str, Queue] = {queue.name: queue for queue in snapshot.queues}
         self.total = total
         self.points = Points(config, self._batch)
@@ -94,6 +96,7 @@ class Session:
         self.unschedulable: set[int] = set()  # rows of jobs the gang plugin marked so in this session
         self.last_transaction: dict[int, LastTransaction] = {}
         self.evicted_for: set[int] = set()  # rows of tasks whose room was made by evictions
+        self.copies = TaskCopies(self)
         self.pre_filtered: set[int] = set()  # rows of tasks that went through PrePredicate
         self.devices: list[Family] = []  # the kinds of devices that pods share
         self.empty_devices: Callable[[], Sequence[Family]] = tuple  # the same, were nobody on the nodes
@@ -104,7 +107,7 @@ class Session:
         self.opening = Opening()
         self.searches = Searches(self)
         self._sub_jobs: dict[int, dict[str, SubJob]] = {}
-        self._voided: set[int] = set()  # rows of tasks whose nomination did not hold
+        self._voided: dict[int, Task] = {}  # by row, tasks whose nomination did not hold
         self.topology = SessionTopology(self)
         self.nominations = Nominations(self)
         self.ask: Ask = nobody  # processes outside
@@ -191,7 +194,12 @@ class Session:
 
     def forget_nomination(self, task: Task) -> None:
         """The task's nomination is void for the rest of this session."""
-        self._voided.add(task.row)
+        self._voided[task.row] = task
+
+    @property
+    def voided(self) -> Collection[Task]:
+        """The tasks whose nomination did not hold."""
+        return self._voided.values()
 
     # --- what statements do
 
@@ -254,7 +262,10 @@ class Session:
         )
 
     def emit_bind(self, task: Task) -> None:
-        """An allocation is final: Binding."""
+        """An allocation is final: Binding. Of a task with copies, another of which is bound, it is taken back."""
+        if task.row in self.jobs.listings and task in self.bound:
+            self.unplace(task)
+            return
         self.jobs.move(self.job_of(task), task, TaskTrigger.COMMIT)
         node = self.nodes.names[self.jobs.node[task.row]]
         context = self.points.bind_context(task)

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from core.life.task import TaskStatus
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
+    from core.session.copies import TaskCopy
     from core.session.session import Session
+
+
+ONCE: Final = "groups-list-tasks-once"
 
 
 class OperationKind(IntEnum):
@@ -29,7 +34,7 @@ class OperationKind(IntEnum):
 
 class Operation(Struct, frozen=True):
     """One step. `node` is the node's row; `evicted`: room had to be made for a pipelined task; `score`: what chose it;
-    `bound`: an evicted task was Bound, not Running.
+    `bound`: an evicted task was Bound, not Running; `copy`: the copy of the task that it is about, if there are any.
     """
 
     kind: OperationKind
@@ -40,6 +45,7 @@ class Operation(Struct, frozen=True):
     preemptor: str = ""
     score: float = 0.0
     bound: bool = False
+    copy: TaskCopy | None = None
 
 
 class LastTransaction(NamedTuple):
@@ -65,7 +71,7 @@ class Statement:
         if not self.session.place(task, node, TaskStatus.ALLOCATED):
             self.session.unplace(task)
             return False
-        self.operations.append(Operation(OperationKind.ALLOCATE, task, node))
+        self.operations.append(Operation(OperationKind.ALLOCATE, task, node, copy=self.session.copies.current(task)))
         return True
 
     def pipeline(self, task: Task, node: int, *, evicted: bool) -> bool:
@@ -73,14 +79,16 @@ class Statement:
         if not self.session.place(task, node, TaskStatus.PIPELINED, evicted=evicted):
             self.session.unplace(task)
             return False
-        self.operations.append(Operation(OperationKind.PIPELINE, task, node, "", evicted))
+        copy = self.session.copies.current(task)
+        self.operations.append(Operation(OperationKind.PIPELINE, task, node, "", evicted, copy=copy))
         return True
 
     def evict(self, task: Task, reason: str, preemptor: str = "", score: float = 0.0) -> None:
         """Release a bound or running task."""
         node, bound = self.session.jobs.node[task.row], self.session.jobs.status[task.row] == TaskStatus.BOUND
         self.session.release(task)
-        self.operations.append(Operation(OperationKind.EVICT, task, node, reason, False, preemptor, score, bound))
+        copy = self.session.copies.current(task)
+        self.operations.append(Operation(OperationKind.EVICT, task, node, reason, False, preemptor, score, bound, copy))
 
     def unpipeline(self, task: Task) -> None:
         """Take a promise back outside of any list of operations (backfill retries pipelined best-effort tasks)."""
@@ -94,6 +102,7 @@ class Statement:
         session = self.session
         restores_bound = "unevict-restores-bound" in session.config.pumice.fix
         for operation in reversed(self.operations):
+            session.copies.act(operation.task, operation.copy)
             session.remember(operation.task)
             if operation.kind is OperationKind.EVICT:
                 session.unrelease(operation.task, bound=operation.bound and restores_bound)
@@ -105,6 +114,7 @@ class Statement:
         """Make it so, first to last: evictions and binds go out, pipelined tasks wait for the next cycle."""
         session = self.session
         for operation in self.operations:
+            session.copies.act(operation.task, operation.copy)
             session.last_transaction.pop(operation.task.row, None)
             if operation.kind is OperationKind.EVICT:
                 session.emit_evict(operation.task, operation.reason, operation.preemptor, operation.score)
@@ -121,6 +131,8 @@ class Statement:
     def recover(self, saved: list[Operation]) -> bool:
         """Do saved operations again. False: one was refused; what was done before it stays in the statement."""
         for operation in saved:
+            if operation.copy is not None:
+                self.session.copies.replace(operation.task, operation.copy)
             if operation.kind is OperationKind.EVICT:
                 self.evict(operation.task, operation.reason, operation.preemptor, operation.score)
             elif operation.kind is OperationKind.PIPELINE:
@@ -132,5 +144,12 @@ class Statement:
 
 
 def save(*statements: Statement) -> list[Operation]:
-    """The operations of statements as a value."""
-    return [operation for statement in statements for operation in statement.operations]
+    """The operations of statements as a value, each with a copy of its task as it is now.
+
+    Fix groups-list-tasks-once: without copies.
+    """
+    operations = [operation for statement in statements for operation in statement.operations]
+    if not operations or ONCE in statements[0].session.config.pumice.fix:
+        return operations
+    copies = statements[0].session.copies
+    return [replace(operation, copy=copies.saved(operation.task)) for operation in operations]

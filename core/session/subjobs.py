@@ -7,12 +7,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from core.kube.selectors import label_selector
-from core.life.task import IS_ALLOCATED, TaskStatus
+from core.life.task import IS_READY, TaskStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
     from core.objects.pod import Task
     from core.session.jobs import SessionJobs
     from core.state.jobs import Job
+
+
+PENDING, PIPELINED = TaskStatus.PENDING, TaskStatus.PIPELINED
 
 
 class SubJob:
@@ -39,19 +44,33 @@ class SubJob:
         self.allocated_hyper_node = ""
         self.nominated_hyper_node = ""
 
-    def count(self, jobs: SessionJobs, *statuses: int) -> int:
-        """How many of its tasks have one of these statuses."""
-        of = jobs.status
-        return sum(of[task.row] in statuses for task in self.tasks)
+    def pending(self, jobs: SessionJobs) -> list[Task]:
+        """The tasks that it lists as pending, by uid: those too that are elsewhere by now, while a copy stays listed
+        (see core/session/copies.py).
+        """
+        status, listings = jobs.status, jobs.listings
+        if not listings:
+            return [task for task in self.tasks if status[task.row] == PENDING]
+        return [task for task in self.tasks if PENDING in self._statuses(jobs, task)]
+
+    @staticmethod
+    def _statuses(jobs: SessionJobs, task: Task) -> Collection[int]:
+        """The statuses under which the group lists a task: one, or several where copies stay listed."""
+        listing = jobs.listings.get(task.row)
+        return (jobs.status[task.row],) if listing is None else listing.by_status
+
+    def _listed(self, jobs: SessionJobs) -> Iterable[tuple[Task, int]]:
+        """Its tasks with their statuses; a task may come twice."""
+        status, listings = jobs.status, jobs.listings
+        if not listings:
+            return [(task, status[task.row]) for task in self.tasks]
+        return [(task, each) for task in self.tasks for each in self._statuses(jobs, task)]
 
     def ready_count(self, jobs: SessionJobs) -> int:
         """Ready tasks and pending best-effort ones."""
-        total = 0
-        for task in self.tasks:
-            status = jobs.status[task.row]
-            ready = IS_ALLOCATED[status] or status == TaskStatus.SUCCEEDED
-            total += ready or (status == TaskStatus.PENDING and task.template.best_effort)
-        return total
+        return sum(
+            IS_READY[status] or (status == PENDING and task.template.best_effort) for task, status in self._listed(jobs)
+        )
 
     def is_ready(self, jobs: SessionJobs) -> bool:
         """Enough tasks are ready."""
@@ -59,7 +78,8 @@ class SubJob:
 
     def is_pipelined(self, jobs: SessionJobs) -> bool:
         """Enough tasks are ready or pipelined."""
-        return self.ready_count(jobs) + self.count(jobs, TaskStatus.PIPELINED) >= self.min_available
+        promised = sum(status == PIPELINED for _, status in self._listed(jobs))
+        return self.ready_count(jobs) + promised >= self.min_available
 
 
 def _match_values(policy: dict[str, Any], labels: dict[str, str]) -> list[str]:

@@ -33,7 +33,8 @@ TOGETHER: Final = 32
 class Domain:
     """One HyperNode in the tree.
 
-    `rows`: the node rows of its whole subtree, in name order; `children` in name order.
+    `rows`: the node rows of its whole subtree, in name order; `children` in the order of a walk
+    (see `in_walk`).
     """
 
     name: str
@@ -42,6 +43,11 @@ class Domain:
     parent: str = ""
     children: list[str] = field(default_factory=list[str])
     rows: RowArray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+
+
+def in_walk(name: str) -> tuple[int, str]:
+    """Sort siblings as a walk through the tree meets them: s9 before s10."""
+    return len(name), name
 
 
 class HyperNodeTree:
@@ -54,7 +60,7 @@ class HyperNodeTree:
     def __init__(self, domains: dict[str, Domain], by_tier: dict[int, list[str]], problem: str, count: int) -> None:
         self.problem = problem
         top = Domain(TOP, max([0, *by_tier]) + 1, rows=np.arange(count, dtype=np.intp))
-        for name in sorted(domains):
+        for name in sorted(domains, key=in_walk):
             if not domains[name].parent:
                 domains[name].parent = TOP
                 top.children.append(name)
@@ -197,7 +203,7 @@ def _link(domains: dict[str, Domain], by_name: dict[str, HyperNode]) -> str:
             if domain.parent and domain.parent != name:
                 return f"HyperNode {child} already has a parent {domain.parent}, and cannot set another parent {name}"
             domain.parent = name
-        domains[name].children = sorted(set(by_name[name].children))
+        domains[name].children = sorted(set(by_name[name].children), key=in_walk)
     for name in sorted(domains):
         seen = [name]
         while parent := domains[seen[-1]].parent:

@@ -63,8 +63,8 @@ def _pod_after(pod: Object, bind: Bind | None, update: PodCondition | None, now:
     if update is not None:
         if update.reason or update.message:
             status["conditions"] = _with_unscheduled(status.get("conditions") or [], update, now)
-        if update.nominated:
-            status["nominatedNodeName"] = update.nominated
+        if update.nominated != "":
+            status["nominatedNodeName"] = update.nominated or ""
     if bind is not None:
         after["spec"] = {**(pod.get("spec") or {}), "nodeName": bind.node}
         if bind.annotations:

@@ -63,7 +63,7 @@ def _nominated(result: CycleResult, before: Mapping[str, Standing]) -> dict[str,
     after: dict[str, str] = {}
     for update in result.pod_conditions:
         name = f"{update.namespace}/{update.name}"
-        node = update.nominated or before.get(name, NOTHING).nominated
+        node = before.get(name, NOTHING).nominated if update.nominated == "" else update.nominated
         if node:
             after[name] = node
     return after

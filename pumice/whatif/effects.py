@@ -145,7 +145,7 @@ class Effects:
     def _pod(self, pod: PodCondition, cycle: int, now: float) -> bool:
         if not self._is_new("Pod", pod.namespace, pod.name, (pod.uid, pod.reason, pod.message, pod.nominated)):
             return False
-        if not pod.nominated:
+        if pod.nominated == "":
             return True
         self._store.apply(ReportStatus("Pod", pod.namespace, pod.name, pod, cycle, self._store.revision), now)
         return False

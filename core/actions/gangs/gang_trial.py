@@ -105,7 +105,11 @@ class GangTrial:
         while placed and len(tasks):
             task = tasks.pop()
             node = self._find(candidates, task, domain.rows)
-            placed = node >= 0 and statement.pipeline(task, node, evicted=bool(self._victims))
+            if node < 0:
+                placed = False
+                break
+            session.copies.act_as_held(task)
+            placed = statement.pipeline(task, node, evicted=bool(self._victims))
         whole = placed and statement.operations
         if whole and (session.sub_job_ready(sub_job) or session.sub_job_pipelined(sub_job)):
             return statement

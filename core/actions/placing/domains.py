@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from core.actions.placing.nomination import allocate_as_nominated
 from core.actions.placing.task_loop import allocate_tasks
-from core.session.statement import Operation, save
+from core.session.statement import ONCE, Operation, save
 from core.session.trail.records import Ending
 
 if TYPE_CHECKING:
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from core.session.subjobs import SubJob
     from core.state.hypernodes import Domain
     from core.state.jobs import Job
+
+
+LISTING: Final = frozenset(("allocate", "gangpreempt", "gangreclaim"))
+"""The actions that go by what groups list as pending."""
 
 
 @dataclass(slots=True)
@@ -63,6 +67,15 @@ class DomainTrial:
     score: float
 
 
+def _replays_show(session: Session) -> bool:
+    """Whether a later action lists the tasks of groups, and so sees which were placed by a replay (see
+    core/session/copies.py).
+    """
+    actions = session.config.actions
+    later = actions[actions.index("allocate") + 1 :] if "allocate" in actions else ()
+    return ONCE not in session.config.pumice.fix and not LISTING.isdisjoint(later)
+
+
 class DomainAllocator:
     """Places one job domain by domain."""
 
@@ -70,6 +83,7 @@ class DomainAllocator:
         self._session = session
         self._decisions = decisions
         self._cache_errors = cache_errors
+        self._replays_show = _replays_show(session)
 
     # --- jobs
     # -----------------------------------------------------------------------------------------------------------
@@ -108,7 +122,8 @@ class DomainAllocator:
         trial.
         """
         return (
-            not self._session.has_sub_job_policy(job)
+            not self._replays_show
+            and not self._session.has_sub_job_policy(job)
             and self._session.jobs.min_member[job.row] == len(job.tasks)
             and not self._session.sub_jobs(job)[job.key].nominated_hyper_node
             and not any(domain.children for domain in gradient)

@@ -47,10 +47,13 @@ def _try(session: Session, sub_job: SubJob, tasks: PopSource[Task], cache: Error
         if sub_job.network_topology is not None:
             session.topology.heading[task.row] = domain.name
         if session.nodes.fits_idle(node, task):
+            session.copies.act_as_held(task)
             done = statement.allocate(task, node)
+        elif session.nodes.fits_future(node, task):
+            session.copies.act_as_held(task)
+            done = statement.pipeline(task, node, evicted=False)
         else:
-            # Volcano counts a task that fits nowhere any more as done, without an operation
-            done = not session.nodes.fits_future(node, task) or statement.pipeline(task, node, evicted=False)
+            done = True  # Volcano counts a task that fits nowhere any more as done, without an operation
         if not done:
             statement.discard()
             return None

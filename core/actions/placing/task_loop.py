@@ -157,7 +157,9 @@ class TaskLoop:
         """Allocate what fits into idle room, promise what fits into room to come."""
         self._no_room_for, self._session.objection = None, ""
         if self._session.nodes.fits_idle(node, task):
+            self._session.copies.act_as_held(task)
             return self._statement.allocate(task, node)
         if self._session.nodes.fits_future(node, task):
+            self._session.copies.act_as_held(task)
             return self._statement.pipeline(task, node, evicted=False)
         return False

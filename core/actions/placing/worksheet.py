@@ -8,7 +8,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from core.life.task import TaskStatus
 from core.session.heap import PriorityQueue
 
 if TYPE_CHECKING:
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from core.session.session import Session
     from core.session.subjobs import SubJob
     from core.state.jobs import Job
-
-PENDING = TaskStatus.PENDING
 
 
 @dataclass(slots=True)
@@ -46,11 +43,10 @@ class Worksheet:
 
 def wanted(session: Session, sub_job: SubJob) -> list[Task]:
     """Pending tasks that ask for something and are gated by nobody but Volcano, by uid."""
-    status = session.jobs.status
     return [
         task
-        for task in sub_job.tasks
-        if status[task.row] == PENDING and not task.template.best_effort and (not task.gated or task.only_volcano_gate)
+        for task in sub_job.pending(session.jobs)
+        if not task.template.best_effort and (not task.gated or task.only_volcano_gate)
     ]
 
 
@@ -73,6 +69,8 @@ def organize(session: Session, job: Job, wants: Callable[[Session, SubJob], list
     for uid, sub_job in groups.items():
         tasks = wants(session, sub_job)
         if tasks:
+            for task in tasks if session.jobs.listings else ():
+                session.copies.hold(task)
             worksheet.sub_jobs.push(sub_job)
             worksheet.tasks[uid] = session.points.task_order.queue(tasks)
     return worksheet

@@ -6,7 +6,7 @@ Source: Volcano `hyperNodeGradientFn`, `getSearchRoot`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from core.resources import Resource
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from core.state.jobs import Job
 
 EVICT = "evict"
+BY_NAME: Final = "domains-of-a-tier-by-name"
+"""The rule of earlier versions."""
 
 
 @dataclass(slots=True)
@@ -43,9 +45,8 @@ class Gradients:
         if wish is None or wish.limit is None:
             return [[domain]]
         total = Resource()
-        for task in sub_job.tasks:
-            if self.session.jobs.status[task.row] == 0:
-                total.add(task.template.request)
+        for task in sub_job.pending(self.session.jobs):
+            total.add(task.template.request)
         needs = self.session.dims.items(total)
         return self._find(domain, wish.limit, sub_job.allocated_hyper_node, needs, purpose)
 
@@ -65,7 +66,9 @@ class Gradients:
                 if child not in seen:
                     seen.add(child)
                     queue.append(tree.domains[child])
-        gradients = [sorted(by_tier[tier], key=lambda d: d.name) for tier in sorted(by_tier)]
+        gradients = [by_tier[tier] for tier in sorted(by_tier)]
+        if BY_NAME in self.session.config.pumice.fix:
+            gradients = [sorted(gradient, key=lambda one: one.name) for gradient in gradients]
         return self._widest_first(gradients) if purpose == EVICT else gradients
 
     def _has_room(self, domain: Domain, needs: tuple[tuple[int, float], ...], purpose: str) -> bool:

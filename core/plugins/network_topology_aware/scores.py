@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -20,6 +21,37 @@ if TYPE_CHECKING:
     from core.state.hypernodes import RowArray
 
 MAX_SCORE = 100.0
+PYTHON: Final = "powers-as-python-has-them"
+"""The rule of earlier versions: the last bit of a tier's weight is Python's."""
+
+
+def python_power(base: float, exponent: int) -> float:
+    """The base to the power of a whole number, as the C library has it."""
+    return math.pow(base, exponent)
+
+
+def go_power(base: float, exponent: int) -> float:
+    """The base, which is not negative, to the power of a whole number, with the last bit that Go's math.Pow gives it:
+    squares are multiplied, and powers of two are counted beside them.
+    """
+    if exponent == 0 or base == 1.0:
+        return 1.0
+    if base == 0.0:
+        return 0.0 if exponent > 0 else math.inf
+    product, twos = 1.0, 0
+    square, shift = math.frexp(base)
+    left = abs(exponent)
+    while left:
+        if left & 1:
+            product, twos = product * square, twos + shift
+        square, shift = square * square, 2 * shift
+        if square < 0.5:
+            square, shift = square + square, shift - 1
+        left >>= 1
+    try:
+        return math.ldexp(1.0 / product, -twos) if exponent < 0 else math.ldexp(product, twos)
+    except OverflowError:
+        return math.inf
 
 
 class Scores:
@@ -41,7 +73,8 @@ class Scores:
         self._scale = MAX_SCORE * weights.weight
         tiers = self._tree.tiers
         self._low, self._high = tiers[0], tiers[-1]
-        self._tier_weights = [(tier, weights.fading ** float(tier - 1)) for tier in range(self._low, self._high + 1)]
+        power = python_power if PYTHON in session.config.pumice.fix else go_power
+        self._tier_weights = [(tier, power(weights.fading, tier - 1)) for tier in range(self._low, self._high + 1)]
         self._column_at: dict[int, RowArray] = {}
 
     # --- domains

@@ -5,7 +5,7 @@ Source: Volcano `framework/job_updater.go`, `session.go` (jobStatus, updateQueue
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -22,10 +22,12 @@ from core.session.fit import ALL_NODES_UNAVAILABLE
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from core.objects.pod import Task
     from core.session.demand import JobRows
     from core.session.session import Session
     from core.state.jobs import Job
 
+STAY: Final = "void-nominations-stay"
 EXPLAINED = [TaskStatus.ALLOCATED, TaskStatus.PENDING, TaskStatus.PIPELINED]
 OF_EXPLAINED = np.array(EXPLAINED, dtype=np.intp)
 OF_REPORTED = np.array([TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED], dtype=np.intp)
@@ -94,17 +96,29 @@ def pod_conditions(session: Session) -> list[PodCondition]:
     """
     jobs, fit = session.jobs, session.fit
     written: list[PodCondition] = []
-    for job in promised_jobs(session) if session.options.wordless else jobs_with_waiting_tasks(session):
+    for job in nominating_jobs(session) if session.options.wordless else jobs_with_waiting_tasks(session):
         otherwise = fit.job_sentence(job) or ALL_NODES_UNAVAILABLE
         for task in [task for status in EXPLAINED for task in jobs.tasks_in(job, status) if not task.gated]:
             reason, message, nominated = fit.task_reason(job, task)
             message = message or otherwise
-            changed = task.condition != (reason, message)
-            nominates = nominated not in ("", task.nominated)
-            if changed or nominates:
+            changed, nomination = task.condition != (reason, message), _nomination(session, task, nominated)
+            if changed or nomination:
                 text = (reason, message) if changed else ("", "")
-                written.append(PodCondition(task.namespace, task.name, task.uid, *text, nominated if nominates else ""))
+                written.append(PodCondition(task.namespace, task.name, task.uid, *text, nomination))
     return written
+
+
+def _nomination(session: Session, task: Task, node: str) -> str | None:
+    """What is to be written of a pod's nomination, where room was made on that node ("": nowhere).
+
+    A nomination that did not hold was taken out of the pod that Volcano writes back: whatever is written clears it
+    (fix void-nominations-stay: it does not). Source: Volcano `actions/allocate` (invalidateSubJobNomination),
+    `cache.taskUnschedulable`.
+    """
+    known = task.nominated if STAY in session.config.pumice.fix else session.nominated_node(task)
+    if node not in ("", known):
+        return node
+    return "" if known == task.nominated else None
 
 
 def jobs_with_waiting_tasks(session: Session) -> list[Job]:
@@ -113,9 +127,11 @@ def jobs_with_waiting_tasks(session: Session) -> list[Job]:
     return session.snapshot.jobs.named(session.jobs.unsettled[waits > 0])
 
 
-def promised_jobs(session: Session) -> list[Job]:
-    """Jobs with tasks for which there will be room: these are nominated, which is more than words."""
-    return session.jobs.where(session.jobs.columns.counts[TaskStatus.PIPELINED] > 0)
+def nominating_jobs(session: Session) -> list[Job]:
+    """Jobs with tasks that are nominated, or are not any more: that is more than words."""
+    nominates = session.jobs.columns.counts[TaskStatus.PIPELINED] > 0
+    nominates[[session.job_row(task) for task in session.voided]] = True
+    return session.jobs.where(nominates)
 
 
 def let_go(session: Session) -> None:

@@ -1,13 +1,17 @@
 """Scores of one template's candidates, kept per scorer so that a touched row costs one row. Source: Volcano
 `PrioritizeNodes`.
 
-total = (sum of NodeOrder scores) + (sum of BatchNodeOrder scores), each sum in tier order, starting from 0:
-floating-point addition is not associative, and equal totals go to the lowest name.
+total = (sum of NodeOrder scores) + (sum of BatchNodeOrder scores), each sum over the plugins in tier order, starting
+from 0, with what a plugin's own scorers add up to as one summand: floating-point addition is not associative, and equal
+totals go to the lowest name.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import reduce
+from itertools import groupby
+from operator import add
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
 
 BoolArray = npt.NDArray[np.bool_]
 ALL = slice(None)
+ONE_BY_ONE: Final = "scorers-add-up-one-by-one"
+"""The rule of earlier versions: every scorer is a summand of its own."""
 
 
 def _plus(total: FloatArray | float, further: FloatArray | float, out: FloatArray | None) -> FloatArray | float:
@@ -41,6 +47,14 @@ def _prepared(session: Session, task: Task, point: Point[Sequence[NodeScorer]]) 
     return [(plugin, score) for plugin, score in prepared if score is not None]
 
 
+def _summands(session: Session, scores: list[tuple[str, NodeScore]], first: int) -> list[range]:
+    """The numbers of the scores, from `first` on, that make one summand each: those of a plugin."""
+    apart = ONE_BY_ONE in session.config.pumice.fix
+    lengths = [1] * len(scores) if apart else [len([*each]) for _, each in groupby(scores, lambda score: score[0])]
+    starts = [first + sum(lengths[:place]) for place in range(len(lengths))]
+    return [range(start, start + length) for start, length in zip(starts, lengths, strict=True)]
+
+
 class Scoring:
     """`ranked` float64 [N]: total score of the candidates, -inf elsewhere; its first maximum is the best node of lowest
     name. Nothing is scored before somebody asks: a search that finds no node, or a single one, needs no scores.
@@ -50,7 +64,11 @@ class Scoring:
     def __init__(self, session: Session, task: Task) -> None:
         points = session.points
         order = _prepared(session, task, points.node_order)
-        self._by_plugin = order + _prepared(session, task, points.batch_node_order)
+        batch = _prepared(session, task, points.batch_node_order)
+        self._by_plugin = order + batch
+        self._order, self._batch = _summands(session, order, 0), _summands(session, batch, len(order))
+        # A summand of several scores that is not the first: they must be added up before they are added.
+        self._nested = any(len(each) > 1 for each in (*self._order[1:], *self._batch[1:]))
         self._scores = [score for _, score in self._by_plugin]
         self._split = len(order)
         volatilities = [score.volatility for score in self._scores]
@@ -133,12 +151,19 @@ class Scoring:
         return -1 if self._momentary and self._ranked_at[best] == -np.inf else best
 
     def _total_of(self, row: int) -> float:
+        if self._nested:
+            return self._nested_total(self._order, row) + self._nested_total(self._batch, row)
         order = batch = 0.0
         for raw, constant in self._parts[: self._split]:
             order += constant if raw is None else raw[row]
         for raw, constant in self._parts[self._split :]:
             batch += constant if raw is None else raw[row]
         return order + batch
+
+    def _nested_total(self, summands: list[range], row: int) -> float:
+        """Their sum, of one row; not by `sum`, which later versions of Python let round less often than Go does."""
+        values = [constant if raw is None else raw[row] for raw, constant in self._parts]
+        return reduce(add, [reduce(add, values[each.start : each.stop], 0.0) for each in summands], 0.0)
 
     def _rank(self, candidates: BoolArray) -> None:
         if self._stale:
@@ -181,15 +206,19 @@ class Scoring:
         return score.finish(raw[rows]) if score.normalised else raw[rows]
 
     def _sum(self, rows: Rows, out: FloatArray | None = None) -> FloatArray:
-        order = self._sum_of(range(self._split), rows, out)
-        batch = self._sum_of(range(self._split, len(self._scores)), rows, None if order is out else out)
+        order = self._sum_of(self._order, rows, out)
+        batch = self._sum_of(self._batch, rows, None if order is out else out)
         for one, other in ((order, batch), (batch, order)):
             if isinstance(one, np.ndarray) and isinstance(other, float) and other == 0.0:
                 return one  # it began with 0.0, so it holds no -0.0 that this would turn
         return np.add(order, batch, out=out)
 
-    def _sum_of(self, scores: range, rows: Rows, out: FloatArray | None) -> FloatArray | float:
+    def _sum_of(self, summands: list[range], rows: Rows, out: FloatArray | None) -> FloatArray | float:
         total: FloatArray | float = 0.0
-        for i in scores:
-            total = _plus(total, self._finished(i, rows), out)
+        for place, scores in enumerate(summands):
+            if place == 0 or len(scores) == 1:
+                for i in scores:
+                    total = _plus(total, self._finished(i, rows), out)
+            else:
+                total = _plus(total, self._sum_of([scores], rows, None), out)
         return total

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pytest
 
+from core.plugins.network_topology_aware.scores import go_power
 from core.plugins.network_topology_aware.weights import read_weights
 from core.session.search.node_search import ErrorCache
 from tests.core.plugins.network_topology_aware.test_topology_occupancy import rack
@@ -53,3 +56,14 @@ def test_the_resources_that_are_listed_count_by_their_weights_and_spaces_are_non
     listed = {"hypernode.binpack.resources": "nvidia.com/gpu, ,vendor/fpga ", "hypernode.binpack.cpu": 2}
     said = read_weights("network-topology-aware", {**listed, "hypernode.binpack.resources.vendor/fpga": 5})
     assert said.resources == {"cpu": 2, "memory": 1, "nvidia.com/gpu": 1, "vendor/fpga": 5}
+
+
+@pytest.mark.parametrize(
+    ("fading", "exponent", "power"),
+    [
+        (0.8, 4, 0x3FDA36E2EB1C4330), (0.9, 5, 0x3FE2E54B48D3AE6A), (0.8, -6, 0x400E847FFFFFFFFB),
+        (0.8, 0, 0x3FF0000000000000), (0.0, 2, 0), (0.0, -1, 0x7FF0000000000000), (1e200, 3, 0x7FF0000000000000),
+    ],
+)  # fmt: skip
+def test_tiers_weigh_to_the_last_bit_what_go_makes_of_them(fading: float, exponent: int, power: int) -> None:
+    assert go_power(fading, exponent) == struct.unpack("d", struct.pack("Q", power))[0]
