@@ -28,8 +28,8 @@ WORDS: Final = {
 }
 EVERY: Final = "@every "
 _NAMES: Final = ("minute", "hour", "day of month", "month", "day of week")
-_VALUE: Final = r"(?:[0-9]{1,2}|[A-Za-z]{3})"
-_FIELD: Final = re.compile(rf"(?:\*|\?|{_VALUE}(?:-{_VALUE})?)(?:/[0-9]{{1,2}})?")
+_VALUE: Final = r"(?:[0-9]+|[A-Za-z]{3})"
+_FIELD: Final = re.compile(rf"(?:\*|\?|{_VALUE}(?:-{_VALUE})?)(?:/[0-9]+)?")
 _SUNDAY_AGAIN: Final = re.compile(r"(?<![0-9/])7(?![0-9])")
 _WHOLE_RANGES: Final = {2: "1-31", 4: "0-6"}
 
@@ -70,6 +70,15 @@ class _Fields:
             return None
 
 
+class _Never:
+    """On a day that no month of it has, such as 30 February: robfig/cron takes it, and it never comes."""
+
+    def after(self, moment: float) -> float | None:
+        """None: there is none."""
+        del moment
+        return None
+
+
 @lru_cache(maxsize=256)
 def read_schedule(text: str, zone: str = "") -> TimesOfSchedule:
     """Raises ScheduleError. `zone`: whose clock it follows, as the IANA names it; "": UTC."""
@@ -93,8 +102,21 @@ def read_schedule(text: str, zone: str = "") -> TimesOfSchedule:
     try:
         CronSim(f"0 {expression}", datetime(2000, 1, 1, tzinfo=UTC))
     except CronSimError as error:
+        if _has_no_day(expression):
+            return _Never()
         raise ScheduleError(f"{error}: {text}".replace("-", " ", 2).lower()) from None
     return _Fields(expression, found)
+
+
+def _has_no_day(expression: str) -> bool:
+    """Whether each field is good, and only the months have no such day: with all months there is nothing wrong."""
+    minute, hour, day, month, weekday = expression.split()
+    try:
+        for parts in ((minute, hour, day, "*", weekday), (minute, hour, "*", month, weekday)):
+            CronSim(" ".join(("0", *parts)), datetime(2000, 1, 1, tzinfo=UTC))
+    except CronSimError:
+        return False
+    return True
 
 
 def _field(number: int, text: str) -> str:

@@ -6,6 +6,7 @@ What somebody offers meanwhile (a ConfigMap of the cluster) is taken in place of
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -18,6 +19,7 @@ from config.load import BUILT_IN, INSTEAD, default_text, parse_scheduler_config,
 from config.schema import SchedulerConfig
 from core.messages.events import ConfigLoaded
 
+log = logging.getLogger(__name__)
 Names = tuple[str, ...] | None
 PARSED = 16
 """So many parsed configurations are remembered."""
@@ -48,8 +50,8 @@ class ConfigSource:
     Raises ConfigError when the first one is bad.
 
     `built_…`: the actions and plugins that can be used; a known name outside is refused as not supported yet.
-    `user_plugins`: what tells one version of a user's plugin from another, by name. `default_duration_s`: how long pods
-    run beside it that do not say.
+    `user_plugins`: what tells one version of a user's plugin from another, by name; `changed_plugins`: which of them
+    have changed since they were loaded. `default_duration_s`: how long pods run beside it that do not say.
     """
 
     def __init__(
@@ -62,11 +64,13 @@ class ConfigSource:
         built_actions: Collection[str] | None = None,
         built_plugins: Collection[str] | None = None,
         user_plugins: Mapping[str, str] | None = None,
+        changed_plugins: Callable[[], Collection[str]] = tuple,
         default_duration_s: float | None = None,
     ) -> None:
         self._default_duration_s = default_duration_s
         self._path = path
         self._user_plugins = user_plugins or {}
+        self._changed_plugins = changed_plugins
         self._parse = partial(_parsed, lenient, _hashable(built_actions), _hashable(built_plugins))
         self.check: Callable[[str, str], str] = partial(_problem, self._parse)
         """(text, name) -> why it would be refused; "" when it would not."""
@@ -102,6 +106,12 @@ class ConfigSource:
 
     def _take(self, text: str) -> LoadedConfig | None:
         loaded = self._load(text)
+        if changed := sorted(set(self._changed_plugins()) & loaded.plugins.keys()):
+            log.warning(
+                "the files of users' plugins have changed (%s): the ones that were loaded at the start stay in force "
+                "until the process is started again",
+                ", ".join(changed),
+            )
         if loaded.digest == self.loaded.digest:
             return None
         self.loaded = loaded

@@ -33,7 +33,7 @@ class CycleMemory:
     waits until the cache has looked, as Volcano's does.
 
     `said`: by the newest cycle, under the configuration in force. `obstacles`: plugin -> why it refuses every job, in
-    the newest cycle.
+    the newest cycle; `troubles`: plugin -> whom it could not ask.
 
     `cycle`: the newest in the journal; `done`: the newest that has been carried out. What it begins with is what the
     journal held before anybody was started.
@@ -51,6 +51,7 @@ class CycleMemory:
     said: CycleSaid = field(default_factory=CycleSaid)
     obstacles: dict[str, str] = field(default_factory=dict[str, str])
     recurrence: Recurrence = field(default_factory=Recurrence)
+    troubles: dict[str, str] = field(default_factory=dict[str, str])
 
 
 SEEN: Final = 1

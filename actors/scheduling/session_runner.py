@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from actors.scheduling.decider import Decider
     from actors.system.ports import ActionPort, CachePort, MetricsPort, OutsidePort, RunnerPort
     from config.schema import SchedulerConfig
-    from core.messages.decisions import CycleResult
+    from core.messages.decisions import CycleReport, CycleResult
     from core.session.session import Session
     from core.state.snapshot import Snapshot
 
@@ -202,7 +202,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         snapshot = self._snapshots.take(taken.handle)
         others = self._decider.others_waiting(snapshot) if self._settings.serves_others else ()
         result = await self._decide(snapshot, loaded.config, moment, measure, steps)
-        self._warn_of(result.report.obstacles)
+        self._warn_of(result.report)
         record = record_of(taken, loaded.digest, moment, result, memory.carry, steps.answers())
         await self._commit.record(record, result, memory)
         await self._commit.carry_out(memory)
@@ -214,12 +214,21 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         memory.done = memory.cycle
         self._tell_who_waits()
 
-    def _warn_of(self, obstacles: dict[str, str]) -> None:
-        """Log why a plugin refuses every job, when that began or changed."""
-        for plugin, sentence in obstacles.items():
-            if self._memory.obstacles.get(plugin) != sentence:
+    def _warn_of(self, report: CycleReport) -> None:
+        """Log why a plugin refuses every job, when that began or changed; and whom a plugin could not ask, when that
+        began: how many questions these are is another number in each cycle.
+        """
+        memory = self._memory
+        for plugin, sentence in report.obstacles.items():
+            if memory.obstacles.get(plugin) != sentence:
                 log.warning("%s", sentence)
-        self._memory.obstacles = obstacles
+        for plugin, sentence in report.troubles.items():
+            if plugin not in memory.troubles:
+                log.warning("%s", sentence)
+        for plugin in memory.troubles:
+            if plugin not in report.troubles:
+                log.warning("plugin %s got all its answers again", plugin)
+        memory.obstacles, memory.troubles = report.obstacles, report.troubles
 
     async def _decide(
         self, snapshot: Snapshot, config: SchedulerConfig, moment: Moment, measure: Measure, steps: SessionSteps

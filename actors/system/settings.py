@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -40,7 +40,8 @@ class SystemSettings:
     `journal_look_s`: seconds between two looks whether the journal is still there (0: nobody looks).
     `checkpoint_every`: records between two checkpoints (0: none); `retention` is what is kept of the journal.
     `event_ttl_s`: how long Event objects are kept (kube-apiserver's --event-ttl).
-    `user_plugins`: plugins of users, and what tells one version of them from another.
+    `user_plugins`: plugins of users, and what tells one version of them from another; `changed_plugins`: which of them
+    have changed since they were loaded.
     `post` asks extenders.
     `uid_seed`: instead of `seed` for uids and generated names, where others of that seed are there already.
     `news_delay_s`: with faults, watchers hear of changes up to so much later.
@@ -84,6 +85,7 @@ class SystemSettings:
     retention: Retention = field(default_factory=Retention)
     event_ttl_s: float = KEPT_S
     user_plugins: Mapping[str, str] = field(default_factory=dict[str, str])
+    changed_plugins: Callable[[], Collection[str]] = tuple
     gateway: GatewaySettings | None = None
     budgets: bool = True
     scheduler: bool = True
@@ -196,5 +198,6 @@ def config_source(settings: SystemSettings, decider: Decider) -> ConfigSource:
         built_actions=decider.actions,
         built_plugins=decider.plugins,
         user_plugins=settings.user_plugins,
+        changed_plugins=settings.changed_plugins,
         default_duration_s=settings.default_duration_s if playing(settings) else None,
     )

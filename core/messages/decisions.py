@@ -175,7 +175,8 @@ class CycleReport(Struct, frozen=True, gc=False):
     `queue_amounts` what Volcano knows of a queue and has no metric for (and who is overused at the end). `binding` are
     the jobs of the binds, `created` when the pod of each bind was made. `pod_annotations`: what plugins assigned to
     pods, bound or not; `numa_allocatable` (node -> resource -> CPUs): what is free in the nodes' NUMA cells at the end;
-    `obstacles`: plugin -> why it refuses every job, whatever the job is.
+    `obstacles`: plugin -> why it refuses every job, whatever the job is; `troubles`: plugin -> what it could not find
+    out, and from whom.
     `timings` (seconds by OnSessionOpen and OnSessionClose, and plugin) is left empty by the core.
     """
 
@@ -195,6 +196,7 @@ class CycleReport(Struct, frozen=True, gc=False):
     pod_annotations: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     numa_allocatable: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     obstacles: dict[str, str] = field(default_factory=dict[str, str])
+    troubles: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class Recurring(Struct, frozen=True, gc=False):

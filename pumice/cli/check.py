@@ -20,7 +20,7 @@ from core.plugins import PLUGINS
 from pumice.check.review import Review, review
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.given.inputs import load_config, load_manifests
-from pumice.cli.given.sources import Certificate, ServerUrl, Token, server_of
+from pumice.cli.given.sources import Certificate, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.options import Lenient, PluginsDir
 from pumice.cli.terminal import Terminal, speaking
 from pumice.explain.server import Server, config_map, fetch
@@ -42,6 +42,7 @@ def check(
     ] = None,
     server: ServerUrl = None,
     token: Token = None,
+    token_file: TokenFile = None,
     certificate: Certificate = None,
     plugins_dir: PluginsDir = None,
     *,
@@ -49,7 +50,7 @@ def check(
     lenient: Lenient = False,
 ) -> int:
     """Exit code 2 for a configuration that is refused; warnings change nothing."""
-    asked = server_of(server, token, certificate)
+    asked = server_of(server, token, token_file, certificate, terminal)
     if asked is not None and manifests:
         raise UsageError("--server and -f name different clusters: say one of them", path="--server")
     settings = _settings(config, asked, plugins_dir, lenient, terminal)

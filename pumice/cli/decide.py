@@ -75,7 +75,8 @@ def decide(
     setup = dataclasses.replace(setup, config=with_actions(setup.config, actions))
     setup = dataclasses.replace(setup, trail=partial(Trail, frozenset[str](), waiting_jobs(setup.objects)))
     decided = list(run_cycles(setup, cycles))
-    for sentence in decided[-1].result.report.obstacles.values():
+    report = decided[-1].result.report
+    for sentence in (*report.obstacles.values(), *report.troubles.values()):
         terminal.warn(sentence)
     result = result_of(decided)
     terminal.emit(result, lambda console: show(console, decided, result))

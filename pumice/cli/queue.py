@@ -9,7 +9,9 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
+from core.plugins.capacity.misplaced import ROOT
 from pumice.adviser.census import Census, WaitingJob, census_of
+from pumice.adviser.weights import weights_remark
 from pumice.cli.exits import Exit
 from pumice.cli.futures.estimated import estimated, range_of
 from pumice.cli.futures.options import ForkSource
@@ -19,7 +21,7 @@ from pumice.cli.tables.lately import held_lately
 from pumice.cli.tables.standings import QueueTree
 from pumice.cli.terminal import Terminal, speaking
 from pumice.eta.estimate import Estimate, FutureSampling
-from pumice.explain.scene import job_of
+from pumice.explain.scene import Scene, job_of
 
 SHOWN: Final = 50
 """Waiting jobs in a table; JSON has all."""
@@ -48,6 +50,8 @@ def queue(
     asked = server_of(server, token, token_file, certificate, terminal)
     scene = scene_from(db, at, asked, manifests, config, plugins_dir, lenient, terminal)
     census = census_of(scene)
+    if remark := weights_remark(scene.config, weights_of(scene), census):
+        terminal.warn(remark)
     census = census if name is None else census.within(name)
     starts: dict[str, Estimate] = {}
     if eta:
@@ -61,6 +65,11 @@ def queue(
     lately = held_lately(past, asked, census.now) if terminal.tables else {}
     terminal.emit(result, lambda console: show(console, census, starts, lately))
     return Exit.DONE
+
+
+def weights_of(scene: Scene) -> dict[str, int]:
+    """The weights of the queues, by name."""
+    return {name: queue.weight for name, queue in scene.view.queues.items() if name != ROOT}
 
 
 def estimate_of(starts: dict[str, Estimate], group: str) -> Estimate | None:

@@ -29,7 +29,7 @@ from pumice.cli.tables.summary import show_storm, show_summary, summary_table
 from pumice.cli.terminal import Terminal
 from pumice.load.manifests import Loaded
 from pumice.load.remarks import said_of_strangers
-from pumice.plugins.loader import identities
+from pumice.plugins.loader import changed_plugins, identities
 from pumice.runtime.arrivals import arriving, hastened
 from pumice.runtime.dumped import still_running
 from pumice.runtime.journals import looks_like_journal
@@ -207,6 +207,7 @@ def plan_of(
             controllers=not settings.no_controllers,
             agents=not settings.no_agents,
             user_plugins=identities(),
+            changed_plugins=changed_plugins,
             post=standing_still if virtual else over_http,
         ),
         storm=storm,

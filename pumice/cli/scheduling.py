@@ -19,7 +19,7 @@ from pumice.cli.exits import Exit, UsageError
 from pumice.cli.given.inputs import load_config
 from pumice.cli.tables.summary import show_summary
 from pumice.cli.terminal import Terminal
-from pumice.plugins.loader import identities
+from pumice.plugins.loader import changed_plugins, identities
 from pumice.runtime.mirroring import MirrorPlan, mirror_plan
 from pumice.runtime.serving import gateway_settings
 from pumice.runtime.until import parse_until
@@ -85,6 +85,7 @@ def _plan(settings: ProcessSettings, access: ClusterAccess, terminal: Terminal) 
         seed=settings.seed,
         retention=parse_keep(settings.keep, settings.keep_events),
         user_plugins=identities(),
+        changed_plugins=changed_plugins,
         gateway=None if gateway is None else replace(gateway, reads_only=True),
     )
     cluster = ClusterSettings(

@@ -143,6 +143,7 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
         _tell(account, told, watched, view)
     _tell_job(account, watched, scene)
     _judge(account, told, watched)
+    account.supposed += watched.result.report.troubles.values()
     if scene.recorded is None:
         _say_would(account, tasks.get(told, account.state))
     else:

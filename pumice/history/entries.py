@@ -25,6 +25,7 @@ from core.messages.events import (
     Mutation,
     Outcome,
 )
+from core.messages.questions import OutsideAnswers
 from core.messages.shadow import ShadowCompared
 from pumice.history.objects import belongs_to, cause_of, state_of
 from storage import codec
@@ -120,6 +121,7 @@ def _mutation(entry: StoryEntry, mutation: Mutation) -> None:
 def _cycle(entry: StoryEntry, cycle: CycleRecord) -> None:
     whose = f" of {cycle.scheduler}" if cycle.scheduler else ""
     entry.text = f"cycle {cycle.cycle}{whose} decided {cycle.decisions} times at revision {cycle.revision}"
+    entry.text += _unanswered(cycle.answers)
     entry.data = {
         "cycle": cycle.cycle,
         "now": cycle.now,
@@ -128,6 +130,14 @@ def _cycle(entry: StoryEntry, cycle: CycleRecord) -> None:
         "digest": cycle.digest,
         "config": cycle.config_digest,
     }
+
+
+def _unanswered(answers: OutsideAnswers | None) -> str:
+    """How many questions to the extender got no answer, and why the last of them did not."""
+    errors = [error for which in answers.which if (error := answers.distinct[which].error)] if answers else []
+    if answers is None or not errors:
+        return ""
+    return f"; plugin extender: {len(errors)} of {len(answers.which)} questions got no answer: {errors[-1]}"
 
 
 def _decision(entry: StoryEntry, decision: Bind | Any) -> None:

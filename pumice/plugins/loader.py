@@ -21,18 +21,19 @@ from config.known import KNOWN_PLUGINS
 from core.plugins import PLUGINS
 from core.plugins.plugin import PluginBuilder
 from core.plugins.user import guarded
-from core.plugins.user.failures import PluginQuestion, said_by
+from core.plugins.user.failures import FOLDER_PLUGINS, PluginQuestion, said_by
 from pumice.plugins.identity import of_entry_point, of_module
 
 GROUP: Final = "pumice.plugins"
 TABLE: Final = "PLUGINS"
-PACKAGE: Final = "pumice_user_plugins"
 
 log = logging.getLogger(__name__)
 
 AT_WORK: Final = PluginQuestion()
 """Which of the installed plugins is at work."""
 _identities: dict[str, str] = {}
+_files: dict[str, Path] = {}  # of plugins from a folder: the module
+_warned: set[tuple[str, str]] = set()  # of which plugin, and for which of its lines or sentences
 
 
 def identities() -> dict[str, str]:
@@ -47,6 +48,7 @@ class FoundPlugin(NamedTuple):
     builder: PluginBuilder
     source: str
     identity: str
+    file: Path | None = None
 
 
 def install_plugins(folder: Path | None = None) -> tuple[str, ...]:
@@ -68,11 +70,32 @@ def install_plugins(folder: Path | None = None) -> tuple[str, ...]:
     for plugin in found:
         PLUGINS[plugin.name] = guarded(plugin.name, plugin.builder, _tell, AT_WORK)
         _identities[plugin.name] = plugin.identity
+        _files.pop(plugin.name, None)
+        if plugin.file is not None:
+            _files[plugin.name] = plugin.file
+    _warned.clear()
     return tuple(sources)
 
 
+def changed_plugins() -> list[str]:
+    """Return the plugins of the folder whose files are not what was loaded any more, by name."""
+    return [name for name, file in sorted(_files.items()) if _identity(file) != _identities[name]]
+
+
+def _identity(file: Path) -> str:
+    try:
+        return of_module(file)
+    except OSError:
+        return ""
+
+
 def _tell(plugin: str, sentence: str) -> None:
-    log.warning("%s", sentence)
+    """Warn of a line of a plugin once, not in every cycle; the journal and `explain` have each failure."""
+    where = AT_WORK.where
+    if (plugin, where or sentence) in _warned:
+        return
+    _warned.add((plugin, where or sentence))
+    log.warning("%s", f"{sentence} ({where}); this line is not warned of again" if where else sentence)
 
 
 def from_folder(folder: Path) -> list[FoundPlugin]:
@@ -95,7 +118,7 @@ def _modules(folder: Path) -> Iterator[Path]:
 
 def _load(path: Path) -> ModuleType:
     stem = path.parent.name if path.name == "__init__.py" else path.stem
-    name = f"{PACKAGE}.{stem}"
+    name = f"{FOLDER_PLUGINS}.{stem}"
     inside = [str(path.parent)] if path.name == "__init__.py" else None
     spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=inside)
     assert spec is not None
@@ -124,7 +147,7 @@ def _listed(module: ModuleType, path: Path) -> list[FoundPlugin]:
     if not isinstance(table, dict):
         raise ConfigError(f"has no table {TABLE}: dict[str, PluginBuilder]", source=str(path))
     items = cast("dict[str, Any]", table).items()
-    return [_found(name, builder, str(path), of_module(path)) for name, builder in items]
+    return [_found(name, builder, str(path), of_module(path))._replace(file=path) for name, builder in items]
 
 
 def from_entry_points() -> list[FoundPlugin]:

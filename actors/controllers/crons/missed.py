@@ -24,7 +24,9 @@ def due_time(schedule: TimesOfSchedule, since: float, now: float) -> DueTime:
     Times are not counted one by one, which would take long after years. Raises ValueError where two fall together.
     """
     first = schedule.after(since)
-    if first is None or now < first:
+    if first is None:  # Go's zero time follows itself there
+        raise ValueError("time difference between two schedules is less than 1 second")
+    if now < first:
         return DueTime()
     second = schedule.after(first)
     if second is None or now < second:

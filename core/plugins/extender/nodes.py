@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from core.plugins.extender.calls import NAME
 from core.plugins.extender.replies import PREDICATE, PRIORITIZE, ExtenderError
 from core.session.points.by_rows import RowsCheck, each
 from core.session.points.nodes import Reads, Volatility
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from core.session.reasons import IntArray
     from core.session.session import Session
 
-NAME: Final = "extender"
 _KNOWN: Final = {code.value for code in Code}
 
 

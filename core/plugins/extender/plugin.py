@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from core.plugins.extender.bodies import Bodies
-from core.plugins.extender.calls import Calls
-from core.plugins.extender.nodes import NAME, ExtenderFilter, ExtenderScorer
+from core.plugins.extender.calls import NAME, Calls
+from core.plugins.extender.nodes import ExtenderFilter, ExtenderScorer
 from core.plugins.extender.replies import (
     ENQUEUEABLE,
     EVENT,

@@ -22,6 +22,8 @@ IGNORE: Final = "ignore"
 FAIL: Final = "fail"
 
 
+FOLDER_PLUGINS: Final = "pumice_user_plugins"
+"""Where modules of a folder of plugins are, among all modules."""
 LONGEST: Final = 1_000
 """Letters of what an error says that are kept."""
 
@@ -29,13 +31,14 @@ LONGEST: Final = 1_000
 class PluginQuestion:
     """Which user's plugin is being asked just now, and what; "" while none is. Whoever looks on from outside reads it.
 
-    `number` is that of the question, which may lead to questions of other plugins inside it.
+    `number` is that of the question, which may lead to questions of other plugins inside it. `where`: file and line of
+    the plugin at which the newest failure was raised, "" where none is known.
     """
 
-    __slots__ = ("number", "plugin", "what")
+    __slots__ = ("number", "plugin", "what", "where")
 
     def __init__(self) -> None:
-        self.plugin = self.what = ""
+        self.plugin = self.what = self.where = ""
         self.number = 0
 
 
@@ -73,6 +76,7 @@ class PluginFailures:
 
     def note(self, what: str, error: BaseException) -> str:
         """Remember an error; the sentence that names it."""
+        self._asked.where = place_of(error)
         return self._noted(self._sentence(what, error))
 
     def _sentence(self, what: str, error: BaseException) -> str:
@@ -107,6 +111,7 @@ class PluginFailures:
             return instead(sentence)
 
         if self._recorded and (known := self._recalled(what, row, number)):
+            self._asked.where = ""
             return failed(known)
         return self._answer(what, ask, failed)
 
@@ -125,6 +130,7 @@ class PluginFailures:
             raise
         except BaseException as error:  # noqa: BLE001 - somebody else's code may raise anything, SystemExit too
             sentence = self._sentence(what, error)
+            asked.where = place_of(error)
         finally:
             asked.plugin, asked.what = before
         return failed(sentence)
@@ -158,6 +164,21 @@ class FailureLog:
     def told(self) -> list[FailedAnswers]:
         """All so far, in the order in which the first of each run came."""
         return self._runs
+
+
+def place_of(error: BaseException) -> str:
+    """Return "file:line" of the innermost frame of a folder's plugin, for what it calls is not at fault; of another one
+    the innermost that is not ours. "" where there is none.
+    """
+    found, other, step = "", "", error.__traceback__
+    while step is not None:
+        module, here = str(step.tb_frame.f_globals.get("__name__", "")), step.tb_frame.f_code.co_filename
+        if module.startswith(FOLDER_PLUGINS):
+            found = f"{here}:{step.tb_lineno}"
+        elif not module.startswith("core."):
+            other = f"{here}:{step.tb_lineno}"
+        step = step.tb_next
+    return found or other
 
 
 def said_by(error: BaseException) -> str:

@@ -128,6 +128,7 @@ def brief(session: Session) -> CycleReport:
         binding=binding_jobs(session),
         created=tuple([task.created for task in session.bound]),
         obstacles=dict(session.fit.obstacles),
+        troubles=dict(session.fit.troubles),
     )
 
 
@@ -165,6 +166,7 @@ def closing(session: Session, status: dict[str, dict[str, int]], opening: Openin
         pod_annotations=_told_by(tellers.annotated),
         numa_allocatable=_told_by(tellers.numa),
         obstacles=dict(session.fit.obstacles),
+        troubles=dict(session.fit.troubles),
     )
 
 

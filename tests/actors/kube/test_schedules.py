@@ -33,9 +33,23 @@ def following(text: str, since: str, count: int, zone: str = "") -> list[str]:
     return shown(found, zone)
 
 
+@pytest.mark.parametrize("text", ["0 0 31 2 *", "0 0 30 FEB *", "5 */2 31 4,6,9,11 *", "0 0 31 2 ?"])
+def test_day_that_no_month_has_is_a_valid_schedule_that_never_comes(text: str) -> None:
+    assert read_schedule(text).after(moment("2026-01-01T00:00:00")) is None
+
+
+@pytest.mark.parametrize("text", ["0 0 32 2 *", "0 0 31 13 *", "60 0 31 2 *", "0 24 31 2 *", "0 0 31 2 8", "0 0 0 2 *"])
+def test_field_out_of_range_is_refused_whatever_the_day(text: str) -> None:
+    with pytest.raises(ScheduleError):
+        read_schedule(text)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("*/100 * * * *", ["01-01 01:00 +0000", "01-01 02:00 +0000"]),
+        ("007 * * * *", ["01-01 00:07 +0000", "01-01 01:07 +0000"]),
+        ("0 0 31 2 1", ["02-02 00:00 +0000", "02-09 00:00 +0000"]),
         ("*/20 * * * *", ["01-01 00:20 +0000", "01-01 00:40 +0000"]),
         ("5 4 * * *", ["01-01 04:05 +0000", "01-02 04:05 +0000"]),
         ("0 0 * JAN,feb MON-tue", ["01-05 00:00 +0000", "01-06 00:00 +0000"]),
@@ -87,7 +101,6 @@ def _is_read(text: str) -> bool:
         ("* * 0 * *", "", "bad day"),
         ("* * * 13 *", "", "bad month"),
         ("* * * * 7", "", "bad day of week"),
-        ("59 23 31 2 *", "", "bad day"),
         ("* * L * *", "", "bad day of month"),
         ("* * * * 1#2", "", "bad day of week"),
         ("*/0 * * * *", "", "bad minute"),

@@ -90,3 +90,22 @@ def test_file_with_an_unknown_action_leaves_the_one_before_it_later(tmp_path: Pa
     with pytest.raises(IgnoredFileError, match="preemptall"):
         source.look()
     assert source.loaded.config.actions == ("allocate",)
+
+
+def test_changed_plugin_is_said_to_need_a_restart_when_the_file_is_read_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, changed = tmp_path / "scheduler.conf", list[str]()
+    path.write_text(FOR_MINE)
+    source = ConfigSource(
+        "", path=path, lenient=True, user_plugins={"mine": "1"}, built_plugins=["mine"], changed_plugins=lambda: changed
+    )
+    changed += ["mine", "other"]
+    path.write_text(f"{FOR_MINE}# again\n")
+    source.look()
+    (record,) = caplog.records
+    assert "files of users' plugins have changed (mine)" in record.getMessage()
+    assert "until the process is started again" in record.getMessage()
+
+
+FOR_MINE = "actions: allocate\ntiers: [{plugins: [{name: mine}]}]\n"

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from config.errors import ConfigError, ConflictError
+from config.load import parse_scheduler_config
+from core.cycle import close_session
 from core.plugins import PLUGINS
 from core.plugins.user import UserPlugin
 from pumice.plugins import loader
-from pumice.plugins.loader import install_plugins
+from pumice.plugins.loader import changed_plugins, install_plugins
+from tests.core.plugins.world import open_world
 
 MODULE = """
 class Quiet:
@@ -131,3 +134,27 @@ def test_a_module_that_would_end_the_process_is_named(tmp_path: Path, line: str)
     (tmp_path / "evil.py").write_text(line)
     with pytest.raises(ConfigError, match=r"evil\.py: cannot be loaded: (SystemExit|GeneratorExit|BaseException)"):
         install_plugins(tmp_path)
+
+
+BROKEN = MODULE.replace("def on_session_open(self, session): ...", "def on_session_open(self, session):\n        1 / 0")
+
+
+def test_failing_plugin_is_warned_of_once_with_file_and_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    install_plugins(write(tmp_path, a=BROKEN.replace("NAME", "first")))
+    text = "actions: allocate\ntiers: [{plugins: [{name: first}]}]\n"
+    config = parse_scheduler_config(text, source="c", built_plugins=PLUGINS)
+    for _ in range(3):
+        close_session(open_world(config))
+    (record,) = caplog.records
+    line = BROKEN.splitlines().index("        1 / 0") + 1
+    assert f"({tmp_path / 'a.py'}:{line})" in record.getMessage()
+    assert "ZeroDivisionError" in record.getMessage()
+
+
+def test_plugin_whose_file_changed_is_found(tmp_path: Path) -> None:
+    install_plugins(write(tmp_path, a=MODULE.replace("NAME", "first"), b=MODULE.replace("NAME", "second")))
+    assert changed_plugins() == []
+    write(tmp_path, b=BROKEN.replace("NAME", "second"))
+    assert changed_plugins() == ["second"]
+    (tmp_path / "a.py").unlink()
+    assert changed_plugins() == ["first", "second"]

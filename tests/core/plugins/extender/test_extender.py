@@ -10,14 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.cycle import Trail
+from core.cycle import Trail, close_session, open_session, run_action
 from core.life.task import TaskStatus
 from core.messages.questions import AskedPod, OutsideAnswer, OutsideQuestion
 from core.outside import NOT_RECORDED, AskedOutside, Recorded, WholePod, filled, question
 from core.plugins.extender.replies import PREDICATE, PRIORITIZE, ExtenderError, read_answer
 from core.plugins.extender.settings import read_settings
+from core.session.carry import Carry, CycleClock
 from core.session.trail.records import Ending
 from tests.core.plugins.extender.test_recorded import acted, asking, decide, recorded
+from tests.core.plugins.world import configuration, view_of
+from tests.kit import gang, node, queue
 
 URL = "http://e/predicate"
 
@@ -158,3 +161,33 @@ def test_a_pod_is_written_in_wherever_the_question_has_it() -> None:
     asked = question("http://e", {"x": [WholePod(pods[0]), WholePod(pods[1]), WholePod(pods[0])], "text": "\0"}, 0.0)
     assert asked.pods == tuple(pods)
     assert json.loads(filled(asked, [b'{"n":1}', b'{"n":2}'])) == {"x": [{"n": 1}, {"n": 2}, {"n": 1}], "text": "\0"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "ignorable", "words"),
+    [
+        (OutsideAnswer(error="timed out"), True, "the cycle went on without"),
+        (OutsideAnswer(200, b"<html>"), True, "invalid character '<'"),
+        (OutsideAnswer(error="timed out"), False, "what it was asked about is refused"),
+        (OutsideAnswer(200, b'{"code": 0}'), True, ""),
+        (NOT_RECORDED, True, ""),
+    ],
+)
+def test_extender_that_keeps_a_cycle_waiting_is_named(answer: OutsideAnswer, ignorable: bool, words: str) -> None:
+    arguments = {
+        "extender.urlPrefix": "http://e:9",
+        "extender.predicateVerb": "fit",
+        "extender.ignorable": ignorable,
+        "extender.httpTimeout": "2s",
+    }
+    config = configuration(["predicates", {"name": "extender", "arguments": arguments}], actions=["allocate"])
+    snapshot = view_of(node("n0"), queue("q"), gang("j", queue="q", pods=1, phase="Inqueue")).snapshot()
+    clock = CycleClock(1, 1767323045.0)
+    session = open_session(snapshot, config, clock, Carry(), report=True, ask=lambda asked: [answer] * len(asked))
+    run_action(session, "allocate")
+    troubles = close_session(session).report.troubles
+    assert list(troubles) == (["extender"] if words else [])
+    for sentence in troubles.values():
+        assert sentence.startswith("extender http://e:9: 1 of 1 questions of the cycle got no answer")
+        assert "after up to 2 s each" in sentence
+        assert words in sentence
