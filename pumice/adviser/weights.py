@@ -35,5 +35,5 @@ def weights_remark(config: SchedulerConfig, weights: Mapping[str, int], census: 
     return (
         f"{count} of {', '.join(f'{queue} (weight {weights.get(queue, 1)})' for queue in queues)} wait for admission: "
         "the weights of queues divide only what pods ask for that exist, and those of a Job exist once it is admitted, "
-        "so that a queue of more weight may wait longer, as in Volcano; without action enqueue weights count for all jobs"
+        "so that a queue of more weight may wait longer, as in Volcano; without action enqueue they count for all jobs"
     )
