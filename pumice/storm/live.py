@@ -37,7 +37,7 @@ REST_S: Final = 120.0
 INTERRUPTED_S: Final = 2.0
 PERIOD_S: Final = 1.0
 """Volcano's time between two cycles."""
-NOT_LIVE: Final = frozenset(("journal-failing", "journal-unsure", *OUTSIDE))
+NOT_LIVE: Final = frozenset(("journal-failing", "journal-unsure", "journal-torn", *OUTSIDE))
 """They end the process, and a simulated one is started again; or strike an extender, which is a real one here."""
 
 GIVEN_UP_S: Final = 3 * ANSWER_TIMEOUT_S - 1.0

@@ -22,6 +22,7 @@ from actors.system.system import System
 from pumice.runtime.determinism import deterministic, held
 from pumice.runtime.leaping import Bell, LeapingClock
 from pumice.storm.clock import JumpingClock
+from pumice.storm.disk import StormDisk
 from pumice.storm.driver import Driver, PowerCutError
 from pumice.storm.extender import StormExtender
 from pumice.storm.invariants.books import final_problems
@@ -99,7 +100,7 @@ class Storm:
         self.clock = JumpingClock()
         self.objects = SharedObjects()
         self.monitor = Monitor(objects=self.objects)
-        self.journal = StormJournal(self.monitor.see)
+        self.journal = StormJournal(self.monitor.see, StormDisk(script.seed))
         self.faults = faults_of(script)
         self.driver = Driver(script, self.clock, self.alarm(), self.monitor)
         self.lives = 0
@@ -145,6 +146,7 @@ class Storm:
     async def _live(self) -> bool:
         """One life of the process; False when it ended before its time."""
         self.lives += 1
+        await self.journal.begin_again()
         self.monitor.born()
         self.journal.faults = self.faults
         real = core_decider(report=False)

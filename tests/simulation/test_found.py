@@ -41,7 +41,7 @@ def test_a_crash_at_any_moment_of_a_cycle_is_made_good(actor: str) -> None:
         assert (outcome.violations, len(outcome.struck)) == ([], 1)
 
 
-@pytest.mark.parametrize("what", ["journal-failing", "journal-unsure"])
+@pytest.mark.parametrize("what", ["journal-failing", "journal-unsure", "journal-torn"])
 def test_nobody_waits_for_a_recorder_that_has_died(what: str) -> None:
     """Those who shield their wait for the recorder kept the process from ending."""
     for number in range(1, 18, 2):

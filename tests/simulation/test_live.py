@@ -169,7 +169,7 @@ def test_an_injected_crash_says_so_and_is_no_error(
 def test_a_profile_is_divided_into_what_can_strike_here_and_what_cannot() -> None:
     journal, clock = profile("journal"), profile("clock")
     assert (list(live_rates(journal)), list(live_rates(clock))) == (["journal-slow"], [])
-    assert simulated_only(journal) == ["journal-failing", "journal-unsure", "power-cut"]
+    assert simulated_only(journal) == ["journal-failing", "journal-unsure", "journal-torn", "power-cut"]
     assert simulated_only(clock) == ["clock-jump"]
     assert "claims" in simulated_only(profile("claims"))
     assert "its scheduler configuration" in simulated_only(profile("victims"))

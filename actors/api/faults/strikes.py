@@ -38,7 +38,7 @@ CLAIM: Final = ("claim-conflict", "claim-lost", "claim-delayed")
 """What is written to claims and volumes before a pod is bound."""
 WATCH: Final = ("watch-broken", "watch-replayed", "watch-gone")
 CRASH: Final = "crash"
-JOURNAL: Final = ("journal-slow", "journal-failing", "journal-unsure")
+JOURNAL: Final = ("journal-slow", "journal-failing", "journal-unsure", "journal-torn")
 OUTSIDE: Final = ("outside-refused", "outside-late", "outside-garbage", "outside-failing")
 """What an extender does instead of an answer: nobody listens, it takes too long, says nonsense, or 500."""
 TURN: Final = ("held",)

@@ -76,7 +76,7 @@ def test_what_ends_the_process_is_said_beside_what_was_found(tmp_path: Path, mon
 def test_what_is_simulated_only_is_named(tmp_path: Path) -> None:
     said = pumice("run", "--db", tmp_path / "p.db", *VIRTUAL, "--faults", "journal", "-o", "table")
     assert said.code == 0
-    assert "in simulation only: journal-failing, journal-unsure, power-cut" in said.err.replace("\n", " ")
+    assert "in simulation only: journal-failing, journal-unsure, journal-torn, power-cut" in said.err.replace("\n", " ")
 
 
 def test_a_profile_with_nothing_for_the_real_clock_is_refused(tmp_path: Path) -> None:
