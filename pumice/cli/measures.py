@@ -136,19 +136,26 @@ def show(console: Console, found: Measures, jobs: list[JobRow]) -> None:
     """The summary, the queues, and the jobs that were slowed down most."""
     summary = found.summary
     console.print(
-        f"{summary['jobs']} jobs, {summary['ended']} ended, {summary['pods']} pods, {summary['evictions']} evictions"
+        f"{summary['jobs']} jobs, {summary['ended']} ended, {summary['unstarted']} unstarted, {summary['pods']} pods,"
+        f" {summary['evictions']} evictions, {summary['killed']} pods killed by {summary['restarts']} restarts"
         f" in {found.horizon_s:g} s; makespan {_seconds(summary['makespan_s'])}"
     )
     used = WholeTable("resource", "utilisation", "fragmentation of what is free")
     for resource, of in summary["resources"].items():
         used.add_row(resource, f"{of['utilisation']:.1%}", f"{of['fragmentation']:.1%}")
     console.print(used)
-    queues = WholeTable("queue", "jobs", "ended", "wait: mean", "median", "95 %", "slowdown", "evictions")
+    queues = WholeTable("queue", "jobs", "ended", "unstarted", "wait: mean", "median", "95 %", "slowdown", "evictions")
     for row in found.queues:
         waits = (row.mean_wait_s, row.median_wait_s, row.p95_wait_s)
         slowdown = "-" if row.mean_bounded_slowdown is None else f"{row.mean_bounded_slowdown:.2f}"
         queues.add_row(
-            row.queue or "-", str(row.jobs), str(row.ended), *map(_seconds, waits), slowdown, str(row.evictions)
+            row.queue or "-",
+            str(row.jobs),
+            str(row.ended),
+            str(row.unstarted),
+            *map(_seconds, waits),
+            slowdown,
+            str(row.evictions),
         )
     console.print(queues)
     slowest = sorted(jobs, key=lambda row: (-(row.wait_s if row.wait_s is not None else found.horizon_s), row.job))

@@ -20,7 +20,16 @@ from pumice.sweep.spec import SweepSpec, read_spec
 from pumice.sweep.sweep import PARQUET, Swept, read_part, write
 from pumice.sweep.sweep import sweep as swept_by
 
-FIGURES = ("jobs", "ended", "mean_wait_s", "p95_wait_s", "mean_bounded_slowdown", "evictions", "makespan_s")
+FIGURES = (
+    "jobs",
+    "ended",
+    "unstarted",
+    "mean_wait_s",
+    "p95_wait_s",
+    "mean_bounded_slowdown",
+    "evictions",
+    "makespan_s",
+)
 
 
 @guarded

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 from core.objects.metadata import section
 from pumice.belonging import queue_of
 from pumice.measures.fairness import bounded_slowdown
-from pumice.measures.lives import Listener
+from pumice.measures.lives import Listener, PodLife
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pumice.measures.lives import GroupLife, PodLife
+    from pumice.measures.lives import GroupLife
 
 OVER: Final = ("Completed", "Failed", "Terminated", "Aborted")
 """Phases in which a Volcano Job makes no pods any more."""
@@ -33,8 +33,9 @@ class JobRow:
     its pods ask for. `started`: when for the first time as many pods ran at once as it needs (`min_available`).
     `ended`: when its last pod had, if it has none left and makes no more. `wait_s` from its submission to its
     start, `run_s` from there to its end, `response_s` both; `bounded_slowdown` is `fairness.bounded_slowdown`.
-    `evictions`: pods that the
-    scheduler took off their nodes. `lost_*`: what pods had run for that were evicted or failed, × what they held.
+    `evictions`: pods that the scheduler took off their nodes. `killed`: pods beside those that were made again, by a
+    restart of the job as a rule. `restarts`: how often the job began again. `lost_*`: what pods had run for that were
+    evicted, failed or were killed, × what they held.
     """
 
     job: str
@@ -59,6 +60,8 @@ class JobRow:
     response_s: float | None = None
     bounded_slowdown: float | None = None
     evictions: int = 0
+    killed: int = 0
+    restarts: int = 0
     lost_pod_s: float = 0.0
     lost_cpu_s: float = 0.0
     lost_gpu_s: float = 0.0
@@ -71,6 +74,8 @@ class JobLife:
     row: JobRow
     owners: set[str] = field(default_factory=set[str])
     names: set[str] = field(default_factory=set[str])
+    undone: dict[str, PodLife] = field(default_factory=dict[str, PodLife])
+    retries: int = 0
     there: int = 0
     live: int = 0
     running: int = 0
@@ -129,7 +134,11 @@ class Jobs(Listener):
         life.owners.add("")
         life.row.queue = life.row.queue or queue_of(job)
         life.row.min_available = int(spec.get("minAvailable") or 1)
-        life.phase = str(section(section(job, "status"), "state").get("phase") or "Pending")
+        status = section(job, "status")
+        life.phase = str(section(status, "state").get("phase") or "Pending")
+        retries = int(status.get("retryCount") or 0)
+        life.row.restarts += max(0, retries - life.retries)  # it is counted from 0 again when a Job is resumed
+        life.retries = retries
 
     # --- pods
 
@@ -140,6 +149,10 @@ class Jobs(Listener):
         life.live += 1
         life.row.attempts += 1
         life.row.user = life.row.user or pod.user
+        life.row.priority_class = life.row.priority_class or pod.priority_class
+        if (before := life.undone.pop(pod.name, None)) is not None:  # it is made again: what it did was in vain
+            life.row.killed += 1
+            _lost(life.row, before)
         if pod.name not in life.names:
             life.names.add(pod.name)
             life.row.pods += 1
@@ -183,6 +196,8 @@ class Jobs(Listener):
             life.running -= 1
         if pod.evicted or pod.phase == "Failed":
             _lost(life.row, pod)
+        elif pod.started is not None:
+            life.undone[pod.name] = pod
 
     def pod_gone(self, pod: PodLife) -> None:
         """It is deleted."""
@@ -226,9 +241,9 @@ def gpus(pod: PodLife) -> float:
 
 
 def _lost(row: JobRow, pod: PodLife) -> None:
-    if pod.started is None or pod.ended is None:
+    if pod.ran_since is None or pod.ended is None:
         return
-    seconds = pod.ended - pod.started
+    seconds = pod.ended - pod.ran_since
     row.lost_pod_s = round(row.lost_pod_s + seconds, 3)
     row.lost_cpu_s = round(row.lost_cpu_s + seconds * pod.request.get("cpu", 0.0), 3)
     row.lost_gpu_s = round(row.lost_gpu_s + seconds * gpus(pod), 3)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from core.errors import QuantityError
 from core.messages.decisions import Decision, Evict
 from core.messages.events import Evicted, EvictRefused, Mutation, Outcome
-from core.objects.metadata import section
+from core.objects.metadata import parse_time, section
 from pumice.belonging import group_of, job_of, minimum_of, owner_of, queue_of
 from pumice.replay.amounts import allocatable_of, request_of
 from storage import codec
@@ -36,7 +36,8 @@ class PodLife:
     """One pod. Times are seconds since the epoch, None: not (yet).
 
     `request` is by resource: cores of cpu, bytes of memory, pieces of the rest. `job` and `queue` may be others
-    until the pod is bound: a plain pod gets its group after it was made.
+    until the pod is bound: a plain pod gets its group after it was made. `ran_since`: when it began to run, which for a
+    pod of a dump is before the journal; `started` is when the journal first says that it runs.
     """
 
     namespace: str
@@ -48,9 +49,11 @@ class PodLife:
     job: str = ""
     queue: str = ""
     user: str = ""
+    priority_class: str = ""
     node: str = ""
     bound: float | None = None
     started: float | None = None
+    ran_since: float | None = None
     ended: float | None = None
     phase: str = "Pending"
     evicted_for: str | None = None
@@ -133,6 +136,7 @@ class Lives:
     pods: dict[str, PodLife] = field(default_factory=dict[str, PodLife])
     groups: dict[str, GroupLife] = field(default_factory=dict[str, GroupLife])
     _deciding: dict[str, Evict] = field(default_factory=dict[str, Evict])
+    _defaults: dict[str, int] = field(default_factory=dict[str, int])
 
     def follow(self, stored: Stored) -> None:
         """The next record."""
@@ -160,6 +164,8 @@ class Lives:
             case "Job":
                 for listener in self.listeners:
                     listener.job(_name(mutation), _unless_gone(mutation), at)
+            case "PriorityClass":
+                self._class(mutation)
             case "Queue":
                 for listener in self.listeners:
                     listener.queue(mutation.name, _unless_gone(mutation), at)
@@ -206,6 +212,7 @@ class Lives:
 
     def _born(self, mutation: Mutation, obj: Object, uid: str, at: float) -> PodLife:
         pod = PodLife(mutation.namespace, mutation.name, uid, at, _readable(request_of, obj, "spec"))
+        pod.priority_class = str(section(obj, "spec").get("priorityClassName") or self._default_class())
         pod.user = str(section(section(obj, "metadata"), "annotations").get(USER) or "")
         self._belongs(pod, obj)
         return pod
@@ -232,7 +239,7 @@ class Lives:
             for listener in self.listeners:
                 listener.pod_bound(pod)
         if phase == "Running" and pod.started is None:
-            pod.started = at
+            pod.started, pod.ran_since = at, _ran_since(obj, at)
             for listener in self.listeners:
                 listener.pod_started(pod)
         pod.phase = phase
@@ -255,6 +262,16 @@ class Lives:
         self.pods.pop(pod.full_name, None)
         self._deciding.pop(pod.uid, None)
 
+    def _class(self, mutation: Mutation) -> None:
+        self._defaults.pop(mutation.name, None)
+        found = _unless_gone(mutation)
+        if found is not None and found.get("globalDefault"):
+            self._defaults[mutation.name] = int(found.get("value") or 0)
+
+    def _default_class(self) -> str:
+        """The class of who names none: of several defaults Kubernetes takes the lowest (plugin/admission/priority)."""
+        return min(self._defaults, key=lambda name: (self._defaults[name], name), default="")
+
     def _group(self, mutation: Mutation, obj: Object, at: float) -> None:
         name = _name(mutation)
         if mutation.type == "DELETED":
@@ -266,7 +283,7 @@ class Lives:
         group = self.groups.get(name) or GroupLife(mutation.namespace, mutation.name, "", "", at)
         group.job, group.queue = owner_of(obj), queue_of(obj)
         group.min_member = minimum_of(obj)
-        group.priority_class = str(spec.get("priorityClassName") or "")
+        group.priority_class = str(spec.get("priorityClassName") or group.priority_class or self._default_class())
         if group.admitted is None and phase not in (None, "", "Pending"):
             group.admitted = at
         self.groups[name] = group
@@ -275,9 +292,9 @@ class Lives:
 
 
 def there_at(state: CheckpointState) -> list[Mutation]:
-    """What a state holds, groups first, since pods are counted with them."""
+    """What a state holds: classes first, for groups may have one by default, and pods last, for they are in groups."""
     there = [Mutation(held.revision, "ADDED", kind, *name, held.blob) for kind, name, held in state.truth.rows()]
-    return sorted(there, key=lambda one: one.kind == "Pod")
+    return sorted(there, key=lambda one: (one.kind == "Pod", one.kind != "PriorityClass"))
 
 
 def _name(mutation: Mutation) -> str:
@@ -286,6 +303,15 @@ def _name(mutation: Mutation) -> str:
 
 def _unless_gone(mutation: Mutation) -> Object | None:
     return None if mutation.type == "DELETED" else codec.unpack(mutation.blob)
+
+
+def _ran_since(obj: Object, at: float) -> float:
+    """When a pod that runs began to, by its own words where they are of the past."""
+    text = section(obj, "status").get("startTime")
+    try:
+        return min(at, parse_time(text)) if isinstance(text, str) else at
+    except ValueError:
+        return at
 
 
 def _readable(read: Any, obj: Object, part: str) -> Amount:

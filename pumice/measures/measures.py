@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from core.messages.events import Mutation
     from pumice.measures.jobs import JobRow
+    from pumice.measures.lives import GroupLife, PodLife
     from pumice.measures.over_time import Steps
     from storage.checkpoint import CheckpointState
     from storage.journal import Journal, Stored
@@ -28,7 +29,8 @@ BATCH = 5_000
 
 @dataclass
 class QueueRow:
-    """What the jobs of one queue came to. Times in seconds; None: of no job.
+    """What the jobs of one queue came to. Times in seconds; None: of no job. Waits are of all its jobs: those that have
+    not started (`unstarted`) have waited until the end, at least.
 
     `resources`: by resource, amount × seconds that pods asked for (from creation to end) and held, and that the queue
     deserved; and what part of all there was they held.
@@ -39,7 +41,10 @@ class QueueRow:
     jobs: int = 0
     pods: int = 0
     ended: int = 0
+    unstarted: int = 0
     evictions: int = 0
+    killed: int = 0
+    restarts: int = 0
     lost_cpu_s: float = 0.0
     mean_wait_s: float | None = None
     median_wait_s: float | None = None
@@ -84,7 +89,10 @@ class Measuring(Listener):
         self._weights: dict[str, int] = {}
         self._rows: dict[str, QueueRow] = {}
         self._waits: dict[str, list[float]] = {}
+        self._unstarted: dict[str, list[float]] = {}
         self._slowdowns: dict[str, list[float]] = {}
+        self._work: float | None = None
+        self._before_work: dict[str, float] = {}
         self._first: float | None = None
         self._last: float | None = None
         self.jobs = Jobs(self._done)
@@ -100,6 +108,27 @@ class Measuring(Listener):
         if queue is not None:
             self._weights[name] = int(section(queue, "spec").get("weight") or 1)
 
+    def pod_created(self, pod: PodLife) -> None:
+        """With the first work capacity begins to count."""
+        self._begin_work(pod.created)
+
+    def group(self, group: GroupLife) -> None:
+        """A job may have no pods for long."""
+        self._begin_work(group.created)
+
+    def job(self, name: str, job: dict[str, Any] | None, at: float) -> None:
+        """A Volcano Job is there before its PodGroup."""
+        del name, job
+        self._begin_work(at)
+
+    def _begin_work(self, at: float) -> None:
+        """What the cluster had before anybody wanted any of it is no capacity that was left unused."""
+        if self._work is None:
+            self._work = at
+            for resource, series in self.usage.capacity.items():
+                series.to(at)
+                self._before_work[resource] = series.total
+
     def _done(self, row: JobRow) -> None:
         if self.each is not None:
             self.each(row)
@@ -110,9 +139,14 @@ class Measuring(Listener):
         queue.pods += row.pods
         queue.ended += row.ended is not None
         queue.evictions += row.evictions
+        queue.killed += row.killed
+        queue.restarts += row.restarts
         queue.lost_cpu_s = round(queue.lost_cpu_s + row.lost_cpu_s, 3)
         if row.wait_s is not None:
             self._waits.setdefault(row.queue, []).append(row.wait_s)
+        else:
+            queue.unstarted += 1
+            self._unstarted.setdefault(row.queue, []).append(row.submitted)
         if row.bounded_slowdown is not None:
             self._slowdowns.setdefault(row.queue, []).append(row.bounded_slowdown)
         self._first = row.submitted if self._first is None else min(self._first, row.submitted)
@@ -123,6 +157,8 @@ class Measuring(Listener):
         """All that was, up to a moment (seconds since the epoch)."""
         self.jobs.close()
         horizon = until - self.grid.began
+        for name, submitted in self._unstarted.items():
+            self._waits.setdefault(name, []).extend(round(horizon - at, 3) for at in submitted)
         for name, row in self._rows.items():
             self._finish(row, name, until)
         queues = [self._rows[name] for name in sorted(self._rows)]
@@ -159,7 +195,7 @@ class Measuring(Listener):
     def _capacity(self, resource: str, until: float) -> float:
         series = self.usage.capacity[resource]
         series.to(until)
-        return series.total
+        return series.total - self._before_work.get(resource, 0.0)
 
     def _series(self, until: float) -> list[Series]:
         found: list[Series] = []
@@ -182,7 +218,10 @@ class Measuring(Listener):
             "jobs": sum(row.jobs for row in queues),
             "ended": sum(row.ended for row in queues),
             "pods": sum(row.pods for row in queues),
+            "unstarted": sum(row.unstarted for row in queues),
             "evictions": sum(row.evictions for row in queues),
+            "killed": sum(row.killed for row in queues),
+            "restarts": sum(row.restarts for row in queues),
             "lost_cpu_s": round(sum(row.lost_cpu_s for row in queues), 3),
             "makespan_s": makespan,
             "mean_wait_s": _mean(waits),

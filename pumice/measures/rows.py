@@ -20,7 +20,10 @@ class QueueResourceRow:
     jobs: int
     pods: int
     ended: int
+    unstarted: int
     evictions: int
+    killed: int
+    restarts: int
     lost_cpu_s: float
     mean_wait_s: float | None
     median_wait_s: float | None
@@ -54,7 +57,10 @@ def queue_resources(found: Measures) -> Iterator[QueueResourceRow]:
                 row.jobs,
                 row.pods,
                 row.ended,
+                row.unstarted,
                 row.evictions,
+                row.killed,
+                row.restarts,
                 row.lost_cpu_s,
                 row.mean_wait_s,
                 row.median_wait_s,

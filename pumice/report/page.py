@@ -88,6 +88,7 @@ def _what_ran(run: RecordedRun) -> str:
 FIGURES: Final = (
     ("jobs", "jobs"),
     ("ended", "of them ended"),
+    ("unstarted", "of them never started"),
     ("pods", "pods"),
     ("makespan_s", "makespan (s)"),
     ("mean_wait_s", "mean wait (s)"),
@@ -95,6 +96,8 @@ FIGURES: Final = (
     ("p95_wait_s", "95 % waited at most (s)"),
     ("mean_bounded_slowdown", "mean bounded slowdown"),
     ("evictions", "evictions"),
+    ("killed", "pods killed by restarts"),
+    ("restarts", "restarts of jobs"),
     ("lost_cpu_s", "lost work (cpu × s)"),
     ("jain_of_jobs", "Jain's index of jobs"),
     ("jain_of_queues", "Jain's index of queues"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from actors.kube.times import timestamp
 from core.messages.decisions import Evict
 from core.messages.events import Evicted, EvictRefused, Mutation
 from pumice.measures.jobs import JobRow
@@ -200,3 +201,77 @@ def test_a_job_that_makes_its_pods_again_has_not_ended() -> None:
     told(3, {**train, "status": {"state": {"phase": "Restarting"}}})
     told.end(9)
     assert [(row.state, row.ended) for row in told.rows] == [("Restarting", None)]
+
+
+def test_pods_that_a_restart_kills_have_worked_in_vain() -> None:
+    """One is evicted, and RestartJob takes the others, one of which had succeeded. All ran before the journal."""
+    told = Told()
+    group, *pods = gang("g", pods=3)
+    job = {"kind": "Job", "metadata": {**group["metadata"]}, "spec": {"minAvailable": 3}}
+    group["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "g", "controller": True}]
+    told(0, {**job, "status": {"state": {"phase": "Running"}}}, "ADDED")
+    told(0, group, "ADDED")
+    for each in pods:
+        running = on(each, "n0")
+        running["status"]["startTime"] = timestamp(BEGAN - 88)
+        told(0, running, "ADDED")
+    told(2, on(pods[2], "n0", "Succeeded"))
+    told.decides(10, evicts(pods[0], "ns/other"))
+    told.decides(10, answer(pods[0], Evicted))
+    for second, each in enumerate(pods, start=12):
+        told(second, on(each, "n0", "Succeeded" if each is pods[2] else "Running"), "DELETED")
+    told(15, {**job, "status": {"state": {"phase": "Restarting"}, "retryCount": 1}})
+    for each in pods:
+        told(16, {**each, "metadata": {**each["metadata"], "uid": f"{each['metadata']['uid']}-2"}}, "ADDED")
+    found = told.end(30)
+    (row,) = told.rows
+    assert (row.evictions, row.killed, row.restarts) == (1, 2, 1)
+    assert row.lost_pod_s == (12 + 88) + (13 + 88) + (2 + 88)
+    (queue,) = found.queues
+    assert (queue.killed, queue.restarts, found.summary["killed"], found.summary["restarts"]) == (2, 1, 2, 1)
+
+
+def test_waits_count_jobs_that_never_start_until_the_end() -> None:
+    told = Told()
+    for number in range(4):
+        group, only = gang(f"g{number}", pods=1)
+        told(number, group, "ADDED")
+        told(number, only, "ADDED")
+        if number == 0:
+            told(5, on(only, "n0"))
+    found = told.end(103)
+    (queue,) = found.queues
+    waits = [5.0, 102.0, 101.0, 100.0]
+    assert (queue.jobs, queue.unstarted, queue.mean_wait_s) == (4, 3, sum(waits) / 4)
+    assert (found.summary["unstarted"], found.summary["mean_wait_s"]) == (3, sum(waits) / 4)
+    assert found.summary["p95_wait_s"] > 100
+    assert [row.wait_s for row in told.rows] == [5.0, None, None, None]
+
+
+def test_the_class_of_who_names_none_is_the_global_default() -> None:
+    told = Told()
+    for name, value, default in (("high", 10, True), ("low", 5, True), ("lower", 1, False)):
+        told(
+            0, {"kind": "PriorityClass", "metadata": {"name": name}, "value": value, "globalDefault": default}, "ADDED"
+        )
+    unnamed, named = gang("a", pods=1), gang("b", pods=1)
+    named[0]["spec"]["priorityClassName"] = "lower"
+    for obj in (*unnamed, *named, pod("alone")):
+        told(1, obj, "ADDED")
+    told.end(2)
+    assert {row.job.partition("/")[2]: row.priority_class for row in told.rows} == {
+        "a": "low",
+        "b": "lower",
+        "alone": "low",
+    }
+
+
+def test_utilisation_begins_with_the_first_job() -> None:
+    told = Told()
+    told(0, node("n0", cpu="4"), "ADDED")
+    group, only = gang("g", pods=1, cpu="4")
+    told(900, group, "ADDED")
+    told(900, only, "ADDED")
+    told(900, on(only, "n0"))
+    cpu = told.end(1000).summary["resources"]["cpu"]
+    assert (cpu["utilisation"], cpu["capacity_s"], cpu["held_s"]) == (1.0, 400.0, 400.0)
