@@ -13,6 +13,7 @@ from actors.agents.other_agents import OtherAgents
 from actors.agents.pod_life import POD_LIFE, PodState, PodTrigger
 from actors.agents.pod_runs import DEFAULT_DURATION_S, PodRun, read_run
 from actors.agents.pod_statuses import ended_status, lost_status, refused_status, running_status
+from actors.agents.taint_evictions import TaintEvictions, eviction
 from actors.kube.commands.plans import FOR_EVER
 from actors.runtime.timers import Timers
 from core.messages.commands import ApiRequest, Delete, EvictPod, StatusCondition, UpdateStatus
@@ -65,6 +66,7 @@ class NodeAgentsMachine:
         if others is not None:
             self.kinds = ("Lease", *self.kinds)
         self._ports = PortsOfNodes()
+        self._evictions = TaintEvictions()
         self._abroad: set[str] = set()  # nodes that others keep
         self._ended = ended
         self._start_delay_s = start_delay_s
@@ -72,6 +74,7 @@ class NodeAgentsMachine:
         self._nodes: set[str] = set()
         self._runs: dict[PodKey, PodRun] = {}
         self._fresh: dict[PodKey, None] = {}
+        self._tainted: dict[PodKey, None] = {}  # pods that may have to go, or may stay now
         self._timers: Timers[PodKey] = Timers()
         self._repeating: set[PodKey] = set()  # pods that are started again and again
 
@@ -87,6 +90,8 @@ class NodeAgentsMachine:
             if self._addresses is not None:
                 self._addresses.node(obj, deleted=deleted)
             self._node(name, deleted=deleted)
+            if self._evictions.node(obj, deleted=deleted):
+                self._tainted.update(dict.fromkeys(key for key, run in self._runs.items() if run.node == name))
         elif deleted:
             self._removed((obj["metadata"]["namespace"], name), revision)
         else:
@@ -112,6 +117,8 @@ class NodeAgentsMachine:
         if run is None:
             return
         self._runs[key] = run
+        if self._evictions.concerns(run.node):
+            self._tainted[key] = None
         if self._addresses is not None and run.address and not run.shares:
             self._addresses.pods.keep(run.uid, run.address)
         if known is not None and known.uid == run.uid:
@@ -139,7 +146,9 @@ class NodeAgentsMachine:
             if self._addresses is not None:
                 self._addresses.pods.release(known.uid)
             self._fresh.pop(key, None)
+            self._tainted.pop(key, None)
             self._timers.cancel(key)
+            self._evictions.forget(key)
             self._repeating.discard(key)
 
     def step(self, now: float) -> Sequence[ApiRequest]:
@@ -147,7 +156,20 @@ class NodeAgentsMachine:
         fresh, self._fresh = self._fresh, {}
         for key in fresh:
             self._set_timer(key, self._runs[key], now)
-        return [request for key in self._timers.take_due(now) for request in self._rang(self._runs[key], now)]
+        requests = [request for key in self._timers.take_due(now) for request in self._rang(self._runs[key], now)]
+        return [*requests, *self._evicted(now)]
+
+    def _evicted(self, now: float) -> list[ApiRequest]:
+        """Pods that do not tolerate the taints of their nodes have to go, whoever keeps the nodes."""
+        tainted, self._tainted = self._tainted, {}
+        for key in tainted:
+            run = self._runs[key]
+            if run.delete_by or run.over or run.state is PodState.ENDED:
+                self._evictions.forget(key)
+            else:
+                self._evictions.look_at(key, run.node, run.tolerations, now)
+        due = [self._runs[key] for key in self._evictions.take_due(now)]
+        return [eviction(run.namespace, run.name, run.uid) for run in due]
 
     def _set_timer(self, key: PodKey, run: PodRun, now: float) -> None:
         self._repeating.discard(key)
@@ -266,11 +288,12 @@ class NodeAgentsMachine:
 
     def next_due(self) -> float | None:
         """When `step` will have something to do though nothing changed; None: never."""
-        return self._timers.next_due()
+        due = [each for each in (self._timers.next_due(), self._evictions.next_due()) if each is not None]
+        return min(due, default=None)
 
     def running_timers(self) -> int:
         """How many timers are running."""
-        return len(self._timers) - sum(key in self._timers for key in self._repeating)
+        return len(self._timers) + len(self._evictions) - sum(key in self._timers for key in self._repeating)
 
 
 def _stop(run: PodRun) -> float:

@@ -39,6 +39,17 @@ NODE_INFO: Final = {
     "osImage": "Pumice (simulated)",
 }
 
+_CONDITIONS: Final[tuple[Object, ...]] = tuple(
+    {"type": kind, "status": status, "reason": reason, "message": message}
+    for kind, status, reason, message in (
+        ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+        ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+        ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+        ("Ready", "True", "KubeletReady", "the node agents of Pumice keep this node"),
+    )
+)
+"""What a kubelet says of its node, in its order."""
+
 
 class NodeReportsMachine:
     """Reports nodes, and that they are alive. A node that another agent keeps is left alone."""
@@ -104,8 +115,9 @@ class NodeReportsMachine:
             uid = node["metadata"]["uid"]
             patch["nodeInfo"] = {"machineID": uid, "systemUUID": uid, "bootID": uid, **NODE_INFO}
         conditions: list[Object] = status.get("conditions") or []
-        if not any(each.get("type") == "Ready" for each in conditions):
-            conditions = patch["conditions"] = [*conditions, _ready()]
+        said = {each.get("type") for each in conditions}
+        if missing := [each for each in _CONDITIONS if each["type"] not in said]:
+            conditions = patch["conditions"] = [*conditions, *missing]
         if not all("lastHeartbeatTime" in each for each in conditions):
             at = timestamp(now)
             patch["conditions"] = [{"lastHeartbeatTime": at, "lastTransitionTime": at, **each} for each in conditions]
@@ -147,8 +159,3 @@ class NodeReportsMachine:
     def running_timers(self) -> int:
         """No timer that counts: nobody waits for heartbeats."""
         return 0
-
-
-def _ready() -> Object:
-    said = {"reason": "KubeletReady", "message": "the node agents of Pumice keep this node"}
-    return {"type": "Ready", "status": "True", **said}

@@ -71,6 +71,7 @@ class PodRun(Struct, gc=False):
     told: float = 0.0
     idle: bool = False
     over: bool = False
+    tolerations: Sequence[Object] = ()
 
     def killed_at(self, told: float) -> float:
         """When what still runs of it is killed, of a pod that was told at that time to stop."""
@@ -121,6 +122,7 @@ def read_run(
         shares=bool(spec.get("hostNetwork")),
         ports=host_ports(spec),
         over=phase in ENDED_PHASES,
+        tolerations=spec.get("tolerations") or (),
     )
     run.conditions = _of_others(status)
     _read_stop(run, spec, annotations)

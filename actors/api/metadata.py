@@ -36,6 +36,8 @@ _KEPT: Final = (
     "deletionGracePeriodSeconds",
     "managedFields",
 )
+WITHOUT_GENERATION: Final = frozenset(("ConfigMap", "Secret"))
+"""Kinds whose changes Kubernetes does not count."""
 _STATUS_ALONE: Final = frozenset(
     ("CustomResourceDefinition", "ResourceClaim", "ValidatingAdmissionPolicy", "VolumeAttachment")
 )
@@ -61,11 +63,12 @@ def is_uid(text: Any) -> bool:
     return isinstance(text, str) and _UID.fullmatch(text) is not None
 
 
-def stamp(meta: dict[str, Any], uid: str, created: str) -> None:
-    """Make it the server's: the identity of a new object."""
+def stamp(meta: dict[str, Any], uid: str, created: str, *, generation: bool = True) -> None:
+    """Make it the server's: the identity of a new object. `generation`: whether its kind counts changes of its spec."""
     meta["uid"] = uid
     meta["creationTimestamp"] = created
-    meta["generation"] = 1
+    if generation:
+        meta["generation"] = 1
 
 
 def keep(meta: dict[str, Any], old: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from actors.api import metadata, patches, refusals
 from actors.api.admission import admission_of
+from actors.api.metadata import WITHOUT_GENERATION
 from actors.api.registry import FoundObject, FoundRecord, Registry
 from actors.api.verbs.creation import Creation
 from actors.api.verbs.decoding import decoded, may_hold_null, name_of
@@ -149,7 +150,8 @@ class Changes:
         meta, before = new["metadata"], old["metadata"]
         if new == old:
             return self._registry.unchanged(key)
-        if any(new.get(part) != old.get(part) for part in (new.keys() | old.keys()) - {"metadata", STATUS}):
+        counted = key[0] not in WITHOUT_GENERATION
+        if counted and any(new.get(part) != old.get(part) for part in (new.keys() | old.keys()) - {"metadata", STATUS}):
             meta["generation"] = before.get("generation", 1) + 1
         ended = "deletionTimestamp" in meta and not meta.get("finalizers")
         if ended and not meta.get("deletionGracePeriodSeconds") and not dry_run:

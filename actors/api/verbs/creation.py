@@ -8,6 +8,7 @@ from actors.api import metadata, refusals
 from actors.api.admission import Admission, admission_of
 from actors.api.admission.served import fill_in_served, served_problems
 from actors.api.kinds import Kind
+from actors.api.metadata import WITHOUT_GENERATION
 from actors.api.names import generated_name, uid_of
 from actors.api.namespaces import ending, is_missing, new_namespace, not_there
 from actors.api.registry import Registry
@@ -84,7 +85,7 @@ class Creation:
             return refusals.invalid(kind, key[2], causes)
         if kind.namespaced and (why := over_quota(lookup, kind, obj)):
             return refusals.forbidden(kind, key[2], why)
-        metadata.stamp(obj["metadata"], uid, moment.text)
+        metadata.stamp(obj["metadata"], uid, moment.text, generation=kind.key not in WITHOUT_GENERATION)
         if owners:
             obj["metadata"]["managedFields"] = owners
         if admission.settle is not None:

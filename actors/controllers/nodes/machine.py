@@ -2,8 +2,9 @@
 controller, `doNoScheduleTaintingPass`).
 
 A node of which nobody has said yet whether it is ready gets the taint of one that is not, as a kube-apiserver's
-admission gives it to every new node; but not where node agents of this process are about to say so. Pods that run stay:
-nothing is evicted for its node's sake.
+admission gives it to every new node; but not where node agents of this process are about to say so. A node that is
+said to be not ready, or cannot be reached, gets its taint with the effect NoExecute as well, for which the node agents
+evict.
 """
 
 from __future__ import annotations
@@ -34,8 +35,15 @@ BY_CONDITION: Final = {
     ("NetworkUnavailable", "True"): f"{_PREFIX}network-unavailable",
     ("PIDPressure", "True"): f"{_PREFIX}pid-pressure",
 }
-OWN: Final = frozenset((*BY_CONDITION.values(), UNSCHEDULABLE))
-"""The keys that are looked after here."""
+EVICTS: Final = "NoExecute"
+OWN: Final = frozenset(
+    (
+        *((key, EFFECT) for key in (*BY_CONDITION.values(), UNSCHEDULABLE)),
+        (NOT_READY, EVICTS),
+        (f"{_PREFIX}unreachable", EVICTS),
+    )
+)
+"""The keys and effects that are looked after here."""
 
 
 class NodeTaintsMachine:
@@ -65,17 +73,17 @@ class NodeTaintsMachine:
         """What brings a node's taints up to date; refused when it has changed since, of which the watch tells."""
         taints: list[Object] = section(node, "spec").get("taints") or []
         wanted = self._wanted(node)
-        there = {each["key"] for each in taints if each.get("effect") == EFFECT and each.get("key") in OWN}
+        there = {which for each in taints if (which := (str(each.get("key")), str(each.get("effect")))) in OWN}
         if wanted == there:
             return None
-        gone, new = there - wanted, sorted(wanted - there)
-        kept = [each for each in taints if each.get("effect") != EFFECT or each.get("key") not in gone]
-        kept += [{"key": key, "effect": EFFECT, "timeAdded": timestamp(now)} for key in new]
+        gone, new = there - wanted, sorted(wanted - there, key=lambda which: (which[1] == EVICTS, which))
+        kept = [each for each in taints if (each.get("key"), each.get("effect")) not in gone]
+        kept += [{"key": key, "effect": effect, "timeAdded": timestamp(now)} for key, effect in new]
         meta = node["metadata"]
         patch = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "spec": {"taints": kept or None}}
         return Patch("Node", "", meta["name"], pack(patch), user=USER)
 
-    def _wanted(self, node: Object) -> set[str]:
+    def _wanted(self, node: Object) -> set[tuple[str, str]]:
         conditions: list[Object] = section(node, "status").get("conditions") or []
         found = {BY_CONDITION.get((str(each.get("type")), str(each.get("status"))), "") for each in conditions}
         if section(node, "spec").get("unschedulable"):
@@ -83,7 +91,8 @@ class NodeTaintsMachine:
         elsewhere = not self._agents or KWOK in text_map(node["metadata"].get("annotations"))
         if elsewhere and not any(each.get("type") == "Ready" for each in conditions):
             found.add(NOT_READY)
-        return found - {""}
+        evicting = {BY_CONDITION["Ready", str(each.get("status"))] for each in conditions if _is_down(each)}
+        return {(key, EFFECT) for key in found - {""}} | {(key, EVICTS) for key in evicting}
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
         """The answer to one request of the last step; they come in order, before the next step."""
@@ -95,3 +104,7 @@ class NodeTaintsMachine:
     def running_timers(self) -> int:
         """How many timers are running."""
         return 0
+
+
+def _is_down(condition: Object) -> bool:
+    return condition.get("type") == "Ready" and condition.get("status") in ("False", "Unknown")

@@ -29,8 +29,7 @@ def said(**conditions: str) -> list[Object]:
 
 def taints(cluster: Cluster) -> list[str]:
     found: list[Object] = cluster.get("Node", "n", "")["spec"].get("taints") or []
-    assert {each["effect"] for each in found} <= {"NoSchedule"}
-    return [each["key"].removeprefix(PREFIX) for each in found]
+    return [each["key"].removeprefix(PREFIX) for each in found if each["effect"] == "NoSchedule"]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +78,21 @@ def test_a_cordoned_node_is_tainted_as_long_as_it_is() -> None:
 
 def test_what_is_not_to_keep_pods_off_is_left_alone() -> None:
     cluster = made(said(Ready="True"))
-    evicting = {"key": f"{PREFIX}not-ready", "effect": "NoExecute"}
+    evicting = {"key": f"{PREFIX}memory-pressure", "effect": "NoExecute"}
     cluster.patch("Node", "n", {"spec": {"taints": [evicting]}}, "")
     cluster.settle()
     assert cluster.get("Node", "n", "")["spec"]["taints"] == [evicting]
+
+
+@pytest.mark.parametrize(("ready", "key"), [("False", "not-ready"), ("Unknown", "unreachable"), ("True", "")])
+def test_node_that_is_down_is_tainted_to_evict(ready: str, key: str) -> None:
+    found: list[Object] = made(said(Ready=ready)).get("Node", "n", "")["spec"].get("taints") or []
+    evicting = [each["key"] for each in found if each["effect"] == "NoExecute"]
+    assert evicting == ([PREFIX + key] if key else [])
+
+
+def test_node_that_is_ready_again_evicts_no_more() -> None:
+    cluster = made(said(Ready="Unknown"))
+    cluster.status("Node", "n", {"conditions": said(Ready="True")}, "")
+    cluster.settle()
+    assert not cluster.get("Node", "n", "")["spec"].get("taints")
