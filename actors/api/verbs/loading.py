@@ -7,7 +7,7 @@ from typing import Any, Final
 from actors.api import refusals
 from actors.api.admission import Admission, admission_of
 from actors.api.kinds import Kind
-from actors.api.metadata import is_uid
+from actors.api.metadata import WITHOUT_GENERATION, is_uid
 from actors.api.namespaces import is_missing
 from actors.api.refusals import Cause, invalid_value, required
 from actors.api.registry import Registry
@@ -74,7 +74,8 @@ class Loading:
             meta.pop(name, None)
         meta["uid"] = self._creation.uid_for(meta["uid"] if is_uid(meta.get("uid")) else "")
         meta["creationTimestamp"] = meta.get("creationTimestamp") or moment.text
-        meta.setdefault("generation", 1)
+        if str(obj.get("kind")) not in WITHOUT_GENERATION:
+            meta.setdefault("generation", 1)
         fill_loaded(obj, admission, self._registry.lookup)
 
     def _unreadable(self, kind: Kind, obj: Object, admission: Admission) -> list[Cause]:
