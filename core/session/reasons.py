@@ -38,9 +38,13 @@ class Reason:
 
 
 class ReasonTable:
-    """Interns tuples of reasons; 0 stands for "passes". Numbers are stable within one session."""
+    """Interns tuples of reasons; 0 stands for "passes". Numbers are stable within one session.
 
-    def __init__(self) -> None:
+    `names_empty`: whether messages count reasons without a text, which Volcano leaves out (StatusSets.Reasons).
+    """
+
+    def __init__(self, *, names_empty: bool = False) -> None:
+        self.names_empty = names_empty
         self._tuples: list[tuple[Reason, ...]] = [()]
         self._index: dict[tuple[Reason, ...], int] = {(): 0}
         self._terminal: list[bool] = [False]
@@ -106,7 +110,7 @@ class FitErrors:
         head = self.text or f"0/{refused} nodes are unavailable"
         if not refused:
             return head
-        lines = sorted([f"{n} {text}" for text, n in self.histogram().items()])
+        lines = sorted([f"{n} {text}" for text, n in self.histogram().items() if text or self.table.names_empty])
         body = f"{head}: {', '.join(lines)}."
         return f"In hyperNode {self.hyper_node}: {body}" if self.hyper_node else body
 

@@ -6,7 +6,7 @@ The session owns copies of the view's columns and may change them freely. What l
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from config.arguments import Arguments
 from core.life.task import TaskStatus, TaskTrigger
@@ -50,6 +50,10 @@ if TYPE_CHECKING:
     from core.state.snapshot import Snapshot
 
 
+EMPTY: Final = "empty-reasons-are-counted"
+"""The rule of earlier versions."""
+
+
 class Session:
     """Columns, plugins' functions and collected decisions of one cycle.
 
@@ -76,7 +80,7 @@ class Session:
         self.dims = snapshot.dimensions
         self.objects = snapshot.objects
         self.derived = snapshot.derived
-        self.reasons = ReasonTable()
+        self.reasons = ReasonTable(names_empty=EMPTY in config.pumice.fix)
         self.nodes = SessionNodes(snapshot)
         self.kube = KubeNodes(snapshot)
         self.jobs = SessionJobs(snapshot)

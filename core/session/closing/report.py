@@ -95,7 +95,18 @@ def keeps_apart(session: Session) -> bool:
 
 
 def task_at_open(session: Session, task: Task) -> TaskAtOpen:
-    """What filters and scores say of a task, room left out."""
+    """What filters and scores say of a task, room left out. The session forgets that it was asked: what went through
+    PrePredicate is looked at by preempt, and decides.
+    """
+    asked_before = task.row in session.pre_filtered
+    try:
+        return _task_at_open(session, task)
+    finally:
+        if not asked_before:
+            session.pre_filtered.discard(task.row)
+
+
+def _task_at_open(session: Session, task: Task) -> TaskAtOpen:
     try:
         search = session.search_for(task, room=False)
     except FitFailure as failure:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from core.cycle import run_action
 from core.life.task import TaskStatus
 from core.session import fit
+from core.session.reasons import Code, FitErrors, Reason, ReasonTable
 from tests.core.actions.crowds import waiting
 from tests.core.plugins.world import configuration, job_of, open_world, task_of
 from tests.kit import gang, node, queue
@@ -69,3 +71,11 @@ def test_only_a_job_that_asks_for_a_topology_waits_for_one_that_is_unfit() -> No
         found = each.fit.beyond_nodes(job_of(each, job), task_of(each, f"{job}-0"))
         assert found.startswith(said), (job, found)
         assert bool(found) is bool(said)
+
+
+@pytest.mark.parametrize(("names_empty", "said"), [(False, "2 full"), (True, "1 , 2 full")])
+def test_a_reason_without_words_is_not_counted(names_empty: bool, said: str) -> None:
+    table = ReasonTable(names_empty=names_empty)
+    mute, full = (table.intern(Reason("p", Code.UNSCHEDULABLE, text)) for text in ("", "full"))
+    errors = FitErrors(table, np.array([mute, full, full, 0], dtype=np.int32))
+    assert errors.message() == f"0/3 nodes are unavailable: {said}."

@@ -40,3 +40,13 @@ def test_filters_and_scores_of_the_pods_that_are_asked_about_and_of_no_other() -
     said = report.tasks_at_open["default/j-1"]
     assert said.scores.keys() == {"n0"}
     assert said.rejected == {"n1": "task default/j-1 on node n1 fit failed: node(s) were unschedulable"}
+
+
+def test_who_was_asked_about_counts_as_not_looked_at() -> None:
+    """Preempt goes by who went through PrePredicate."""
+    view = view_of(node("n0"), queue("q"), gang("j", queue="q", pods=1))
+    options = SessionOptions(explain=("default/j-0",))
+    config = configuration(["gang", "predicates"])
+    session = open_session(view.snapshot(), config, CycleClock(1, parse_time(NOW)), Carry(), options, report=True)
+    assert session.opening.tasks.keys() == {"default/j-0"}
+    assert session.pre_filtered == set()
