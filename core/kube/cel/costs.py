@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from core.kube.cel.reading import ExpressionError, is_collection, is_map
+from core.kube.cel.reading import ExpressionError, is_collection, is_list, is_map
 from core.kube.patterns import PatternError, pattern_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ _BAD_PATTERN: Final = 20_000
 search with it; so many to find that it is none.
 """
 _PATTERNED: Final = frozenset({"matches", "find", "findAll"})
-_COMPARING: Final = frozenset({"indexOf", "lastIndexOf"})
+_COMPARING: Final = frozenset({"indexOf", "lastIndexOf", "format"})
+_ORDERING: Final = frozenset({"==", "!=", "in", "min", "max", "sum", "isSorted", "flatten"})
 _OF_COMPARING: Final = 4
 _OF_READING: Final = 40
 _READING: Final = frozenset({
@@ -43,6 +44,10 @@ _AT_ONCE: Final = frozenset({
     "optional.ofNonZeroValue", "first", "last", "index", "minus", "not",
 })  # fmt: skip
 """Operations that take as long over much as over little."""
+
+
+_OF_NUMBERS: Final = frozenset({"==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%"})
+_NUMBERS: Final = frozenset({int, float, bool, type(None)})
 
 
 class StepsLeft:
@@ -69,6 +74,8 @@ def pay(operation: str, values: Sequence[Any], names: Mapping[str, Any]) -> None
     spend = names.get(SPEND)
     if spend is None or operation in _AT_ONCE:
         return
+    if operation in _OF_NUMBERS and values[0].__class__ in _NUMBERS:  # most operations, and they cost their round alone
+        return
     if operation in _PATTERNED:
         _pay_pattern(operation, values, spend)
     elif operation in _READING:
@@ -81,15 +88,25 @@ def pay(operation: str, values: Sequence[Any], names: Mapping[str, Any]) -> None
         spend(len(values[0]))
     for value in values:
         if not (operation == "in" and is_map(value)):
-            _pay_value(value, spend, _OF_COMPARING if operation in _COMPARING else 1)
+            _pay_value(value, spend, _times(operation, value))
 
 
-def pay_result(value: Any, names: Mapping[str, Any]) -> None:
-    """Pay for a value that an operation has made. Raises what stops it."""
-    if value.__class__ in (str, list):
-        spend = names.get(SPEND)
-        if spend is not None:
-            spend(len(value) // _LETTERS)
+def _times(operation: str, value: Any) -> int:
+    """Return how many steps each value of a list is: Python compares most texts and whole numbers itself."""
+    if operation in _COMPARING or (operation in _ORDERING and is_list(value) and value and _is_slow(value[0])):
+        return _OF_COMPARING
+    return 1
+
+
+def _is_slow(value: Any) -> bool:
+    return isinstance(value, float | list | dict)
+
+
+def pay_result(value: Sized, names: Mapping[str, Any]) -> None:
+    """Pay for a text or list that an operation has made. Raises what stops it."""
+    spend = names.get(SPEND)
+    if spend is not None:
+        spend(len(value) // _LETTERS)
 
 
 def _pay_value(value: Any, spend: Callable[[int], None], times: int = 1) -> None:

@@ -62,16 +62,22 @@ def _like(number: int, other: int) -> int:
 
 def plus(left: Any, right: Any) -> Any:
     """Add two numbers of one type."""
+    if type(left) is int:
+        return whole(left + right)
     return left + right if type(left) is float else _like(int(left) + int(right), left)
 
 
 def minus(left: Any, right: Any) -> Any:
     """Subtract two numbers of one type."""
+    if type(left) is int:
+        return whole(left - right)
     return left - right if type(left) is float else _like(int(left) - int(right), left)
 
 
 def times(left: Any, right: Any) -> Any:
     """Multiply two numbers of one type."""
+    if type(left) is int:
+        return whole(left * right)
     return left * right if type(left) is float else _like(int(left) * int(right), left)
 
 

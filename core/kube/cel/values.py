@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from core.kube.cel.network import IpAddress, IpNetwork, Url
@@ -13,7 +14,7 @@ from core.kube.cel.reading import ExpressionError, is_list, is_map, shown
 from core.kube.cel.times import Duration, Timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,12 @@ def kind_of(value: object) -> str:
 
 def type_of(value: object) -> TypeValue:
     """Return the type as `type(value)` has it."""
-    kind = kind_of(value)
+    return named_type(kind_of(value))
+
+
+@cache
+def named_type(kind: str) -> TypeValue:
+    """Return a type by its name."""
     return TypeValue(_FULL_NAMES.get(kind, kind))
 
 
@@ -139,7 +145,7 @@ def equal(left: Any, right: Any) -> bool:
         return _equal_lists(left, right)
     if is_map(left) and is_map(right):
         return _equal_maps(left, right)
-    return one is other and bool(left == right)
+    return left is right or (one is other and bool(left == right))
 
 
 def one_class(values: list[Any]) -> type | None:
@@ -172,11 +178,16 @@ def _equal_maps(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
     return len(left) == len(right) and all(has_key(right, key) and equal(left[key], right[key]) for key in left)
 
 
-def contains(values: Iterable[Any], wanted: Any) -> bool:
+def contains(values: list[Any], wanted: Any) -> bool:
     """Whether one of the values is equal to it."""
-    if wanted.__class__ in QUICK and wanted not in values:  # Python looks faster, and takes more values for equal
-        return False
-    return wanted.__class__ is str or any(equal(each, wanted) for each in values)
+    if wanted.__class__ in QUICK:  # Python looks faster, and takes more values for equal
+        try:
+            found = values.index(wanted)
+        except ValueError:
+            return False
+        if equal(values[found], wanted):
+            return True
+    return any(equal(each, wanted) for each in values)
 
 
 def has_key(owner: dict[Any, Any], key: Any) -> bool:
