@@ -201,6 +201,7 @@ def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
     look.steps = [each.to_dict() for each in steps]
     account.message += undone(steps) if HOPES in account.message else ""
     account.message += f"; {look.confined}" if look.confined and account.state == "Pending" else ""
+    account.message += f"; {look.passed_over}" if look.passed_over and account.message else ""
     account.job = look.to_dict()
     account.state = account.state or look.phase or "Pending"
     reason, message = look.reason()

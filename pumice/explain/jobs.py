@@ -29,7 +29,8 @@ class JobLook:
     order; `short`: what it asks for and what is left, where it was not admitted; `steps`: see
     `pumice.explain.steps`; `strangers`: how many of its pods wait for which scheduler that nobody here is, and are none
     of its `tasks`; `confined`: what is against it where a network topology is, and `rooms`: how many of its pods each
-    HyperNode could take then. `obstacles`: plugin -> why it refuses every job. `queue_state` is "missing" where
+    HyperNode could take then. `obstacles`: plugin -> why it refuses every job; `passed_over`:
+    minimums of tasks that do not count. `queue_state` is "missing" where
     there is no such queue.
     """
 
@@ -49,6 +50,7 @@ class JobLook:
     confined: str = ""
     rooms: dict[str, int] = field(default_factory=dict[str, int])
     obstacles: dict[str, str] = field(default_factory=dict[str, str])
+    passed_over: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as `pumice explain` prints it."""
@@ -94,10 +96,23 @@ def _look(session: Session, job: Job) -> JobLook:
     others = (task for task in session.snapshot.tasks.handles if task is not None and stranger_of(task) == job.key)
     look.strangers = dict(sorted(Counter(task.scheduler for task in others).items()))
     look.obstacles = dict(session.fit.obstacles)
+    look.passed_over = _minimums_passed_over(session, job)
     if queue is not None:
         verdict = session.points.job_valid(job)
         look.valid = verdict.message if verdict is not None else ""
     return look
+
+
+def _minimums_passed_over(session: Session, job: Job) -> str:
+    """Volcano passes over the minimums of tasks where the job's is below their sum (job_info.go, CheckTaskReady)."""
+    spec, least = job.pod_group, session.jobs.min_member[job.row]
+    if least >= spec.min_task_total:
+        return ""
+    said = ", ".join(f"{role} {count}" for role, count in sorted(spec.min_task_member.items()))
+    return (
+        f"the minimums of its tasks ({said}) are passed over, for minAvailable {least} is below their sum "
+        f"{spec.min_task_total}, as in Volcano (the fix task-minimums-count has them count)"
+    )
 
 
 def conclude(looks: Mapping[str, JobLook], result: CycleResult, trail: Trail) -> None:

@@ -298,3 +298,13 @@ def test_what_jobs_have_beyond_their_minimums_explains_what_is_left() -> None:
     told = account_of(replace(here, config=config), "podgroup", "default/g").message
     elastic = "4 allocated - 3 beyond the minimums of jobs, which can be had back (elastic)"
     assert told.endswith(f"(asks 8 cpu, 7 left of 8: {elastic})")
+
+
+@pytest.mark.parametrize(("least", "told"), [(3, True), (4, False)])
+def test_minimums_of_tasks_that_are_passed_over_are_told(least: int, told: bool) -> None:
+    group, *pods = gang("tm", pods=4, cpu="1", phase="Inqueue", min_member=least)
+    group["spec"]["minTaskMember"] = {"a": 2, "b": 2}
+    for number, each in enumerate(pods):
+        each["metadata"]["annotations"]["volcano.sh/task-spec"] = "ab"[number // 2]
+    message = account_of(scene(node("n0", cpu="3"), group, *pods), "podgroup", "default/tm").message
+    assert ("the minimums of its tasks (a 2, b 2) are passed over, for minAvailable 3" in message) is told
