@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from actors.mirror.changes import Key, RemoteChange
-from actors.mirror.decisions import PodSeen, before_bind, decision_of, seen
+from actors.mirror.decisions import Nominated, PodSeen, before_bind, decision_of, nominated, seen, written_by_session
 from core.messages.decisions import Decision
 from core.objects.metadata import section
 from storage import codec
@@ -45,15 +45,22 @@ class KnownObject(NamedTuple):
 
 
 class MarkedChange(NamedTuple):
-    """A change, whose it is, and which decision of its cycle it carries out; None: none."""
+    """A change, whose it is, and which decision of its cycle it carries out; None: none.
+
+    `written`: a session of the scheduler may have written it, about a pod, at the end of the very cycle whose
+    decisions are seen after it.
+    """
 
     change: RemoteChange
     user: str
     decision: int | None = None
+    written: bool = False
 
 
 def _makes_room(marked: MarkedChange) -> bool:
     change, obj = marked.change, marked.change.obj
+    if marked.written:
+        return True
     if change.kind != "Pod":
         return change.kind in COUNTED and marked.user == INSIDE
     return change.gone or obj is None or seen(obj).leaving or section(obj, "status").get("phase") in ENDED
@@ -68,13 +75,41 @@ class ObservedCycle:
     after: list[MarkedChange] = field(default_factory=list[MarkedChange])
 
     def part(self) -> int:
-        """The place in `before` from where on all may have come after the scheduler had looked, and have been heard
-        of before its first bind: nothing that it bound, only room that was made, and statuses.
+        """Return the place in `before` from where on all may have come after the scheduler had looked, and have been
+        heard of before its first decision: room that was made, statuses, and what its own session wrote.
         """
-        place = len(self.before)
-        while place and len(self.before) - place < UNSURE and _makes_room(self.before[place - 1]):
+        place, unsure = len(self.before), 0
+        while place and unsure < UNSURE and _makes_room(self.before[place - 1]):
             place -= 1
+            unsure += not self.before[place].written
         return place
+
+    def following(self, place: int) -> int:
+        """Return the next place at which the scheduler may have looked: what a session writes, it writes at once."""
+        if not self.before[place].written:
+            return place + 1
+        while place < len(self.before) and self.before[place].written:
+            place += 1
+        return place
+
+    def defer(self) -> None:
+        """Take what the session itself wrote, just before its decisions are seen, for what came after it.
+
+        Words and nominations of waiting pods come through another request than binds and evictions, and may be seen
+        first. A cycle that is decided again must not find its own nominations.
+        """
+        place = self.part()
+        tail, self.before = self.before[place:], self.before[:place]
+        self.before += [each for each in tail if not each.written]
+        self.after = [*(each for each in tail if each.written), *self.after]
+
+    def nominated(self) -> dict[str, list[Nominated]]:
+        """Return, by node, the pods that wait for room there as the scheduler wrote in this cycle."""
+        found: dict[str, list[Nominated]] = {}
+        for marked in (*self.before, *self.after):
+            if marked.written and marked.change.obj is not None and (each := nominated(marked.change.obj)) is not None:
+                found.setdefault(each.node, []).append(each)
+        return found
 
 
 class CycleCutter:
@@ -104,7 +139,8 @@ class CycleCutter:
                 cycles.append(ObservedCycle())
                 late = set[Key]()
             cycle = cycles[-1]
-            marked = MarkedChange(change, self._user(change, decision), len(cycle.decided) if decision else None)
+            number = len(cycle.decided) if decision else None
+            marked = MarkedChange(change, self._user(change, decision), number, self._written(change))
             if decision is not None:
                 cycle.decided.append(decision)
             (cycle.after if cycle.decided else cycle.before).append(marked)
@@ -127,6 +163,11 @@ class CycleCutter:
         if change.kind != "Pod" or change.obj is None:
             return None
         return decision_of(self._pods.get(change.key), change.obj, gone=change.gone)
+
+    def _written(self, change: RemoteChange) -> bool:
+        if change.kind != "Pod" or change.obj is None or change.gone:
+            return False
+        return written_by_session(self._pods.get(change.key), change.obj)
 
     def _user(self, change: RemoteChange, decision: Decision | None) -> str:
         known, pod = self._known.get(change.key), self._pods.get(change.key)

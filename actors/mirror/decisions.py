@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
+from zlib import crc32
 
 from core.messages.decisions import Bind, Decision, Evict
 from core.objects.metadata import section, text_map
@@ -17,18 +18,55 @@ PREEMPTED: Final = "PreemptionByScheduler"
 
 
 class PodSeen(NamedTuple):
-    """What was last seen of a pod."""
+    """What was last seen of a pod; `asks`: a checksum of what others than its scheduler may change while it waits."""
 
     uid: str
     node: str
     leaving: bool
+    asks: int = 0
+
+
+class Nominated(NamedTuple):
+    """A pod for which room is made on a node; `job` is "namespace/name" of its PodGroup."""
+
+    node: str
+    key: str
+    uid: str
+    job: str
+
+
+def nominated(pod: Object) -> Nominated | None:
+    """Return what a waiting pod is nominated for, None for nothing."""
+    node = section(pod, "status").get("nominatedNodeName")
+    if not node or section(pod, "spec").get("nodeName"):
+        return None
+    meta = section(pod, "metadata")
+    namespace, group = str(meta.get("namespace") or ""), text_map(meta.get("annotations")).get(GROUP_NAME)
+    job = f"{namespace}/{group}" if group else ""
+    return Nominated(str(node), f"{namespace}/{meta['name']}", str(meta.get("uid") or ""), job)
+
+
+def written_by_session(before: PodSeen | None, pod: Object) -> bool:
+    """Return whether a session of Volcano's may have made this of what was seen before.
+
+    It writes the condition and the nomination of a pod that waits (`taskUnschedulable`), and the condition of a pod
+    that it is about to delete (`defaultEvictor`).
+    """
+    now = seen(pod)
+    if before is None or before.uid != now.uid or now.leaving or section(pod, "spec").get("schedulerName") != SCHEDULER:
+        return False
+    return evicted_for(pod) is not None if before.node else not now.node and before.asks == now.asks
 
 
 def seen(pod: Object) -> PodSeen:
     """What there is to be seen of it."""
     meta = section(pod, "metadata")
-    node = section(pod, "spec").get("nodeName") or ""
-    return PodSeen(str(meta.get("uid") or ""), str(node), bool(meta.get("deletionTimestamp")))
+    spec = section(pod, "spec")
+    node = spec.get("nodeName") or ""
+    asks = (
+        0 if node else crc32(repr((meta.get("labels"), meta.get("annotations"), spec.get("schedulingGates"))).encode())
+    )
+    return PodSeen(str(meta.get("uid") or ""), str(node), bool(meta.get("deletionTimestamp")), asks)
 
 
 def decision_of(before: PodSeen | None, pod: Object, *, gone: bool) -> Decision | None:

@@ -157,7 +157,7 @@ class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
             for cycle in cycles:
                 await self._carry_out(cycle)
             if self._revision > self._told and not (cycles and cycles[-1].decided):
-                await self._cycle(ObservedCycle())
+                await self._cycle(ObservedCycle(), self._revision)
 
     def _can_be_read(self, change: RemoteChange) -> bool:
         problem = self._readability.problem(change)
@@ -167,36 +167,42 @@ class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
 
     async def _carry_out(self, cycle: ObservedCycle) -> None:
         shadow = self._shadow if cycle.decided else None
-        place = len(cycle.before) if shadow is None or not shadow.agreeing else cycle.part()
+        tries = shadow is not None and shadow.agreeing
+        if cycle.decided and not tries:
+            cycle.defer()
+        place = cycle.part() if tries else len(cycle.before)
         await self._reflect(cycle.before[:place], 0)
         if not cycle.decided:
             return
         if shadow is None:
-            first = await self._cycle(cycle)
+            first = await self._cycle(cycle, self._revision)
         else:
-            place, found = await self._looked(shadow, cycle, place)
-            first = await self._cycle(cycle)
+            place, found, revision = await self._looked(shadow, cycle, place)
+            first = await self._cycle(cycle, revision)
             await shadow.compared(found)
         await self._reflect(cycle.before[place:], 0)
         await self._reflect(cycle.after, first)
         await self._observed.outcomes(cycle, first)
 
-    async def _looked(self, shadow: Shadow, cycle: ObservedCycle, place: int) -> tuple[int, ShadowCompared]:
-        """When the scheduler looked is not to be seen: at the first of the moments that come into question at which all
-        is decided alike, else at the last of them. The place in `before` up to which it saw, and what was compared.
+    async def _looked(self, shadow: Shadow, cycle: ObservedCycle, place: int) -> tuple[int, ShadowCompared, int]:
+        """Find when the scheduler looked, which cannot be seen: at the first of the moments in question at which most
+        is decided alike. Return the place in `before` up to which all is stored, what was compared at that moment, and
+        the revision of it.
         """
-        until, number = anyio.current_time() + LOOKS_S, self._observed.newest + 1
-        while True:
-            found = shadow.beside(number, cycle.decided)
-            if found.same == found.decisions or place == len(cycle.before):
-                return place, found
-            following = place + 1 if anyio.current_time() < until else len(cycle.before)
+        until, number, nominated = anyio.current_time() + LOOKS_S, self._observed.newest + 1, cycle.nominated()
+        best, revision = shadow.beside(number, cycle.decided, nominated), self._revision
+        while best.same < best.decisions and place < len(cycle.before):
+            following = cycle.following(place) if anyio.current_time() < until else len(cycle.before)
             await self._reflect(cycle.before[place:following], 0)
             place = following
+            found = shadow.beside(number, cycle.decided, nominated)
+            if found.same > best.same:
+                best, revision = found, self._revision
+        return place, best, revision
 
-    async def _cycle(self, cycle: ObservedCycle) -> int:
+    async def _cycle(self, cycle: ObservedCycle, revision: int) -> int:
         self._told = self._revision
-        return await self._observed.record(cycle, self._revision)
+        return await self._observed.record(cycle, revision)
 
     async def _reflect(self, changes: Sequence[MarkedChange], first: int) -> None:
         """Store them; `first`: the journal number of the first decision. A new configuration is taken over."""
@@ -218,6 +224,6 @@ class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
 
 
 def _request(marked: MarkedChange, first: int) -> Reflect:
-    change, user, decision = marked
+    change, user, decision, _ = marked
     blob = b"" if change.gone or change.blob is None else change.blob
     return Reflect(*change.key, blob, user, 0 if decision is None else first + decision)

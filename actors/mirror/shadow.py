@@ -14,7 +14,7 @@ import msgspec
 
 from core.cycle import run_cycle
 from core.fold.shown import Shown
-from core.messages.decisions import Bind
+from core.messages.decisions import Evict
 from core.messages.recording import Append, Entry
 from core.messages.shadow import ShadowCompared, ShadowDifference
 from core.outside import Supposing
@@ -28,9 +28,10 @@ from core.state.watched import WATCHED
 from storage import codec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from actors.mirror.changes import RemoteChange
+    from actors.mirror.decisions import Nominated
     from actors.mirror.settings import ShadowSettings
     from actors.mirror.shadow_totals import ShadowTotals
     from actors.runtime.clock import Clock
@@ -91,8 +92,10 @@ class Shadow:
 
     # --- comparing
 
-    def beside(self, cycle: int, decisions: list[Decision]) -> ShadowCompared:
-        """These were decided on what was seen so far."""
+    def beside(
+        self, cycle: int, decisions: list[Decision], nominated: Mapping[str, Sequence[Nominated]]
+    ) -> ShadowCompared:
+        """Compare decisions that were made on what was seen so far. `nominated`: by node, who waits for room there."""
         guide = Guide(wishes_of(decisions), follows=self.agreeing)
         there, result = self._decide(cycle, lambda _: guide)
         found = [each for each in differing(decisions, result, guide) if each.there is not None]
@@ -104,7 +107,7 @@ class Shadow:
             ties=ties(decisions, result, guide),
             other_node=moved,
             only_there=len(found) - moved,
-            differences=tuple([_told(each, there, guide, result) for each in found]),
+            differences=tuple([_told(each, there, guide, result, nominated) for each in found]),
         )
 
     async def compared(self, found: ShadowCompared) -> None:
@@ -180,16 +183,47 @@ def _because(why: str) -> str:
     return f" ({why})" if why else ""
 
 
-def _told(each: DeedDifference, there: WrittenThere, guide: Guide, result: CycleResult) -> ShadowDifference:
-    pod, what = each.pod, "bind" if isinstance(each.pod, Bind) else "evict"
+def _told(
+    each: DeedDifference,
+    there: WrittenThere,
+    guide: Guide,
+    result: CycleResult,
+    nominated: Mapping[str, Sequence[Nominated]],
+) -> ShadowDifference:
+    pod = each.pod
+    if isinstance(pod, Evict):
+        return _not_evicted(pod, there, guide, result, nominated.get(pod.node, ()))
     name = f"{pod.namespace}/{pod.name}"
     wrote = said(there.waiting.get(name, ("", ""))) or of_group(there, pod.job)
     if each.here is not None:
         here = each.choice.node if each.choice is not None else each.here.node
-        return ShadowDifference(what, name, pod.node, here, wrote, "" if each.choice is None else each.choice.words())
-    found = [said((one.reason, one.message)) for one in result.pod_conditions if one.uid == pod.uid]
-    why = [guide.endings.get(name) or guide.endings.get(pod.job, ""), *found]
-    return ShadowDifference(what, name, pod.node, "", wrote, "; ".join(filter(None, why)))
+        return ShadowDifference("bind", name, pod.node, here, wrote, "" if each.choice is None else each.choice.words())
+    return ShadowDifference("bind", name, pod.node, "", wrote, _why_waiting(name, pod.uid, pod.job, guide, result))
+
+
+def _not_evicted(
+    victim: Evict, there: WrittenThere, guide: Guide, result: CycleResult, nominated: Sequence[Nominated]
+) -> ShadowDifference:
+    """The reason is that of the pods for which the victim made room there: why they want no room of it here."""
+    wrote, why = [victim.reason], list[str]()
+    for each in nominated:
+        wrote.append(f"for {each.key}")
+        others = [f"{one.namespace}/{one.name}" for one in result.evicts if one.preemptor == each.key]
+        bound = next((one.node for one in result.binds if one.uid == each.uid), "")
+        if others:
+            why.append(f"{each.key} takes the room of {', '.join(others)}")
+        elif bound:
+            why.append(f"{each.key} is bound to {bound}")
+        else:
+            waits = _why_waiting(each.key, each.uid, each.job, guide, result)
+            why.append(f"{each.key}: {waits or said(there.waiting.get(each.key, ('', '')))}")
+    name = f"{victim.namespace}/{victim.name}"
+    return ShadowDifference("evict", name, victim.node, "", " ".join(filter(None, wrote)), "; ".join(why))
+
+
+def _why_waiting(name: str, uid: str, job: str, guide: Guide, result: CycleResult) -> str:
+    found = [said((one.reason, one.message)) for one in result.pod_conditions if one.uid == uid]
+    return "; ".join(filter(None, [guide.endings.get(name) or guide.endings.get(job, ""), *found]))
 
 
 def _object(change: RemoteChange) -> Object:

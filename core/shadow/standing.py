@@ -71,9 +71,12 @@ def differences(there: WrittenThere, result: CycleResult) -> list[ShadowDifferen
 def _decided(there: WrittenThere, decisions: Sequence[Decision]) -> Iterator[ShadowDifference]:
     for each in decisions:
         name, what = f"{each.namespace}/{each.name}", "bind" if isinstance(each, Bind) else "evict"
-        told = there.waiting.get(name, ("", "")) if isinstance(each, Bind) else ("", "")
-        why = "" if isinstance(each, Bind) else each.reason
-        yield ShadowDifference(what, name, "", each.node, said(told) or of_group(there, each.job), why)
+        if isinstance(each, Bind):
+            told = said(there.waiting.get(name, ("", ""))) or of_group(there, each.job)
+            yield ShadowDifference(what, name, "", each.node, told, "")
+        else:  # what is said there of the pod that waits for the room
+            why = f"{each.reason} for {each.preemptor}" if each.preemptor else each.reason
+            yield ShadowDifference(what, name, "", each.node, said(there.waiting.get(each.preemptor, ("", ""))), why)
 
 
 def _groups(there: WrittenThere, result: CycleResult) -> Iterator[ShadowDifference]:

@@ -118,3 +118,9 @@ async def decided(journal: Journal) -> list[Decision]:
 
 def names(decisions: list[Decision], kind: type[Bind | Evict]) -> list[str]:
     return sorted(each.name for each in decisions if isinstance(each, kind))
+
+
+def config_map(text: str) -> Object:
+    """The ConfigMap from which the cluster's scheduler takes its configuration."""
+    meta = {"name": "volcano-scheduler-configmap", "namespace": "volcano-system"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"volcano-scheduler.conf": text}}

@@ -6,6 +6,7 @@ import pytest
 
 from actors.mirror.changes import RemoteChange, change_of
 from actors.mirror.cycles import INSIDE, OUTSIDE, CycleCutter
+from actors.mirror.decisions import Nominated
 from core.messages.decisions import Bind, Evict
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
@@ -127,6 +128,44 @@ def test_what_volcanos_controllers_make_is_made_again_by_ours() -> None:
     cutter = CycleCutter()
     assert users(cutter, owned, group(1, ownerReferences=[of_pod])) == [INSIDE, INSIDE]
     assert users(cutter, RemoteChange("Pod", "default", "a", None, gone=True)) == [INSIDE]
+
+
+def nominated(name: str, node: str, **more: Any) -> RemoteChange:
+    obj = pod(name, uid=f"u-{name}", group="g", **more)
+    obj["status"] = {"phase": "Pending", "nominatedNodeName": node, "conditions": [{"type": "PodScheduled"}]}
+    return change_of("Pod", obj)
+
+
+def about_to_go(name: str) -> RemoteChange:
+    obj = evicted(name).obj
+    assert obj is not None
+    return change_of("Pod", {**obj, "metadata": {**obj["metadata"], "deletionTimestamp": None}})
+
+
+def test_what_a_session_writes_before_its_evictions_are_seen_is_told_from_its_input() -> None:
+    cutter = CycleCutter()
+    cutter.cut([named("low", "n1"), named("high"), named("next"), group(1)])
+    (cycle,) = cutter.cut(
+        [named("next", labels={"a": "b"}), nominated("high", "n1"), about_to_go("low"), evicted("low")]
+    )
+    assert [(each.change.name, each.written) for each in (*cycle.before, *cycle.after)] == [
+        ("next", False), ("high", True), ("low", True), ("low", False),
+    ]  # fmt: skip
+    assert (cycle.part(), cycle.following(0), cycle.following(1)) == (1, 1, 3)
+    assert cycle.nominated() == {"n1": [Nominated("n1", "default/high", "u-high", "default/g")]}
+    cycle.defer()
+    assert [each.change.name for each in cycle.before] == ["next"]
+    assert [each.change.name for each in cycle.after] == ["high", "low", "low"]
+
+
+def test_a_gate_that_falls_is_no_session_s_writing() -> None:
+    cutter = CycleCutter()
+    gated = pod("a", uid="u-a", group="g")
+    gated["spec"]["schedulingGates"] = [{"name": "x"}]
+    cutter.cut([change_of("Pod", gated)])
+    (cycle,) = cutter.cut([named("a"), named("a", "n1")])
+    cycle.defer()
+    assert [each.change.name for each in cycle.before] == ["a"]
 
 
 def test_what_may_have_come_after_the_scheduler_had_looked_is_room_that_was_made() -> None:

@@ -19,6 +19,7 @@ from tests.actors.mirror.rig import (
     CLUSTER,
     ReadingOnly,
     cluster,
+    config_map,
     cycles_of,
     decided,
     mirror,
@@ -46,11 +47,6 @@ tiers:
 """
 TRAIN = vcjob("train", job_task("worker", replicas=3, duration="0"))
 WORKERS = ["train-worker-0", "train-worker-1", "train-worker-2"]
-
-
-def config_map(text: str) -> Object:
-    meta = {"name": "volcano-scheduler-configmap", "namespace": "volcano-system"}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"volcano-scheduler.conf": text}}
 
 
 async def test_it_has_what_the_cluster_has_and_the_binds_that_its_scheduler_made() -> None:

@@ -11,15 +11,17 @@ from actors.mirror.settings import ShadowSettings
 from actors.system.system import System
 from config.load import parse_scheduler_config
 from core.messages.commands import BindPod, Delete
+from core.messages.decisions import Evict
 from core.messages.events import Mutation
 from core.messages.shadow import ShadowCompared
 from storage.journal import API, SHADOW
 from storage.memory import MemoryJournal
-from tests.actors.mirror.rig import CLUSTER, PATIENCE_S, cluster, cycles_of, mirror, same, way_to
+from tests.actors.mirror.rig import CLUSTER, PATIENCE_S, cluster, config_map, cycles_of, mirror, same, way_to
 from tests.actors.rig import idle, journaled
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node
 from tests.kit.pods import pod
+from tests.kit.priority_classes import priority_class
 
 pytestmark = pytest.mark.anyio
 ALL = ("Node", "Queue", "PodGroup", "Pod", "Job")
@@ -174,3 +176,62 @@ async def test_room_that_was_made_after_it_had_looked_counts_as_not_seen(
     changes: list[Mutation] = await journaled(journal, API, Mutation)
     (gone,) = [each.revision for each in changes if (each.name, each.type) == ("fills", "DELETED")]
     assert (gone > cycle.record.revision) is (not differ)
+
+
+PREEMPTING = """actions: "enqueue, allocate, preempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+    enablePreemptable: false
+  - name: conformance
+- plugins:
+  - name: predicates
+  - name: nodeorder
+"""
+
+
+async def preempting(web: Any, here: System) -> None:
+    """Two gangs of a high class take the room of single pods of a low one, on nodes of 3 cpu."""
+    nodes = [node(f"n{number}", cpu="3") for number in range(3)]
+    classes = [priority_class(name, value) for name, value in (("low", 1), ("high", 9))]
+    await web.system.submit([*nodes, *classes])
+    for name, replicas, least in (("low", 9, 1), ("high", 2, 2), ("higher", 2, 2)):
+        task = job_task("w", replicas=replicas, duration="0", cpu="1")
+        await web.system.submit([vcjob(name, task, min_available=least, priority_class=name.removesuffix("er"))])
+        await idle(web.system)
+        await same(here, web.system, *ALL)
+
+
+async def test_cycles_that_evict_agree_for_their_own_nominations_are_no_input() -> None:
+    journal = MemoryJournal()
+    async with (
+        cluster(replace(CLUSTER, config_text=PREEMPTING)) as web,
+        way_to(web) as way,
+        mirror(way, journal, shadow=replace(SHADOW_OF_ITS_OWN, other=None)) as here,
+    ):
+        await web.system.submit([config_map(PREEMPTING)])
+        await preempting(web, here)
+        found = await settled(here)
+    evicted = [each for cycle in await cycles_of(journal) for each in cycle.decisions if isinstance(each, Evict)]
+    assert len(evicted) >= 4
+    assert found["same"] == found["decisions"]
+
+
+async def test_the_reason_of_an_eviction_that_is_not_made_here_is_the_preemptors() -> None:
+    journal = MemoryJournal()
+    async with (
+        cluster(replace(CLUSTER, config_text=PREEMPTING)) as web,
+        way_to(web) as way,
+        mirror(way, journal, shadow=other(PREEMPTING.replace(", preempt", ""))) as here,
+    ):
+        await preempting(web, here)
+        await settled(here)
+    told: list[ShadowCompared] = await journaled(journal, SHADOW, ShadowCompared)
+    evictions = [each for one in told for each in one.differences if each.what == "evict" and each.there]
+    assert evictions
+    for each in evictions:
+        assert each.name.startswith("default/low-w-")
+        assert each.why_there.startswith("preempt for default/high")
+        assert each.why_here.startswith("default/high")
+        assert "low" not in each.why_here
