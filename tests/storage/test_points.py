@@ -80,9 +80,13 @@ async def an_old_one(path: Path, say: Callable[[object], None]) -> None:
 def recorded(scene: Scene, folder: Path, before: Files = {}) -> list[Step]:  # noqa: B006 - it is only read
     """The steps of a scene that finds these files."""
     lay_out(before, folder)
+
+    def say(what: object) -> None:
+        steps.append(Said(what))
+
     with pytest.MonkeyPatch.context() as patched, recording(folder) as steps:
         patched.setattr(queries, "PRAGMAS", SMALL)
-        anyio.run(scene, folder / "pumice.db", lambda what: steps.append(Said(what)))
+        anyio.run(scene, folder / "pumice.db", say)
     seen = Disk(before)
     for step in steps:
         seen.live(step)
