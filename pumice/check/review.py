@@ -11,6 +11,7 @@ from config.known import ACTION_ARGUMENTS, FLAGS, PLUGIN_ARGUMENTS, is_argument
 from config.schema import PluginOption, SchedulerConfig
 from pumice.check import words
 from pumice.check.effects import is_ignored, without_effect
+from pumice.check.jobs import of_jobs
 from pumice.check.queues import of_queues
 
 Plain = dict[str, Any]
@@ -60,7 +61,7 @@ class Review:
 
 
 def review(config: SchedulerConfig, objects: Sequence[Plain] = ()) -> Review:
-    """Tell it. `objects`: the queues and PodGroups that it meets, where they are known."""
+    """Tell it. `objects`: the queues, PodGroups, Jobs and JobFlows that it meets, where they are known."""
     actions = tuple(
         ActionTold(
             name, words.ACTIONS.get(name, USERS), _heeded(config.action_arguments(name), ACTION_ARGUMENTS.get(name))
@@ -72,7 +73,8 @@ def review(config: SchedulerConfig, objects: Sequence[Plain] = ()) -> Review:
         for number, tier in enumerate(config.tiers)
         for option in tier.plugins
     )
-    return Review(actions, plugins, (*config.warnings, *without_effect(config), *of_queues(config, objects)))
+    met = (*of_queues(config, objects), *of_jobs(config, objects))
+    return Review(actions, plugins, (*config.warnings, *without_effect(config), *met))
 
 
 def _of_plugin(option: PluginOption) -> Plain:
