@@ -15,6 +15,7 @@ from core.messages.events import ActorCrashed, ActorEvent, CycleRecord, Outcome
 from core.state.volumes import volume_rules
 from pumice.explain.account import NotFoundError
 from pumice.history.entries import StoryEntry, entry_of
+from pumice.measures.jobs import JobRow
 from pumice.measures.measures import measure
 from storage import codec
 from storage.journal import ACTOR, CONFIG, CYCLE, OUTCOME
@@ -92,8 +93,10 @@ def _crashed(stored: Stored) -> list[str]:
 
 
 async def measures_of(db: Path) -> Plain:
-    """What the run came to so far, and over time."""
+    """What the run came to so far, and over time; and its jobs, the newest first."""
+    rows: list[JobRow] = []
     async with await SqliteJournal.open(db, read_only=True) as journal:
-        found = await measure(journal, shares=False)  # somebody looks again every few seconds
+        found = await measure(journal, rows.append, shares=False)  # somebody looks again every few seconds
     plain: Plain = msgspec.to_builtins(found)
-    return plain
+    rows.sort(key=lambda row: (-row.submitted, row.job))
+    return {**plain, "jobs": [{"job": row.job, "queue": row.queue, "state": row.state} for row in rows]}

@@ -228,3 +228,13 @@ def submit(server: Served, made: list[dict[str, Any]]) -> None:
         for obj in made:
             answer = client.post(paths.get(obj["kind"], "/api/v1/namespaces/default/pods"), json=obj)
             assert answer.status_code == 201, answer.text
+
+
+def test_jobs_are_listed_and_parents_have_what_their_queues_hold(viewed: str) -> None:
+    with opened() as (page, wrong):
+        page.goto(f"{viewed}#job")
+        expect(page.locator("td.name a")).to_have_count(2)
+        page.goto(f"{viewed}#queues")
+        expect(page.locator("figcaption").first).to_contain_text("root")
+        expect(page.locator("svg text", has_text="cores").first).to_be_visible()
+        assert wrong == []

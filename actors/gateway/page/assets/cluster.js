@@ -1,7 +1,7 @@
 // Nodes as cells, by rack or HyperNode, coloured by a resource; a node's pods beside them.
 
 import { allFull, cardTable, ofCards } from "./cards.js";
-import { amount, amounts, clock, counted, h, jobLink, jobOf, link, named, short, table } from "./dom.js";
+import { figure, amounts, clock, counted, h, jobLink, jobOf, link, named, short, table } from "./dom.js";
 import { NodeMap } from "./nodemap.js";
 import { portions } from "./portions.js";
 import { onChange, residents, state } from "./source.js";
@@ -33,7 +33,7 @@ export function cluster(place, given) {
     if (!board.resources.includes(chosen)) chosen = board.resources[0] || "";
     tiles.replaceChildren(...board.resources.map((resource, number) => {
       const found = portions(board, number, board.nodes.keys());
-      const told = `${amount(resource, found.used)} of ${amount(resource, found.all)}`;
+      const told = `${figure(resource, found.used)} of ${figure(resource, found.all)}`;
       const also = [...onTheWay(resource, found), ...cardsFull(board, number)].join(", ");
       return h("button", { type: "button", class: "tile", "data-resource": resource, "aria-pressed": String(resource === chosen), onclick: () => { chosen = resource; draw(); } },
         h("small", null, named(resource)), h("b", null, told),
@@ -109,7 +109,7 @@ function where(board, row) {
 function line(board, resource, number, row) {
   const found = portions(board, number, [row]);
   if (!found.all) return null;
-  const told = [`${amount(resource, found.used)} of ${amount(resource, found.all)}`, ...onTheWay(resource, found)].join(", ");
+  const told = [`${figure(resource, found.used)} of ${figure(resource, found.all)}`, ...onTheWay(resource, found)].join(", ");
   return h("div", null, h("div", { class: "row tight" }, h("span", null, named(resource)), h("span", { class: "soft" }, told)), stacked(found));
 }
 
@@ -119,7 +119,7 @@ function cardsFull(board, number) {
 }
 
 function onTheWay(resource, found) {
-  return ["releasing", "promised"].filter((part) => found[part]).map((part) => `${amount(resource, found[part])} ${part}`);
+  return ["releasing", "promised"].filter((part) => found[part]).map((part) => `${figure(resource, found[part])} ${part}`);
 }
 
 function stacked({ all, stack }) {

@@ -49,13 +49,20 @@ export const right = (text) => h("td", { class: "n" }, text);
 
 const SIZES = [["Ti", 2 ** 40], ["Gi", 2 ** 30], ["Mi", 2 ** 20], ["Ki", 2 ** 10]];
 
-/** An amount of a resource: cores, bytes, pieces. */
-export function amount(resource, value) {
+/** A figure of a resource, where its name stands beside it. */
+export function figure(resource, value) {
   if (resource === "memory" || /hugepages|storage/.test(resource)) {
     const [unit, size] = SIZES.find(([, each]) => Math.abs(value) >= each) || ["", 1];
     return `${short(value / size)}${unit}`;
   }
   return short(value);
+}
+
+/** An amount of a resource with its unit: cores, bytes, pieces by the last part of their name. */
+export function amount(resource, value) {
+  const told = figure(resource, value);
+  if (resource === "cpu") return `${told} ${value === 1 ? "core" : "cores"}`;
+  return resource === "memory" || /hugepages|storage/.test(resource) ? told : `${told} ${resource.split("/").pop()}`;
 }
 
 export function short(value) {
@@ -65,7 +72,7 @@ export function short(value) {
 
 export function amounts(listed) {
   const found = Object.entries(listed).filter(([, value]) => value);
-  return found.map(([name, value]) => `${amount(name, value)} ${name}`).join(", ") || "nothing";
+  return found.map(([name, value]) => `${figure(name, value)} ${name}`).join(", ") || "nothing";
 }
 
 export function seconds(value) {

@@ -38,7 +38,7 @@ export function health(place) {
       const found = parsed(await answer.text());
       samples.push({ at: Date.now() / 1000, binding: state.board ? state.board.binding : 0, evicting: state.board ? state.board.evicting : 0 });
       samples.splice(0, Math.max(0, samples.length - KEPT));
-      flight.replaceChildren(lines([["binds", "binding"], ["evictions", "evicting"]].map(([name, key]) => ({ name, points: samples.map((each) => [each.at, each[key]]) })), { high: 110, told: short, when: clock, label: "Decisions in flight" }));
+      flight.replaceChildren(lines([["binds", "binding"], ["evictions", "evicting"]].map(([name, key]) => ({ name, points: samples.map((each) => [each.at, each[key]]) })), { high: 110, told: short, whole: true, when: clock, label: "Decisions in flight" }));
       boxes.replaceChildren(mailboxes(found));
       faults.replaceChildren(struck(found.get("pumice_faults_total")));
     } catch (error) {
@@ -120,9 +120,9 @@ function about(found, sizes) {
   const last = found.cycles[found.cycles.length - 1];
   return [
     h("p", null, `${counted(found.records, "record")}, ${short(found.bytes / 2 ** 20)} MiB, ${counted(found.cycles.length, "cycle")}`, last ? `, the newest ${last[0]} at ${clock(last[1])} UTC` : ""),
-    sizes.length > 2 ? lines([{ name: "records", points: sizes }], { high: 110, told: short, when: clock, label: "Journal growth" }) : null,
+    sizes.length > 2 ? lines([{ name: "records", points: sizes }], { high: 110, told: short, whole: true, when: clock, label: "Journal growth" }) : null,
     h("div", { class: "row" }, outcomes.map(([name, number]) => h("span", { class: /Refused|TimedOut|crashed/.test(name) ? "pill no" : "pill" }, `${name} ${number.toLocaleString("en")}`))),
-    lines([{ name: "decisions by cycle", points: thinned(found.cycles).map(([, at, decisions]) => [at, decisions]) }], { high: 120, told: short, when: clock, label: "Decisions over time" }),
+    lines([{ name: "decisions by cycle", points: thinned(found.cycles).map(([, at, decisions]) => [at, decisions]) }], { high: 120, told: short, whole: true, when: clock, label: "Decisions over time" }),
   ].filter(Boolean);
 }
 

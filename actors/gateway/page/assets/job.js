@@ -1,12 +1,13 @@
 // The story of a gang: what it went through, drawn; why it waits, what would help, and when it starts.
 
 import { advise, onChange, state } from "./source.js";
-import { amounts, clock, counted, h, jobLink, jobOf, link, moment, named, s, seconds, table } from "./dom.js";
+import { amounts, clock, counted, h, jobLink, jobOf, link, moment, named, s, seconds, short, table } from "./dom.js";
 
 const WIDTH = 720;
 const LEFT = 150;
 const ROW = 13;
 const MOST_ROWS = 80;
+const MOST_JOBS = 1000;
 const WAITS = 0.35; // how strongly a time of waiting is drawn
 
 export function job(place, given) {
@@ -26,19 +27,25 @@ export function job(place, given) {
   return () => asked.abort();
 }
 
-/** The jobs that wait; again for another cycle. */
+/** The jobs that wait and all that there were; again for another cycle. */
 function offerAgain(body, signal) {
   offer(body, signal);
   signal.addEventListener("abort", onChange((what) => !state.mode.live && what.has("board") && offer(body, signal)));
 }
 
 async function offer(body, signal) {
+  if (!body.children.length) body.replaceChildren(h("p", { class: "soft" }, "Waiting for the first answer…"));
   try {
+    const all = h("section", { class: "box" }, h("h2", null, "All jobs"), h("p", { class: "soft" }, "Reading the journal…"));
     const standing = await advise("standings", {}, signal);
     const waiting = standing.waiting.slice(0, 60);
     body.replaceChildren(h("section", { class: "box" }, h("h2", null, "Jobs that wait"), waiting.length
       ? h("ul", { class: "list" }, waiting.map((each) => h("li", null, jobLink(jobOf(each.job)), " ", h("span", { class: "pill" }, each.class), " ", named(each.because))))
-      : h("p", { class: "soft" }, "No job waits. Give the name of any other.")));
+      : h("p", { class: "soft" }, "No job waits.")), all);
+    const found = await advise("measures", {}, signal);
+    all.replaceChildren(h("h2", null, `All jobs (${found.jobs.length.toLocaleString("en")})`), found.jobs.length
+      ? table(["job", "queue", "state"], found.jobs.slice(0, MOST_JOBS).map((each) => [h("td", { class: "name" }, jobLink(each.job)), named(each.queue), h("span", { class: "pill" }, each.state)]))
+      : h("p", { class: "soft" }, "There was none yet."), found.jobs.length > MOST_JOBS ? h("p", { class: "soft" }, `and ${short(found.jobs.length - MOST_JOBS)} more; give the name of any of them`) : "");
   } catch (error) {
     if (error.name !== "AbortError") body.replaceChildren(h("p", { class: "problem" }, error.message));
   }
@@ -105,6 +112,8 @@ async function explanation(path, own, query, signal) {
 async function more(box, work) {
   const button = box.querySelector("button");
   button.disabled = true;
+  button.setAttribute("aria-busy", "true");
+  button.setAttribute("aria-pressed", "true");
   try {
     box.replaceChildren(box.firstChild, ...(await work()));
   } catch (error) {

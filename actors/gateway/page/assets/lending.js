@@ -1,6 +1,6 @@
 // Who borrows from whom: ribbons from those that use less than they deserve to those that have more.
 
-import { amount, h, s } from "./dom.js";
+import { figure, h, s } from "./dom.js";
 import { COLOURS } from "./plots.js";
 
 const GAP = 10;
@@ -23,9 +23,9 @@ export function ribbons(loans, resource) {
     const [from, to, thick] = [taken(sides[0].get(lender), value * scale), taken(sides[1].get(borrower), value * scale), value * scale];
     const middle = (left + right) / 2;
     return s("path", { d: `M${left},${from}C${middle},${from} ${middle},${to} ${right},${to}l0,${thick}C${middle},${to + thick} ${middle},${from + thick} ${left},${from + thick}Z`, fill: colours.get(lender), "fill-opacity": 0.45 },
-      s("title", null, `${borrower} has ${amount(resource, value)} of ${lender || "what nobody deserves"}`));
+      s("title", null, `${borrower} has ${figure(resource, value)} of ${lender || "what nobody deserves"}`));
   });
-  const label = (listed, x, anchor) => [...listed].map(([name, each]) => s("text", { x, y: each.top + each.value * scale / 2 + 4, "text-anchor": anchor, class: "strong" }, `${shown(name, letters)}  ${amount(resource, each.value)}`, s("title", null, name || NOBODY)));
+  const label = (listed, x, anchor) => [...listed].map(([name, each]) => s("text", { x, y: each.top + each.value * scale / 2 + 4, "text-anchor": anchor, class: "strong" }, `${shown(name, letters)}  ${figure(resource, each.value)}`, s("title", null, name || NOBODY)));
   return h("div", null, h("div", { class: "fits" }, s("svg", { viewBox: `0 0 ${width} ${high}`, role: "img", "aria-label": "Lenders on the left, borrowers on the right" }, drawn, label(sides[0], left - 6, "end"), label(sides[1], right + 6, "start"))),
     h("p", { class: "soft" }, `Left: ${resource} that queues deserve and others have. Right: who has more than deserved. The nearest kin lends first; among equally near ones it is in proportion, as nothing says whose is whose.`));
 }

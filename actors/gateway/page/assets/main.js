@@ -1,7 +1,7 @@
 // The frame around the views: which one is shown, the theme, keys, whether the server is there.
 
-import { h } from "./dom.js";
-import { ask, follow, onChange, spent, state } from "./source.js";
+import { counted, h } from "./dom.js";
+import { ask, follow, onChange, questionsWaiting, spent, state } from "./source.js";
 import { cluster } from "./cluster.js";
 import { queues } from "./queues.js";
 import { job } from "./job.js";
@@ -33,7 +33,8 @@ function showState() {
   const newest = state.cycles[state.cycles.length - 1];
   const at = newest ? ` · cycle ${newest.cycle.toLocaleString("en")}` : "";
   shown.className = `state ${state.mode.live ? (state.connected ? "live" : "lost") : ""}`;
-  shown.textContent = state.mode.live ? (state.connected ? `live${at}` : "no connection; trying again") : "journal";
+  const waiting = questionsWaiting() ? ` · ${counted(questionsWaiting(), "question")} waiting` : "";
+  shown.textContent = (state.mode.live ? (state.connected ? `live${at}` : "no connection; trying again") : "journal") + waiting;
 }
 
 function theme(wanted) {

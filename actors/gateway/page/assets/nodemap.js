@@ -1,7 +1,7 @@
 // A canvas of nodes: thousands of cells, in blocks by rack or HyperNode. Fine cells show amounts, small ones a colour.
 
 import { drawCards, fullness, toldCards } from "./cards.js";
-import { amount, h } from "./dom.js";
+import { figure, h } from "./dom.js";
 import { portions } from "./portions.js";
 
 const SIZES = [120, 96, 76, 60, 46, 38, 32, 26, 22, 18, 15, 12, 10, 8, 7];
@@ -68,7 +68,7 @@ export class NodeMap {
     const cells = new Array(this.board.nodes.length);
     const labels = [];
     const headed = this.board.groups.some((path) => path.length > 1) ? HEAD : 0;
-    let [x, y, tallest, above] = [0, 0, 0, null];
+    let [x, y, tallest, above, named] = [0, 0, 0, null, null];
     members.forEach((rows, group) => {
       const path = this.board.groups[group];
       const most = Math.max(1, Math.floor(width / size));
@@ -79,7 +79,9 @@ export class NodeMap {
         [x, tallest, above] = [0, 0, null];
       }
       const head = path.slice(0, -1).join(" / ");
-      if (head !== above && head) labels.push({ x, y, text: head, strong: true, width: across * size });
+      const goesOn = head === named; // on a new line: it is no other zone
+      if (head !== above && head) labels.push({ x, y, text: goesOn ? `↳ ${head}, continued` : head, strong: !goesOn, width: across * size });
+      named = head;
       above = head;
       if (path.length) labels.push({ x, y: y + headed, text: path[path.length - 1], width: across * size });
       rows.forEach((row, number) => {
@@ -203,10 +205,10 @@ export class NodeMap {
     if (row < 0 || row >= this.board.nodes.length) return "";
     const resource = this.board.resources[this.resource];
     const found = portions(this.board, this.resource, [row]);
-    const also = ["releasing", "promised"].filter((part) => found[part]).map((part) => `, ${amount(resource, found[part])} ${part}`).join("");
+    const also = ["releasing", "promised"].filter((part) => found[part]).map((part) => `, ${figure(resource, found[part])} ${part}`).join("");
     const off = this.board.cordoned[row] ? "\ncordoned" : this.board.ready[row] ? "" : "\nnot ready";
     const cards = this.pieces(row, found.all, found.used) && this.cards[this.board.nodes[row]];
-    return [`${this.board.nodes[row]}\n${amount(resource, found.used)} of ${amount(resource, found.all)} ${resource} used${also}${off}`, ...(cards ? toldCards(cards) : [])].join("\n");
+    return [`${this.board.nodes[row]}\n${figure(resource, found.used)} of ${figure(resource, found.all)} ${resource} used${also}${off}`, ...(cards ? toldCards(cards) : [])].join("\n");
   }
 
   point(event) {

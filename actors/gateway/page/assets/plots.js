@@ -5,18 +5,20 @@ import { h, named, s } from "./dom.js";
 export const COLOURS = ["#2b7f9c", "#c2622d", "#6a9a3a", "#8b5fbf", "#c94f7c", "#a08a2a", "#3f6fc4", "#4b9a86", "#9a5a4a", "#707a82"];
 
 const WIDTH = 720;
-const LEFT = 66; // what stands beside an axis is as wide as `6.25 min` or `107,018`
+const LEFT = 84; // what stands beside an axis is as wide as `107,018 cores`
 
-/** Lines over one axis of time. `series`: [{name, points: [[x, y]…]}]; `told`: how a value is written. */
-export function lines(series, { high = 170, told = String, when = String, label = "" } = {}) {
+/** Lines over one axis of time. `series`: [{name, points: [[x, y]…]}]; `told`: how a value is written; `whole`: values are
+ *  counts, of which there are no halves. */
+export function lines(series, { high = 170, told = String, when = String, label = "", whole = false } = {}) {
   const shown = series.filter((each) => each.points.length);
   if (!shown.length) return h("p", { class: "soft" }, "Nothing to draw yet.");
   const xs = shown.flatMap((each) => each.points.map((point) => point[0]));
-  const top = Math.max(...shown.flatMap((each) => each.points.map((point) => point[1])), 0) || 1;
+  const most = Math.max(...shown.flatMap((each) => each.points.map((point) => point[1])), 0) || 1;
+  const top = whole && most > 1 ? 2 * Math.ceil(most / 2) : whole ? 1 : most;
   const [first, last] = [Math.min(...xs), Math.max(...xs)];
   const x = (value) => LEFT + ((value - first) / (last - first || 1)) * (WIDTH - LEFT - 10);
   const y = (value) => high - 18 - (value / top) * (high - 30);
-  const grid = [0, 0.5, 1].map((part) => [s("line", { class: "axis", x1: LEFT, x2: WIDTH - 10, y1: y(top * part), y2: y(top * part) }),
+  const grid = (whole && top === 1 ? [0, 1] : [0, 0.5, 1]).map((part) => [s("line", { class: "axis", x1: LEFT, x2: WIDTH - 10, y1: y(top * part), y2: y(top * part) }),
     s("text", { x: LEFT - 4, y: y(top * part) + 4, "text-anchor": "end" }, told(top * part))]);
   const paths = shown.map((each, number) => {
     const steps = each.points.map(([at, value], place) => `${place ? `H${x(at).toFixed(1)}V` : `M${x(at).toFixed(1)},`}${y(value).toFixed(1)}`).join("");

@@ -50,7 +50,7 @@ export function queues(place) {
     choice.replaceChildren(...names.map((name) => h("button", { type: "button", "aria-pressed": String(name === chosen), onclick: () => { chosen = name; draw(); } }, named(name))));
     tree.replaceChildren(treeTable(listed));
     lent.replaceChildren(standing ? ribbons(standing.lending[chosen] || [], chosen) : h("p", { class: "soft" }, "Waiting for the first answer…"));
-    time.replaceChildren(overTime(course));
+    time.replaceChildren(overTime(course, parentsOf(listed)));
     asOf.textContent = standing ? `Deserved and waiting as of cycle ${standing.cycle} (${clock(standing.now)} UTC).` : "";
   }
 
@@ -77,16 +77,42 @@ export function queues(place) {
   return () => { stop(); asked.abort(); clearTimeout(timer); };
 }
 
-/** The root has no amounts of its own: what it has is what its children have. */
-function withRoot(listed) {
-  const root = listed.root;
-  if (!root || Object.keys(root.allocated || {}).length) return listed;
-  const allocated = {};
-  for (const [name, queue] of Object.entries(listed)) {
-    if (name === "root" || (queue.parent || "root") !== "root") continue;
-    for (const [resource, value] of Object.entries(queue.allocated || {})) allocated[resource] = (allocated[resource] || 0) + value;
+/** A queue without amounts of its own has what its children have; so has root, and every parent in a run whose plugins do not
+ *  reckon with the tree. `own`: name -> amount by resource; `parents`: name -> name, root where nothing is known. */
+export function withChildren(own, parents) {
+  const names = new Set([...Object.keys(own), ...Object.values(parents), "root"]);
+  const below = new Map();
+  for (const name of names) {
+    const parent = name === "root" ? "" : parents[name] || "root";
+    below.set(parent, [...(below.get(parent) || []), name]);
   }
-  return { ...listed, root: { ...root, allocated } };
+  const found = {};
+  const sum = (name, depth) => {
+    const children = depth < 40 ? (below.get(name) || []).map((child) => sum(child, depth + 1)) : [];
+    const mine = own[name] || {};
+    const total = {};
+    if (Object.values(mine).some(Boolean)) Object.assign(total, mine);
+    else for (const each of children) for (const [resource, value] of Object.entries(each)) total[resource] = (total[resource] || 0) + value;
+    found[name] = total;
+    return total;
+  };
+  sum("root", 0);
+  return found;
+}
+
+const parentsOf = (listed) => Object.fromEntries(Object.entries(listed).map(([name, queue]) => [name, queue.parent || "root"]));
+
+function withRoot(listed) {
+  const allocated = withChildren(Object.fromEntries(Object.entries(listed).map(([name, queue]) => [name, queue.allocated || {}])), parentsOf(listed));
+  return Object.fromEntries(Object.entries(listed).map(([name, queue]) => [name, { ...queue, allocated: allocated[name] || queue.allocated }]));
+}
+
+/** The same over time: `values` of a queue that nobody recorded anything of are the sums of those below it. */
+function rolledUp(series, parents) {
+  const own = Object.fromEntries(series.map((each) => [each.queue, Object.fromEntries(each.values.map((value, place) => [place, value]))]));
+  const longest = Math.max(0, ...series.map((each) => each.values.length));
+  return Object.entries(withChildren(own, parents)).filter(([, values]) => Object.keys(values).length)
+    .map(([queue, values]) => ({ queue, values: Array.from({ length: longest }, (_, place) => values[place] || 0) })).sort((one, other) => (one.queue < other.queue ? -1 : 1));
 }
 
 function inTreeOrder(listed) {
@@ -137,21 +163,23 @@ function bar(queue, of, scale) {
     deserved ? h("i", { class: "deserved", "left%": Math.min(99.5, part(deserved)) }) : null);
 }
 
-function overTime(course) {
+function overTime(course, parents) {
+  const heldOf = (found) => rolledUp(found.series.filter((each) => each.what === "held" && each.resource === chosen && each.queue), parents);
   if (!state.mode.live || !state.history.length) {
     if (!course) return h("p", { class: "soft" }, "Reading the journal…");
-    const held = course.series.filter((each) => each.what === "held" && each.resource === chosen && each.queue);
+    const held = heldOf(course);
     const upTo = state.cycle !== null && state.board && state.board.now ? state.board.now - course.began : Infinity;
     return lines(held.map((each) => ({ name: each.queue, points: each.values.map((value, place) => [course.starts_s[place], value]).filter(([at]) => at <= upTo) })),
       { told: (value) => amount(chosen, value), when: (value) => seconds(value), label: `${chosen} held by queue over time` });
   }
-  const names = [...new Set(state.history.flatMap((each) => Object.keys(each.allocated)))].sort();
-  const before = course ? course.series.filter((each) => each.what === "held" && each.resource === chosen && each.queue) : [];
+  const history = state.history.map((each) => ({ at: each.at, allocated: withChildren(each.allocated, parents) }));
+  const names = [...new Set(history.flatMap((each) => Object.keys(each.allocated)))].sort();
+  const before = course ? heldOf(course) : [];
   const began = state.history[0].at;
   return lines(names.map((name) => {
     const recorded = before.find((each) => each.queue === name);
     const old = recorded ? recorded.values.map((value, place) => [course.began + course.starts_s[place], value]).filter(([at]) => at < began) : [];
-    const said = state.history.map((each) => [each.at, (each.allocated[name] || {})[chosen] || 0]);
+    const said = history.map((each) => [each.at, (each.allocated[name] || {})[chosen] || 0]);
     return { name, points: [...old, ...said, [Math.max(Date.now() / 1000, said[said.length - 1][0]), said[said.length - 1][1]]] };
   }), { told: (value) => amount(chosen, value), when: clock, label: `${chosen} allocated by queue over time` });
 }

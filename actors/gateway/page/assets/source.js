@@ -54,14 +54,61 @@ export async function advise(path, query = {}, signal = undefined) {
   const asked = new URLSearchParams(query);
   if (state.cycle !== null && OF_A_CYCLE.test(path) && !asked.has("cycle")) asked.set("cycle", state.cycle);
   const whole = `/apis/pumice.dev/v1/${path}${[...asked].length ? `?${asked}` : ""}`;
-  for (let again = 0; ; again += 1) {
-    try {
-      return await ask(whole, signal);
-    } catch (error) {
-      if (error.code !== 429 || again > 20) throw error;
-      await new Promise((done) => setTimeout(done, 700));
+  await turn(signal);
+  try {
+    for (;;) {
+      try {
+        return await ask(whole, signal);
+      } catch (error) {
+        if (error.code !== 429) throw error;
+        await rest(AGAIN_MS, signal);
+      }
     }
+  } finally {
+    asking -= 1;
+    next();
   }
+}
+
+/** As many questions as the server answers at a time; the others wait here in their order, so that our own never turn each
+ *  other away. Who is turned away all the same (others ask too, and a question that was left ends a moment later) asks again. */
+const MOST_ASKED = 2;
+const AGAIN_MS = 500;
+const queued = [];
+let asking = 0;
+
+export const questionsWaiting = () => queued.length;
+
+function next() {
+  while (asking < MOST_ASKED && queued.length) {
+    asking += 1;
+    queued.shift().go();
+  }
+  tell("questions");
+}
+
+/** Resolves when it is this question's turn; rejects when the view that asked is left before. */
+function turn(signal) {
+  return new Promise((go, fail) => {
+    if (signal && signal.aborted) return fail(signal.reason);
+    const mine = { go };
+    queued.push(mine);
+    if (signal) signal.addEventListener("abort", () => {
+      const place = queued.indexOf(mine);
+      if (place < 0) return;
+      queued.splice(place, 1);
+      fail(signal.reason);
+      tell("questions");
+    });
+    return next();
+  });
+}
+
+function rest(milliseconds, signal) {
+  return new Promise((done, fail) => {
+    const timer = setTimeout(done, milliseconds);
+    if (signal) signal.addEventListener("abort", () => { clearTimeout(timer); fail(signal.reason); });
+  });
 }
 
 function takeBoard(board) {
