@@ -69,7 +69,8 @@ class Pattern:
         if most == 0 or not self.is_in(text):
             return found
         for match in self._each(encoded):
-            start, end = match.span()
+            span: tuple[int, int] = match.span()
+            start, end = span
             work += self.steps * (len(encoded) - start)  # the next search may look at all that is left
             if work > MOST_WORK:
                 raise PatternError(f"a text of {len(encoded)} bytes has too many matches to find")

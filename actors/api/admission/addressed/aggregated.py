@@ -73,7 +73,7 @@ def settle(api_service: Object, lookup: Lookup, now: str) -> None:
     remote = bool(section(section(api_service, "spec"), "service"))
     state, reason, message = _REMOTE if remote else _LOCAL
     status: dict[str, Any] = dict(section(api_service, "status"))
-    before = next((each for each in rows(status, "conditions") if each.get("type") == "Available"), {})
+    before = next((each for each in rows(status, "conditions") if each.get("type") == "Available"), Object())
     since = before.get("lastTransitionTime") if before.get("status") == state else now
     others = [each for each in rows(status, "conditions") if each.get("type") != "Available"]
     said = {"type": "Available", "status": state, "lastTransitionTime": since, "reason": reason, "message": message}

@@ -153,42 +153,42 @@ URL = {"url": "https://example.com/hook"}
 SERVICE = {"name": "s", "namespace": "n"}
 
 
-@pytest.mark.parametrize(
-    ("client", "hook", "field", "complaint"),
-    [
-        ({"url": "http://example.com"}, {}, "clientConfig.url", "'https' is the only allowed URL scheme"),
-        ({"url": "https://a:b@example.com"}, {}, "clientConfig.url", "user information is not permitted"),
-        ({"url": "https://example.com/?a=b"}, {}, "clientConfig.url", "query parameters are not permitted"),
-        ({"url": "https://example.com/#a"}, {}, "clientConfig.url", "fragments are not permitted"),
-        ({"url": "https:///a"}, {}, "clientConfig.url", "host must be specified"),
-        ({"url": "https://a:b:c/"}, {}, "clientConfig.url", "must be a valid URL"),
-        ({}, {}, "clientConfig", "exactly one of url or service"),
-        ({**URL, "service": SERVICE}, {}, "clientConfig", "exactly one of url or service"),
-        ({"service": {"name": "s"}}, {}, "clientConfig.service.namespace", "Required value"),
-        ({"service": {**SERVICE, "port": 70000}}, {}, "clientConfig.service.port", "port is not valid"),
-        ({"service": {**SERVICE, "path": "/a//b"}}, {}, "clientConfig.service.path", "may not be empty"),
-        ({**URL, "caBundle": PEM}, {}, "clientConfig.caBundle", "unable to parse bytes as PEM block"),
-        (URL, {"timeoutSeconds": 31}, "timeoutSeconds", "between 1 and 30 seconds"),
-        (URL, {"timeoutSeconds": 0}, "timeoutSeconds", "between 1 and 30 seconds"),
-        (URL, {"failurePolicy": "Maybe"}, "failurePolicy", "Unsupported value"),
-        (URL, {"matchPolicy": "Roughly"}, "matchPolicy", "Unsupported value"),
-        (URL, {"sideEffects": "Some"}, "sideEffects", "Unsupported value"),
-        (URL, {"admissionReviewVersions": ["v2"]}, "admissionReviewVersions", "must include at least one of"),
-        (URL, {"name": "short.name"}, "name", "at least three segments"),
-        (URL, {"rules": [{"operations": ["PATCH"]}]}, "rules[0].operations[0]", "Unsupported value"),
-        (URL, {"rules": [{"scope": "All"}]}, "rules[0].scope", "Unsupported value"),
-        (URL, {"rules": [{"resources": ["*", "pods"]}]}, "rules[0].resources", "must not specify other resources"),
-        (URL, {"rules": [{"apiGroups": []}]}, "rules[0].apiGroups", "Required value"),
-        (
-            URL,
-            {"matchConditions": [{"name": "a", "expression": "nothing()"}]},
-            "matchConditions[0].expression",
-            "undecl",
-        ),
-        (URL, {"matchConditions": [{"name": "a", "expression": "1 + 1"}]}, "matchConditions[0].expression", "to bool"),
-        (URL, {"objectSelector": {"matchLabels": {"a b": "c"}}}, "objectSelector.matchLabels", "Invalid value"),
-    ],
-)
+WRONG: list[tuple[Object, Object, str, str]] = [
+    ({"url": "http://example.com"}, {}, "clientConfig.url", "'https' is the only allowed URL scheme"),
+    ({"url": "https://a:b@example.com"}, {}, "clientConfig.url", "user information is not permitted"),
+    ({"url": "https://example.com/?a=b"}, {}, "clientConfig.url", "query parameters are not permitted"),
+    ({"url": "https://example.com/#a"}, {}, "clientConfig.url", "fragments are not permitted"),
+    ({"url": "https:///a"}, {}, "clientConfig.url", "host must be specified"),
+    ({"url": "https://a:b:c/"}, {}, "clientConfig.url", "must be a valid URL"),
+    ({}, {}, "clientConfig", "exactly one of url or service"),
+    ({**URL, "service": SERVICE}, {}, "clientConfig", "exactly one of url or service"),
+    ({"service": {"name": "s"}}, {}, "clientConfig.service.namespace", "Required value"),
+    ({"service": {**SERVICE, "port": 70000}}, {}, "clientConfig.service.port", "port is not valid"),
+    ({"service": {**SERVICE, "path": "/a//b"}}, {}, "clientConfig.service.path", "may not be empty"),
+    ({**URL, "caBundle": PEM}, {}, "clientConfig.caBundle", "unable to parse bytes as PEM block"),
+    (URL, {"timeoutSeconds": 31}, "timeoutSeconds", "between 1 and 30 seconds"),
+    (URL, {"timeoutSeconds": 0}, "timeoutSeconds", "between 1 and 30 seconds"),
+    (URL, {"failurePolicy": "Maybe"}, "failurePolicy", "Unsupported value"),
+    (URL, {"matchPolicy": "Roughly"}, "matchPolicy", "Unsupported value"),
+    (URL, {"sideEffects": "Some"}, "sideEffects", "Unsupported value"),
+    (URL, {"admissionReviewVersions": ["v2"]}, "admissionReviewVersions", "must include at least one of"),
+    (URL, {"name": "short.name"}, "name", "at least three segments"),
+    (URL, {"rules": [{"operations": ["PATCH"]}]}, "rules[0].operations[0]", "Unsupported value"),
+    (URL, {"rules": [{"scope": "All"}]}, "rules[0].scope", "Unsupported value"),
+    (URL, {"rules": [{"resources": ["*", "pods"]}]}, "rules[0].resources", "must not specify other resources"),
+    (URL, {"rules": [{"apiGroups": []}]}, "rules[0].apiGroups", "Required value"),
+    (
+        URL,
+        {"matchConditions": [{"name": "a", "expression": "nothing()"}]},
+        "matchConditions[0].expression",
+        "undecl",
+    ),
+    (URL, {"matchConditions": [{"name": "a", "expression": "1 + 1"}]}, "matchConditions[0].expression", "to bool"),
+    (URL, {"objectSelector": {"matchLabels": {"a b": "c"}}}, "objectSelector.matchLabels", "Invalid value"),
+]
+
+
+@pytest.mark.parametrize(("client", "hook", "field", "complaint"), WRONG)
 async def test_a_wrong_configuration_is_refused(client: Object, hook: Object, field: str, complaint: str) -> None:
     given = configuration("ValidatingWebhookConfiguration", client)
     (made,) = given["webhooks"]
