@@ -27,6 +27,7 @@ from pumice.adviser.judge import Judge, JudgeOpening, WaitFinding, outsider, que
 from pumice.adviser.lending import lending
 from pumice.adviser.order import Place, places_of
 from pumice.adviser.queues import QueueStanding, count_waiting, lineage, standings_of
+from pumice.belonging import owner_of
 from pumice.explain.refused import refused_among
 from pumice.explain.room_left import amounts
 from pumice.oneshot.cycles import fill
@@ -59,7 +60,7 @@ class WaitingJob:
     takes it up.
 
     `pods` wait, of which `needed` so that it can start or go on, and they ask for `asks` (see `QueueStanding`); `held`
-    have a node. `place`: what the order says of it.
+    have a node. `place`: what the order says of it. `made_for`: the job that owns the PodGroup, "" where none does.
     """
 
     job: str
@@ -74,10 +75,17 @@ class WaitingJob:
     created: float
     asks: dict[str, float]
     place: Place
+    made_for: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return how people know it: as the job that its PodGroup was made for, else as the PodGroup itself."""
+        return self.made_for or self.job
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: see the command's JSON."""
         plain = {name: getattr(self, name) for name in ("job", "queue", "phase", "position")}
+        plain |= {"made_for": self.name}
         plain |= {"class": CLASS_OF[self.finding.reason], "reason": self.finding.reason}
         plain |= {"because": self.finding.because}
         plain |= {name: getattr(self, name) for name in ("pods", "needed", "held", "min_member", "created", "asks")}
@@ -200,7 +208,7 @@ def _waiting(session: Session, judge: Judge, job: Job, place: Place, refused: Wa
     sums = {name: value for name, value in sorted(asks.items()) if value}
     wanted = len(needed) if job.tasks else least
     counts = (pods, wanted, held, least, spec.created)
-    return WaitingJob(job.key, spec.queue, phase, None, finding, *counts, sums, place)
+    return WaitingJob(job.key, spec.queue, phase, None, finding, *counts, sums, place, owner_of(spec.pod_group))
 
 
 def _strays(session: Session) -> list[WaitingJob]:
@@ -214,7 +222,11 @@ def _strays(session: Session) -> list[WaitingJob]:
             spec = job.spec
             finding = queueless(spec.queue)
             waits = (len(waiting), 0, 0, spec.min_member, spec.created)
-            found.append(WaitingJob(job.key, spec.queue, spec.phase, None, finding, *waits, {}, Place()))
+            found.append(
+                WaitingJob(
+                    job.key, spec.queue, spec.phase, None, finding, *waits, {}, Place(), owner_of(spec.pod_group)
+                )
+            )
     return found
 
 

@@ -21,7 +21,7 @@ from pumice.cli.tables.lately import held_lately
 from pumice.cli.tables.standings import QueueTree
 from pumice.cli.terminal import Terminal, speaking
 from pumice.eta.estimate import Estimate, FutureSampling
-from pumice.explain.scene import Scene, job_of
+from pumice.explain.scene import Scene
 
 SHOWN: Final = 50
 """Waiting jobs in a table; JSON has all."""
@@ -59,7 +59,7 @@ def queue(
         starts = estimated(source, None, FutureSampling(), terminal)
     result = census.to_dict()
     for job in result["waiting"] if eta else ():
-        found = estimate_of(starts, job["job"])
+        found = estimate_of(starts, job["job"], job["made_for"])
         job["eta"] = None if found is None else found.to_dict()
     past = db if manifests or asked else db or Path("pumice.db")
     lately = held_lately(past, asked, census.now) if terminal.tables else {}
@@ -72,9 +72,9 @@ def weights_of(scene: Scene) -> dict[str, int]:
     return {name: queue.weight for name, queue in scene.view.queues.items() if name != ROOT}
 
 
-def estimate_of(starts: dict[str, Estimate], group: str) -> Estimate | None:
+def estimate_of(starts: dict[str, Estimate], group: str, made_for: str) -> Estimate | None:
     """Of a PodGroup, or of the job that it was made for."""
-    return starts.get(group) or starts.get(job_of(group))
+    return starts.get(group) or starts.get(made_for)
 
 
 def show(console: Console, census: Census, starts: dict[str, Estimate], lately: dict[str, str]) -> None:
@@ -113,13 +113,13 @@ def _waiting(census: Census, starts: dict[str, Estimate]) -> Table:
     for job in shown:
         table.add_row(
             "" if job.position is None else str(job.position),
-            job_of(job.job),
+            job.name,
             job.queue,
             f"{job.held} of {job.held + job.pods}",
             job.finding.wait_class.value,
             job.finding.because,
             *([_before(job)] if after else ()),
-            *([range_of(estimate_of(starts, job.job))] if starts else ()),
+            *([range_of(estimate_of(starts, job.job, job.name))] if starts else ()),
         )
     return table
 

@@ -13,16 +13,14 @@ from core.messages.decisions import Bind, Evict
 from core.objects.pod import stranger_of
 from core.outside import Ask, Supposing
 from core.session.carry import Carry, CycleClock, SessionOptions
+from core.state.jobs import Job
 from core.state.view import View
+from pumice.belonging import owner_of
 from pumice.explain.refused import RefusedBind
 from pumice.history.rewind import Rewound
 from pumice.load.node_metrics import usage_of
 from pumice.oneshot.asking import over_http
 from storage.history import RecordedCycle
-
-SUFFIX = 37
-HYPHENS = 5
-"""Of a hyphen and a uid, at the end of the name of a PodGroup that was made for a job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +88,7 @@ def jobs_of(view: View, kind: str, name: str) -> list[str]:
         task = view.tasks.by_key.get(name)
         job = "" if task is None else task.job or stranger_of(task)
         return [job] if job in view.jobs.by_key else []
-    return [job for job in view.jobs.by_key if job == name or (kind == "job" and _made_for(job, name))]
+    return [key for key, job in view.jobs.by_key.items() if name in (key, made_for(job) if kind == "job" else key)]
 
 
 def pods_of(view: View, kind: str, name: str, jobs: list[str]) -> list[str]:
@@ -101,20 +99,17 @@ def pods_of(view: View, kind: str, name: str, jobs: list[str]) -> list[str]:
     return sorted(key for key, task in by_key.items() if (task.job or stranger_of(task)) in jobs)
 
 
-def job_of(group: str) -> str:
-    """The job that a PodGroup was made for, by its name; itself, where that is not to be seen."""
-    return group[:-SUFFIX] if group[-SUFFIX:].count("-") == HYPHENS else group
+def made_for(job: Job) -> str:
+    """Return the job that owns a PodGroup; the PodGroup itself, where nobody does. Its name says nothing: in a redacted
+    journal the names of both are other pseudonyms.
+    """
+    return job.key if job.spec is None else owner_of(job.spec.pod_group)
 
 
 def near(view: View, kind: str, name: str) -> str:
     """What was meant, perhaps; a job is known by its PodGroup, and by its own name where that was made for it."""
     known = set(view.tasks.by_key if kind == "pod" else view.jobs.by_key)
     if kind == "job":
-        known |= {job_of(group) for group in known}
+        known |= set(map(made_for, view.jobs.by_key.values()))
     names = nearest_keys(name, known)
     return f"; near: {', '.join(names)}" if names else ""
-
-
-def _made_for(group: str, job: str) -> bool:
-    """A job's PodGroup is called after it, with the job's uid."""
-    return group.startswith(f"{job}-") and len(group) - len(job) == SUFFIX

@@ -158,8 +158,8 @@ class _Bench:
             if owner is not None:
                 self._troubles.setdefault(("Job", who[1], owner["name"]), f"{made['kind']} {who[2]}: {said}")
             return Refused(422, "Invalid", said)
-        for quota in self._lookup.all(QUOTA, who[1]) if row is not None else ():
-            if (taken := with_taken(self._lookup, quota, row, made)) is not None:
+        for quota in self._lookup.all(QUOTA, who[1]):
+            if row is not None and (taken := with_taken(self._lookup, quota, row, made)) is not None:
                 self._put(identity(quota), taken)
         return self._put(who, made)
 

@@ -13,7 +13,6 @@ from core.messages.decisions import Decision, Evict
 from core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from core.objects.metadata import section
 from pumice.adviser.answers import answer
-from pumice.explain.scene import job_of
 from pumice.measures.lives import Listener, Lives
 from pumice.measures.measures import Measuring, beginning
 from pumice.measures.over_time import Steps
@@ -205,7 +204,7 @@ def waits_at_the_end(db: Path) -> list[WaitRow]:
     """
     told = answer(str(db), None, AdviserQuestion("standings"))
     waiting: list[dict[str, Any]] = msgspec.json.decode(told.body)["waiting"] if told.code == OK else []
-    return [WaitRow(job_of(each["job"]), each["queue"], each["class"], each["because"]) for each in waiting]
+    return [WaitRow(each["made_for"], each["queue"], each["class"], each["because"]) for each in waiting]
 
 
 def _waits(stored: Stored, watched: Beside) -> None:

@@ -122,7 +122,7 @@ class Asker:
     def sweep(self) -> bool:
         told = {"config": str(self.config)} if self.options else {}
         try:
-            return lived({"input": str(self.file), "until": "90s", **told}, ".")["cpu held_s"] > 0
+            return bool(lived({"input": str(self.file), "until": "90s", **told}, ".")["cpu held_s"])
         except InputError:
             return False
 

@@ -16,7 +16,7 @@ from actors.api.verbs.creation import SUBMIT, Creation
 from actors.api.verbs.decoding import decoded, may_hold_null, name_of
 from actors.api.verbs.deletion import Deletion
 from actors.api.verbs.requests import RequestMoment
-from core.errors import RequestError
+from config.errors import RequestError
 from core.messages.replies import Accepted, Refused
 from core.objects.metadata import Object, parse_time
 from core.state.view import View

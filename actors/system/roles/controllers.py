@@ -106,6 +106,7 @@ VOLUME_CONTROLLER: Final = _controller(
     ],
     playing,
 )
+BUDGETS: Final = (BUDGET, QUOTA)
 # Most clusters have no budget and no quota: to look at every change of every pod would be a twentieth of all that the
 # system does.
 DISRUPTION_CONTROLLER: Final = _controller(
@@ -141,7 +142,6 @@ def budget_machines() -> list[Machine]:
     return [DisruptionMachine(), QuotaMachine()]
 
 
-BUDGETS: Final = (BUDGET, QUOTA)
 WORKLOADS: Final = (
     "CronJob.batch", "DaemonSet", "Deployment", "Job.batch", "ReplicaSet", "ReplicationController", "StatefulSet",
 )  # fmt: skip

@@ -17,7 +17,6 @@ from core.messages.queue_gauges import WHOLE, reckoned
 from pumice.adviser.queues import QueueStanding
 from pumice.cli.tables.sparks import bar, sparkline
 from pumice.cli.tables.standings import QueueTree
-from pumice.explain.scene import job_of
 from pumice.units import amount
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ def _jobs(waiting: list[Plain], shown: int, *, whole: bool) -> Table:
     for job in waiting[:shown]:
         place = "" if job["position"] is None else str(job["position"])
         placed = f"{job['held']} of {job['held'] + job['pods']}"
-        table.add_row(place, job_of(job["job"]), job["queue"], placed, job["class"], job["because"])
+        table.add_row(place, job.get("made_for") or job["job"], job["queue"], placed, job["class"], job["because"])
     table.title = _title("jobs that wait", len(waiting), shown)
     if len(waiting) > shown:
         table.add_row("", f"… {len(waiting) - shown} more")

@@ -14,6 +14,7 @@ from core.resources.names import CSI_VOLUMES
 from pumice.adviser.census import NoSuchQueueError, census_of
 from pumice.adviser.classes import WaitClass, WaitReason
 from pumice.adviser.queues import in_tree_order
+from pumice.explain.scene import jobs_of, near
 from tests.core.devices.cards import gpu_node
 from tests.core.plugins.test_deviceshare import asks
 from tests.kit.jobs import gang
@@ -226,3 +227,15 @@ def test_fragmented_means_that_the_same_in_one_piece_would_do(
         too_large = found.finding.reason is WaitReason.LARGER_THAN_ANY_NODE
         assert starts == fragmented or too_large
         assert found.finding.wait_class in (WaitClass.FRAGMENTED, WaitClass.NO_CAPACITY)
+
+
+def test_a_job_is_named_by_who_owns_its_group_whatever_that_is_called() -> None:
+    """In a redacted journal the PodGroup's name is another pseudonym than the Job's."""
+    group = pod_group("x7f", queue="default")
+    owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "a1b", "uid": "u", "controller": True}
+    group["metadata"]["ownerReferences"] = [owner]
+    seen = scene(node("n0", cpu="1"), group, pod("p", group="x7f", cpu="2"))
+    (waiting,) = census_of(seen).waiting
+    assert (waiting.job, waiting.name, waiting.to_dict()["made_for"]) == ("default/x7f", "default/a1b", "default/a1b")
+    assert jobs_of(seen.view, "job", "default/a1b") == ["default/x7f"]
+    assert "default/a1b" in near(seen.view, "job", "default/a1c")
