@@ -19,7 +19,7 @@ from pumice.cores import cores
 from pumice.executors import executors
 
 SHARED: Final = Path(__file__).parents[4] / "shared"
-CASES: Final = (SHARED / "conformance", SHARED / "conformance-devices")
+CASES: Final = (SHARED / "conformance", SHARED / "conformance-devices", SHARED / "conformance-late")
 FLOOR: Final = Path(__file__).with_name("scores.json")
 
 
