@@ -30,7 +30,7 @@ def _roots_capability(config: SchedulerConfig, objects: Sequence[Object]) -> lis
     if not is_in_a_tree(config):
         return []
     roots = (obj for obj in objects if obj.get("kind") == "Queue" and section(obj, "metadata").get("name") == ROOT)
-    capability = next((section(section(obj, "spec"), "capability") for obj in roots), {})
+    capability = next((section(section(obj, "spec"), "capability") for obj in roots), Object())
     nodes = (section(section(obj, "status"), "allocatable") for obj in objects if obj.get("kind") == "Node")
     there = {*LISTED, *(name for allocatable in nodes for name in allocatable if "/" in name)}
     missing = sorted(there.difference(capability)) if capability else []
