@@ -145,7 +145,7 @@ class Judge:
         if jobs.is_pending(job):
             return self._unadmitted(job)
         if jobs.counts[TaskStatus.PIPELINED][job.row] and jobs.is_pipelined(job):
-            return WaitFinding(WaitReason.PROMISED, "it waits for room that is being released")
+            return self._promised(job)
         gates = self._gates(job)
         verdict = self._session.points.job_valid(job)
         if verdict is not None:
@@ -194,6 +194,16 @@ class Judge:
             if name != "pods" and value - whole.get(name, 0.0) >= MIN_RESOURCE
         ]
         return "; ".join(short)
+
+    def _promised(self, job: Job) -> WaitFinding:
+        """Room to come, where somebody goes; where nobody does, none will."""
+        session, promised = self._session, self._session.jobs.tasks_in(job, TaskStatus.PIPELINED)
+        going = {evict.node for evict in session.evicts}
+        for task in promised:
+            row = session.jobs.node[task.row]
+            if session.nodes.names[row] in going or session.nodes.releasing[:, row].any():
+                return WaitFinding(WaitReason.PROMISED, "it waits for room that is being released")
+        return WaitFinding(*self._room.verdict(promised))
 
     def _gates(self, job: Job) -> str:
         """Which gates keep the job below its minimum, or keep all that is left of it."""

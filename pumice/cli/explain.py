@@ -64,7 +64,10 @@ def explain(
     ] = None,
     now: Now = None,
     seconds: Annotated[
-        float, typer.Option("--budget", min=0.0, metavar="S", help="Seconds for trying what would help.")
+        float,
+        typer.Option(
+            "--budget", min=0.0, metavar="S", help="Work for trying what would help: a second is 10,000 units."
+        ),
     ] = 10.0,
     plugins_dir: PluginsDir = None,
     *,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -18,7 +19,7 @@ from pumice.cli.exits import Exit, UsageError
 from pumice.cli.given.inputs import load_config
 from pumice.cli.options import Config, Lenient, PluginsDir, Workers
 from pumice.cli.tables.agreement import show_agreement
-from pumice.cli.tables.whole import WholeTable
+from pumice.cli.tables.whole import WholeTable, show_lines
 from pumice.cli.terminal import Terminal, speaking
 from pumice.collecting import rarely
 from pumice.oneshot.supposing import unasked
@@ -114,6 +115,9 @@ def show_comparison(console: Console, second: Second, supposed: Sequence[str]) -
         if not changed:
             console.print(f"No figure of the {what} differs.")
             continue
+        if what == "jobs":
+            show_lines(console, [("job", "recorded → other configuration"), *map(_job_line, changed.items())])
+            continue
         table = WholeTable(what.removesuffix("s"), "figure", "recorded", "other configuration")
         for name, figures in changed.items():
             for figure, values in figures.items():
@@ -121,6 +125,19 @@ def show_comparison(console: Console, second: Second, supposed: Sequence[str]) -
                 show_one = _byte_seconds if of_bytes else _cell
                 table.add_row(name, figure, *(show_one(values[side]) for side in ("before", "after")))
         console.print(table)
+
+
+def _job_line(changed: tuple[str, Mapping[str, Mapping[str, Any]]]) -> tuple[str, str]:
+    """What differs of a job, in one line; of its pods on how many of which nodes they are."""
+    name, figures = changed
+    return name, "; ".join(f"{key} {_brief(both['before'])} → {_brief(both['after'])}" for key, both in figures.items())
+
+
+def _brief(value: Any) -> str:
+    if not isinstance(value, dict):
+        return _cell(value)
+    nodes = Counter(cast("dict[str, str]", value).values())
+    return ", ".join(f"{node} ×{count}" if count > 1 else node for node, count in sorted(nodes.items())) or "none"
 
 
 def _byte_seconds(value: float | None) -> str:

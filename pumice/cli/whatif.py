@@ -14,7 +14,7 @@ from pumice.cli.futures import options
 from pumice.cli.futures.options import ForkSource, asked_for, seconds_of, words_of
 from pumice.cli.futures.search import SearchOptions, search
 from pumice.cli.futures.tables import show
-from pumice.cli.futures.together import BUDGET_S, WITHIN, refuse_beside_search, to_be_made
+from pumice.cli.futures.together import BUDGET_S, HORIZON, WITHIN, refuse_beside_search, to_be_made
 from pumice.cli.given.sources import Certificate, Db, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.options import Dask, Lenient, Manifests, PluginsDir
 from pumice.cli.terminal import Terminal, speaking
@@ -65,7 +65,7 @@ def whatif(
     workers: SearchWorkers = 1,
     dask: Dask = None,
     base_config: options.BaseConfig = None,
-    horizon: options.Horizon = "1h",
+    horizon: options.Horizon = None,
     default_duration: options.DefaultDuration = None,
     seed: options.Seed = 0,
     save_as: Save = None,
@@ -76,8 +76,8 @@ def whatif(
 ) -> int:
     """Exit code 1 when something differs."""
     to_be_made(save_as)
-    refuse_beside_search(until_starts, (save_as, against), like, within, budget, (workers, dask))
-    horizon_s = seconds_of(horizon, "--horizon")
+    refuse_beside_search(until_starts, (save_as, against, horizon), like, within, budget, (workers, dask))
+    horizon_s = seconds_of(horizon or HORIZON, "--horizon")
     asked = server_of(server, token, token_file, certificate, terminal)
     source = ForkSource(db, at, asked, manifests, base_config, plugins_dir, lenient)
     fork = source.fork(default_duration, terminal)

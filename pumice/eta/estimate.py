@@ -60,6 +60,29 @@ class FutureSampling:
     seed: int = 0
 
 
+def lived_s(sampling: FutureSampling) -> int:
+    """How many seconds of all futures are lived through at most, the likely one and the pods' own included."""
+    return (sampling.samples + 2) * int(sampling.horizon_s)
+
+
+class _LivedSeconds:
+    """Tells of whole seconds of one future after the other; of one that ends early the rest is told at its end."""
+
+    def __init__(self, advance: Callable[[int], None], horizon_s: float) -> None:
+        self._advance, self._whole, self._told = advance, int(horizon_s), 0
+
+    def __call__(self, seconds: float) -> None:
+        """So many of this future have gone by."""
+        if (more := min(int(seconds), self._whole) - self._told) > 0:
+            self._told += more
+            self._advance(more)
+
+    def end(self) -> None:
+        """This future is over."""
+        self(self._whole)
+        self._told = 0
+
+
 def estimates_of(
     fork: Fork,
     ended: Iterable[EndedRun],
@@ -68,15 +91,19 @@ def estimates_of(
     advance: Callable[[int], None] = lambda step: None,
 ) -> dict[str, Estimate]:
     """By job ("namespace/name" of what its PodGroup stands for), of those that have not started: those `asked` for
-    (None: all). `ended`: runs that are known; what ended after the fork is not looked at. `advance` hears of futures.
+    (None: all). `ended`: runs that are known; what ended after the fork is not looked at. `advance` hears of whole
+    seconds that are lived through, of `lived_s` in all.
     """
     lives = PodsOfFork(fork, ended)
     drawn = list[dict[str, float | None]]()
+    horizon_s, lived = sampling.horizon_s, _LivedSeconds(advance, sampling.horizon_s)
     for number in range(sampling.samples):
-        drawn.append(starts_in(lives.future(sampling.seed, number), sampling.horizon_s, asked))
-        advance(1)
-    middle = starts_in(lives.middle(), sampling.horizon_s, asked)
-    said = {} if lives.unsaid() else starts_in(lives.fork, sampling.horizon_s, asked)
+        drawn.append(starts_in(lives.future(sampling.seed, number), horizon_s, asked, lived))
+        lived.end()
+    middle = starts_in(lives.middle(), horizon_s, asked, lived)
+    lived.end()
+    said = {} if lives.unsaid() else starts_in(lives.fork, horizon_s, asked, lived)
+    lived.end()
     names = {name for each in drawn for name in each if asked is None or name in asked}
     supposed, found = tuple(unasked(fork.config)), dict[str, Estimate]()
     for name in sorted(names):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from statistics import NormalDist
@@ -279,14 +280,21 @@ class Starts:
         return found
 
 
-def starts_in(fork: Fork, horizon_s: float, asked: frozenset[str] | None = None) -> dict[str, float | None]:
+def starts_in(
+    fork: Fork,
+    horizon_s: float,
+    asked: frozenset[str] | None = None,
+    advance: Callable[[float], None] = lambda seconds: None,
+) -> dict[str, float | None]:
     """By what PodGroups stand for: seconds until the start in this future, 0 for what had started, None beyond the
-    horizon. It is lived through until all that were `asked` for (None: all there are) have started.
+    horizon. It is lived through until all that were `asked` for (None: all there are) have started. `advance` hears how
+    many seconds have gone by.
     """
     starts = Starts(fork.now, asked)
     life = Life(fork, 0, starts.hears, _unheard)
 
     def look(seconds: float) -> None:
+        advance(seconds)
         if seconds > 0 and not starts.left:
             raise _EveryoneStartedError
 

@@ -95,13 +95,14 @@ def nodes_like(name: str, count: int) -> ForkChange:
             raise InputError(f"there would be {len(taken) + count} nodes: must not be more than {NODES_IN_ALL} in all")
         fresh = (made for number in range(len(taken) + count) if (made := f"{name}-more-{number}") not in taken)
         names = [next(fresh) for _ in range(count)]
-        more = [_node_like(each, called) for called in names for each in (model, *own)]
+        more = [node_like(each, called) for called in names for each in (model, *own)]
         return replace(fork, objects=(*fork.objects, *more))
 
     return ForkChange(f"--add-nodes {count}:like={name}", on)
 
 
-def _node_like(model: Object, name: str) -> Object:
+def node_like(model: Object, name: str) -> Object:
+    """Another of that name, empty and open; or what else is called after a node."""
     obj = copy.deepcopy(model)
     metadata = {key: value for key, value in obj["metadata"].items() if key in _KEPT}
     labels = section(metadata, "labels")

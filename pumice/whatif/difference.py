@@ -84,6 +84,12 @@ class FutureDifference:
         )
 
     @property
+    def moved_pods(self) -> dict[str, tuple[str, str]]:
+        """Pod -> the nodes that it comes to in the one and in the other, where these differ."""
+        was, now = self.before.placements, self.after.placements
+        return {pod: (was[pod], now[pod]) for pod in sorted(now) if pod in was and was[pod] != now[pod]}
+
+    @property
     def supposed(self) -> list[str]:
         """Of both."""
         return list(dict.fromkeys([*self.before.supposed, *self.after.supposed]))
@@ -106,6 +112,7 @@ class FutureDifference:
             },
             "pending": _sides(before.pending, after.pending),
             "moved": self.moved,
+            "moved_pods": {pod: {"before": was, "after": now} for pod, (was, now) in self.moved_pods.items()},
             "denied": dict(after.denied),
             "cycles": {"before": before.cycles, "after": after.cycles},
             "unknown": {

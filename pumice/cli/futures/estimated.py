@@ -13,7 +13,7 @@ from pumice.cli.futures.options import ForkSource
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
 from pumice.errors import InputError
-from pumice.eta.estimate import Estimate, FutureSampling, estimates_of
+from pumice.eta.estimate import Estimate, FutureSampling, estimates_of, lived_s
 from pumice.eta.runs import RunBook, runs_in
 from pumice.units import time_span
 from pumice.whatif.belongings import belongings
@@ -36,7 +36,7 @@ def estimated(
         book = anyio.run(runs_in, source.db or Path("pumice.db"), fork.now)
     else:
         book = RunBook() if runs is None else anyio.run(runs_in, runs)
-    with terminal.progress("futures", sampling.samples) as advance, rarely():
+    with terminal.progress("eta: seconds lived", lived_s(sampling)) as advance, rarely():
         return estimates_of(fork, book.ended, sampling, asked, advance)
 
 

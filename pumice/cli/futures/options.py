@@ -58,7 +58,9 @@ BaseConfig = Annotated[
         help="What is in force, of -f and --server. Default: the server's, or the stock one.",
     ),
 ]
-Horizon = Annotated[str, typer.Option("--horizon", metavar="D", help="How far ahead: a Go duration.")]
+Horizon = Annotated[
+    str | None, typer.Option("--horizon", metavar="D", help="How far ahead: a Go duration.", show_default="1h")
+]
 DefaultDuration = Annotated[
     str | None,
     typer.Option(
@@ -80,7 +82,10 @@ Like = Annotated[
     typer.Option("--like", metavar="NODE", help="With --until-starts: nodes like this one. Default: of each sort."),
 ]
 Budget = Annotated[
-    float, typer.Option("--budget", min=0.0, metavar="S", help="With --until-starts: so many seconds for trying.")
+    float,
+    typer.Option(
+        "--budget", min=0.0, metavar="S", help="With --until-starts: work for trying; a second is 10,000 units."
+    ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Of generated names and of ties.")]
 

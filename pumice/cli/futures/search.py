@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Final
 
 from rich.console import Console
@@ -18,11 +18,13 @@ from pumice.collecting import rarely
 from pumice.executors import Executors
 from pumice.oneshot.supposing import unasked
 from pumice.whatif.naming import found
+from pumice.whatif.search.advised import advised
 from pumice.whatif.search.defragment import plans
 from pumice.whatif.search.searches import searched
 from pumice.whatif.search.start_answer import StartAnswer
 from pumice.whatif.search.starting import StartQuestion, known_job
 from pumice.whatif.state import Fork
+from pumice.work import CHANGE, OBJECT, WorkBudget, WorkOverError
 
 GUESS: Final = 100
 """Futures in a bar, whose number nobody knows."""
@@ -42,7 +44,8 @@ class SearchOptions:
 
 def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
     """Exit code 0 when the job starts as it is, else 1."""
-    deadline = time.monotonic() + asked.seconds
+    work = WorkBudget.of_seconds(asked.seconds)
+    work.add(len(fork.objects) * (OBJECT + CHANGE))
     job = known_job(fork, asked.job)
     for name in asked.like:
         found(fork.objects, ("Node", "", name))
@@ -57,11 +60,18 @@ def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
             asked.within_s,
             asked.seed,
             lambda job, seconds: advance(1),
-            lambda: time.monotonic() > deadline,
             executor=executor,
+            work=work,
         )
-        starts_s = question.starts()
-        answers = [] if starts_s is not None else [*searched(question, asked.like), *plans(question)]
+        starts_s, answers = None, list[StartAnswer]()
+        with suppress(WorkOverError):
+            starts_s = question.starts()
+            for answer in (
+                ()
+                if starts_s is not None
+                else chain(searched(question, asked.like), advised(question), plans(question))
+            ):
+                answers.append(answer)
     complete = not question.spent()
     told = {
         "job": job,
@@ -94,7 +104,7 @@ def show_answers(
     else:
         console.print("nothing that was tried")
     if not complete:
-        console.print("The time for trying was over before everything was tried (--budget).")
+        console.print("The work for trying was over before everything was tried (--budget).")
 
 
 def _what(answer: StartAnswer) -> str:
@@ -103,6 +113,8 @@ def _what(answer: StartAnswer) -> str:
         case "Nodes":
             return f"{answer.amount} more node{'s' if answer.amount > 1 else ''} like {of}"
         case "Capability":
+            return answer.changes[0]
+        case "Change":
             return answer.changes[0]
         case "Priority":
             return f"a priority of {answer.amount}"
@@ -115,6 +127,8 @@ def _what(answer: StartAnswer) -> str:
 def _how_sure(answer: StartAnswer) -> str:
     if answer.least:
         return "the least: nothing smaller does"
+    if answer.code == "Change":
+        return "as pumice explain finds it: one less does not do there"
     if answer.code == "Moves":
         return f"the best that was found; {answer.bound} at least"
     if answer.code == "FewerJobs":

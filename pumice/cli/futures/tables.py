@@ -39,6 +39,7 @@ def show(console: Console, found: FutureDifference) -> None:
     if found.same:
         console.print("Nothing changes.")
     _show_jobs(console, found)
+    _show_moved(console, found)
     _show_evictions(console, found)
     for loop in found.loops:
         _show_loop(console, loop)
@@ -94,8 +95,23 @@ def span(seconds: float) -> str:
     return f"{f'{hours}h' if hours else ''}{f'{minutes}m' if minutes else ''}{f'{rest}s' if rest else ''}"
 
 
+def _show_moved(console: Console, found: FutureDifference) -> None:
+    """Pods that come to other nodes, though nothing else may become of that."""
+    moved = found.moved_pods
+    if not moved:
+        return
+    console.print(f"{len(moved)} pod{'s come' if len(moved) > 1 else ' comes'} to another node:")
+    for pod, (was, now) in list(moved.items())[:SHOWN]:
+        console.print(f"  {pod}: {was} → {now}", markup=False, soft_wrap=True)
+    _more(console, len(moved), "pods")
+
+
 def _show_evictions(console: Console, found: FutureDifference) -> None:
     after = found.after.evictions
+    if not after and not found.before.evictions:
+        console.print("No evictions.")
+    elif not after:
+        console.print("No evictions after the change.")
     if after:
         table = WholeTable("at", "evicted", "for", "by action", "is back", title="evictions, after the change")
         for each in after[:SHOWN]:
@@ -154,15 +170,20 @@ def _percent(share: float) -> str:
 
 
 def _show_pending(console: Console, found: FutureDifference) -> None:
-    waiting = found.after.pending
-    if not waiting:
+    waiting, before = found.after.pending, found.before.pending
+    if waiting:
+        table = WholeTable("job", "pods", "why", "", title="waiting at the end, after the change")
+        for name, job in list(waiting.items())[:SHOWN]:
+            was = before.get(name)
+            pods = _pair([str(was.pods) if was else "0", str(job.pods)])
+            why = _pair([was.code if was else "", job.code])
+            table.add_row(name, pods, why, job.message)
+        console.print(table)
+        _more(console, len(waiting), "jobs")
+    else:
         console.print("At the end no job waits.")
-        return
-    table = WholeTable("job", "pods", "why", "", title="waiting at the end, after the change")
-    for name, job in list(waiting.items())[:SHOWN]:
-        table.add_row(name, str(job.pods), job.code, job.message)
-    console.print(table)
-    _more(console, len(waiting), "jobs")
+    for name in sorted(before.keys() - waiting.keys())[:SHOWN]:
+        console.print(f"{name} does not wait any more ({before[name].code}).", markup=False, soft_wrap=True)
 
 
 def _show_unknown(console: Console, found: FutureDifference) -> None:

@@ -10,6 +10,7 @@ from pumice.cli.exits import UsageError
 
 MANY: Final = ("--add-nodes", "--submit")
 """Changes that may be made twice."""
+HORIZON: Final = "1h"
 WITHIN: Final = "1m"
 BUDGET_S: Final = 60.0
 ASSIGNING: Final = ("--set", "--scale")
@@ -17,20 +18,21 @@ ASSIGNING: Final = ("--set", "--scale")
 
 def refuse_beside_search(
     job: str | None,
-    kept: tuple[Path | None, str | None],
+    kept: tuple[Path | None, str | None, str | None],
     like: Sequence[str] | None,
     within: str,
     budget_s: float,
     works: tuple[int, str | None],
 ) -> None:
-    """`kept`: --save and --against, of which a search for `job` knows nothing; the others are of a search alone
+    """`kept`: --save, --against and --horizon, of which a search for `job` knows nothing; the others are of it alone
     (`works`: --workers and --dask). Raises UsageError.
     """
-    unknown = {"--save": kept[0] is not None, "--against": kept[1] is not None}
+    unknown = {"--save": kept[0] is not None, "--against": kept[1] is not None, "--horizon": kept[2] is not None}
     alone = {"--like": bool(like), "--within": within != WITHIN, "--budget": budget_s != BUDGET_S}
     alone |= {"--workers": works[0] != 1, "--dask": works[1] is not None}
     for option in [name for name, said in (alone if job is None else unknown).items() if said]:
-        why = "this goes with --until-starts alone" if job is None else "a search tries many futures: leave it out"
+        beside = "a search looks as far as --within says" if option == "--horizon" else "a search tries many futures"
+        why = "this goes with --until-starts alone" if job is None else f"{beside}: leave it out"
         raise UsageError(why, path=option)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from core.objects.metadata import section
-from pumice.cli.tables.whole import WholeTable
+from pumice.cli.tables.whole import WholeTable, show_lines
 from pumice.oneshot.between import Object, object_key
 from pumice.oneshot.cycles import Cycle
 from pumice.oneshot.outcome import waits
@@ -67,21 +67,16 @@ def _show_gangs(console: Console, cycle: Cycle, result: Mapping[str, Any]) -> No
     groups = {object_key(obj): obj for obj in cycle.objects if obj["kind"] == "PodGroup"}
     made_for = {_title(key, group): key for key, group in groups.items()}
     without: Mapping[str, Mapping[str, str]] = result.get("without_pods", {})
-    for job, why in without.items():
-        gangs[made_for.get(job, job)] = GangRow(absent=why["message"])
-    table = WholeTable("job", "queue", "phase", "pods", "why")
+    for job, said in without.items():
+        gangs[made_for.get(job, job)] = GangRow(absent=said["message"])
+    rows = [("job", "queue", "phase", "pods", "why")]
     newest_first = {job: -place for place, job in enumerate(groups, 1)}  # what was handed in last is asked about
     for job, gang in sorted(gangs.items(), key=lambda each: newest_first.get(each[0], 0)):
         queue = str(section(groups.get(job, {}), "spec").get("queue") or "")
         phase = cycle.outcome["phases"].get(job, "")
-        table.add_row(
-            _title(job, groups.get(job)),
-            queue,
-            phase,
-            "\n".join(_placed(gang)),
-            "\n".join((*_reasons(gang), *ended.get(job, ()))),
-        )
-    console.print(table if table.row_count else "Nothing to bind or evict.")
+        why = "; ".join(dict.fromkeys((*_reasons(gang), *ended.get(job, ()))))
+        rows.append((_title(job, groups.get(job)), queue, phase, ", ".join(_placed(gang)), why))
+    show_lines(console, rows if len(rows) > 1 else [("Nothing to bind or evict.",)])
     quiet = len(groups.keys() - gangs.keys())
     if quiet:
         console.print(f"{quiet} more PodGroup{'s' if quiet > 1 else ''}: nothing to decide")

@@ -14,6 +14,7 @@ from pumice.explain.advice.granted import search_on
 from pumice.explain.advice.groups import WaitingGroup, about_group, about_misplaced, amounts_in
 from pumice.explain.advice.limits import about_limits, joint_limits
 from pumice.explain.advice.missing import about_claims, about_priority_classes, about_schedulers
+from pumice.explain.advice.more_nodes import about_more_nodes
 from pumice.explain.advice.nodes import NodeRefusals, about_nodes, against_each
 from pumice.explain.advice.room import more_room
 from pumice.explain.advice.search import AdviceSearch, Found
@@ -23,6 +24,7 @@ from pumice.explain.advice.unmade import REMARK, with_pods
 from pumice.explain.advice.victims import about_victims
 from pumice.explain.scene import Scene, jobs_of
 from pumice.oneshot.supposing import unasked
+from pumice.work import OBJECT, of_cycle
 
 if TYPE_CHECKING:
     from core.objects.pod import Task
@@ -41,7 +43,9 @@ class Advice:
 
 
 def advise(scene: Scene, kind: str, name: str, seconds: float) -> Advice:
-    """What brings the job of that pod, or of that name, further. An empty one for what is nobody's or waits not."""
+    """What brings the job of that pod, or of that name, further. An empty one for what is nobody's or waits not.
+    `seconds`: as work (see `pumice.work`), what it took to get there included.
+    """
     job = next(iter(jobs_of(scene.view, kind, name)), None)
     if job is None or scene.view.jobs.by_key[job].spec is None:
         return Advice()
@@ -49,10 +53,12 @@ def advise(scene: Scene, kind: str, name: str, seconds: float) -> Advice:
     scene = grown or scene
     tasks = len(scene.view.jobs.by_key[job].tasks)
     try:
-        bench = Bench.of(scene, job, budget(seconds))
-        search = _searched(bench, job)
+        spent = budget(seconds)
+        spent.demand(len(scene.objects()) * OBJECT + of_cycle(scene.view.nodes.count, len(scene.view.tasks.by_key)))
+        bench = Bench.of(scene, job, spent)
+        search = searched_on(bench, job)
     except TimeOverError:
-        return Advice(remark=f"the {seconds:g} s for trying were over before anything was tried (--budget)")
+        return Advice(remark=f"the work for trying ({seconds:g} s) was over before anything was tried (--budget)")
     if search is None:
         return Advice(remark=_untold(bench))
     told = _told(search, tasks, seconds)
@@ -66,7 +72,7 @@ def _untold(bench: Bench) -> str:
     return f"what the policies of {', '.join(sorted(bench.untold))} do about evicted pods was not tried"
 
 
-def _searched(bench: Bench, job: str) -> AdviceSearch | None:
+def searched_on(bench: Bench, job: str) -> AdviceSearch | None:
     """None for a job that needs no help. Raises TimeOverError when it could not even begin."""
     tasks = len(bench.view.jobs.by_key[job].tasks)
     before = bench.attempt()
@@ -76,9 +82,22 @@ def _searched(bench: Bench, job: str) -> AdviceSearch | None:
     families, joint = candidates(bench)
     search.run(families, joint)
     search_on(bench, search, candidates)
+    _add_nodes(bench, search)
     if any(one.result.kept for one in search.found):  # to be admitted only is no news then
         search.found = [one for one in search.found if one.result.kept]
     return search
+
+
+def _add_nodes(bench: Bench, search: AdviceSearch) -> None:
+    """More nodes, after all else: they help nearly always, and say nothing of what is wrong."""
+    if bench.spent():
+        search.known += 1
+        return
+    more = AdviceSearch(bench, search.before)
+    more.run([*about_more_nodes(bench.objects)])
+    most = max([search.before.kept, *(one.result.kept for one in search.found)])
+    search.tried, search.known = search.tried + more.tried, search.known + more.known
+    search.found += [one for one in more.found if not one.in_pair and one.result.kept >= most]
 
 
 def _lacks_pods(bench: Bench) -> bool:
@@ -150,7 +169,9 @@ def _told(search: AdviceSearch, tasks: int, seconds: float) -> Advice:
     sentences, helpful = [*told], [*told.values()]
     remark = ""
     if search.tried < search.known:
-        remark = f"the {seconds:g} s for trying were over after {search.tried} of {search.known} changes (--budget)"
+        remark = (
+            f"the work for trying ({seconds:g} s) was over after {search.tried} of {search.known} changes (--budget)"
+        )
     elif not sentences:
         remark = "no change that was tried helps, nor any two of the nearest together"
     return Advice(sentences, remark, [_plain(found, tasks) for found in helpful])
@@ -159,7 +180,7 @@ def _told(search: AdviceSearch, tasks: int, seconds: float) -> Advice:
 def _sentence(found: Found, tasks: int) -> str:
     of = max(tasks, found.result.pods)
     alone = [f" (alone {kept} of {of})" if kept else "" for kept in found.alone or [0] * len(found.changes)]
-    unsure = "" if found.least else " (less may do: the time was over)"
+    unsure = "" if found.least else " (less may do: the work for trying was over)"
     return f"{_how_far(found.result, of)} with: {in_words(found.changes, alone)}{unsure}"
 
 

@@ -21,6 +21,7 @@ from pumice.oneshot.between import next_objects
 from pumice.oneshot.cycles import assume, fill
 from pumice.oneshot.expand import expanded
 from pumice.oneshot.supposing import AskedOnce
+from pumice.work import of_cycle
 
 if TYPE_CHECKING:
     from config.schema import SchedulerConfig
@@ -112,8 +113,8 @@ class Bench:
 
     def look(self, pods: Sequence[str]) -> Watched:
         """The cycle without any change, watched."""
-        demand_time(self.spent)
         scene = self.scene
+        self._charge_cycle()
         asked = Subjects(frozenset(pods), frozenset([self.job]))
         return watch_cycle(
             self.view, self._snapshot(), scene.config, scene.clock, scene.carry, asked, scene.options, scene.ask()
@@ -132,6 +133,9 @@ class Bench:
                 TrialMoment({**self.objects, **changed}, self.scene.clock, self.scene.carry), config, LATER
             )
 
+    def _charge_cycle(self) -> None:
+        self.spent.demand(of_cycle(self.view.nodes.count, len(self.view.tasks.by_key)))
+
     def _snapshot(self) -> Snapshot:
         ignored = self.scene.options.ignored_provisioners if self.scene.options else ()
         return self.view.snapshot(volume_rules(self.scene.config, ignored))
@@ -140,7 +144,8 @@ class Bench:
         """Room that was promised counts when its tasks have it, so many cycles `later` at most: those who hold it gone.
         Where nobody goes, nothing comes of a promise.
         """
-        trail = TimedTrail(self.job, self.spent)
+        trail = TimedTrail(self.job, self.spent, self.view.nodes.count)
+        self._charge_cycle()
         result = self._cycle(now, config, trail)
         counts = result.report.task_status.get(self.job, {})
         seated, pods = _count(counts, SEATED), sum(counts.values())

@@ -4,9 +4,11 @@ found is only called the least where everything smaller was tried and would not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
+
+from pumice.work import WorkOverError
 
 ONE_BY_ONE: Final = 8
 """Up to so much everything is tried, from one on."""
@@ -30,7 +32,8 @@ def least(
     """Of 1 … `most`: one by one at first, then twice as much each time, then halving, and down while one less does.
     `ahead` is told what will be tried unless an earlier one does.
 
-    None: nothing that was tried does.
+    None: nothing that was tried does. When the work is over in the middle of a try, what was found by then counts.
+    Raises WorkOverError when that was nothing.
     """
     tried: dict[int, bool] = {}
 
@@ -38,6 +41,23 @@ def least(
         if amount not in tried:
             tried[amount] = does(amount)
         return tried[amount]
+
+    try:
+        return _least(tries, tried, most, spent, ahead)
+    except WorkOverError:
+        found = min((amount for amount, did in tried.items() if did), default=None)
+        if found is None:
+            raise
+        return LeastAmount(found, False, tuple(sorted(tried)))
+
+
+def _least(
+    tries: Callable[[int], bool],
+    tried: Mapping[int, bool],
+    most: int,
+    spent: Callable[[], bool],
+    ahead: Callable[[Iterable[int]], None],
+) -> LeastAmount | None:
 
     ahead(range(1, min(ONE_BY_ONE, most) + 1))
     found = next((amount for amount in range(1, min(ONE_BY_ONE, most) + 1) if not spent() and tries(amount)), None)

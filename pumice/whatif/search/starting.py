@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from math import inf
+from typing import Any, Final, NamedTuple
 
 from config.errors import nearest_keys
+from core.messages.decisions import CycleResult
 from core.messages.events import Mutation
 from core.objects.metadata import section
 from pumice.belonging import group_of, job_of, minimum_of, owner_of
@@ -18,6 +20,7 @@ from pumice.executors import died
 from pumice.whatif.changes import ForkChange, changed
 from pumice.whatif.life import Life
 from pumice.whatif.state import Fork
+from pumice.work import CHANGE, MOMENT, WorkBudget, WorkOverError, of_cycle
 from storage import codec
 
 Object = dict[str, Any]
@@ -75,7 +78,8 @@ class StartWatch:
 class StartQuestion:
     """Does the job start within so many seconds? `tries` counts how often that was found out, `told` hears of each.
 
-    `spent` says that there is no time for more. `executor`: who lives through what will probably be asked.
+    `work` is what may be done for it; WorkOverError ends a future in the middle. `executor`: who lives through what
+    will probably be asked; that counts when it is asked for, so that the answer is the same.
     """
 
     fork: Fork
@@ -83,13 +87,17 @@ class StartQuestion:
     within_s: float
     seed: int = 0
     told: Callable[[str, float | None], None] = lambda words, starts_s: None
-    spent: Callable[[], bool] = lambda: False
     tries: int = 0
     known: dict[tuple[str, ...], float | None] = field(default_factory=dict[tuple[str, ...], "float | None"])
     executor: Executor | None = None
-    _ahead: dict[tuple[str, ...], Future[float | None]] = field(
-        default_factory=dict[tuple[str, ...], "Future[float | None]"]
+    work: WorkBudget = field(default_factory=lambda: WorkBudget(inf))
+    _ahead: dict[tuple[str, ...], Future[LivedStart]] = field(
+        default_factory=dict[tuple[str, ...], "Future[LivedStart]"]
     )
+
+    def spent(self) -> bool:
+        """Whether there is no work left for more."""
+        return self.work()
 
     def ahead(self, each: Iterable[ForkChange]) -> None:
         """These will be asked about one by one, unless an earlier one does; what was ahead before no longer is."""
@@ -104,7 +112,7 @@ class StartQuestion:
             if words not in self.known and words not in self._ahead:
                 with suppress(InputError):
                     asked = changed(self.fork, [change]), self.job, self.within_s, self.seed
-                    self._ahead[words] = executor.submit(starts_s, *asked)
+                    self._ahead[words] = executor.submit(lived_start, *asked, self.work.units)
 
     def starts(self, *changes: ForkChange) -> float | None:
         """When it does with these changes, in seconds; None: it does not, or they cannot be made. Tried once each."""
@@ -121,22 +129,49 @@ class StartQuestion:
     def _starts(self, words: tuple[str, ...], changes: Sequence[ForkChange]) -> float | None:
         future = self._ahead.pop(words, None)
         if future is None or died(future.exception()):
-            return starts_s(changed(self.fork, changes), self.job, self.within_s, self.seed)
-        return future.result()
+            left = self.work.units - self.work.used
+            found = lived_start(changed(self.fork, changes), self.job, self.within_s, self.seed, left)
+        else:
+            found = future.result()
+        self.work.demand(found.used)
+        return found.starts_s
+
+
+class LivedStart(NamedTuple):
+    """When a job starts in a future, in seconds (None: not within the time), and the work that it took to see it."""
+
+    starts_s: float | None
+    used: float
 
 
 def starts_s(fork: Fork, job: str, within_s: float, seed: int = 0) -> float | None:
     """When the job has its minimum on nodes, in seconds; None: not within that time."""
-    watch = StartWatch(job)
+    return lived_start(fork, job, within_s, seed).starts_s
+
+
+def lived_start(fork: Fork, job: str, within_s: float, seed: int = 0, units: float = inf) -> LivedStart:
+    """Live through the future until the job starts, or the work comes to so many `units`."""
+    watch, work = StartWatch(job), WorkBudget(units)
     at: list[float] = []
+    nodes = sum(obj["kind"] == "Node" for obj in fork.objects)
+
+    def note(mutation: Mutation, moment: float) -> None:
+        work.demand(CHANGE)
+        watch.note(mutation, moment)
+
+    def decided(result: CycleResult, now: float) -> None:
+        del result, now
+        work.demand(of_cycle(nodes, len(fork.objects)))
 
     def advance(seconds: float) -> bool:
+        work.demand(MOMENT)
         if watch.started:
             at.append(round(seconds, 3))
         return watch.started
 
-    Life(fork, seed, watch.note, lambda result, now: None).run(within_s, advance)
-    return at[0] if at else None
+    with suppress(WorkOverError):
+        Life(fork, seed, note, decided).run(within_s, advance)
+    return LivedStart(at[0] if at else None, work.used)
 
 
 def known_job(fork: Fork, name: str) -> str:

@@ -255,7 +255,7 @@ def test_there_may_be_nothing() -> None:
 def test_the_time_may_be_over() -> None:
     found = advised(*FOUND["room"][0], seconds=0.0)
     assert found.sentences == []
-    assert found.remark == "the 0 s for trying were over before anything was tried (--budget)"
+    assert found.remark == "the work for trying (0 s) was over before anything was tried (--budget)"
 
 
 def test_the_view_asked_about_stays_as_it_was() -> None:

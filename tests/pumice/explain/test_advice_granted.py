@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from pumice.explain.advice.trial import Bench
 from pumice.explain.scene import Scene
 from pumice.oneshot.cycles import fill
 from pumice.oneshot.expand import expanded
+from pumice.work import WorkBudget, WorkOverError
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node, taint
 from tests.kit.priority_classes import priority_class
@@ -118,12 +120,14 @@ def test_how_far_each_comes_by_itself_is_said_also_of_what_is_there_only_with_an
 def test_time_that_is_over_anywhere_is_said_and_what_was_found_is_kept(looks: int) -> None:
     left = [10**9]
 
-    def spent() -> bool:
-        left[0] -= 1
-        return left[0] < 0
+    class Looks(WorkBudget):
+        def demand(self, units: float = 0.0) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise WorkOverError
 
     here = scene(cordoned("n0"), job(priority_class="lost"))
-    bench = Bench.of(here, next(key for key, one in here.view.jobs.by_key.items() if one.spec), spent)
+    bench = Bench.of(here, next(key for key, one in here.view.jobs.by_key.items() if one.spec), Looks(inf))
     search = AdviceSearch(bench, bench.attempt())
     left[0] = looks
     search_on(bench, search, candidates)

@@ -62,7 +62,7 @@ def test_who_has_only_a_promise_is_told_what_keeps_it_and_what_helps() -> None:
     here = scene(*apart(), preempt=True)
     account = account_of(here, "podgroup", NAME)
     assert set(account.tasks.values()) == {"Pipelined"}
-    assert account.reason == "Unschedulable"
+    assert account.alias == "Unschedulable"
     for word in ("nobody goes", "anti-affinity", "untolerated taint", "unschedulable"):
         assert word in account.message
     assert "is being released" not in account.message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import inf
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from pumice.explain.advice.changes import Change, ChangeFamily
 from pumice.explain.advice.deadline import TimeOverError
 from pumice.explain.advice.search import AdviceSearch
 from pumice.explain.advice.trial import Bench, TrialResult
+from pumice.work import WorkBudget
 from tests.pumice.explain.test_advice import FOUND, scene
 
 NOTHING = TrialResult(0, 0, admitted=True, spared=0, pods=9)
@@ -123,16 +125,21 @@ def test_of_other_forms_the_least_that_helps_as_far_is_said(first: int, second: 
     assert [(one.changes[0].words, one.least) for one in found] == [(f"c{second}", True)]
 
 
-class Ticks:
-    """Time that is over at the n-th question."""
+class Ticks(WorkBudget):
+    """Work that is over at the n-th question."""
 
     def __init__(self, questions: int) -> None:
+        super().__init__(inf)
         self.asked = 0
         self._questions = questions
 
     def __call__(self) -> bool:
-        self.asked += 1
         return self.asked > self._questions
+
+    def demand(self, units: float = 0.0) -> None:
+        self.asked += 1
+        if self.asked > self._questions:
+            raise TimeOverError
 
 
 def moments(questions: int) -> Iterator[int]:

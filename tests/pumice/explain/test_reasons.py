@@ -169,7 +169,7 @@ def test_so_has_a_job_that_is_not_admitted(waiting: Path) -> None:
     assert said["message"].startswith("proportion did not admit it to queue 'small'")
     assert "2 of 2 fit with: queue small: capability cpu 80 instead of 2" in said["unblock"]
     table = pumice("explain", "--db", waiting, "job", "vc", "-o", "table", "--budget", 0).out
-    assert "advice: the 0 s for trying were over before anything was tried (--budget)" in table
+    assert "advice: the work for trying (0 s) was over before anything was tried (--budget)" in table
     story = pumice("journal", waiting, "--about", "default/vc", "-o", "json").json
     assert "proportion did not admit it to queue 'small'" in story["waits"]["message"]
 

@@ -1,0 +1,47 @@
+"""More nodes like those that there are: what people with an autoscaler, or a budget, would do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from core.objects.metadata import section
+from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object
+from pumice.whatif.changes import node_like
+
+MOST: Final = 64
+MOST_SORTS: Final = 3
+
+
+def about_more_nodes(objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
+    """So many more like one of each sort (by amounts and taints)."""
+    nodes = [obj for who, obj in objects.items() if who[0] == "Node"]
+    for model in _sorts(nodes)[:MOST_SORTS]:
+        yield ChangeFamily(5, MOST, _more(model, {str(obj["metadata"]["name"]) for obj in nodes}))
+
+
+def _sorts(nodes: list[Object]) -> list[Object]:
+    seen: dict[str, Object] = {}
+    for obj in nodes:
+        amounts: Any = section(obj, "status").get("allocatable")
+        seen.setdefault(repr((amounts, section(obj, "spec").get("taints") or [])), obj)
+    return list(seen.values())
+
+
+def _more(model: Object, taken: set[str]) -> Callable[[int], Change]:
+    name = str(model["metadata"]["name"])
+
+    def of(size: int) -> Change:
+        fresh = (made for number in range(len(taken) + size) if (made := f"{name}-more-{number}") not in taken)
+        edits = tuple(Edit(("Node", "", next(fresh)), _like(model)) for _ in range(size))
+        words = f"{size} more node{'s' * (size > 1)} like {name}"
+        return Change(words, edits, amount=float(size))
+
+    return of
+
+
+def _like(model: Object) -> Callable[[Object], None]:
+    def change(node: Object) -> None:
+        node |= node_like(model, str(node["metadata"]["name"]))
+
+    return change

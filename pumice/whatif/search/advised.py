@@ -1,0 +1,72 @@
+"""What `pumice explain` would advise, lived through: changes of the job, its topology, its pods, nodes and queues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from core.session.carry import Carry, CycleClock
+from pumice.explain.advice.advise import searched_on
+from pumice.explain.advice.changes import Change, Identity, Object, in_words
+from pumice.explain.advice.trial import Bench
+from pumice.explain.advice.unmade import with_pods
+from pumice.explain.scene import Scene, jobs_of
+from pumice.oneshot.cycles import fill
+from pumice.whatif.changes import ForkChange
+from pumice.whatif.life import Life
+from pumice.whatif.search.start_answer import StartAnswer
+from pumice.whatif.search.starting import StartQuestion
+from pumice.whatif.state import Fork
+from pumice.work import CHANGE
+
+PERIODS: Final = 3
+"""So many schedule periods have controllers to make what there is at once."""
+MOST: Final = 5
+"""So many answers at most, the best first."""
+
+
+def advised(question: StartQuestion) -> Iterator[StartAnswer]:
+    """Answers of the search that explain has, as far as the job starts by them in time."""
+    fork = _settled(question)
+    objects = list(fork.objects)
+    view, clock = fill(objects, fork.in_flight), CycleClock(fork.cycle + 1, fork.now, question.seed)
+    carry = Carry.from_dict(dict(fork.carry))
+    scene = Scene(view, fork.config, clock, carry, objects=lambda: objects, in_flight=fork.in_flight)
+    job = next(iter(jobs_of(view, "job", question.job) or jobs_of(view, "podgroup", question.job)), None)
+    if job is None or view.jobs.by_key[job].spec is None:
+        return
+    bench = Bench.of(with_pods(scene, job) or scene, job, question.work)
+    search, told = searched_on(bench, job), 0
+    if search is None:
+        return
+    for found in search.found:
+        words = in_words(found.changes, [""] * len(found.changes))
+        starts_s = question.starts(ForkChange(words, _made(fork, bench, found.changes)))
+        if starts_s is not None:
+            told += 1
+            yield StartAnswer("Change", len(found.changes), (question.job,), (words,), starts_s, False, search.tried)
+        if told == MOST:
+            return
+
+
+def _settled(question: StartQuestion) -> Fork:
+    """The fork as it is when controllers have made what they make at once: what explain looks at."""
+    fork, work = question.fork, question.work
+    life = Life(fork, question.seed, lambda mutation, at: work.demand(CHANGE), lambda result, now: None)
+    life.run(PERIODS * fork.config.pumice.schedule_period_s)
+    return life.fork()
+
+
+def _made(settled: Fork, bench: Bench, changes: Sequence[Change]) -> Callable[[Fork], Fork]:
+    after = bench.after(changes)
+
+    def on(fork: Fork) -> Fork:
+        del fork  # it is lived through from where explain looked at it
+        objects: dict[Identity, Object] = {**bench.objects, **after}
+        config = settled.config
+        for change in changes:
+            config = change.config(config) if change.config is not None else config
+        return replace(settled, objects=tuple(objects.values()), config=config)
+
+    return on

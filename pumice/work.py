@@ -1,0 +1,62 @@
+"""A budget of work: what may be tried is bounded by what it costs, not by the clock, so that load changes no answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+RATE: Final = 10_000
+"""Units of work that a second of `--budget` stands for: on an idle core of two, a second does about twice as much."""
+OBJECT: Final = 2
+"""Units for an object that is read into a view."""
+CHANGE: Final = 3
+"""Units for a change of an object in a future, with what controllers and node agents make of it."""
+MOMENT: Final = 2
+"""Units for a moment of a future at which something happens."""
+STEP: Final = 1
+"""Units for a job or a task that an action is done with, and for as many nodes as `NODES` are looked at for it."""
+NODES: Final = 2_500
+CYCLE: Final = 40
+"""Units for a cycle, and one more for as many nodes and tasks as `ROWS`."""
+ROWS: Final = 15
+
+
+class WorkOverError(Exception):
+    """The budget is used up."""
+
+
+@dataclass(slots=True)
+class WorkBudget:
+    """`units` that may be used, and how many are `used`."""
+
+    units: float
+    used: float = 0.0
+
+    @classmethod
+    def of_seconds(cls, seconds: float) -> WorkBudget:
+        """What so many seconds stand for."""
+        return cls(seconds * RATE)
+
+    def __call__(self) -> bool:
+        """Whether it is used up."""
+        return self.used >= self.units
+
+    def add(self, units: float) -> None:
+        """So much has been done."""
+        self.used += units
+
+    def demand(self, units: float = 0.0) -> None:
+        """So much has been done. Raises WorkOverError when that was all there is."""
+        self.used += units
+        if self():
+            raise WorkOverError
+
+
+def of_cycle(nodes: int, tasks: int) -> float:
+    """What a cycle costs beside the steps of its actions."""
+    return CYCLE + (nodes + tasks) / ROWS
+
+
+def of_step(nodes: int) -> float:
+    """What a job or task costs that an action takes up."""
+    return STEP * (1 + nodes / NODES)
