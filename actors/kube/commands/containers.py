@@ -86,8 +86,9 @@ def heeds(container: Object) -> bool:
     """
     if serves(container):
         return True
-    program, *arguments = [*(container.get("command") or ()), *(container.get("args") or ()), ""]
-    return is_server(str(program).rpartition("/")[2], [str(each) for each in arguments])
+    words: list[Any] = [*(container.get("command") or []), *(container.get("args") or []), ""]
+    program, *arguments = map(str, words)
+    return is_server(program.rpartition("/")[2], arguments)
 
 
 def has_commands(spec: Object) -> bool:

@@ -183,7 +183,7 @@ async def test_what_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         read_devices(text)
     made = node("n0")
-    made["metadata"]["annotations"] = {ANNOTATION: text}
+    made["metadata"] = {"name": "n0", "annotations": {ANNOTATION: text}}  # a new one: what exists is not judged
     async with started() as system:
         (answer,) = await system.submit([made])
         assert isinstance(answer, Refused)

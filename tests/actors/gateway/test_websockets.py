@@ -6,7 +6,8 @@ import json
 import logging
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
 
 import httpx
 import pytest
@@ -28,11 +29,13 @@ BEARER = "base64url.bearer.authorization.k8s.io."
 
 @asynccontextmanager
 async def socket(web: Web, path: str, *protocols: str, **headers: str) -> AsyncGenerator[AsyncWebSocketSession]:
-    async with (
-        httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S) as client,
-        aconnect_ws(f"{web.settings.url}{path}", client, subprotocols=list(protocols) or None, headers=headers) as made,
-    ):
-        yield made
+    async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S) as client:
+        made: Any = aconnect_ws(
+            f"{web.settings.url}{path}", client, subprotocols=list(protocols) or None, headers=headers
+        )
+        opened: AbstractAsyncContextManager[AsyncWebSocketSession] = made
+        async with opened as session:
+            yield session
 
 
 async def event(session: AsyncWebSocketSession) -> Object:
@@ -56,7 +59,7 @@ async def test_a_watch_sends_one_text_frame_an_event() -> None:
                 ("ADDED", "a"),
                 ("ADDED", "b"),
             ]
-            await web.send("PATCH", f"{PODS}/a", {"metadata": {"labels": {"x": "y"}}}, **MERGE)
+            await web.send("PATCH", f"{PODS}/a", {"metadata": {"labels": {"x": "y"}}}, 200, **MERGE)
             changed = await event(session)
             assert (changed["type"], changed["object"]["metadata"]["labels"]) == ("MODIFIED", {"x": "y"})
             await session.ping()
@@ -103,7 +106,7 @@ async def test_the_first_subprotocol_is_taken_and_a_token_may_come_as_one() -> N
 async def test_a_log_comes_in_binary_frames_or_as_base64() -> None:
     async with serving() as web:
         await web.create_pods("a")
-        await web.send("PATCH", f"{PODS}/a/status", {"status": {"phase": "Running"}}, **MERGE)
+        await web.send("PATCH", f"{PODS}/a/status", {"status": {"phase": "Running"}}, 200, **MERGE)
         for query in ("", "?follow=true"):
             async with socket(web, f"{PODS}/a/log{query}") as session:
                 with fail_after(PATIENCE_S):

@@ -8,8 +8,8 @@ import pytest
 
 from actors.controllers.quotas.machine import QuotaMachine
 from actors.kube.quota_usage import is_in_scope, quota_status
-from core.messages.commands import Create
-from core.messages.replies import Accepted
+from core.messages.commands import Create, LoadObject
+from core.messages.replies import Accepted, Refused
 from storage.codec import pack
 from tests.actors.cluster import Cluster
 from tests.kit.definitions import definition
@@ -140,10 +140,11 @@ def test_a_quota_with_scopes_bounds_the_pods_in_them() -> None:
     assert "exceeded quota" in cluster.refused(bare).message
 
 
-def test_what_a_run_begins_with_is_let_in() -> None:
+def test_a_quota_bounds_new_pods_of_a_run_and_not_those_that_exist() -> None:
     cluster = strict()
     cluster.create(quota({"pods": "0"}))
-    assert isinstance(cluster.ask(Create(pack(pod("a")), user="submit")), Accepted)
+    assert isinstance(cluster.ask(Create(pack(pod("a")), user="submit")), Refused)
+    assert isinstance(cluster.ask(LoadObject(pack(pod("a")))), Accepted)
 
 
 def widget(name: str) -> Object:
