@@ -33,10 +33,11 @@ def pod(
     annotations: Mapping[str, str] | None = None,
     uid: str | None = None,
     created: str = CREATED,
+    grace_s: int | None = None,
 ) -> Object:
     """A pod of one container; Running when it has a node, Pending otherwise, unless `phase` says so.
 
-    `cpu=None, memory=None` makes it best effort. `group` is the pod group it belongs to, in the same namespace.
+    `cpu=None, memory=None` makes it best effort. `grace_s`: how long it may take to end (30 unless said). `group` is the pod group it belongs to, in the same namespace.
     """
     group_marks = without_empty(**{GROUP: group, TASK: task if group else None, DURATION: duration})
     placement = without_empty(
@@ -46,6 +47,7 @@ def pod(
         nodeSelector=dict(node_selector or {}),
         affinity=affinity,
         tolerations=list(tolerations),
+        terminationGracePeriodSeconds=grace_s,
     )
     return {
         "apiVersion": "v1",

@@ -52,10 +52,7 @@ async def test_an_eviction_is_told_in_the_conditions_and_the_pod_goes() -> None:
         return taken
 
     async with started(journal, decider=evicting(victims)) as system:
-        group, *pods = gang("g", pods=2, duration="0")
-        for each in pods:
-            each["spec"]["terminationGracePeriodSeconds"] = 1
-        await system.submit([*three_nodes(), group, *pods])
+        await system.submit([*three_nodes(), *gang("g", pods=2, duration="0", grace_s=1)])
         await idle(system)
         victim = next(pod for pod in stored(system, "Pod") if pod["metadata"]["name"] == "g-0")
         node = victim["spec"]["nodeName"]

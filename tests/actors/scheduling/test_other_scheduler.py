@@ -83,7 +83,7 @@ async def test_who_waits_in_vain_leaves_the_system_idle_and_the_journal_alone() 
 async def test_room_is_made_for_priority() -> None:
     journal = MemoryJournal()
     async with started(journal) as system:
-        await system.submit([*three_nodes(), *[mine(f"low{number}", cpu="8") for number in range(3)]])
+        await system.submit([*three_nodes(), *[mine(f"low{number}", cpu="8", grace_s=1) for number in range(3)]])
         await idle(system)
         await system.submit([mine("high", cpu="6", priority=1000)])
         await idle(system)

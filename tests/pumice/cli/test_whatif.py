@@ -110,8 +110,8 @@ def test_another_configuration_is_read_as_strictly_as_the_first(cluster: Path, t
         assert (said.code, "'zz'" in said.err) == (2, True)
     lenient = pumice(*asked, "--config", conf, "--lenient")
     assert lenient.code in (0, 1)
-    assert "'zz'" in lenient.err
-    assert "'gangg'" in lenient.err
+    assert "'zz'" in lenient.err  # as in Volcano, the whole file counts for nothing
+    assert "'gangg'" not in lenient.err
 
 
 def test_a_budget_keeps_pods_that_manifests_show_as_running(tmp_path: Path) -> None:

@@ -88,5 +88,5 @@ def test_who_has_succeeded_was_placed() -> None:
 def test_a_gang_says_what_it_lacks_not_where_some_of_its_pods_could_go() -> None:
     fork = Fork((*nodes(4, cpu="4"), vcjob("g", job_task(replicas=5, cpu="3"), min_available=5)), BEGAN, stock_config())
     found = [each for seed in range(8) for each in live(fork, 3.0, seed).pending.values()]
-    assert {(waits.code, waits.pods) for waits in found} == {("Unschedulable", 5)}
+    assert {(waits.code, waits.pods) for waits in found} == {("FreeInPieces", 5)}
     assert all("Insufficient cpu" in waits.message for waits in found)

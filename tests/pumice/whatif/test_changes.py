@@ -53,7 +53,7 @@ def starts(change: ForkChange, job: str = "default/waits") -> float | None:
 def test_as_it_is_the_gang_waits_for_the_node_and_does_not_get_it() -> None:
     future = lived_with(FORK, [], 60.0)
     assert future.jobs["default/waits"].start_s is None
-    assert future.pending["default/waits"].code == "Unschedulable"
+    assert future.pending["default/waits"].code == "LargerThanCluster"
     assert (future.jobs["default/runs"].start_s, future.jobs["default/runs"].end_s) == (0.0, 20.0)
 
 
