@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import yaml
@@ -15,7 +16,8 @@ class _Dumper(yaml.SafeDumper):
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     style = None if "\n" in text or isinstance(resolve_plain(text), str) else "'"
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+    represent: Callable[..., yaml.ScalarNode] = dumper.represent_scalar  # pyright: ignore[reportUnknownMemberType]
+    return represent("tag:yaml.org,2002:str", text, style=style)
 
 
 _Dumper.add_representer(str, _represent_text)

@@ -8,7 +8,7 @@ state or a backup is loaded as it is (`LoadObject`); what an author wrote is cre
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from actors.api.kinds import kind_of
 from actors.api.metadata import is_uid
@@ -38,9 +38,9 @@ def is_recorded(obj: Object) -> bool:
 
 def _says_something(value: Any) -> bool:
     if isinstance(value, dict):
-        return any(map(_says_something, value.values()))
+        return any(map(_says_something, cast("dict[str, Any]", value).values()))
     if isinstance(value, list):
-        return any(map(_says_something, value))
+        return any(map(_says_something, cast("list[Any]", value)))
     return bool(value)
 
 

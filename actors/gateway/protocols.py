@@ -9,8 +9,6 @@ import logging
 from typing import Any, Final
 
 import hypercorn.protocol
-import hypercorn.protocol.h2
-import hypercorn.protocol.h11
 from h2.errors import ErrorCodes
 from h2.events import DataReceived, Event, RequestReceived
 from h2.settings import SettingCodes, Settings

@@ -122,7 +122,7 @@ def counted(scene: Scene, server: Server, kind: str, name: str) -> Scene:
         return scene
     namespace, _, bare = name.partition("/")
     try:
-        told = ask(server, f"namespaces/{namespace}/explanations/{bare}?of={kind}").get("refused") or {}
+        told: dict[str, Any] = ask(server, f"namespaces/{namespace}/explanations/{bare}?of={kind}").get("refused") or {}
     except ServerError:  # a Volcano has no such answers
         return scene
     tasks = scene.view.tasks.by_key

@@ -37,7 +37,8 @@ def pod(
 ) -> Object:
     """A pod of one container; Running when it has a node, Pending otherwise, unless `phase` says so.
 
-    `cpu=None, memory=None` makes it best effort. `grace_s`: how long it may take to end (30 unless said). `group` is the pod group it belongs to, in the same namespace.
+    `cpu=None, memory=None` makes it best effort. `group` is the pod group it belongs to, in the same namespace.
+    `grace_s`: how long it may take to end (30 unless said).
     """
     group_marks = without_empty(**{GROUP: group, TASK: task if group else None, DURATION: duration})
     placement = without_empty(

@@ -133,7 +133,7 @@ class Asker:
 
     def eta(self) -> bool:
         found = pumice("eta", "-f", self.file, *self.options, "--samples", "1", "--horizon", "2m", "-o", "json")
-        told = found.json.get("default/j") or {}
+        told: dict[str, Any] = found.json.get("default/j") or {}
         return bool(told.get("known") and told["low_s"] is not None)
 
     def decide(self) -> bool:

@@ -24,7 +24,8 @@ def _sorts(nodes: list[Object]) -> list[Object]:
     seen: dict[str, Object] = {}
     for obj in nodes:
         amounts: Any = section(obj, "status").get("allocatable")
-        seen.setdefault(repr((amounts, section(obj, "spec").get("taints") or [])), obj)
+        taints: Any = section(obj, "spec").get("taints")
+        seen.setdefault(repr((amounts, taints or None)), obj)
     return list(seen.values())
 
 
