@@ -5,21 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.cycle import Trail, close_session, open_session, run_action
+from core.life.task import TaskStatus
 from core.messages.decisions import CycleResult
 from core.session.trail.records import Look
 from core.state.volumes import volume_rules
 from pumice.explain.account import Account, account_of
 from pumice.explain.scene import Scene
+from pumice.explain.watch import PLACING
 
 
 def decided(scene: Scene) -> tuple[CycleResult, Trail]:
-    """The cycle once more, with a trail that leaves nothing out."""
+    """The cycle once more, with a trail that leaves nothing out. Who waits and whom no action was to place is looked
+    for after the last, as actions that evict look as if nodes were empty.
+    """
     trail, cycle = Trail(), (scene.config, scene.clock, scene.carry, scene.options)
     ignored = scene.options.ignored_provisioners if scene.options else ()
     snapshot = scene.view.snapshot(volume_rules(scene.config, ignored))
     session = open_session(snapshot, *cycle, trail=trail, ask=scene.ask())
     for action in scene.config.actions:
         run_action(session, action)
+    with trail.aside():
+        for task in filter(None, snapshot.tasks.handles):
+            placing = [look for look in trail.looks.get(task.key, ()) if look.action in PLACING]
+            if not placing and session.jobs.status[task.row] == TaskStatus.PENDING:
+                trail.look_anyway(task)
     return close_session(session), trail
 
 
@@ -55,4 +64,6 @@ def disagreements(scene: Scene) -> list[str]:
 
 
 def _is_one_of(account: Account, looks: Sequence[Look]) -> bool:
-    return any(account.nodes == look.by_reason() for look in looks)
+    """The last look where that was made after all actions, else any."""
+    telling = [look for look in looks if not look.action] or looks
+    return any(account.nodes == look.by_reason() for look in telling)

@@ -223,7 +223,7 @@ def test_a_frame_of_a_server(url: str) -> None:
     assert said.json["standings"]["waiting"]
     assert said.json["cycle_ms"] > 0
     refused = pumice("top", "--server", url)
-    assert (refused.code, "it does not know who asks" in refused.err) == (3, True)
+    assert (refused.code, "it asks for a token" in refused.err) == (3, True)
 
 
 def test_what_a_server_cannot_be_asked(url: str, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pumice.whatif import changes
-from pumice.whatif.ask import lived_with
+from pumice.whatif.ask import lived, lived_with
 from pumice.whatif.belongings import belongings, running
 from pumice.whatif.changes import nodes_like
 from pumice.whatif.search.defragment import plans
@@ -24,7 +24,7 @@ from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.kit.queues import queue
 from tests.pumice.whatif.clusters import BEGAN, CLUSTERS, config_text, parsed, priority_class
-from tests.pumice.whatif.test_searches import BIG, exhaustive, fragmented
+from tests.pumice.whatif.test_searches import BIG, exhaustive, fragmented, with_pods_on
 
 WITHIN_S = 5.0
 MOST = 2
@@ -45,7 +45,7 @@ def drawn(number: int) -> Fork:
         objects += gang(
             f"r{place}", pods=1, cpu=str(chance.randint(1, 3)), memory="1Gi", nodes=[name], phase="Running",
             duration="0", queue=chance.choice(("q1", "q2")), priority_class=called, priority=value,
-            annotations={"volcano.sh/preemptable": "true"},
+            annotations={"volcano.sh/preemptable": "true"}, grace_s=1,
         )  # fmt: skip
     shape: dict[str, Any] = {"cpu": str(chance.randint(1, 4)), "memory": f"{chance.randint(1, 3)}Gi", "queue": "q1"}
     objects += gang("big", pods=chance.randint(1, 3), priority_class=chance.choice((None, "low")), **shape)
@@ -82,7 +82,8 @@ def again(fork: Fork, answer: StartAnswer) -> None:
         case code:
             assert code == "Moves"
             moved = {each.split(" from ")[0]: each.split(" to ")[1] for each in answer.changes}
-            assert starts(fork, *[changes.set_field(f"pod/{pod}:spec.nodeName={to}") for pod, to in moved.items()])
+            future = lived(with_pods_on(fork, moved), frozenset(), WITHIN_S)
+            assert future.jobs[BIG].start_s is not None
 
 
 def one_less(limit: str) -> str:

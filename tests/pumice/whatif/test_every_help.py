@@ -34,6 +34,7 @@ PRIORITY = re.compile(r"priority class (?P<name>\S+)")
 ACTION = re.compile(r"action (?P<name>\S+) in the configuration")
 IN_ORDER = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
 WEIGHT = re.compile(r"queue (?P<queue>\S+): weight (?P<weight>\d+) instead of \d+")
+MORE = re.compile(r"(?P<count>\d+) more nodes? like (?P<name>\S+)")
 FEWER = re.compile(r"minAvailable (?P<number>\d+) instead of \d+")
 
 
@@ -73,6 +74,8 @@ def done(fork: Fork, words: str) -> Fork:
         actions = {*fork.config.actions, found["name"]}
         config = structs.replace(fork.config, actions=tuple(each for each in IN_ORDER if each in actions))
         return replace(fork, config=config)
+    if found := MORE.fullmatch(words):
+        return changed(fork, [changes.nodes_like(found["name"], int(found["count"]))])
     found = FEWER.fullmatch(words)
     assert found, f"nobody here knows how to do: {words}"
     least = int(found["number"])

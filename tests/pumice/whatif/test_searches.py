@@ -85,12 +85,12 @@ def _again(cluster: Fork, job: str, answer: StartAnswer) -> None:
                 assert _without(cluster, [place for name in less for place in parts[name].places], job) is None
         case "Moves":
             moved = {each.split(" from ")[0]: each.split(" to ")[1] for each in answer.changes}
-            assert lived(_moved(cluster, moved), frozenset(), WITHIN_S).jobs[job].start_s is not None
+            assert lived(with_pods_on(cluster, moved), frozenset(), WITHIN_S).jobs[job].start_s is not None
         case _:
             assert answer.starts_s <= WITHIN_S
 
 
-def _moved(cluster: Fork, targets: dict[str, str]) -> Fork:
+def with_pods_on(cluster: Fork, targets: dict[str, str]) -> Fork:
     """Put pods elsewhere by hand: the api moves none."""
     objects = list[Any]()
     for obj in cluster.objects:
