@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from actors.api.bootstrap import system_queues
-from actors.api.kinds import KINDS
+from actors.api.kinds import KINDS, Kind
 from actors.api.verbs.quotas import KIND as QUOTA
 from actors.api.verbs.quotas import over_quota, with_taken
 from actors.controllers.groups.machine import PodGroupMachine, needs_group
@@ -26,6 +26,7 @@ from core.messages.commands import ApiRequest, Create, Patch, UpdateStatus
 from core.messages.replies import Accepted, ApiReply, Refused
 from core.objects.metadata import section
 from core.objects.parts import kind_of
+from pumice.belonging import group_of
 from pumice.measures.jobs import OVER
 from pumice.oneshot.between import Object, object_key
 from pumice.oneshot.later import made_later
@@ -158,10 +159,30 @@ class _Bench:
             if owner is not None:
                 self._troubles.setdefault(("Job", who[1], owner["name"]), f"{made['kind']} {who[2]}: {said}")
             return Refused(422, "Invalid", said)
-        for quota in self._lookup.all(QUOTA, who[1]):
-            if row is not None and (taken := with_taken(self._lookup, quota, row, made)) is not None:
-                self._put(identity(quota), taken)
+        if row is not None:
+            self._charge(row, made)
         return self._put(who, made)
+
+    def _charge(self, row: Kind, made: Object) -> None:
+        """Let quotas count what it uses. The pods of a Job, which come here before their PodGroup is admitted, keep one
+        another out, but the cycle sees quotas without them: admission counts what the whole PodGroup asks for.
+        """
+        early = self._is_early(made)
+        for quota in self._lookup.all(QUOTA, made["metadata"]["namespace"]):
+            who = identity(quota)
+            known = None if early else with_taken(self._lookup, self._objects[who], row, made)
+            taken = with_taken(self._lookup, quota, row, made)
+            if taken is not None:
+                self._lookup.put(taken)
+            if known is not None:
+                self._objects[who] = known
+
+    def _is_early(self, made: Object) -> bool:
+        namespace = made["metadata"]["namespace"]
+        if made["kind"] != "Pod" or controlling_job(made["metadata"]) is None:
+            return False
+        group = self._objects.get(("PodGroup", *(group_of(namespace, made) or "/").split("/", 1)))
+        return group is not None and section(group, "status").get("phase", "Pending") == "Pending"
 
     def _named(self, obj: Object) -> Object:
         """With a name where it asks for one, and a time: now, or when its owner came if that is known."""

@@ -84,6 +84,9 @@ QUESTIONS = {
     "quota that is large enough": Question((node(), quota(requests_cpu="4"), gang()), True),
     "quota of pods": Question((node(), quota(pods="1"), gang()), False),
     "quota and its plugin": Question((node(), quota(requests_cpu="3"), gang()), False, RESOURCEQUOTA),
+    "quota that is large enough, and its plugin": Question(
+        (node(), quota(requests_cpu="4"), gang()), True, RESOURCEQUOTA
+    ),
     "quota, and pods that say nothing": Question((node(), quota(requests_cpu="3"), gang(cpu=None)), False),
     "LimitRange that fills in": Question((node(), limits(defaultRequest={"cpu": "9"}), gang(cpu=None)), False),
     "LimitRange that forbids": Question((node(), limits(max={"cpu": "1"}), gang()), False),

@@ -131,7 +131,9 @@ def test_a_recorded_cycle_is_told_by_its_answers_and_advice_says_what_it_suppose
     assert "1 of 1 fit with: 600m cpu more on node n1" in told["unblock"]
     assert told["supposed"] == [SUPPOSED.replace(NOWHERE, url)]
     quick = pumice("explain", "pod", "q", "--db", db, "--budget", 0, "-o", "json").json
-    assert quick["supposed"] == [], "all that was asked is in the record"
+    assert quick["supposed"] == told["supposed"], "what it waits for was not asked, and is no part of the record"
+    placed = pumice("explain", "pod", "p", "--db", db, "--cycle", 1, "--budget", 0, "-o", "json").json
+    assert (placed["state"], placed["supposed"]) == ("Bound", []), "all that was asked is in the record"
     census = pumice("queue", "--db", db, "-o", "json").json
     assert census["supposed"] == told["supposed"], "it asks again when the cycle is over, of what is left"
 
@@ -142,7 +144,8 @@ def test_a_recorded_state_that_is_changed_supposes_what_was_not_asked(
     db, url = recorded
     (tmp_path / "more.yaml").write_text(yaml.safe_dump(node("n2")))
     same = pumice("decide", "--db", db, "--at", 1, "-o", "json").json
-    assert (same["cycles"][0]["binds"], same["supposed"]) == ({"default/p": "n1"}, [])
+    assert same["cycles"][0]["binds"] == {"default/p": "n1"}
+    assert same["supposed"] == [SUPPOSED.replace(NOWHERE, url)], "of what q waits for"
     more = pumice("decide", "--db", db, "--at", 1, "-f", tmp_path / "more.yaml", "-o", "json").json
     assert len(more["cycles"][0]["binds"]) == 2
     assert more["supposed"] == [SUPPOSED.replace(NOWHERE, url)]

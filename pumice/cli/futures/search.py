@@ -72,7 +72,7 @@ def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
                 else chain(searched(question, asked.like), advised(question), plans(question))
             ):
                 answers.append(answer)
-    complete = not question.spent()
+    complete = starts_s is not None or not question.spent()
     told = {
         "job": job,
         "within_s": asked.within_s,

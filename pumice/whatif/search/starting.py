@@ -78,7 +78,9 @@ class StartWatch:
 class StartQuestion:
     """Does the job start within so many seconds? `tries` counts how often that was found out, `told` hears of each.
 
-    `work` is what may be done for it; WorkOverError ends a future in the middle. `executor`: who lives through what
+    `work` is what may be done for what is tried; WorkOverError ends such a future in the middle. As it is, without any
+    change, the job is followed to the end, so that nobody is told that it does not start who only had no work left.
+    `executor`: who lives through what
     will probably be asked; that counts when it is asked for, so that the answer is the same.
     """
 
@@ -129,11 +131,13 @@ class StartQuestion:
     def _starts(self, words: tuple[str, ...], changes: Sequence[ForkChange]) -> float | None:
         future = self._ahead.pop(words, None)
         if future is None or died(future.exception()):
-            left = self.work.units - self.work.used
+            left = self.work.units - self.work.used if changes else inf
             found = lived_start(changed(self.fork, changes), self.job, self.within_s, self.seed, left)
         else:
             found = future.result()
-        self.work.demand(found.used)
+        self.work.add(found.used)
+        if changes:
+            self.work.demand()
         return found.starts_s
 
 
