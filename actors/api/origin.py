@@ -40,7 +40,8 @@ def _says_something(value: Any) -> bool:
     if isinstance(value, dict):
         return any(map(_says_something, cast("dict[str, Any]", value).values()))
     if isinstance(value, list):
-        return any(map(_says_something, cast("list[Any]", value)))
+        items: list[Any] = value
+        return any(map(_says_something, items))
     return bool(value)
 
 
