@@ -69,7 +69,8 @@ def test_a_gang_is_bound_whole(decide: Any) -> None:
     assert said.code == 0
     assert outcome["binds"] == {"default/g-0": "n0", "default/g-1": "n0"}
     assert outcome["phases"] == {"default/g": "Inqueue"}
-    assert outcome["queueAllocated"] == {"default": {"cpu": "2", "memory": "2Gi", "pods": "2"}}
+    allocated = {"cpu": "2", "memory": "2Gi", "pods": "2"}
+    assert outcome["queueAllocated"] == {"default": allocated, "root": allocated}  # a queue has what those below it have
     assert said.json["pending"] == {}
     assert said.json["queues"]["default"]["weight"] == 1
 
@@ -243,7 +244,7 @@ def test_an_argument_of_the_wrong_type_is_said_on_stderr(decide: Any, tmp_path: 
     conf = tmp_path / "scheduler.conf"
     arguments = "    arguments:\n      leastrequested.weight: abc\n"
     conf.write_text(f'actions: "allocate"\ntiers:\n- plugins:\n  - name: nodeorder\n{arguments}')
-    said = decide([node("n0")], "--config", conf)
+    said = decide([node("n0"), queue("root"), queue("default")], "--config", conf)
     (line,) = said.err.splitlines()
     assert said.code == 0
     assert "tiers[0].plugins[0].arguments[leastrequested.weight]: expected an integer, was 'abc'" in line

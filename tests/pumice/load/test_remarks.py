@@ -66,12 +66,11 @@ def test_what_is_run_is_not_remarked_upon() -> None:
 
 
 def test_pods_of_other_schedulers_that_wait() -> None:
-    other = pod("other")
-    other["spec"]["schedulerName"] = "default-scheduler"
-    placed = pod("placed", node="n0")
-    placed["spec"]["schedulerName"] = "default-scheduler"
-    (said,) = strangers([node("n0"), pod("ours"), other, placed])
-    assert said == "pods that ask for scheduler default-scheduler: 1; nobody here serves it"
+    other, placed, plain = pod("other"), pod("placed", node="n0"), pod("plain")
+    other["spec"]["schedulerName"] = placed["spec"]["schedulerName"] = "yunikorn"
+    plain["spec"]["schedulerName"] = "default-scheduler"
+    (said,) = strangers([node("n0"), pod("ours"), other, placed, plain])
+    assert said == "pods that ask for scheduler yunikorn: 1; nobody here serves it"
 
 
 @pytest.mark.parametrize("command", [("run", "--time", "virtual", "--until", "idle"), ("decide",)])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.messages.commands import Create, Delete, Patch
+from core.messages.commands import Create, Delete, LoadObject, Patch
 from core.messages.events import Mutation
 from pumice.replay.remainder import Reader, Remainder, requests_of
 from storage import codec
@@ -48,8 +48,8 @@ async def test_the_pods_of_a_deployment_are_made_by_the_system_and_no_input() ->
         await idle(system)
         assert len(placed(system)) == 2
     asked = [each.request for each in (await remainder_of(journal)).arrivals]
-    created = [codec.unpack(request.blob)["kind"] for request in asked if isinstance(request, Create)]
-    assert created == ["Queue", "Queue", "Node", "Deployment"]
+    brought = [(type(each), codec.unpack(each.blob)["kind"]) for each in asked if isinstance(each, Create | LoadObject)]
+    assert brought == [(Create, "Queue"), (Create, "Queue"), (LoadObject, "Node"), (Create, "Deployment")]
 
 
 @pytest.mark.anyio
