@@ -70,7 +70,7 @@ def test_a_gang_is_bound_whole(decide: Any) -> None:
     assert outcome["binds"] == {"default/g-0": "n0", "default/g-1": "n0"}
     assert outcome["phases"] == {"default/g": "Inqueue"}
     allocated = {"cpu": "2", "memory": "2Gi", "pods": "2"}
-    assert outcome["queueAllocated"] == {"default": allocated, "root": allocated}  # a queue has what those below it have
+    assert outcome["queueAllocated"] == {"default": allocated, "root": allocated}  # with those below
     assert said.json["pending"] == {}
     assert said.json["queues"]["default"]["weight"] == 1
 
