@@ -13,7 +13,8 @@ from tests.kit.queues import queue
 from tests.scenarios.scenario import Scenario
 
 Q = queue("default")
-HELD_BACK = "queue default has no room for it within what the queue may have"
+HELD_BACK = "pod group is not ready, 1 Pending, 1 minAvailable; Pending: 1 Unschedulable"
+"""The queue has no room for it, so no node is asked: a cycle has Volcano's words of the job and no others."""
 NOT_ADMITTED = "Pending: 1 Unschedulable; the job is not admitted: plugin overcommit rejects it"
 
 
@@ -35,14 +36,14 @@ SCENARIOS = [
         {},
         {
             "default/j-0": "can possibly be assigned to n0, once minAvailable is satisfied",
-            "default/j-3": HELD_BACK,
+            "default/j-3": "pod group is not ready, 4 Pending, 4 minAvailable; Pending: 1 Unschedulable, 3 Schedulable",
         },
     ),
     Scenario(
         "above the minimum as many as fit are bound",
         [Q, node("n0", cpu="3"), *gang("j", pods=4, min_member=2, phase="Inqueue")],
         {f"default/j-{i}": "n0" for i in range(3)},
-        {"default/j-3": HELD_BACK},
+        {"default/j-3": "pod group is ready, 1 Pending, 2 minAvailable, 3 Binding; Pending: 1 Unschedulable"},
     ),
     Scenario(
         "too few pods exist: the gang is not valid",
@@ -95,7 +96,7 @@ SCENARIOS = [
         "a pod that is larger than any node waits with the reason",
         [Q, node("n0"), node("n1"), *gang("j", pods=1, phase="Inqueue", cpu="64")],
         {},
-        {"default/j-0": HELD_BACK},
+        {"default/j-0": f"{HELD_BACK}; no node is large enough: cpu 64 of at most 8"},
     ),
     Scenario(
         "a pod that is larger than any node, though not than the cluster, waits with the nodes' reason",
