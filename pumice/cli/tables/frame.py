@@ -17,6 +17,7 @@ from core.messages.queue_gauges import WHOLE, reckoned
 from pumice.adviser.queues import QueueStanding
 from pumice.cli.tables.sparks import bar, sparkline
 from pumice.cli.tables.standings import QueueTree
+from pumice.cli.tables.whole import WholeTable
 from pumice.units import amount
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def _jobs(waiting: list[Plain], shown: int, *, whole: bool) -> Table:
         placed = f"{job['held']} of {job['held'] + job['pods']}"
         table.add_row(place, job.get("made_for") or job["job"], job["queue"], placed, job["class"], job["because"])
     table.title = _title("jobs that wait", len(waiting), shown)
-    if len(waiting) > shown:
+    if len(waiting) > shown and not whole:
         table.add_row("", f"… {len(waiting) - shown} more")
     return table
 
@@ -172,7 +173,7 @@ def _nodes(board: Plain, shown: int, width: int, *, edge: bool) -> Iterator[Tabl
     if not board["nodes"]:
         return
     resources, rows = board["resources"], range(len(board["nodes"]))
-    table = Table(
+    table = WholeTable(
         "node", *resources, box=SIMPLE_HEAD, show_edge=edge, title=_title("nodes, the fullest first", len(rows), shown)
     )
     table.add_row("all", *(_use(name, board, at, rows, width) for at, name in enumerate(resources)))
@@ -183,7 +184,7 @@ def _nodes(board: Plain, shown: int, width: int, *, edge: bool) -> Iterator[Tabl
         table.add_row(
             board["nodes"][row] + told, *(_use(name, board, at, (row,), width) for at, name in enumerate(resources))
         )
-    if len(rows) > shown:
+    if len(rows) > shown and not edge:  # a screen has room for few; else the title says it
         table.add_row(f"… {len(rows) - shown} more")
     yield table
 

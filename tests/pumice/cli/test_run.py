@@ -146,7 +146,8 @@ def test_an_arrival_that_says_no_time_is_refused_and_the_rest_comes(db: Path, ma
 
 def test_what_the_api_refuses_is_named_and_the_rest_goes_on(db: Path, manifests: Any) -> None:
     odd = {**JOB, "metadata": {"name": "odd"}, "spec": {**JOB["spec"], "minAvailable": 9}}
-    said = pumice("run", "-f", manifests(odd, JOB, pod("bad", cpu="-1")), "--db", db, *VIRTUAL)
+    bad = {**pod("bad", cpu="-1"), "metadata": {"name": "bad"}, "status": {}}  # a new one: what exists is not judged
+    said = pumice("run", "-f", manifests(odd, JOB, bad), "--db", db, *VIRTUAL)
     assert said.code == 2
     assert said.json["jobs"]["default/train"]["phase"] == "Completed"
     assert "manifests.yaml:1: Job default/odd" in said.err
