@@ -181,7 +181,7 @@ class _Bench:
         namespace = made["metadata"]["namespace"]
         if made["kind"] != "Pod" or controlling_job(made["metadata"]) is None:
             return False
-        group = self._objects.get(("PodGroup", *(group_of(namespace, made) or "/").split("/", 1)))
+        group = self._objects.get(("PodGroup", namespace, group_of(namespace, made).partition("/")[2]))
         return group is not None and section(group, "status").get("phase", "Pending") == "Pending"
 
     def _named(self, obj: Object) -> Object:
