@@ -35,13 +35,6 @@ REFUSED: Final = {
 }
 """What Kubernetes 1.35 with Volcano refuses too, and what it says: webhooks, old versions, a field misspelt."""
 
-UNSCHEDULED: Final = (
-    "kubecon-2019-china/drf/nginx.yaml",
-    "kubecon-2019-china/gang/nginx.yaml",
-    "kubecon-2019-china/task-priority/nginx.yaml",
-)
-"""Their pods are for the scheduler of Kubernetes, which is not here."""
-
 KEPT_UP: Final = (
     "MindSpore-example/mindspore_gpu/mindspore-gpu.yaml",
     "hierarchical-jobs/jobs.yaml",
@@ -131,7 +124,6 @@ def wait_for(document: dict[str, Any], file: str) -> tuple[str, str]:
         case "Deployment":
             return about, "--for=condition=Available"
         case "ReplicaSet":
-            counted = "replicas" if file in UNSCHEDULED else "readyReplicas"
-            return about, f"--for=jsonpath={{.status.{counted}}}={document['spec']['replicas']}"
+            return about, f"--for=jsonpath={{.status.readyReplicas}}={document['spec']['replicas']}"
         case _:
             return about, "--for=create"
