@@ -80,7 +80,7 @@ def resident():
         return int(file.read().split()[1]) * 4096 >> 20
 
 async def once():
-    with anyio.move_on_after(allocator.EACH_S * 1.5):
+    with anyio.move_on_after(allocator.EACH_S * 50):
         await allocator.give_back()
 
 allocator.EACH_S = 0.01
