@@ -85,7 +85,9 @@ BUGS: dict[str, Bug] = {
     ),
     "deleted pods come back with a restart": Bug(wrap(ObjectTables, "restore", defects.keeps_the_deleted)),
     "a watcher that fell behind skips what it missed": Bug(wrap(Watcher, "_read", defects.skips_when_behind)),
-    "a new list does not tell what vanished": Bug(wrap(Watcher, "_relist", defects.without_vanished), "watches+nodes"),
+    "a new list does not tell what vanished": Bug(
+        wrap(Watcher, "_relist", defects.without_vanished), "watches+pods", ("books-agree",)
+    ),
     "the cache hears of everything late": Bug(wrap(Watcher, "_read", defects.hears_late), "calm", ("books-agree",)),
     "one failed bind loses the outcomes of others": Bug(
         replace(Outcomes, "report", defects.reports_first_only), invariants=("decided-once", "outcomes")
