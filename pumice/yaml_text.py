@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import yaml
@@ -16,8 +15,9 @@ class _Dumper(yaml.SafeDumper):
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     style = None if "\n" in text or isinstance(resolve_plain(text), str) else "'"
-    represent: Callable[..., yaml.ScalarNode] = dumper.represent_scalar  # pyright: ignore[reportUnknownMemberType]
-    return represent("tag:yaml.org,2002:str", text, style=style)
+    represent: Any = getattr(dumper, "represent_scalar")  # noqa: B009 - its stub has no type for a value
+    node: yaml.ScalarNode = represent("tag:yaml.org,2002:str", text, style=style)
+    return node
 
 
 _Dumper.add_representer(str, _represent_text)

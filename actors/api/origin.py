@@ -40,7 +40,7 @@ def _says_something(value: Any) -> bool:
     if isinstance(value, dict):
         return any(map(_says_something, cast("dict[str, Any]", value).values()))
     if isinstance(value, list):
-        items: list[Any] = value
+        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
         return any(map(_says_something, items))
     return bool(value)
 

@@ -64,7 +64,7 @@ def read_topology(obj: Object) -> Topology:
 
 def _assigned(said: Any) -> frozenset[str]:
     found: set[str] = set()
-    items: list[Any] = said if isinstance(said, list) else []
+    items: list[Any] = said if isinstance(said, list) else []  # pyright: ignore[reportUnknownVariableType]
     for each in items:
         pod = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
         found.update({str(pod.get("uid") or ""), f"{pod.get('namespace') or ''}/{pod.get('name') or ''}"})
