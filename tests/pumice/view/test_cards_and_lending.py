@@ -100,7 +100,7 @@ def test_room_that_a_pod_is_nominated_for_is_beside_what_is_used(tmp_path: Path)
     """n0 has two cores in use that stay and three that go; the pod they go for wants four."""
     classes = [priority_class("low", 1), priority_class("high", 9)]
     stays = gang("stays", pods=1, cpu="2", priority_class="high", duration="0")
-    goes = gang("goes", pods=1, min_member=0, cpu="5", priority_class="low", duration="0")
+    goes = gang("goes", pods=1, min_member=0, cpu="5", priority_class="low", duration="0", grace_s=1)
     comes = gang("comes", pods=1, cpu="6", priority_class="high", duration="0")
     for each in comes:
         each["metadata"].setdefault("annotations", {})["pumice.dev/arrival"] = "5s"
