@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
 SYSTEM_NAMESPACE = "kube-system"
+ONLY_FILTERS = "conformance-only-filters"
+"""The fix under which it takes out pods before any tier is asked, and decides no tier."""
 
 
 def is_critical(task: Task) -> bool:
@@ -30,10 +32,11 @@ class Conformance:
 
     def on_session_open(self, session: Session) -> None:
         """Register for every kind of eviction."""
+        mask: Mask[Any] = Mask(self.evictable, filters=ONLY_FILTERS in session.config.pumice.fix)
         points = session.points
-        points.preemptable.add(self.name, Mask(self.evictable))
-        points.reclaimable.add(self.name, Mask(self.evictable))
-        points.unified_evictable.add(self.name, Mask(self.evictable))
+        points.preemptable.add(self.name, mask)
+        points.reclaimable.add(self.name, mask)
+        points.unified_evictable.add(self.name, mask)
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to write."""

@@ -9,7 +9,7 @@ by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, final
 
 import numpy as np
 from msgspec import Struct
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from core.session.trail.elections import Elections
     from core.state.jobs import Job
 
-FILTER: Final = "conformance"
 S = TypeVar("S")
 Answer = tuple[list["Task"], Vote]
 Plain = Callable[[S, "Sequence[Task]"], Answer]
@@ -37,9 +36,12 @@ AsBatch = Callable[["Sequence[Task]"], "TaskBatch"]
 class Mask(Struct, Generic[S], frozen=True):
     """(who needs room, candidates on several nodes) -> bool [M]: who may go. Each node is judged by itself, the
     candidates before another on its node count as asked before it; nobody whose job is unknown has a job row.
+
+    `filters`: it takes candidates out before any tier is asked, and decides no tier. Users' plugins have no such masks.
     """
 
     ask: Callable[[S, TaskBatch], BoolArray]
+    filters: bool = False
 
     def on_node(self, subject: S, candidates: Sequence[Task], batch: TaskBatch) -> Answer:
         """The mask as a plain rule: who may go of the candidates on one node (the batch). It never abstains."""
@@ -59,17 +61,16 @@ class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
     """The plugins of a tier must agree, the first tier with victims decides.
 
     An empty answer ends its tier without victims (fix empty-answer-vetoes: it ends the search); an intersection that
-    becomes empty is started anew by the next plugin (fix intersection-stays-empty: it is not). Under the fix
-    conformance-only-filters that plugin takes out its pods before any tier is asked, and decides no tier.
+    becomes empty is started anew by the next plugin (fix intersection-stays-empty: it is not). Masks that filter are
+    asked before all tiers.
     """
 
-    __slots__ = ("_as_batch", "_empty_vetoes", "_filters", "_stays_empty", "heard_by")
+    __slots__ = ("_as_batch", "_empty_vetoes", "_stays_empty", "heard_by")
 
     def __init__(self, name: str, listed: Listed, fixes: frozenset[str], as_batch: AsBatch) -> None:
         super().__init__(name, listed)
         self._empty_vetoes = "empty-answer-vetoes" in fixes
         self._stays_empty = "intersection-stays-empty" in fixes
-        self._filters = "conformance-only-filters" in fixes
         self._as_batch = as_batch
         self.heard_by: Elections | None = None
 
@@ -77,17 +78,17 @@ class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
         """Of the candidates on one node: in the order of the first plugin that counts. `batch`: the candidates as
         columns, from who has them already.
         """
-        if self._filters and (left := self._filtered(subject, candidates, batch)) is not None:
-            if not left or self._asks_nobody_else:
-                return left
-            candidates, batch = left, None
+        for mask in self._filters:
+            candidates, batch = mask.on_node(subject, candidates, batch or self._as_batch(candidates))[0], None
+        if self._filters and (not candidates or self._filters_only):
+            return list(candidates)
         heard = None if self.heard_by is None else self.heard_by.hear(self.name, subject, candidates)
         for number, tier in zip(self.tier_numbers, self.tiers, strict=True):
             victims: list[Task] | None = None
             for plugin, rule in tier:
-                if self._filters and plugin == FILTER:
-                    continue
                 if isinstance(rule, Mask):
+                    if rule.filters:
+                        continue
                     batch = batch or self._as_batch(candidates)
                     answer, vote = rule.on_node(subject, candidates, batch)
                 else:
@@ -112,22 +113,19 @@ class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
                 return victims
         return []
 
-    def _filtered(self, subject: S, candidates: Sequence[Task], batch: TaskBatch | None) -> list[Task] | None:
-        """Return whom the filtering plugin leaves of the candidates; None where it is not asked here."""
-        rule = next((rule for tier in self.tiers for plugin, rule in tier if plugin == FILTER), None)
-        if not isinstance(rule, Mask):
-            return None
-        return rule.on_node(subject, candidates, batch or self._as_batch(candidates))[0]
+    @once
+    def _filters(self) -> list[Mask[S]]:
+        return [rule for tier in self.tiers for _, rule in tier if isinstance(rule, Mask) and rule.filters]
 
     @once
-    def _asks_nobody_else(self) -> bool:
-        return all(plugin == FILTER for tier in self.tiers for plugin, _ in tier)
+    def _filters_only(self) -> bool:
+        return len(self._filters) == sum(map(len, self.tiers))
 
     @once
     def _masks(self) -> list[list[tuple[str, Mask[S]]]] | None:
         tiers = [[(name, rule) for name, rule in tier if isinstance(rule, Mask)] for tier in self.tiers]
         plain = [len(masks) < len(tier) for masks, tier in zip(tiers, self.tiers, strict=True)]
-        mended = self._empty_vetoes or self._stays_empty or self._filters
+        mended = self._empty_vetoes or self._stays_empty or bool(self._filters)
         return None if any(plain) or mended else tiers
 
     @property
