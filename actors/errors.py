@@ -135,7 +135,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 def blames_the_world(error: BaseException) -> bool:
-    """Whether the process ends because of the outside world, here or where an answer was to come from."""
+    """Return whether the process ends because of the outside world, here or where an answer was to come from."""
     cause = chief(error)
     return isinstance(cause, RecorderFailedError) or (isinstance(cause, ActorFailedError) and cause.world)
 

@@ -17,7 +17,7 @@ from typing import BinaryIO, Final
 from config.errors import ConfigError
 
 _HANDED: Final = re.compile(r"/dev/stdin|/dev/fd/\d+|/proc/self/fd/\d+")
-"""As shells write `<(command)`, and what stands for stdin."""
+"""Paths that shells write for `<(command)`, and those that stand for stdin."""
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 _KINDS: Final = {
     stat.S_IFIFO: "a named pipe",
@@ -48,7 +48,7 @@ def open_input(path: Path, *, noted: bool = True) -> BinaryIO:
 
 
 def read_bytes(path: Path) -> bytes:
-    """All of it. Raises OSError, also for what is no file.
+    """Return all bytes. Raises OSError, also for a path that is not a file.
 
     A pipe can be read once: who asks again, as one who follows a configuration does, gets what came then.
     """
@@ -63,7 +63,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path, errors: str = "strict") -> str:
-    """All of it as UTF-8, lines ending as Python's texts do. Raises OSError, UnicodeDecodeError."""
+    """Return all of it as UTF-8 text, with Python's line ends. Raises OSError, UnicodeDecodeError."""
     return io.TextIOWrapper(io.BytesIO(read_bytes(path)), encoding="utf-8", errors=errors).read()
 
 
@@ -78,7 +78,7 @@ def forget_inputs() -> None:
 
 
 def demand_output(path: Path) -> None:
-    """Raises ConfigError where the command reads that file, by whatever name, or a journal that it belongs to."""
+    """Raise ConfigError for an output that the command reads under any name, or that belongs to a journal it reads."""
     beside = {read.with_name(read.name + suffix) for read in _inputs for suffix in _OF_JOURNALS}
     if path.resolve() in _inputs | beside or any(_is_same(path, read) for read in _inputs):
         raise ConfigError("this file is read by the command: name another one to write to", source=str(path))
@@ -93,7 +93,7 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def demand_file(path: Path) -> None:
-    """For what others open by its name. Raises OSError for what is there and is no file."""
+    """Check a path that a library opens by its name. Raises OSError for one that exists and is not a file."""
     if path.exists() and not path.is_file():
         raise _wrong(path, path.stat().st_mode)
 

@@ -71,7 +71,7 @@ tiers:
   - name: proportion
   - name: nodeorder
 """
-"""What Volcano begins with when the first file is ignored (util.go, DefaultSchedulerConf); no file holds it."""
+"""The configuration of a Volcano that ignored its first file (util.go, DefaultSchedulerConf); no file holds it."""
 INSTEAD: Final = (
     "the whole file is ignored, as Volcano does, and Volcano's built-in default is in force (actions enqueue, "
     "allocate, backfill; plugins priority, gang, conformance, overcommit, drf, predicates, proportion, nodeorder)"

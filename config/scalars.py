@@ -1,4 +1,4 @@
-"""What a YAML scalar means to ``gopkg.in/yaml.v2``, with which Volcano reads its configuration and kubectl manifests.
+"""YAML scalars as ``gopkg.in/yaml.v2`` reads them, with which Volcano reads its configuration and kubectl manifests.
 
 It is YAML 1.1 with its own choices: ``y`` and ``off`` are booleans, ``1:30`` is a text, ``010`` is 8, ``08`` is 8.0.
 Timestamps stay texts here. Source: ``resolve.go`` of yaml.v2 2.4.

@@ -34,29 +34,29 @@ class WorkBudget:
 
     @classmethod
     def of_seconds(cls, seconds: float) -> WorkBudget:
-        """What so many seconds stand for."""
+        """Return the budget that so many seconds stand for."""
         return cls(seconds * RATE)
 
     def __call__(self) -> bool:
-        """Whether it is used up."""
+        """Return whether it is used up."""
         return self.used >= self.units
 
     def add(self, units: float) -> None:
-        """So much has been done."""
+        """Add work that has been done."""
         self.used += units
 
     def demand(self, units: float = 0.0) -> None:
-        """So much has been done. Raises WorkOverError when that was all there is."""
+        """Add work that has been done. Raises WorkOverError when the budget is used up."""
         self.used += units
         if self():
             raise WorkOverError
 
 
 def of_cycle(nodes: int, tasks: int) -> float:
-    """What a cycle costs beside the steps of its actions."""
+    """Return the units of a cycle, without the steps of its actions."""
     return CYCLE + (nodes + tasks) / ROWS
 
 
 def of_step(nodes: int) -> float:
-    """What a job or task costs that an action takes up."""
+    """Return the units of a job or task that an action takes up."""
     return STEP * (1 + nodes / NODES)

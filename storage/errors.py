@@ -114,7 +114,7 @@ class EditedCheckpointError(DamagedError):
         super().__init__(edited[0].sequence, "the checkpoint that stands for it and all before it was changed")
 
     def is_needless(self, cut: int) -> bool:
-        """Whether the records say all that these said, where those up to `cut` are gone."""
+        """Return whether the records say all that these said, where those up to `cut` are gone."""
         return not cut or any(checkpoint.sequence >= cut for checkpoint in self.kept)
 
 

@@ -23,7 +23,7 @@ FORGOTTEN_S: Final = 600.0
 KILLED: Final = 137
 """The exit code of what the node stops itself."""
 SERVER_STOPS_S: Final = 1.0
-"""How long a program that heeds SIGTERM takes to end."""
+"""Seconds that a program which handles SIGTERM takes to end."""
 ALWAYS, ON_FAILURE, NEVER = "Always", "OnFailure", "Never"
 
 
@@ -211,7 +211,7 @@ class PodContainers(Struct):
         return "Pending" if self._waits(all) else "Running"
 
     def _waits(self, of: Callable[[Iterable[bool]], bool]) -> bool:
-        """Whether any or all of what comes last has never run."""
+        """Return whether any or all of what comes last has never run."""
         return of(run.state is ContainerState.WAITING for container, run in self.both() if not container.first)
 
     def restarts(self) -> int:

@@ -297,7 +297,7 @@ class NodeAgentsMachine:
 
 
 def _stop(run: PodRun) -> float:
-    """When a pod that was told to stop will have stopped."""
+    """Return when a pod that was asked to stop will have stopped."""
     life = run.life
     if run.over or run.idle:
         return run.told

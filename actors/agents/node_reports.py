@@ -48,7 +48,7 @@ _CONDITIONS: Final[tuple[Object, ...]] = tuple(
         ("Ready", "True", "KubeletReady", "the node agents of Pumice keep this node"),
     )
 )
-"""What a kubelet says of its node, in its order."""
+"""The conditions that a kubelet reports of its node, in the order in which it does."""
 
 
 class NodeReportsMachine:

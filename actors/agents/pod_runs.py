@@ -33,7 +33,7 @@ TERMINATED: Final = 143
 _duration_s: Final = remembers(4096)(duration_s)
 """Of the pods of one template every one says the same."""
 OWN_CONDITIONS: Final = ("PodScheduled", "Ready")
-"""What is written of a pod without commands; conditions of others stay."""
+"""Conditions that the agent writes of a pod without commands; it keeps those of other writers."""
 _KEPT_UP: Final = ("ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet")
 
 
@@ -74,12 +74,12 @@ class PodRun(Struct, gc=False):
     tolerations: Sequence[Object] = ()
 
     def killed_at(self, told: float) -> float:
-        """When what still runs of it is killed, of a pod that was told at that time to stop."""
+        """Return when the containers that still run are killed, for a pod that was asked at that time to stop."""
         # a deletion time is cut to whole seconds, so the grace period may end up to one second later
         return min(told + self.termination_s, max(self.delete_by + 1, told))
 
     def stops_at(self, told: float) -> float:
-        """When nothing of a pod without commands runs any more that was told at that time to stop."""
+        """Return when a pod without commands has stopped that was asked at that time to stop."""
         killed = self.killed_at(told)
         return max(told, min(killed, self.ends_at())) if self.works_on else killed
 

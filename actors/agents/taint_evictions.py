@@ -7,14 +7,13 @@ shortest of these has passed since the taint was noticed. A taint that is taken 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from actors.runtime.timers import Timers
 from core.kube.taints import tolerates
 from core.messages.commands import EvictPod, StatusCondition
-from core.objects.metadata import section
+from core.objects.metadata import Object, section
 
-Object = dict[str, Any]
 PodKey = tuple[str, str]
 
 NO_EXECUTE: Final = "NoExecute"
@@ -45,7 +44,7 @@ class TaintEvictions:
         return True
 
     def concerns(self, node: str) -> bool:
-        """Whether pods of the node may have to go."""
+        """Return whether pods of the node may have to go."""
         return node in self._taints
 
     def look_at(self, key: PodKey, node: str, tolerations: Sequence[Object], now: float) -> None:
@@ -70,7 +69,7 @@ class TaintEvictions:
         return due
 
     def next_due(self) -> float | None:
-        """When the next one has to go; None: never."""
+        """Return when the next pod has to go; None: never."""
         return self._timers.next_due()
 
     def __len__(self) -> int:
@@ -88,7 +87,7 @@ def taints_of(node: Object) -> list[Object]:
 
 
 def tolerated_s(taints: Iterable[Object], tolerations: Sequence[Object]) -> float:
-    """For how many seconds a pod may stay with these taints; infinity: for ever."""
+    """Return for how many seconds a pod may stay with these taints; infinity: for ever."""
     lasts_s = FOR_EVER
     for taint in taints:
         used = [each for each in tolerations if tolerates(each, taint)]

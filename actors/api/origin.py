@@ -1,4 +1,4 @@
-"""Where an object comes from: an author asks for a new one, or a cluster had it.
+"""The origin of an object: an author asks for a new one, or a cluster had it.
 
 What may exist and what may be created are two rules. A cluster holds objects that its admission would refuse today: a
 closed queue, PodGroups in it, a child below a queue with pods, pods that have ended. A dump of it, a fork of a recorded
@@ -19,9 +19,9 @@ from core.objects.metadata import Object, section
 from storage import codec
 
 LOAD: Final = "load"
-"""Who loads objects of another cluster, or of a recorded state, at the start."""
+"""The user of objects that are loaded at the start, from another cluster or a recorded state."""
 OF_SERVERS: Final = ("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields")
-"""What only a server writes into the metadata of an object."""
+"""Metadata that only a server writes."""
 
 
 def is_recorded(obj: Object) -> bool:

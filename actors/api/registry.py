@@ -153,7 +153,7 @@ class Registry:
         return _settled(obj, schema, judge=kind.key not in ADMISSION)
 
     def rules_of_creation(self, kind: Kind, new: Object) -> list[Cause]:
-        """What the rules of a defined kind about changes say about an object that was not there before."""
+        """Return what the rules of a defined kind about changes say about a new object."""
         schema = self.kinds.schema(kind.key) if kind.defined else None
         if schema is None:
             return []

@@ -118,7 +118,7 @@ class ConfigSource:
         return loaded
 
     def _first(self, text: str) -> LoadedConfig:
-        """Where the first file is ignored Volcano's built-in default is in force, and its text is what is recorded."""
+        """Take Volcano's built-in default when the first file is ignored; the journal records its text."""
         try:
             return self._load(text)
         except IgnoredFileError as error:

@@ -90,7 +90,7 @@ class TaskChange(NamedTuple):
 
 
 def change_between(before: int, after: TaskStatus) -> TaskChange:
-    """What it means for the job's counts that the task has another status."""
+    """Return how the job's counts change when the task has another status."""
     return TaskChange(
         after,
         (after == TaskStatus.PENDING) - (before == TaskStatus.PENDING),

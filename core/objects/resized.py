@@ -1,4 +1,4 @@
-"""What a pod asks for while its containers are resized in place: the largest of spec, status and what is allocated.
+"""Requests of a pod whose containers are resized in place: the largest of spec, status and allocated resources.
 
 Sources: Volcano `determineContainerReqs` (`pkg/scheduler/api/pod_info.go`), Kubernetes `component-helpers/resource`
 (`PodRequests` with `UseStatusResources`); the gate InPlacePodVerticalScaling is on for good.
@@ -35,7 +35,7 @@ def counted_spec(pod: Object) -> Object:
 
 
 def is_infeasible(status: Object) -> bool:
-    """Whether the node can never do what the spec asks for (IsPodResizeInfeasible)."""
+    """Return whether the node can never do what the spec asks for (IsPodResizeInfeasible)."""
     return any(
         each.get("type") == PENDING and each.get("reason") == INFEASIBLE for each in status.get("conditions") or ()
     )
@@ -54,7 +54,7 @@ def _counted(container: Object, said: Object | None, group: str, *, infeasible: 
 
 
 def largest(*lists: Object) -> dict[str, Any]:
-    """Of each resource that is named the largest amount, as it was written."""
+    """Return the largest amount of each resource, as it was written."""
     found: dict[str, Any] = {}
     for amounts in lists:
         for name, amount in amounts.items():

@@ -52,7 +52,7 @@ class TooLittle(NamedTuple):
 
 
 def queue_parts(allocated: Resource, inqueue: Resource, elastic: Resource) -> tuple[tuple[str, Resource], ...]:
-    """What a queue counts as taken when a job asks to be admitted, as it is at this moment."""
+    """Return what a queue counts as taken when a job asks to be admitted, copied at this moment."""
     named = (("allocated", allocated), ("admitted but not placed", inqueue), (ELASTIC, elastic))
     return tuple((name, amounts.clone()) for name, amounts in named)
 

@@ -60,7 +60,7 @@ class SubJob:
         return (jobs.status[task.row],) if listing is None else listing.by_status
 
     def _listed(self, jobs: SessionJobs) -> Iterable[tuple[Task, int]]:
-        """Its tasks with their statuses; a task may come twice."""
+        """Return the group's tasks with their statuses; a task may come twice."""
         status, listings = jobs.status, jobs.listings
         if not listings:
             return [(task, status[task.row]) for task in self.tasks]

@@ -1,4 +1,4 @@
-"""When what comes again and again comes in vain: hours of the day that open and close a zone, and nobody moves."""
+"""Recurring moments without effect: hours of the day open and close a zone, and no pod moves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Recurrence:
         self._standing: tuple[int, ...] = ()
 
     def is_in_vain(self, result: CycleResult, now: float) -> bool:
-        """Note what a cycle at `now` (seconds since the epoch) came to."""
+        """Note a cycle's result at `now` (seconds since the epoch), and return whether a whole round had no effect."""
         recurs = result.recurs
         if recurs is None or result.binds or result.evicts or recurs.standing != self._standing:
             self._since, self._standing = now, () if recurs is None else recurs.standing

@@ -35,7 +35,7 @@ IN_PIECES: Final = frozenset((DEVICES, "numa-aware"))
 NODE_RESOURCES: Final = "NodeResourcesFit"
 TAINTS: Final = "TaintToleration"
 OF_STATE: Final = "node.kubernetes.io/"
-"""What taints begin with that say what state a node is in (not ready, unreachable, cordoned)."""
+"""The prefix of taints that say in which state a node is (not ready, unreachable, cordoned)."""
 NAMED: Final = 3
 
 
@@ -260,12 +260,12 @@ class NodeRoom:
 
 
 def _is_room(reason: Reason) -> bool:
-    """Whether it is about amounts, which are judged apart; Kubernetes' own scheduler has a filter for them."""
+    """Return whether it is about amounts, which are judged apart; Kubernetes' own scheduler has a filter for them."""
     return reason.text == POD_COUNT or reason.plugin == NODE_RESOURCES
 
 
 def _names_taints(session: Session, code: int, *, beside_room: bool = False) -> bool:
-    """Whether all reasons behind a number are about taints, or about room as well; False where it fits."""
+    """Return whether all reasons behind a number are about taints, or about room as well; False where it fits."""
     reasons = session.reasons.reasons(code)
     return bool(reasons) and all(each.plugin == TAINTS or (beside_room and _is_room(each)) for each in reasons)
 

@@ -66,7 +66,7 @@ class WaitFinding(NamedTuple):
 
 
 class JudgeOpening(NamedTuple):
-    """What there was when a session opened. `room`: what was free on each node, float64 [dimension, node]; `gauges`:
+    """The state when a session opened. `room`: what was free on each node, float64 [dimension, node]; `gauges`:
     what plugins said of each queue; `held`: what the jobs of each queue had on nodes, float64 [dimension, queue].
     """
 
@@ -76,13 +76,13 @@ class JudgeOpening(NamedTuple):
 
     @classmethod
     def of(cls, session: Session) -> JudgeOpening:
-        """Of a session in which no action has run yet."""
+        """Read it from a session in which no action has run yet."""
         gauges = readable(tables_later(session)()).by_queue()
         return cls(session.nodes.future.copy(), gauges, held_by_queue(session))
 
 
 class WaitFindings(NamedTuple):
-    """What waits for what after one cycle: jobs and pods, by "namespace/name"."""
+    """The reasons for which jobs and pods wait after one cycle, by "namespace/name"."""
 
     jobs: dict[str, WaitFinding]
     pods: dict[str, WaitFinding]
@@ -97,7 +97,7 @@ class Judge:
         self._room = NodeRoom(session, opening.room)
 
     def findings(self, view: View, jobs: Container[str]) -> WaitFindings:
-        """Of these jobs, as far as they wait, and of pods that are none of any job's."""
+        """Judge these jobs, as far as they wait, and pods that belong to no job."""
         found = WaitFindings({}, {})
         for job in self._session.jobs.in_order:
             waiting = self._waiting(job) if job.key in jobs else []
@@ -128,7 +128,7 @@ class Judge:
 
     @cached_property
     def _strangers(self) -> Counter[tuple[str, str]]:
-        """How many pods that name the PodGroup of a job wait for which scheduler that does not run here."""
+        """Count the pods of a job's PodGroup that ask for schedulers which do not run here, by scheduler."""
         tasks = (task for task in self._session.snapshot.tasks.handles if task is not None)
         return Counter((job, task.scheduler) for task in tasks if (job := stranger_of(task)))
 
@@ -196,7 +196,7 @@ class Judge:
         return "; ".join(short)
 
     def _promised(self, job: Job) -> WaitFinding:
-        """Room to come, where somebody goes; where nobody does, none will."""
+        """Return the room to come where pods are leaving."""
         session, promised = self._session, self._session.jobs.tasks_in(job, TaskStatus.PIPELINED)
         going = {evict.node for evict in session.evicts}
         for task in promised:
@@ -315,7 +315,7 @@ class Judge:
 
 
 def outsider(view: View, task: Task) -> WaitFinding:
-    """What a pod waits for that is a task of no session."""
+    """Judge a pod that is not a task of the session."""
     scheduler, group = task.scheduler, task.annotations.get(GROUP_NAME)
     if scheduler not in ("", *SERVED):
         return WaitFinding(WaitReason.NO_SCHEDULER, nobody_is(scheduler, "the pod asks"))
@@ -335,24 +335,24 @@ def outsider(view: View, task: Task) -> WaitFinding:
 
 
 def unopened(queue: str, state: str) -> WaitFinding:
-    """Of a job whose queue takes nothing."""
+    """Judge a job whose queue is not open."""
     state = state or "not open: its status has no state yet, which a controller gives it"
     return WaitFinding(WaitReason.QUEUE_NOT_OPEN, f"its queue {queue!r} is {state}")
 
 
 def queueless(queue: str) -> WaitFinding:
-    """Of a job whose queue does not exist."""
+    """Judge a job whose queue does not exist."""
     return WaitFinding(WaitReason.QUEUE_MISSING, f"its queue {queue!r} does not exist")
 
 
 def told_of_strangers(strangers: Mapping[str, int]) -> str:
-    """How many pods of a job ask for schedulers that do not run here, by the scheduler's name."""
+    """Count the pods of a job that ask for schedulers which do not run here, by scheduler."""
     asks = {1: "asks"}
     return " and ".join(nobody_is(name, f"{n} of its pods {asks.get(n, 'ask')}") for name, n in strangers.items())
 
 
 def nobody_is(scheduler: str, asking: str) -> str:
-    """That a scheduler is missing, and who asks for it."""
+    """Say which scheduler does not run here, and how many pods ask for it."""
     return f"no scheduler named {scheduler!r} runs here, for which {asking}"
 
 
@@ -366,8 +366,8 @@ def _detail(ended: list[Ended], ending: Ending) -> str:
 
 
 def _beyond(gauges: Mapping[str, float], limit: str, asked: Amounts, whole: Amounts) -> str:
-    """For each resource of which the queue would have more than its limit: "asks 4 cpu, has 8 of 10, 2 left". A limit
-    that is the `whole` cluster is none.
+    """Say for each resource of which the queue would exceed its limit: "asks 4 cpu, has 8 of 10, 2 left". A limit that
+    is the `whole` cluster is none.
     """
     told: list[str] = []
     for name, value in asked.items():

@@ -93,7 +93,7 @@ def _crashed(stored: Stored) -> list[str]:
 
 
 async def measures_of(db: Path) -> Plain:
-    """What the run came to so far, and over time; and its jobs, the newest first."""
+    """Return the measures of the run so far and over time, and its jobs, the newest first."""
     rows: list[JobRow] = []
     async with await SqliteJournal.open(db, read_only=True) as journal:
         found = await measure(journal, rows.append, shares=False)  # somebody looks again every few seconds

@@ -1,4 +1,4 @@
-"""Where the weights of queues do not do what people expect: among jobs that wait for admission.
+"""A remark on queues' weights, which do not order jobs that wait for admission.
 
 Proportion divides by weight what pods ask for that exist (proportion.go, OnSessionOpen: deserved is at most the
 request), and the pods of a Job exist once it is admitted. So a queue whose jobs all wait for admission asks for

@@ -231,7 +231,7 @@ def _overcommit(config: SchedulerConfig, places: Places) -> Iterator[str]:
 
 
 def _admission_first(config: SchedulerConfig, places: Places) -> Iterator[str]:
-    """What enqueue keeps from actions that evict: they look at admitted jobs only (volcano 3910)."""
+    """Say what enqueue keeps from actions that evict: they look at admitted jobs only (volcano 3910)."""
     evicting = [action for action in STARVING if action in config.actions]
     limiting = [option.name for _, option in places if option.name in LIMITING and _listens(option, "JobEnqueued")]
     if "enqueue" not in config.actions or not evicting or not limiting:
@@ -271,19 +271,19 @@ def _conformance_decides(config: SchedulerConfig, places: Places) -> Iterator[st
 
 
 def is_ignored(plugin: str, name: str, value: object) -> bool:
-    """Whether Volcano passes over an argument that it knows because of its value, beyond its type."""
+    """Return whether Volcano passes over an argument that it knows because of its value, beyond its type."""
     if plugin == "tdm" and name.startswith(ZONE):
         return not zone_opens(value)
     return plugin == "overcommit" and name == FACTOR and is_below_one(value)
 
 
 def is_below_one(value: object) -> bool:
-    """Whether it is a number that overcommit does not take."""
+    """Return whether it is a number that overcommit does not take."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value < 1
 
 
 def zone_opens(value: object) -> bool:
-    """Whether tdm can read a window of the day."""
+    """Return whether tdm can read a window of the day."""
     if not isinstance(value, str):
         return False
     try:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from core.objects.metadata import section
+from core.objects.metadata import Object, section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from config.schema import SchedulerConfig
 
-Object = dict[str, Any]
 VOLCANO: Final = "batch.volcano.sh/"
 _TARGETED: Final = ("RestartPod", "RestartTask", "RestartPartition")
 

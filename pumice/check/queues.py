@@ -1,10 +1,10 @@
-"""What of the queues that a configuration meets is not what it seems."""
+"""Warnings about the queues that a configuration meets."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from core.objects.metadata import section
+from core.objects.metadata import Object, section
 from core.plugins.capacity.misplaced import ROOT
 from pumice.oneshot.obstacles import is_in_a_tree, obstacles
 
@@ -13,9 +13,8 @@ if TYPE_CHECKING:
 
     from config.schema import SchedulerConfig
 
-Object = dict[str, Any]
 LISTED: Final = ("cpu", "memory")
-"""What every node has; other resources that queues count have a domain in their names."""
+"""Resources that every node has; others that queues count have a domain in their names."""
 
 
 def of_queues(config: SchedulerConfig, objects: Sequence[Object]) -> list[str]:
@@ -24,9 +23,7 @@ def of_queues(config: SchedulerConfig, objects: Sequence[Object]) -> list[str]:
 
 
 def _roots_capability(config: SchedulerConfig, objects: Sequence[Object]) -> list[str]:
-    """What root has no number for its queues cannot have (capacity.go, checkHierarchicalQueue): what is left out counts
-    as none.
-    """
+    """Warn of resources that root's capability leaves out: they count as zero (capacity.go, checkHierarchicalQueue)."""
     if not is_in_a_tree(config):
         return []
     roots = (obj for obj in objects if obj.get("kind") == "Queue" and section(obj, "metadata").get("name") == ROOT)

@@ -146,11 +146,11 @@ IN_OWN_WORDS: Final[dict[tuple[str, str], str]] = {
     ("nodegroup", "Hierarchy"): "gives a queue without affinity that of the nearest queue above it, by spec.parent",
     ("drf", "Hierarchy"): "goes by the tree of queues in their annotations volcano.sh/hierarchy",
 }
-"""What a flag of a plugin does, where it is not what it does of others."""
+"""The effect of a flag, for plugins with which it differs from the usual one."""
 
 
 def flag_does(plugin: str, point: str) -> str:
-    """What the plugin says at a flag's point."""
+    """Return what the plugin says at a flag's point."""
     return IN_OWN_WORDS.get((plugin, point), FLAGS[point])
 
 

@@ -107,7 +107,7 @@ async def _print_new(opened: Journal, after: int, terminal: Terminal) -> int:
 
 
 def show_backup(terminal: Terminal, target: Path, report: ChainReport) -> int:
-    """What `show_check` shows of the copy, where it is, and what it does without."""
+    """Return the check of the copy, where it is, and which checkpoints it does without."""
     without = f"It does without {len(report.without)} edited checkpoints. " if report.without else ""
     more = {"backup": str(target), "without_checkpoints": list(report.without)}
     return show_check(terminal, report, more, f"Copied to {target}. {without}")

@@ -128,7 +128,7 @@ def show_comparison(console: Console, second: Second, supposed: Sequence[str]) -
 
 
 def _job_line(changed: tuple[str, Mapping[str, Mapping[str, Any]]]) -> tuple[str, str]:
-    """What differs of a job, in one line; of its pods on how many of which nodes they are."""
+    """Say in one line what differs of a job, and on which nodes how many of its pods are."""
     name, figures = changed
     return name, "; ".join(f"{key} {_brief(both['before'])} → {_brief(both['after'])}" for key, both in figures.items())
 

@@ -32,7 +32,7 @@ Asking = Callable[[str], dict[str, Any]]
 OK: Final = 200
 LINES: Final = {"\x1b[A": -1, "\x1bOA": -1, "k": -1, "\x1b[B": 1, "\x1bOB": 1, "j": 1}
 PAGES: Final = {"\x1b[5~": -1, "b": -1, "\x1b[6~": 1, " ": 1, "f": 1, "\x1b[H": -10_000, "g": -10_000, "G": 10_000}
-"""What terminals send for the arrows, PgUp, PgDn and Home; letters are those of less."""
+"""Keys as terminals send them: arrows, PgUp, PgDn and Home; the letters are those of less."""
 
 
 @speaking

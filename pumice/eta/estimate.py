@@ -61,7 +61,7 @@ class FutureSampling:
 
 
 def lived_s(sampling: FutureSampling) -> int:
-    """How many seconds of all futures are lived through at most, the likely one and the pods' own included."""
+    """Return how many seconds of all futures are simulated at most, those of the likely one included."""
     return (sampling.samples + 2) * int(sampling.horizon_s)
 
 
@@ -72,7 +72,7 @@ class _LivedSeconds:
         self._advance, self._whole, self._told = advance, int(horizon_s), 0
 
     def __call__(self, seconds: float) -> None:
-        """So many of this future have gone by."""
+        """Note how many seconds of this future have gone by."""
         if (more := min(int(seconds), self._whole) - self._told) > 0:
             self._told += more
             self._advance(more)

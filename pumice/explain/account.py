@@ -155,7 +155,7 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
 
 
 def _waits_for_other(view: View, pods: Sequence[str], tasks: Mapping[str, str]) -> bool:
-    """Whether one of the pods waits for Kubernetes' own scheduler."""
+    """Return whether one of the pods waits for Kubernetes' own scheduler."""
     return any(tasks[pod] == "Pending" and view.tasks.by_key[pod].scheduler == DEFAULT_SCHEDULER for pod in pods)
 
 
@@ -219,7 +219,7 @@ def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
 
 
 def _judge(account: Account, told: str, watched: Watched) -> None:
-    """For what waits, the reason is the one that `pumice queue` and `pumice decide` give."""
+    """Give what waits the reason that `pumice queue` and `pumice decide` give."""
     pods, jobs = watched.findings.pods, watched.findings.jobs
     finding = pods.get(told) if told else next((jobs[name] for name in watched.jobs if name in jobs), None)
     if finding is None:
@@ -236,7 +236,7 @@ def _judge(account: Account, told: str, watched: Watched) -> None:
 
 
 def _of_missing_queue(watched: Watched) -> Iterator[WaitFinding]:
-    """Of jobs without pods that no session sees."""
+    """Explain jobs without pods, which no session sees."""
     yield from (queueless(look.queue) for look in watched.jobs.values() if look.queue_state == "missing")
 
 

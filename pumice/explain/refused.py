@@ -36,14 +36,14 @@ class RefusedBind:
 
     @property
     def sentence(self) -> str:
-        """What happened."""
+        """Return a sentence about it."""
         where = f" to {self.node}" if self.node else ""
         often = f" {self.times} times" if self.times > 1 else ""
         return f"bind{where} refused{often}: {self.why}"
 
 
 def told_by(task: Task) -> RefusedBind | None:
-    """What the pod's own condition says; None where it says something else."""
+    """Return what the pod's own condition says of a refused bind; None where it says something else."""
     reason, message = task.condition or ("", "")
     return RefusedBind(*_place(message)) if reason == FAILED else None
 

@@ -168,7 +168,7 @@ def _found(answer: httpx.Response, what: str) -> Object:
 
 
 def _refusal(answer: httpx.Response) -> str:
-    """What to do about an answer that says too little, "" for any other."""
+    """Return what to do about an answer that says too little, "" for any other."""
     if answer.status_code == FORBIDDEN:
         return "it does not allow this to be read"
     if answer.status_code == UNAUTHORIZED:

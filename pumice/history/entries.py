@@ -133,7 +133,7 @@ def _cycle(entry: StoryEntry, cycle: CycleRecord) -> None:
 
 
 def _unanswered(answers: OutsideAnswers | None) -> str:
-    """How many questions to the extender got no answer, and why the last of them did not."""
+    """Say how many questions to the extender got no answer, and why the last one did not."""
     errors = [error for which in answers.which if (error := answers.distinct[which].error)] if answers else []
     if answers is None or not errors:
         return ""

@@ -306,7 +306,7 @@ def _unless_gone(mutation: Mutation) -> Object | None:
 
 
 def _ran_since(obj: Object, at: float) -> float:
-    """When a pod that runs began to, by its own words where they are of the past."""
+    """Return when a running pod started, by its status where that lies in the past."""
     text = section(obj, "status").get("startTime")
     try:
         return min(at, parse_time(text)) if isinstance(text, str) else at

@@ -122,7 +122,7 @@ class Measuring(Listener):
         self._begin_work(at)
 
     def _begin_work(self, at: float) -> None:
-        """What the cluster had before anybody wanted any of it is no capacity that was left unused."""
+        """Leave out what the cluster had before the first job: nothing was wasted then."""
         if self._work is None:
             self._work = at
             for resource, series in self.usage.capacity.items():

@@ -1,10 +1,10 @@
-"""What keeps plugins from scheduling anything at all, found in objects: every command that has them says so."""
+"""Objects that keep a plugin from scheduling anything. Every command that reads objects warns of them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from core.objects.metadata import section
+from core.objects.metadata import Object, section
 from core.plugins.capacity.misplaced import ROOT, tree_problem
 
 if TYPE_CHECKING:
@@ -12,14 +12,13 @@ if TYPE_CHECKING:
 
     from config.schema import SchedulerConfig
 
-Object = dict[str, Any]
 MADE: Final = {ROOT: "", "default": ROOT}
 """Volcano makes these queues, and who loads objects does."""
 BATCH: Final = "batch.volcano.sh/"
 
 
 def is_in_a_tree(config: SchedulerConfig) -> bool:
-    """Whether capacity makes a tree of the queues."""
+    """Return whether capacity makes a tree of the queues."""
     option = config.plugin("capacity")
     return option is not None and option.is_enabled("Hierarchy")
 

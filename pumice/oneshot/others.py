@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class OtherCycle(NamedTuple):
-    """What that scheduler decided, and by pod what those wait for that it found no node for."""
+    """The decisions of Kubernetes' scheduler, and by pod the reasons of those for which it found no node."""
 
     result: CycleResult
     findings: dict[str, WaitFinding]
 
 
 def has_others(view: View, config: SchedulerConfig) -> bool:
-    """Whether pods wait for it."""
+    """Return whether pods wait for it."""
     return bool(waiting(view.snapshot(volume_rules(config))))
 
 
@@ -63,7 +63,7 @@ def decide_others(
 
 
 def together(first: CycleResult, other: CycleResult) -> CycleResult:
-    """Both as one: what is done and written, and why pods wait."""
+    """Merge both results: decisions, conditions, and the reasons of pods that wait."""
     report = replace(
         first.report,
         pending={**first.report.pending, **other.report.pending},

@@ -18,7 +18,7 @@ class _HasPasswordError(Exception):
 
 
 def demand_pair(certificate: Path, key: Path) -> None:
-    """Raises ConfigError, which names the file that is wrong, and OSError for one that cannot be read."""
+    """Check the pair. Raises ConfigError, which names the file, and OSError for one that cannot be read."""
     _demand_pem(certificate, "CERTIFICATE", "--tls-cert", "a certificate")
     _demand_pem(key, "PRIVATE KEY", "--tls-key", "a private key")
     _demand_readable(certificate)
@@ -53,7 +53,7 @@ def _demand_readable(certificate: Path) -> None:
 
 
 def _why_not_allowed(error: ssl.SSLError) -> str | None:
-    """What OpenSSL's level of security has against a certificate that it can read."""
+    """Return why OpenSSL's security level refuses a certificate that it can read."""
     reasons = {
         "EE_KEY_TOO_SMALL": "holds a key that is too small",
         "CA_MD_TOO_WEAK": "is signed with a digest that is too weak",

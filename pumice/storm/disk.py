@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SECTOR: Final = 512
 """Bytes that are written whole or not at all."""
 SHARES: Final = (0.0, 0.5, 0.9, 1.0)
-"""How much of it gets there, one as likely as the other: a lost write, two kinds of torn ones, a whole one."""
+"""Shares of sectors that reach the disk, all equally likely: a lost write, two torn ones, a whole one."""
 _SUM: Final = 16
 
 
@@ -37,7 +37,7 @@ class StormDisk:
         self._on_its_way = _sum(body) + body
 
     def sync(self) -> None:
-        """All of it is on the disk, and cannot be lost any more."""
+        """Note that the append is on the disk and cannot be lost."""
         self._on_its_way = b""
 
     def lose_power(self) -> list[Record]:
@@ -49,7 +49,7 @@ class StormDisk:
         return [Record(kind, payload, cause, at) for kind, payload, cause, at in codec.unpack(body)]
 
     def _torn(self, data: bytes) -> bytes:
-        """What did not get there reads as zeros, and is missing at the end."""
+        """Return the bytes after a power cut: lost sectors read as zeros, and are missing at the end."""
         self._cuts += 1
         share = SHARES[int(chance(self._seed, f"power cut #{self._cuts}") * len(SHARES))]
         sectors = [data[at : at + SECTOR] for at in range(0, len(data), SECTOR)]

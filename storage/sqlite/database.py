@@ -245,7 +245,7 @@ class Database:
             return queries.readable(rows, PackReader(contents, self._dictionaries))
 
     async def _demand_next(self, after: int, first: int) -> None:
-        """Raises DamagedError when records between are lost: only retention takes records away, and it tells."""
+        """Raise DamagedError when records between are lost: only retention removes records, and it says so."""
         if first != after + 1:
             last = max(after, (await opening.head(self._connection)).cut)
             if first != last + 1:

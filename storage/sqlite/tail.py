@@ -45,7 +45,7 @@ def lost_commits(path: Path) -> int:
 
 
 def alone(path: Path) -> Alone | None:
-    """What the main file holds without the write-ahead file; None: nothing yet, or nothing that makes sense."""
+    """Return what the main file holds without the write-ahead file; None: nothing yet, or nothing that can be read."""
     with suppress(sqlite3.Error, OverflowError):
         return _alone(path)
     return None

@@ -1,4 +1,4 @@
-"""Which requests a webhook or a policy is about: rules, selectors and conditions.
+"""The rules, selectors and conditions by which a webhook or a policy chooses its requests.
 
 Source: validation of Kubernetes' admissionregistration.
 """

@@ -124,7 +124,7 @@ _LOOKING_BACK: Final[dict[int, tuple[Schema, bool]]] = {}
 
 
 def _looks_back(schema: Schema) -> bool:
-    """Whether any rule of a schema, or below it, speaks of what was before. Remembered, as the rules are."""
+    """Return whether any rule of a schema, or below it, speaks of what was before. Remembered, as the rules are."""
     known = _LOOKING_BACK.get(id(schema))
     if known is None:
         if len(_LOOKING_BACK) >= _MOST_KNOWN:

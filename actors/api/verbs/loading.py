@@ -23,7 +23,7 @@ from core.state.view import View
 from core.state.watched import WATCHED
 
 _OF_THE_OTHER: Final = ("resourceVersion", "selfLink", "managedFields")
-"""What a server says of its own copy of an object."""
+"""Metadata that a server writes about its own copy of an object."""
 _TIMES: Final = ("creationTimestamp", "deletionTimestamp")
 _WATCHED: Final = frozenset(WATCHED)
 

@@ -134,7 +134,7 @@ def _settle(
 
 
 def _because(resolved: Resolved) -> dict[str, str]:
-    """What the state of the Job says of an action that a policy asked for, until the phase is another one."""
+    """Return what the Job's state says of an action that a policy asked for, until the phase changes."""
     because = resolved.because()
     return {"reason": str(resolved.action), "message": because} if because else {}
 

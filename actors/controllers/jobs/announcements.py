@@ -18,7 +18,7 @@ Object = dict[str, Any]
 SOURCE: Final = "vc-controller-manager"
 EXECUTE: Final = "ExecuteAction"
 POLICY: Final = "PolicyApplied"
-"""Which Volcano does not say: its events name the action alone."""
+"""The reason of an event that Volcano does not have: its events name the action alone."""
 _REFUSALS: Final = {
     "Pod": ("FailedCreate", "Error creating pods: [{}]"),
     "PodGroup": ("PodGroupError", "Failed to create PodGroup, err: {}"),

@@ -57,7 +57,7 @@ class Resolved(Struct, frozen=True):
     policy: str = ""
 
     def because(self) -> str:
-        """Which policy asked for the action, and what had happened; "" of what no policy asked for."""
+        """Return which policy asked for the action, and what had happened; "" where no policy did."""
         if self.action is Action.SYNC_JOB or self.trigger.event == COMMAND_ISSUED:
             return ""
         return f"{self.action} by the policy for {self.policy or self.trigger.event}: {happened(self.trigger)}"
@@ -89,7 +89,7 @@ def _outdated(job: dict[str, Any], trigger: JobTrigger) -> bool:
 
 
 def happened(trigger: JobTrigger) -> str:
-    """What a trigger is, in words."""
+    """Return the words for a trigger."""
     match trigger.event:
         case _ if trigger.event in _OF_PODS:
             code = f" with exit code {trigger.exit_code}" if trigger.event == POD_FAILED and trigger.exit_code else ""
@@ -101,7 +101,7 @@ def happened(trigger: JobTrigger) -> str:
 
 
 def _applies(policy: dict[str, Any], trigger: JobTrigger) -> str:
-    """What of the policy applies: an event or an exit code; "" for nothing."""
+    """Return the part of the policy that applies: an event or an exit code; "" for none."""
     events = [*(policy.get("events") or ()), *([policy["event"]] if policy.get("event") else ())]
     # waiting for a pod is a reason to act only after a time: without one, every new pod would be
     timed = trigger.event != POD_PENDING or policy.get("timeout") is not None

@@ -19,7 +19,7 @@ Frames = Callable[[bytes, str], list["str | bytes"]]
 """Text or binary frames of a part of an answer, under a subprotocol."""
 
 SOCKET: Final = "pumice.socket"
-"""Where the scope of a request holds its `Socket`."""
+"""The key of a request's scope that holds its `Socket`."""
 BEARER: Final = "base64url.bearer.authorization.k8s.io."
 """A browser can set no Authorization: its token is a subprotocol (`apiserver/pkg/authentication/request/websocket`)."""
 BASE64: Final = "base64.binary.k8s.io"

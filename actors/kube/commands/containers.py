@@ -92,7 +92,7 @@ def heeds(container: Object) -> bool:
 
 
 def has_commands(spec: Object) -> bool:
-    """Whether any container says what it is to do, or is known to be a shell."""
+    """Return whether any container says what it is to do, or is known to be a shell."""
     for group in ("containers", "initContainers"):
         for each in spec.get(group) or ():
             if _is_asked(each) or _is_shell(each):

@@ -63,13 +63,13 @@ def reckoned(arguments: Sequence[str]) -> int | None:
 
 
 def is_server(program: str, arguments: Sequence[str]) -> bool:
-    """Whether it serves until it is told to stop."""
+    """Return whether it serves until it is told to stop."""
     stays = _FOREGROUND.get(program)
     return program in _SERVERS or (stays is not None and any(stays in each for each in arguments))
 
 
 def waits_for_input(arguments: Sequence[str]) -> bool:
-    """Whether it is a shell that is given neither a script nor a file."""
+    """Return whether it is a shell that is given neither a script nor a file."""
     program, *rest = arguments
     return program.rpartition("/")[2] in SHELLS and not any(
         has_flag(each, "c") or each[:1] not in ("-", "+") for each in rest

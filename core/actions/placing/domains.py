@@ -68,7 +68,7 @@ class DomainTrial:
 
 
 def _replays_show(session: Session) -> bool:
-    """Whether a later action lists the tasks of groups, and so sees which were placed by a replay (see
+    """Return whether a later action lists the tasks of groups, and so sees which were placed by a replay (see
     core/session/copies.py).
     """
     actions = session.config.actions

@@ -43,7 +43,7 @@ _LITERALS: Final = {"int": INT, "double": DOUBLE, "string": STRING, "bool": BOOL
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What an expression may speak of. `bind`, `messages`: it may say `cel.bind(…)`, or `Object{…}`."""
+    """The names that an expression may use. `bind`, `messages`: it may say `cel.bind(…)`, or `Object{…}`."""
 
     names: Mapping[str, CelType]
     bind: bool = False

@@ -1,4 +1,4 @@
-"""What evaluating an expression costs, counted before it is done, so that no expression holds up everybody else.
+"""The cost of evaluating an expression, counted before each step, so that no expression holds the event loop.
 
 A step is an eighth of a microsecond or so. What grows with the expression alone is bounded by its length; counted is
 what grows with the values: each time round a macro, what an operation looks at in lists, maps and texts, and what it

@@ -22,7 +22,7 @@ Function = Callable[..., Any]
 
 
 def _valid(read: Function) -> Function:
-    """Whether a text can be read so."""
+    """Return whether a text can be read so."""
 
     def asked(*arguments: Any) -> bool:
         try:
@@ -355,7 +355,7 @@ _RESOLVED: Final[dict[tuple[Any, ...], Function]] = {}
 
 
 def is_function(name: str) -> bool:
-    """Whether there is a function or method of that name."""
+    """Return whether there is a function or method of that name."""
     return name in _NAMES
 
 

@@ -37,7 +37,7 @@ _MARKS: Final = {"underscores": "__", "dot": ".", "dash": "-", "slash": "/"}
 
 
 def is_true(expression: str, device: Mapping[str, Any]) -> bool:
-    """Whether a selector takes a device ({"driver", "attributes", "capacity"}). Raises ExpressionError."""
+    """Return whether a selector takes a device ({"driver", "attributes", "capacity"}). Raises ExpressionError."""
     return truth(evaluate(read_expression(expression), {"device": device, SPEND: StepsLeft()}))
 
 

@@ -46,7 +46,7 @@ def concatenated(left: list[Any], right: list[Any]) -> list[Any]:
 
 
 def is_sorted(values: list[Any]) -> bool:
-    """Whether no element comes before the one at its left."""
+    """Return whether no element comes before the one at its left."""
     if one_class(values) in QUICK:
         return all(map(operator.le, values, itertools.islice(values, 1, None)))
     return all(_sign(one, other) != 1 for one, other in itertools.pairwise(values))
@@ -172,22 +172,22 @@ def backwards(values: list[Any]) -> list[Any]:
 
 
 def holds_all(values: list[Any], others: list[Any]) -> bool:
-    """Whether each of the others is in a list."""
+    """Return whether each of the others is in a list."""
     return all(contains(values, each) for each in others)
 
 
 def equivalent(left: list[Any], right: list[Any]) -> bool:
-    """Whether two lists hold the same values, in any order and however often."""
+    """Return whether two lists hold the same values, in any order and however often."""
     return holds_all(left, right) and holds_all(right, left)
 
 
 def intersect(left: list[Any], right: list[Any]) -> bool:
-    """Whether two lists have a value in common."""
+    """Return whether two lists have a value in common."""
     return any(contains(right, each) for each in left)
 
 
 def is_in(wanted: Any, values: Any) -> bool:
-    """Whether a value is in a list, or a key in a map."""
+    """Return whether a value is in a list, or a key in a map."""
     return has_key(values, wanted) if is_map(values) else contains(values, wanted)
 
 
@@ -204,7 +204,7 @@ def value_of(optional: OptionalValue) -> Any:
 
 
 def is_there(optional: OptionalValue) -> bool:
-    """Whether there is a value."""
+    """Return whether there is a value."""
     return optional.there
 
 

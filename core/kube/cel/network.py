@@ -169,14 +169,14 @@ class IpAddress:
 
     @property
     def is_global(self) -> bool:
-        """Whether it is a global unicast address to Go, which counts private ones too."""
+        """Return whether it is a global unicast address to Go, which counts private ones too."""
         address = self.address
         special = address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local
         return not special and str(address) != "255.255.255.255"
 
     @property
     def is_local_multicast(self) -> bool:
-        """Whether it is a link-local multicast address."""
+        """Return whether it is a link-local multicast address."""
         if isinstance(self.address, IPv4Address):
             return self.address.packed[:3] == b"\xe0\x00\x00"
         return self.address.packed[0] == 0xFF and self.address.packed[1] & 0x0F == 2
@@ -197,7 +197,7 @@ def ip(text: str) -> IpAddress:
 
 
 def is_canonical(text: str) -> bool:
-    """Whether an address is written as Go writes it. Raises NetworkError."""
+    """Return whether an address is written as Go writes it. Raises NetworkError."""
     return str(ip(text)) == text
 
 
@@ -216,16 +216,16 @@ class IpNetwork:
         return ip_network(f"{self.address}/{self.bits}", strict=False)
 
     def holds(self, other: IpAddress | IpNetwork) -> bool:
-        """Whether an address, or all of a network, is in it."""
+        """Return whether an address, or all of a network, is in it."""
         bits = other.bits if isinstance(other, IpNetwork) else self.bits
         return bits >= self.bits and other.address in self.network()
 
     def holds_address(self, text: str) -> bool:
-        """Whether an address is in it, read from a text. Raises NetworkError."""
+        """Return whether an address is in it, read from a text. Raises NetworkError."""
         return self.holds(ip(text))
 
     def holds_network(self, text: str) -> bool:
-        """Whether all of a network is in it, read from a text. Raises NetworkError."""
+        """Return whether all of a network is in it, read from a text. Raises NetworkError."""
         return self.holds(cidr(text))
 
     def first(self) -> IpAddress:

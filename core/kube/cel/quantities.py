@@ -62,7 +62,7 @@ def subtracted(one: Amount, other: Amount | int) -> Amount:
 
 
 def is_whole(one: Amount) -> bool:
-    """Whether it is a whole number of 64 bits, held as one: Go gives up on wide ones, and on 1000m too."""
+    """Return whether it is a whole number of 64 bits, held as one: Go gives up on wide ones, and on 1000m too."""
     quantity = one.quantity
     if quantity.wide:
         return False
@@ -120,7 +120,7 @@ def sign(one: Amount) -> int:
 
 
 def _is_padded(early: str | None) -> bool:
-    """Whether a number of a pre-release begins with a zero."""
+    """Return whether a number of a pre-release begins with a zero."""
     return any(len(part) > 1 and part.isdigit() and part[0] == "0" for part in (early or "").split("."))
 
 

@@ -110,17 +110,17 @@ def make_node(kind: str, parts: tuple[CelNode, ...], value: object = None) -> Ce
 
 
 def is_list(value: object) -> TypeGuard[list[Any]]:
-    """Whether a value is a list."""
+    """Return whether a value is a list."""
     return isinstance(value, list)
 
 
 def is_map(value: object) -> TypeGuard[dict[Any, Any]]:
-    """Whether a value is a map."""
+    """Return whether a value is a map."""
     return isinstance(value, dict)
 
 
 def is_collection(value: object) -> TypeGuard[list[Any] | dict[Any, Any]]:
-    """Whether a value is a list or a map."""
+    """Return whether a value is a list or a map."""
     return isinstance(value, list | dict)
 
 

@@ -1,4 +1,4 @@
-"""What expressions may speak of, by where they stand: in policies and webhooks, and in selectors of devices.
+"""The names that expressions may use, by where they stand: in policies, webhooks and selectors of devices.
 
 Source: apiserver's `pkg/admission/plugin/cel/compile.go` and dynamic-resource-allocation's `cel/compile.go`.
 """
@@ -97,4 +97,4 @@ DEVICE: Final = Scope(
     },
     bind=True,
 )
-"""What a selector of a device may speak of."""
+"""The names that a selector of a device may use."""

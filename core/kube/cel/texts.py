@@ -123,7 +123,7 @@ def escaped_key(text: str) -> str:
 
 
 def matches(text: str, pattern: str) -> bool:
-    """Whether a regular expression matches anywhere."""
+    """Return whether a regular expression matches anywhere."""
     return pattern_of(pattern).is_in(text)
 
 
@@ -143,7 +143,7 @@ def encoded(text: str) -> bytes:
 
 
 def contains(text: str, part: str) -> bool:
-    """Whether a text is in another."""
+    """Return whether a text is in another."""
     return part in text
 
 

@@ -208,4 +208,4 @@ SPANS: Final[dict[str, int]] = {
     "getSeconds": _SECOND,
     "getMilliseconds": 1_000_000,
 }
-"""What a duration is counted in, in nanoseconds."""
+"""The units of a duration, in nanoseconds."""

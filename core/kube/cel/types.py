@@ -61,12 +61,12 @@ def optional_of(value: CelType) -> CelType:
 
 
 def needs_reading(kind: CelType) -> bool:
-    """Whether values of JSON must be converted to be of a type."""
+    """Return whether values of JSON must be converted to be of a type."""
     return bool(kind.reading) or (kind.name in ("list", "map") and any(map(needs_reading, kind.params)))
 
 
 def is_open(kind: CelType) -> bool:
-    """Whether values of a type may be anything."""
+    """Return whether values of a type may be anything."""
     return kind.name in _OPEN
 
 
@@ -93,7 +93,7 @@ def joined(types: Iterable[CelType]) -> CelType | None:
 
 
 def fits(given: CelType, wanted: CelType, known: dict[str, CelType]) -> bool:
-    """Whether a value of a type may stand where another is wanted. `known`: what letters such as A stand for."""
+    """Return whether a value of a type may stand where another is wanted. `known`: what letters such as A stand for."""
     if _is_letter(wanted):
         bound = joined((known.get(wanted.name, UNSURE), given))
         if bound is not None:

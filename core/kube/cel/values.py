@@ -133,7 +133,7 @@ QUICK: Final = frozenset({str, int, Uint, bool})
 
 
 def equal(left: Any, right: Any) -> bool:
-    """Whether two values are equal: numbers of different types may be, other values may not."""
+    """Return whether two values are equal: numbers of different types may be, other values may not."""
     one, other = left.__class__, right.__class__
     if one in _NUMBERS:
         return other in _NUMBERS and compare_numbers(left, right) == 0
@@ -155,7 +155,7 @@ def one_class(values: list[Any]) -> type | None:
 
 
 def unequal(left: Any, right: Any) -> bool:
-    """Whether two values are not equal."""
+    """Return whether two values are not equal."""
     return not equal(left, right)
 
 
@@ -179,7 +179,7 @@ def _equal_maps(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
 
 
 def contains(values: list[Any], wanted: Any) -> bool:
-    """Whether one of the values is equal to it."""
+    """Return whether one of the values is equal to it."""
     if wanted.__class__ in QUICK:  # Python looks faster, and takes more values for equal
         try:
             found = values.index(wanted)
@@ -191,7 +191,7 @@ def contains(values: list[Any], wanted: Any) -> bool:
 
 
 def has_key(owner: dict[Any, Any], key: Any) -> bool:
-    """Whether a map has a key. Python takes True for 1, CEL does not."""
+    """Return whether a map has a key. Python takes True for 1, CEL does not."""
     try:
         if key not in owner:
             return False
@@ -233,7 +233,7 @@ def truth(value: object) -> bool:
 
 
 def is_zero(value: Any) -> bool:
-    """Whether a value is the zero of its type: empty, 0, false or null."""
+    """Return whether a value is the zero of its type: empty, 0, false or null."""
     if isinstance(value, OptionalValue):
         return not value.there or is_zero(value.value)
     if isinstance(value, Duration):

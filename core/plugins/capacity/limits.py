@@ -63,13 +63,13 @@ class CapacityLimits:
         return Vote.PERMIT
 
     def _may_reclaim(self, own: CapacityAttributes, job: Job) -> bool:
-        """Whether reclaim would look for room for the job, with what is admitted to its queue already."""
+        """Return whether reclaim would look for room for the job, with what is admitted to its queue already."""
         minimum = job.pod_group.min_resources or Resource()
         total = minimum.clone().add(own.inqueue)
         return any(_below_deserved(attributes, total) for attributes in [own, *self._lenders(own)])
 
     def _lent(self, attributes: CapacityAttributes, borrower: str) -> Resource:
-        """What the other queues below this one hold above what they deserve, or can give back anyhow."""
+        """Return what the other queues below this one hold above what they deserve, or can give back anyhow."""
         total = Resource()
         for name, limits in self._ledger.limits.items():
             if name != borrower and limits.leaf and attributes.limits.name in limits.ancestors:

@@ -1,4 +1,4 @@
-"""What of queues and jobs keeps capacity from scheduling anything, in a sentence.
+"""Queues and jobs that keep capacity from scheduling anything, in a sentence.
 
 With a tree of queues Volcano gives up on all of them where a job is in a queue that has children, where a parent does
 not exist, and where there is no root: it refuses every job and says so in its log only (capacity.go,
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = "root"
 NAMED: Final = 3
-"""So many jobs or queues are named."""
+"""The number of jobs or queues that a sentence names."""
 
 
 def tree_problem(parents: Mapping[str, str], jobs: Iterable[tuple[str, str]]) -> str:

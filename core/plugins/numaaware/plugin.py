@@ -116,7 +116,7 @@ class Placements:
             free[CPU] = free[CPU] - cpus if taken else free[CPU] | cpus
 
     def placed(self) -> dict[int, tuple[int, Cpus]]:
-        """What this session's pods got: task row -> node row and CPUs."""
+        """Return the CPUs of this session's pods: task row -> node row and CPUs."""
         return self._given
 
 

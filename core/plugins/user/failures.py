@@ -23,7 +23,7 @@ FAIL: Final = "fail"
 
 
 FOLDER_PLUGINS: Final = "pumice_user_plugins"
-"""Where modules of a folder of plugins are, among all modules."""
+"""The package of the modules in a folder of plugins."""
 LONGEST: Final = 1_000
 """Letters of what an error says that are kept."""
 

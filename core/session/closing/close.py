@@ -109,7 +109,7 @@ def pod_conditions(session: Session) -> list[PodCondition]:
 
 
 def _nomination(session: Session, task: Task, node: str) -> str | None:
-    """What is to be written of a pod's nomination, where room was made on that node ("": nowhere).
+    """Return the nomination to be written, for a pod for which room was made on that node ("": nowhere).
 
     A nomination that did not hold was taken out of the pod that Volcano writes back: whatever is written clears it
     (fix void-nominations-stay: it does not). Source: Volcano `actions/allocate` (invalidateSubJobNomination),

@@ -95,8 +95,9 @@ def keeps_apart(session: Session) -> bool:
 
 
 def task_at_open(session: Session, task: Task) -> TaskAtOpen:
-    """What filters and scores say of a task, room left out. The session forgets that it was asked: what went through
-    PrePredicate is looked at by preempt, and decides.
+    """Return what filters and scores say of a task, without room.
+
+    The session forgets that it was asked: preempt looks at what went through PrePredicate, and decides by it.
     """
     asked_before = task.row in session.pre_filtered
     try:

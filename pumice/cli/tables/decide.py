@@ -100,7 +100,7 @@ def _gangs(cycle: Cycle, pending: Mapping[str, Mapping[str, str]]) -> dict[str, 
 
 
 def _job_of(pod: Object) -> str:
-    """Its PodGroup, else who made it, else itself."""
+    """Return the pod's PodGroup, else its owner, else the pod itself."""
     meta = pod["metadata"]
     owner = next((each["name"] for each in meta.get("ownerReferences") or () if each.get("controller")), meta["name"])
     return f"{meta.get('namespace') or ''}/{group_of(pod) or owner}"

@@ -29,7 +29,7 @@ Plain = dict[str, Any]
 SHOWN: Final = 8
 """At most so many jobs and so many nodes; JSON has all."""
 MOST: Final = 500
-"""The same for who scrolls."""
+"""Rows of a table on a screen that is scrolled."""
 LEAST_WIDTH: Final = 24
 """Characters of a reason on a screen."""
 NARROW: Final = 100
@@ -111,7 +111,7 @@ class Frame:
 
 @dataclass
 class ScreenPart:
-    """Which lines of a frame a terminal shows: all that fits when `first` is 0, else those from there on."""
+    """The lines of a frame that a terminal shows: all that fits when `first` is 0, else those from there on."""
 
     first: int = 0
 
@@ -120,7 +120,7 @@ class ScreenPart:
         self.first = max(0, self.first + by)
 
     def part(self, lines: list[list[Segment]], height: int) -> RenderableType:
-        """Those lines, and where they are."""
+        """Return those lines, and a line that says where they are."""
         self.first = min(self.first, max(0, len(lines) - height + 1))
         last = min(len(lines), self.first + height - 1)
         where = Text(f"lines {self.first + 1} to {last} of {len(lines)}: ↑ ↓ PgUp PgDn scroll, q ends", style="reverse")

@@ -14,7 +14,7 @@ MOST_SORTS: Final = 3
 
 
 def about_more_nodes(objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
-    """So many more like one of each sort (by amounts and taints)."""
+    """Give a family of changes for each sort of node (by amounts and taints): n more of it."""
     nodes = [obj for who, obj in objects.items() if who[0] == "Node"]
     for model in _sorts(nodes)[:MOST_SORTS]:
         yield ChangeFamily(5, MOST, _more(model, {str(obj["metadata"]["name"]) for obj in nodes}))

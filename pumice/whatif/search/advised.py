@@ -1,4 +1,4 @@
-"""What `pumice explain` would advise, lived through: changes of the job, its topology, its pods, nodes and queues."""
+"""The advice of `pumice explain`, tried in futures: changes of the job, its topology, its pods, nodes and queues."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from pumice.whatif.state import Fork
 from pumice.work import CHANGE
 
 PERIODS: Final = 3
-"""So many schedule periods have controllers to make what there is at once."""
+"""Schedule periods that controllers get to make what the cluster needs at once."""
 MOST: Final = 5
-"""So many answers at most, the best first."""
+"""The most answers, the best first."""
 
 
 def advised(question: StartQuestion) -> Iterator[StartAnswer]:

@@ -98,7 +98,7 @@ class StartQuestion:
     )
 
     def spent(self) -> bool:
-        """Whether there is no work left for more."""
+        """Return whether there is no work left for more."""
         return self.work()
 
     def ahead(self, each: Iterable[ForkChange]) -> None:
@@ -142,7 +142,7 @@ class StartQuestion:
 
 
 class LivedStart(NamedTuple):
-    """When a job starts in a future, in seconds (None: not within the time), and the work that it took to see it."""
+    """Return when a job starts in a future, in seconds (None: not in time), and the work that it took to find out."""
 
     starts_s: float | None
     used: float
