@@ -11,6 +11,8 @@ import io
 import os
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -26,7 +28,8 @@ _KINDS: Final = {
     stat.S_IFBLK: "a device",
 }
 _OF_JOURNALS: Final = ("-wal", "-shm", "-lock", "-journal")
-_inputs: Final[set[Path]] = set()
+_commands: Final[list[set[Path]]] = []
+"""What each command that runs has read, from any thread. A program that calls the library may write where it read."""
 _read: Final[dict[tuple[str, int, int], bytes]] = {}
 
 
@@ -67,20 +70,27 @@ def read_text(path: Path, errors: str = "strict") -> str:
     return io.TextIOWrapper(io.BytesIO(read_bytes(path)), encoding="utf-8", errors=errors).read()
 
 
+@contextmanager
+def noting_inputs() -> Iterator[None]:
+    """Remember, as long as one command runs, what it reads."""
+    _commands.append(set())
+    try:
+        yield
+    finally:
+        _commands.pop()
+
+
 def note_inputs(*paths: Path) -> None:
-    """These are read by the command that runs: `demand_output` refuses to write there."""
-    _inputs.update(path.resolve() for path in paths)
-
-
-def forget_inputs() -> None:
-    """Another command begins."""
-    _inputs.clear()
+    """Note files that the command reads: `demand_output` refuses to write there."""
+    for inputs in _commands:
+        inputs.update(path.resolve() for path in paths)
 
 
 def demand_output(path: Path) -> None:
     """Raise ConfigError for an output that the command reads under any name, or that belongs to a journal it reads."""
-    beside = {read.with_name(read.name + suffix) for read in _inputs for suffix in _OF_JOURNALS}
-    if path.resolve() in _inputs | beside or any(_is_same(path, read) for read in _inputs):
+    inputs = set[Path]().union(*_commands)
+    beside = {read.with_name(read.name + suffix) for read in inputs for suffix in _OF_JOURNALS}
+    if path.resolve() in inputs | beside or any(_is_same(path, read) for read in inputs):
         raise ConfigError("this file is read by the command: name another one to write to", source=str(path))
 
 

@@ -13,7 +13,7 @@ from typing import Final, ParamSpec
 import typer
 
 from config.errors import ConfigError, InternalError, PumiceError, RequestError
-from config.input_file import forget_inputs
+from config.input_file import noting_inputs
 from config.printable import LINE_ENDS, printable
 from storage.errors import ForeignFileError, MissingFileError, NewerPayloadError, NewerSchemaError, TakenError
 
@@ -62,9 +62,9 @@ def guarded(command: Callable[P, int]) -> Callable[P, None]:
 
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
-        forget_inputs()
         try:
-            code = command(*args, **kwargs)
+            with noting_inputs():
+                code = command(*args, **kwargs)
         except (PumiceError, OSError, KeyboardInterrupt) as error:
             if isinstance(error, BrokenPipeError):
                 raise
