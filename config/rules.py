@@ -23,6 +23,8 @@ FORMER: Final[dict[str, str]] = {
     "domains-of-a-tier-by-name": "HyperNodes of a tier are tried by name, not in the order of a walk from the top.",
     "scorers-add-up-one-by-one": "Each scorer of a plugin is added to the total by itself.",
     "empty-reasons-are-counted": "Nodes that a filter refuses without a word are counted in messages.",
+    "queues-name-no-device-classes": "The status of a queue does not count the devices of claims.",
+    "claims-found-by-owner": "Quotas find a generated claim by its owner, not by what the pod's status says.",
     "powers-as-python-has-them": "The weights of tiers have the last bit of C's pow, not of Go's math.Pow.",
 }
 """Rules that were taken from Volcano wrongly, and what they were."""

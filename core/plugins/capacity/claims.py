@@ -1,7 +1,7 @@
 """Quotas of devices: `deviceclass/<class>` counts devices, `<dimension>.deviceclass/<class>` sums a capacity of them.
 
-Source: Volcano capacity's DRA quota (`draQuotaAttr`), `buildTaskDRAInfo`, `GetMinDRAResources`. A claim that several
-pods of a queue share is charged once. Capacities are in milli-units.
+Source: Volcano capacity's DRA quota (`draQuotaAttr`), `GetMinDRAResources`. A claim that several pods of a queue share
+is charged once. Capacities are in milli-units.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from core.kube.claims import COUNT, Devices, DevicesByClaim
 from core.life.task import IS_ALLOCATED
-from core.objects.metadata import section
+from core.objects.metadata import key_of, section
+from core.once import once
 from core.quantity import quantity_of
 
 if TYPE_CHECKING:
@@ -26,10 +28,9 @@ if TYPE_CHECKING:
 
 COUNT_PREFIX: Final = "deviceclass/"
 CAPACITY_MARK: Final = ".deviceclass/"
-COUNT: Final = ""  # the dimension that counts devices
 POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"
-
-Devices = Counter[tuple[str, str]]  # (device class, dimension) -> amount
+BY_OWNER: Final = "claims-found-by-owner"
+"""The rule of earlier versions."""
 
 
 @dataclass(slots=True)
@@ -80,6 +81,29 @@ def quota_of(queue: Queue) -> ClaimQuota | None:
     return ClaimQuota(capability) if capability or any(parse_devices(other) for other in others) else None
 
 
+class ClaimsByOwner(DevicesByClaim):
+    """Finds claims as the rules before version 4 do: generated ones by their owner, each whatever the others are.
+
+    A capacity counts once for all devices of a request.
+    """
+
+    of_each_device = False
+
+    @once
+    def _of_pod(self) -> dict[tuple[str, str], str]:
+        return {pair: key for key, claim in self.claims.items() for pair in _pod_claims(claim)}
+
+    def of(self, task: Task) -> dict[str, Devices]:
+        """Return what each claim asks for."""
+        names = {self._key(task, listed) for listed in task.template.resource_claims}
+        return {key: asked for key in sorted(names) if (asked := self.asked(key))}
+
+    def _key(self, task: Task, listed: Mapping[str, Any]) -> str:
+        if listed.get("resourceClaimName"):
+            return key_of(task.namespace, str(listed["resourceClaimName"]))
+        return self._of_pod.get((task.uid, listed.get("name") or ""), "")
+
+
 class DeviceQuotas:
     """Device quotas of a session. `active` is False when they are switched off or no pod has a claim; then nothing is
     ever counted.
@@ -88,32 +112,17 @@ class DeviceQuotas:
     def __init__(self, session: Session, *, enabled: bool, capacities: bool) -> None:
         self._session = session
         self._capacities = capacities
-        self._claims: Mapping[str, Object] = session.objects.get("ResourceClaim") or {}
-        self.active = enabled and bool(self._claims)
-        self._of_pod: dict[tuple[str, str], str] | None = None
-        self._requests: dict[str, Devices] = {}
+        claims = session.objects.get("ResourceClaim") or {}
+        self.active = enabled and bool(claims)
+        reader = ClaimsByOwner if BY_OWNER in session.config.pumice.fix else DevicesByClaim
+        self._asked = reader(claims, capacities=capacities)
 
     # --- what a task asks for
     # -------------------------------------------------------------------------------------------------
 
     def requests(self, task: Task) -> dict[str, Devices]:
         """Claim -> devices it asks for, by claim name; claims that are counted nowhere are left out."""
-        names = (self._claim_name(task, claim) for claim in task.template.resource_claims)
-        found = {name: self._devices(name) for name in names if name}
-        return {name: found[name] for name in sorted(found) if found[name]}
-
-    def _claim_name(self, task: Task, claim: dict[str, Any]) -> str:
-        if claim.get("resourceClaimName"):
-            return f"{task.namespace}/{claim['resourceClaimName']}"
-        if self._of_pod is None:
-            self._of_pod = {key: name for name, obj in self._claims.items() for key in _pod_claims(obj)}
-        return self._of_pod.get((task.uid, claim.get("name") or ""), "")
-
-    def _devices(self, name: str) -> Devices:
-        found = self._requests.get(name)
-        if found is None:
-            found = self._requests[name] = _requested(self._claims.get(name) or {}, capacities=self._capacities)
-        return found
+        return self._asked.of(task)
 
     def minimum(self, job: Job) -> Devices:
         """What the job's minimum needs: the first tasks by name, or each role's minimum times its first task."""
@@ -209,19 +218,3 @@ def _pod_claims(claim: Object) -> list[tuple[str, str]]:
     meta = section(claim, "metadata")
     name = section(meta, "annotations").get(POD_CLAIM) or ""
     return [(owner.get("uid") or "", name) for owner in meta.get("ownerReferences") or () if owner.get("kind") == "Pod"]
-
-
-def _requested(claim: Object, *, capacities: bool) -> Devices:
-    """Exact counts by class; requests with alternatives or for all devices are not counted."""
-    wanted = Devices()
-    for request in section(section(claim, "spec"), "devices").get("requests") or ():
-        exactly: dict[str, Any] | None = request.get("exactly")
-        if request.get("firstAvailable") is not None or exactly is None or exactly.get("allocationMode") == "All":
-            continue
-        device = exactly.get("deviceClassName") or ""
-        if device:
-            wanted[device, COUNT] += int(exactly.get("count") or 1)
-            asked = section(section(exactly, "capacity"), "requests") if capacities else {}
-            for dimension, value in asked.items():
-                wanted[device, dimension] += quantity_of(value).milli_value()
-    return wanted

@@ -1,16 +1,19 @@
 """What each queue has allocated, itself and through its children, as the API's quantities.
 
-Source: Volcano `updateQueueStatus`.
+Source: Volcano `updateQueueStatus`, `framework/session_dra_queue_status.go`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from core.errors import QuantityError
+from core.kube.claims import COUNT, DevicesByClaim
+from core.life.task import IS_ALLOCATED
 from core.messages.decisions import QueueStatus
 from core.quantity import format_bytes, format_milli, format_whole, parse_quantity
 from core.session.demand import OF_ALLOCATED
@@ -19,15 +22,22 @@ from core.state.dimensions import PODS
 from core.state.sources import QUEUE_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from core.objects.pod import Task
     from core.objects.queue import Queue
     from core.session.session import Session
 
 ROOT = "root"
 NOTHING: Final = frozenset[str]()
-Texts = tuple[tuple[list[float], frozenset[str]], dict[str, str]]
-"""What a queue has allocated with the resources that are named even where it has none of them, and how that is written.
+ALLOCATED: Final = np.array(IS_ALLOCATED)
+CLASS: Final = "deviceclass/"
+NO_CLASSES: Final = "queues-name-no-device-classes"
+"""The rule of earlier versions."""
+NO_DEVICES: Final = Counter[str]()
+Texts = tuple[tuple[list[float], frozenset[str], Counter[str]], dict[str, str]]
+"""What a queue has allocated, the resources that are named even where it has none of them, and its claims' devices by
+class; and how that is written.
 """
 Owned = dict[str, dict[str, float]]
 """Queue -> resource -> what its pods have by their devices beyond what they asked for."""
@@ -41,10 +51,11 @@ def queue_statuses(session: Session) -> list[QueueStatus]:
     names = list(session.queues)
     told, owned = _told(session), _owned(session)
     allocated, named = _with_owned(session, _allocated_by_queue(session), names, owned), _named(session, owned)
+    devices = _devices(session)
     written: list[QueueStatus] = []
     for name, amounts in _rolled_up(session, allocated, names).items():
         known = last = told.get(name)
-        seen = amounts, named.get(name, NOTHING)
+        seen = amounts, named.get(name, NOTHING), devices.get(name, NO_DEVICES)
         if known is None or known[0] != seen:
             known = told[name] = seen, _texts(session.dims.names, *seen)
         said = session.queues[name].allocated
@@ -108,6 +119,38 @@ def _named(session: Session, owned: Owned) -> dict[str, frozenset[str]]:
     return found
 
 
+def _devices(session: Session) -> dict[str, Counter[str]]:
+    """Count the devices of allocated pods' claims by queue and device class: each claim once a queue, parents included,
+    however many of its pods share it.
+    """
+    claims = session.objects.get("ResourceClaim")
+    if not claims or NO_CLASSES in session.config.pumice.fix:
+        return {}
+    asked, held = DevicesByClaim(claims), dict[str, set[str]]()
+    for task in _allocated_with_claims(session):
+        job, mine = session.job_of(task), asked.of(task)
+        if job is not None and mine:
+            queue = job.pod_group.queue
+            for each in (queue, *(_ancestors(session.queues, queue) if ROOT in session.queues else ())):
+                held.setdefault(each, set()).update(mine)
+    return {queue: _by_class(asked, keys) for queue, keys in held.items()}
+
+
+def _allocated_with_claims(session: Session) -> list[Task]:
+    tasks = session.snapshot.tasks
+    placed = map(tasks.handles.__getitem__, ALLOCATED[tasks.status].nonzero()[0].tolist())
+    return [task for task in placed if task is not None and task.template.resource_claims]
+
+
+def _by_class(asked: DevicesByClaim, keys: Iterable[str]) -> Counter[str]:
+    found = Counter[str]()
+    for key in keys:
+        for (device, dimension), number in asked.asked(key).items():
+            if dimension == COUNT:
+                found[CLASS + device] += number
+    return found
+
+
 def _rolled_up(session: Session, by_row: list[list[float]], names: list[str]) -> dict[str, list[float]]:
     """Add each queue's amounts to its parents up to the root, where there is a root."""
     total = {name: list(by_row[row]) for row, name in enumerate(names)}
@@ -134,7 +177,7 @@ def _ancestors(queues: dict[str, Queue], name: str) -> list[str]:
     return path
 
 
-def _texts(dimensions: list[str], amounts: list[float], named: frozenset[str]) -> dict[str, str]:
+def _texts(dimensions: list[str], amounts: list[float], named: frozenset[str], devices: Counter[str]) -> dict[str, str]:
     """Of the number of tasks, then the amounts by dimension; `named` are written even where they are 0."""
     tasks, cpu, memory, pods, *scalars = amounts
     texts = {"cpu": _milli(int(cpu)), "memory": _bytes(int(memory))}
@@ -143,6 +186,7 @@ def _texts(dimensions: list[str], amounts: list[float], named: frozenset[str]) -
     for name, amount in zip(dimensions[PODS + 1 :], scalars, strict=False):
         if amount or name in named:
             texts[name] = _milli(int(amount))
+    texts.update({name: format_whole(number) for name, number in sorted(devices.items()) if number > 0})
     return texts
 
 

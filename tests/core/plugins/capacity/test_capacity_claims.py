@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+from core.kube.claims import COUNT
 from core.plugins.capacity import Capacity
-from core.plugins.capacity.claims import COUNT, parse_devices
+from core.plugins.capacity.claims import parse_devices
 from core.session.session import Session
 from tests.core.plugins.world import configuration, job_of, open_world, task_of
 from tests.kit import gang, node, pod_group, queue
@@ -33,8 +35,11 @@ def claiming(objects: list[Object], *claims: str) -> list[Object]:
     return [o if o["kind"] != "Pod" else {**o, "spec": {**o["spec"], "resourceClaims": wanted}} for o in objects]
 
 
-def world(quota: dict[str, str], *parts: Any, arguments: dict[str, Any] | None = None) -> Session:
+def world(
+    quota: dict[str, str], *parts: Any, arguments: dict[str, Any] | None = None, fix: list[str] | None = None
+) -> Session:
     config = configuration([{"name": "capacity", "arguments": arguments or {}}])
+    config = structs.replace(config, pumice=structs.replace(config.pumice, fix=tuple(fix or ())))
     return open_world(config, ROOM, queue("q", capability={"cpu": "32", "memory": "64Gi", **quota}), *parts)
 
 
@@ -143,7 +148,8 @@ def test_capacities_count_when_they_are_switched_on(enabled: bool, may: bool) ->
     assert allocatable(session, "j-0") is may
 
 
-def test_a_generated_claim_is_found_by_its_owner() -> None:
+def generated_world(*, told: bool, former: bool = False) -> Session:
+    """A quota of one device, and a pod whose generated claim asks for two; `told`: the pod's status names it."""
     pods = gang("j", queue="q", pods=1)
     pods[1]["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "t"}]
     generated = claim("j-0-gpu-abc", count=2)
@@ -151,5 +157,26 @@ def test_a_generated_claim_is_found_by_its_owner() -> None:
         "annotations": {"resource.kubernetes.io/pod-claim-name": "gpu"},
         "ownerReferences": [{"kind": "Pod", "uid": pods[1]["metadata"]["uid"]}],
     }
-    assert not allocatable(world({f"deviceclass/{GPU}": "1"}, generated, pods), "j-0")
-    assert allocatable(world({f"deviceclass/{GPU}": "1"}, pods), "j-0")
+    if told:
+        pods[1]["status"]["resourceClaimStatuses"] = [{"name": "gpu", "resourceClaimName": "j-0-gpu-abc"}]
+    fix = ["claims-found-by-owner"] if former else []
+    return world({f"deviceclass/{GPU}": "1"}, generated, pods, fix=fix)
+
+
+@pytest.mark.parametrize(("told", "former", "may"), [(True, False, False), (False, False, True), (False, True, False)])
+def test_generated_claim_counts_once_the_status_names_it(told: bool, former: bool, may: bool) -> None:
+    assert allocatable(generated_world(told=told, former=former), "j-0") is may
+
+
+def test_pod_counts_nothing_while_one_of_its_claims_is_missing() -> None:
+    pods = claiming(gang("j", queue="q", pods=1), "here", "nowhere")
+    session = world({f"deviceclass/{GPU}": "1"}, claim("here", count=9), pods)
+    assert allocatable(session, "j-0")
+
+
+def test_capacity_is_asked_for_by_each_device_of_a_request() -> None:
+    wanted = claim("c", count=3, capacity={"requests": {"memory": "1Gi"}})
+    arguments = {"capacity.DRAConsumableCapacityEnable": True}
+    pods = claiming(gang("j", queue="q", pods=1), "c")
+    for limit, may in (("2Gi", False), ("3Gi", True)):
+        assert allocatable(world({f"memory.deviceclass/{GPU}": limit}, wanted, pods, arguments=arguments), "j-0") is may

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from core.cycle import close_session
 from tests.core.devices.cards import vgpu_node
+from tests.core.plugins.capacity.test_capacity_claims import claim, claiming
 from tests.core.plugins.test_deviceshare import asks
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import gang, node, queue
@@ -40,3 +43,43 @@ def test_what_the_devices_of_a_pod_amount_to_counts_in_place_of_what_it_asked_fo
         for each in close_session(session).queues
     }
     assert held == {"root": ["1", "60", "25"], "q": ["1", "60", "25"]}
+
+
+GPU, NIC = "deviceclass/gpu.example.com", "deviceclass/nic.example.com"
+
+
+def devices_of_queues(*, fix: tuple[str, ...] = ()) -> dict[str, dict[str, str]]:
+    """Two queues below one, with two running gangs that share a claim, and a pod that waits for one of its own."""
+    tree = [queue("root"), queue("a", parent="root"), queue("b", parent="a"), queue("c", parent="a")]
+    claims = [claim("shared", count=3), claim("own", "nic.example.com", 2), claim("later"), claim("all", "fpga", 1)]
+    claims[3]["spec"]["devices"]["requests"][0]["exactly"]["allocationMode"] = "All"
+    jobs = [
+        *claiming(gang("one", queue="b", pods=2, nodes=["n0", "n0"], phase="Running"), "shared", "own"),
+        *claiming(gang("two", queue="c", pods=1, nodes=["n0"], phase="Running"), "shared", "all"),
+        *claiming(gang("waiting", queue="c", pods=1), "later"),
+    ]
+    config = configuration(["gang"])
+    config = structs.replace(config, pumice=structs.replace(config.pumice, fix=fix))
+    session = open_world(config, node("n0"), tree, claims, jobs)
+    return {
+        status.name: {name: text for name, text in status.allocated.items() if name.startswith("deviceclass/")}
+        for status in close_session(session).queues
+    }
+
+
+def test_devices_of_claims_count_once_a_queue_and_ancestor() -> None:
+    all_there_is = {GPU: "3", NIC: "2"}
+    assert devices_of_queues() == {"root": all_there_is, "a": all_there_is, "b": all_there_is, "c": {GPU: "3"}}
+
+
+def test_devices_of_claims_under_earlier_rules_are_not_named() -> None:
+    assert not any(devices_of_queues(fix=("queues-name-no-device-classes",)).values())
+
+
+def test_generated_claim_counts_in_the_queue_by_the_pods_status() -> None:
+    pods = gang("j", queue="q", pods=1, nodes=["n0"], phase="Running")
+    pods[1]["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "t"}]
+    pods[1]["status"]["resourceClaimStatuses"] = [{"name": "gpu", "resourceClaimName": "j-0-gpu"}]
+    session = open_world(configuration(["gang"]), node("n0"), queue("q"), claim("j-0-gpu", count=2), pods)
+    (status,) = close_session(session).queues
+    assert status.allocated[GPU] == "2"
