@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 OVER: Final = ("Completed", "Failed", "Terminated", "Aborted")
 """Phases in which a Volcano Job makes no pods any more."""
+KILLING: Final = ("Restarting", "Aborting", "Aborted", "Terminating", "Terminated", "Failed")
+"""Phases in which a Volcano Job ends pods that have not done their work."""
 
 GPU: Final = "/gpu"
 """How the names of resources end that are whole graphics cards."""
@@ -33,9 +35,9 @@ class JobRow:
     its pods ask for. `started`: when for the first time as many pods ran at once as it needs (`min_available`).
     `ended`: when its last pod had, if it has none left and makes no more. `wait_s` from its submission to its
     start, `run_s` from there to its end, `response_s` both; `bounded_slowdown` is `fairness.bounded_slowdown`.
-    `evictions`: pods that the scheduler took off their nodes. `killed`: pods beside those that were made again, by a
-    restart of the job as a rule. `restarts`: how often the job began again. `lost_*`: what pods had run for that were
-    evicted, failed or were killed, × what they held.
+    `evictions`: pods that the scheduler took off their nodes. `killed`: pods beside those that a restart, an abort or
+    the failure of the job ended, or that were made again. `restarts`: how often the job began again. `lost_*`: what
+    pods had run for that were evicted, failed or were killed, × what they held.
     """
 
     job: str
@@ -75,7 +77,7 @@ class JobLife:
     owners: set[str] = field(default_factory=set[str])
     names: set[str] = field(default_factory=set[str])
     undone: dict[str, PodLife] = field(default_factory=dict[str, PodLife])
-    retries: int = 0
+    retries: int | None = None
     there: int = 0
     live: int = 0
     running: int = 0
@@ -101,9 +103,9 @@ class Jobs(Listener):
             self._finish(life)
         self._jobs.clear()
 
-    def waits(self) -> dict[str, float | None]:
-        """How long each job waited of which there still is something, by name."""
-        return {name: waited_s(life.row) for name, life in self._jobs.items()}
+    def rows(self) -> dict[str, JobRow]:
+        """The row of each job of which there still is something, by name, with its times not yet finished."""
+        return {name: life.row for name, life in self._jobs.items()}
 
     # --- owners
 
@@ -137,8 +139,16 @@ class Jobs(Listener):
         status = section(job, "status")
         life.phase = str(section(status, "state").get("phase") or "Pending")
         retries = int(status.get("retryCount") or 0)
-        life.row.restarts += max(0, retries - life.retries)  # it is counted from 0 again when a Job is resumed
+        if life.retries is not None:  # a dump's Job has restarted before
+            life.row.restarts += max(0, retries - life.retries)  # it is counted from 0 again when a Job is resumed
         life.retries = retries
+        if life.phase in KILLING:
+            self._killed_at_once(life, at)
+
+    def _killed_at_once(self, life: JobLife, at: float) -> None:
+        """Pods without a grace period end before their Job says why."""
+        for name in [name for name, pod in life.undone.items() if pod.told_to_go and pod.ended == at]:
+            _killed(life, life.undone.pop(name))
 
     # --- pods
 
@@ -151,8 +161,7 @@ class Jobs(Listener):
         life.row.user = life.row.user or pod.user
         life.row.priority_class = life.row.priority_class or pod.priority_class
         if (before := life.undone.pop(pod.name, None)) is not None:  # it is made again: what it did was in vain
-            life.row.killed += 1
-            _lost(life.row, before)
+            _killed(life, before)
         if pod.name not in life.names:
             life.names.add(pod.name)
             life.row.pods += 1
@@ -194,8 +203,10 @@ class Jobs(Listener):
         life.failed += pod.phase == "Failed"
         if pod.started is not None:
             life.running -= 1
-        if pod.evicted or pod.phase == "Failed":
+        if pod.evicted or (pod.phase == "Failed" and not pod.told_to_go):
             _lost(life.row, pod)
+        elif pod.told_to_go and life.phase in KILLING and pod.started is not None:
+            _killed(life, pod)
         elif pod.started is not None:
             life.undone[pod.name] = pod
 
@@ -238,6 +249,11 @@ def gpus(pod: PodLife) -> float:
     """How many cards it asks for, parts of one included."""
     whole = sum(amount for name, amount in pod.request.items() if name.endswith(GPU))
     return whole + sum(amount / 1000.0 for name, amount in pod.request.items() if name.endswith(MILLI_GPU))
+
+
+def _killed(life: JobLife, pod: PodLife) -> None:
+    life.row.killed += 1
+    _lost(life.row, pod)
 
 
 def _lost(row: JobRow, pod: PodLife) -> None:

@@ -37,7 +37,8 @@ class PodLife:
 
     `request` is by resource: cores of cpu, bytes of memory, pieces of the rest. `job` and `queue` may be others
     until the pod is bound: a plain pod gets its group after it was made. `ran_since`: when it began to run, which for a
-    pod of a dump is before the journal; `started` is when the journal first says that it runs.
+    pod of a dump is before the journal; `started` is when the journal first says that it runs. `told_to_go`: it was
+    deleted or evicted before it had ended by itself.
     """
 
     namespace: str
@@ -58,6 +59,7 @@ class PodLife:
     phase: str = "Pending"
     evicted_for: str | None = None
     evicted_by: str = ""
+    told_to_go: bool = False
 
     @property
     def full_name(self) -> str:
@@ -245,8 +247,12 @@ class Lives:
         pod.phase = phase
         if phase in ENDED and pod.ended is None:
             if section(obj, "metadata").get("deletionTimestamp"):
-                self._evicted(pod)  # its last phase is that of a pod that was told to go
+                self._told_to_go(pod)  # its last phase is that of a pod that was told to go
             self._end(pod, at)
+
+    def _told_to_go(self, pod: PodLife) -> None:
+        pod.told_to_go = True
+        self._evicted(pod)
 
     def _end(self, pod: PodLife, at: float) -> None:
         pod.ended = at
@@ -255,7 +261,7 @@ class Lives:
 
     def _gone(self, pod: PodLife, at: float) -> None:
         if pod.ended is None:
-            self._evicted(pod)
+            self._told_to_go(pod)
             self._end(pod, at)
         for listener in self.listeners:
             listener.pod_gone(pod)

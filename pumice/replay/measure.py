@@ -11,7 +11,7 @@ from typing import Any
 from core.messages.decisions import Decision, Evict
 from core.messages.events import Mutation
 from core.objects.metadata import section
-from pumice.measures.jobs import OVER, JobRow, Jobs
+from pumice.measures.jobs import OVER, JobRow, Jobs, waited_s
 from pumice.measures.lives import GroupLife, Listener, Lives, PodLife
 from pumice.replay.amounts import Amount, ClusterFigures, NodeCapacity, ResourceFigures, add, cluster_figures, figures
 from storage import codec
@@ -22,7 +22,7 @@ from storage.journal import API, DECISION, Stored
 class JobFigures:
     """`wait_s` as `pumice.measures.jobs` has it, of the last job of that name; from the beginning of the run `bound_s`
     until the last pod had a node, None while one has none, `finished_s` until the last pod has ended, None while one
-    has not, or is to be made again.
+    has not, or is to be made again. `killed`, `restarts` and `lost_pod_s` as `pumice.measures.jobs` has them.
     """
 
     queue: str = ""
@@ -31,6 +31,9 @@ class JobFigures:
     bound_s: float | None = None
     wait_s: float | None = None
     evicted: int = 0
+    killed: int = 0
+    restarts: int = 0
+    lost_pod_s: float = 0.0
     finished_s: float | None = None
     placements: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -45,6 +48,9 @@ class QueueFigures:
     bound: int = 0
     mean_wait_s: float | None = None
     evicted: int = 0
+    killed: int = 0
+    restarts: int = 0
+    lost_pod_s: float = 0.0
     resources: dict[str, ResourceFigures] = field(default_factory=dict[str, ResourceFigures])
 
 
@@ -52,8 +58,8 @@ class Measurer(Listener):
     """Takes a journal record by record. Nothing counts that is later than `horizon`, where all that goes on is cut."""
 
     def __init__(self, horizon: float) -> None:
-        self._rows = Jobs(self._done)
-        self._waits: dict[str, float | None] = {}
+        self._rows = Jobs(self._finished)
+        self._done: dict[str, list[JobRow]] = {}
         self._lives = Lives((self, self._rows))
         self._gone: list[PodLife] = []
         self._groups: dict[str, GroupLife] = {}
@@ -74,11 +80,12 @@ class Measurer(Listener):
         elif stored.kind == DECISION and isinstance(decision := codec.decode(stored.payload, Decision), Evict):
             self.evicted(decision)
 
-    def _done(self, row: JobRow) -> None:
-        self._waits[row.job] = row.wait_s
+    def _finished(self, row: JobRow) -> None:
+        self._done.setdefault(row.job, []).append(row)
 
     def evicted(self, decision: Evict) -> None:
         """A decision to take a pod off its node."""
+        self._lives.decide(decision)
         self._evicted[decision.job] = self._evicted.get(decision.job, 0) + 1
 
     def note(self, mutation: Mutation, at: float) -> None:
@@ -133,19 +140,28 @@ class Measurer(Listener):
     def jobs(self) -> dict[str, JobFigures]:
         """By "namespace/name" of the job (see `pumice.belonging`)."""
         jobs: dict[str, JobFigures] = {}
-        waits = {**self._waits, **self._rows.waits()}
+        there = self._rows.rows()
         for name, pods in self.by_job().items():
             bound = [pod.bound for pod in pods if pod.bound is not None]
             ended = [pod.ended for pod in pods if pod.ended is not None]
             job = jobs[name] = JobFigures(self._queue(pods[0].group), len(pods), len(bound))
             job.placements = {pod.full_name: pod.node for pod in pods if pod.node}
             job.evicted = sum(self._evicted.get(group, 0) for group in {pod.group for pod in pods})
-            job.wait_s = waits.get(name)
+            self._work(job, self._done.get(name, []), there.get(name))
             if job.bound == job.pods:
                 job.bound_s = round(max(bound) - self._began, 3)
             if len(ended) == job.pods and not self.goes_on(name):
                 job.finished_s = round(max(ended) - self._began, 3)
         return dict(sorted(jobs.items()))
+
+    @staticmethod
+    def _work(job: JobFigures, done: list[JobRow], there: JobRow | None) -> None:
+        """Waits are of the last job of a name, what was lost is of all of them."""
+        rows = done if there is None else [*done, there]
+        if rows:
+            job.wait_s = rows[-1].wait_s if there is None else waited_s(there)
+            job.killed, job.restarts = sum(row.killed for row in rows), sum(row.restarts for row in rows)
+            job.lost_pod_s = round(sum(row.lost_pod_s for row in rows), 3)
 
     def by_job(self) -> dict[str, list[PodLife]]:
         """Every pod that ever was, by the name of its job."""
@@ -172,7 +188,8 @@ class Measurer(Listener):
         """By name, those that had pods."""
         queues: dict[str, QueueFigures] = {}
         waits: dict[str, list[float]] = {}
-        for job in self.jobs().values():
+        jobs = self.jobs().values()
+        for job in jobs:
             if job.wait_s is not None:
                 waits.setdefault(job.queue, []).append(job.wait_s)
         capacity = self._capacity.through(self._horizon)
@@ -181,6 +198,10 @@ class Measurer(Listener):
             queue.bound = sum(pod.bound is not None for pod in pods)
             queue.mean_wait_s = round(fmean(waits[name]), 3) if name in waits else None
             queue.resources = figures(*self._amounts(pods), capacity)
+        for job in jobs:
+            if (of := queues.get(job.queue)) is not None:
+                of.killed, of.restarts = of.killed + job.killed, of.restarts + job.restarts
+                of.lost_pod_s = round(of.lost_pod_s + job.lost_pod_s, 3)
         for group, count in self._evicted.items():
             queues.setdefault(self._queue(group), QueueFigures()).evicted += count
         return dict(sorted(queues.items()))

@@ -44,6 +44,7 @@ class Chronicle:
         self.unknown: dict[str, bool] = {}
         self._began = began
         self._nodes_gone: set[str] = set()
+        self._lost_node: set[str] = set()
         self._queues: dict[str, str] = {}
         self._jobs: set[str] = set()
         self._gone: dict[str, float] = {}
@@ -51,6 +52,8 @@ class Chronicle:
 
     def note(self, mutation: Mutation, at: float) -> None:
         """A change of an object."""
+        if mutation.kind == "Pod" and self._nodes_gone and mutation.type != "ADDED":
+            self._loses_node(mutation, at)  # first: its life is to hear why it ends
         self.measured.note(mutation, at)
         if mutation.type == "DELETED":
             self._deleted(mutation, at)
@@ -84,10 +87,14 @@ class Chronicle:
             owner = owner_of(codec.unpack(mutation.blob))
             if owner not in self._jobs:
                 self._gone[owner] = at
-        elif mutation.kind == "Pod" and self._nodes_gone:
-            pod: Object = codec.unpack(mutation.blob)
-            if section(pod, "spec").get("nodeName") in self._nodes_gone:
-                self.had_to_go(pod, at, REMOVAL)
+
+    def _loses_node(self, mutation: Mutation, at: float) -> None:
+        pod: Object = codec.unpack(mutation.blob)
+        uid = str(pod["metadata"].get("uid") or "")
+        goes = mutation.type == "DELETED" or pod["metadata"].get("deletionTimestamp")
+        if goes and uid not in self._lost_node and section(pod, "spec").get("nodeName") in self._nodes_gone:
+            self._lost_node.add(uid)
+            self.had_to_go(pod, at, REMOVAL)
 
     def had_to_go(self, pod: Object, at: float, action: str) -> None:
         """Not for another pod, but for what is done to its node: `DRAIN` or `REMOVAL`."""
@@ -124,6 +131,9 @@ class Chronicle:
                 figure.evicted,
                 not any(pod.full_name in self.unknown for pod in pods),
                 gone_s,
+                figure.killed,
+                figure.restarts,
+                figure.lost_pod_s,
             )
         return found
 
@@ -164,6 +174,7 @@ class Chronicle:
     def told_evictions(self) -> tuple[EvictedPod, ...]:
         """In order, each with the moment at which the pod, or one in its place, was on a node again."""
         job_of = self._jobs_by_pod_and_group()
+        ran = {pod.uid: pod.ended - pod.ran_since for pod in self.measured.pods() if pod.ended and pod.ran_since}
         returns = _Returns(self.measured.by_job(), self._made)
         found: list[EvictedPod] = []
         for at, evict, votes, made in self.evictions:
@@ -180,6 +191,7 @@ class Chronicle:
                     evict.reason,
                     evict.node,
                     None if back is None else self._since(back),
+                    None if evict.uid not in ran else round(ran[evict.uid], 3),
                     votes,
                 )
             )

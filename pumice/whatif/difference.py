@@ -28,10 +28,16 @@ class ChangeCode(StrEnum):
     ALL_PLACED_LATER = "AllPlacedLater"
     EVICTED_MORE = "EvictedMore"
     EVICTED_LESS = "EvictedLess"
+    RESTARTS_MORE = "RestartsMore"
+    RESTARTS_LESS = "RestartsLess"
+    KILLED_MORE = "KilledMore"
+    KILLED_LESS = "KilledLess"
     ENDS = "Ends"
     ENDS_NO_MORE = "EndsNoMore"
     ENDS_EARLIER = "EndsEarlier"
     ENDS_LATER = "EndsLater"
+    LOSES_MORE = "LosesMore"
+    LOSES_LESS = "LosesLess"
     OTHER_PODS = "OtherPods"
 
 
@@ -154,8 +160,11 @@ def _change(before: JobFuture | None, after: JobFuture | None) -> JobChange | No
     code, by_s = (
         _moved(before.start_s, after.start_s, START)
         or placed
-        or _evictions(before, after)
+        or _more_or_less(before.evictions, after.evictions, ChangeCode.EVICTED_MORE, ChangeCode.EVICTED_LESS)
+        or _more_or_less(before.restarts, after.restarts, ChangeCode.RESTARTS_MORE, ChangeCode.RESTARTS_LESS)
+        or _more_or_less(before.killed, after.killed, ChangeCode.KILLED_MORE, ChangeCode.KILLED_LESS)
         or _moved(before.end_s, after.end_s, END)
+        or _more_or_less(before.lost_pod_s, after.lost_pod_s, ChangeCode.LOSES_MORE, ChangeCode.LOSES_LESS)
         or (ChangeCode.OTHER_PODS, None)
     )
     return JobChange(code, by_s, before, after, placed[1] if placed else None)
@@ -175,10 +184,8 @@ def _moved(was: float | None, now: float | None, codes: Sequence[ChangeCode]) ->
     return (earlier if now < was else later), round(now - was, 3)
 
 
-def _evictions(before: JobFuture, after: JobFuture) -> tuple[ChangeCode, float | None] | None:
-    if before.evictions == after.evictions:
-        return None
-    return (ChangeCode.EVICTED_MORE if after.evictions > before.evictions else ChangeCode.EVICTED_LESS), None
+def _more_or_less(was: float, now: float, more: ChangeCode, less: ChangeCode) -> tuple[ChangeCode, float | None] | None:
+    return None if was == now else (more if now > was else less, None)
 
 
 def _essence(future: Future) -> list[tuple[str, str, float]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from rich.console import Console
@@ -26,10 +26,16 @@ WORDS: Final = {
     "AllPlacedLater": "has all its pods later",
     "EvictedMore": "is evicted more often",
     "EvictedLess": "is evicted less often",
+    "RestartsMore": "restarts more often",
+    "RestartsLess": "restarts less often",
+    "KilledMore": "has more pods killed",
+    "KilledLess": "has fewer pods killed",
     "Ends": "ends, and would not have",
     "EndsNoMore": "does not end any more",
     "EndsEarlier": "ends earlier",
     "EndsLater": "ends later",
+    "LosesMore": "loses more work",
+    "LosesLess": "loses less work",
     "OtherPods": "has other pods",
 }
 
@@ -57,17 +63,31 @@ def _show_jobs(console: Console, found: FutureDifference) -> None:
         return
     shown = list(found.jobs.items())[:SHOWN]
     elastic = any(side and side.all_placed_s != side.start_s for _, change in shown for side in _sides(change))
-    table = WholeTable("job", "change", "by", "start", *(["all pods"] if elastic else []), "end", "evicted")
+    columns = {title: told for title, told in TIMES.items() if elastic or title != "all pods"}
+    table = WholeTable("job", "change", "by", *columns)
     for name, change in shown:
-        sides = _sides(change)
-        starts = [_moment(side.start_s if side else None) for side in sides]
-        all_placed = [_moment(side.all_placed_s if side else None) for side in sides]
-        ends = [_moment(side.end_s if side else None) for side in sides]
-        evicted = [str(side.evictions) if side else "" for side in sides]
-        times = [_pair(pair) for pair in (starts, *([all_placed] if elastic else []), ends, evicted)]
-        table.add_row(name, WORDS[change.code], _by(change), *times)
+        table.add_row(name, WORDS[change.code], _by(change), *_pairs(change, columns))
     console.print(table)
     _more(console, len(found.jobs), "jobs")
+    _show_losses(console, [(name, change) for name, change in shown if any(map(_loses, _sides(change)))])
+
+
+def _show_losses(console: Console, jobs: Sequence[tuple[str, JobChange]]) -> None:
+    if not jobs:
+        return
+    title = "work lost: how long pods had run, added up, that were evicted, killed or failed"
+    table = WholeTable("job", *LOSSES, title=title)
+    for name, change in jobs:
+        table.add_row(name, *_pairs(change, LOSSES))
+    console.print(table)
+
+
+def _loses(job: JobFuture | None) -> bool:
+    return job is not None and bool(job.killed or job.restarts or job.lost_pod_s)
+
+
+def _pairs(change: JobChange, columns: Mapping[str, Told]) -> list[str]:
+    return [_pair([told(side) if side else "" for side in _sides(change)]) for told in columns.values()]
 
 
 def _sides(change: JobChange) -> tuple[JobFuture | None, JobFuture | None]:
@@ -95,6 +115,20 @@ def span(seconds: float) -> str:
     return f"{f'{hours}h' if hours else ''}{f'{minutes}m' if minutes else ''}{f'{rest}s' if rest else ''}"
 
 
+Told = Callable[[JobFuture], str]
+TIMES: Final[dict[str, Told]] = {
+    "start": lambda job: _moment(job.start_s),
+    "all pods": lambda job: _moment(job.all_placed_s),
+    "end": lambda job: _moment(job.end_s),
+    "evicted": lambda job: str(job.evictions),
+}
+LOSSES: Final[dict[str, Told]] = {
+    "pods killed": lambda job: str(job.killed),
+    "restarts": lambda job: str(job.restarts),
+    "lost": lambda job: span(job.lost_pod_s),
+}
+
+
 def _show_moved(console: Console, found: FutureDifference) -> None:
     """Pods that come to other nodes, though nothing else may become of that."""
     moved = found.moved_pods
@@ -113,10 +147,13 @@ def _show_evictions(console: Console, found: FutureDifference) -> None:
     elif not after:
         console.print("No evictions after the change.")
     if after:
-        table = WholeTable("at", "evicted", "for", "by action", "is back", title="evictions, after the change")
+        table = WholeTable(
+            "at", "evicted", "for", "by action", "had run", "is back", title="evictions, after the change"
+        )
         for each in after[:SHOWN]:
             back = "no" if each.returns_s is None else _moment(each.returns_s)
-            table.add_row(_moment(each.at_s), each.pod, each.by, each.action, back)
+            ran = "" if each.ran_s is None else span(each.ran_s)
+            table.add_row(_moment(each.at_s), each.pod, each.by, each.action, ran, back)
         console.print(table)
         _more(console, len(after), "evictions")
     spared = len(found.to_dict()["spared"])
