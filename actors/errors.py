@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from config.errors import InternalError, WorldError
+from pumice.config.errors import InternalError, WorldError
 
 
 class RecorderFailedError(WorldError):

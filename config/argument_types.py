@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from config.durations import EXPECTED, parse_duration
+from pumice.config.durations import EXPECTED, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from config.durations import EXPECTED, parse_duration
-from config.errors import describe
+from pumice.config.durations import EXPECTED, parse_duration
+from pumice.config.errors import describe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

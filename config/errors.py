@@ -27,7 +27,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from config.moved import moved
+from pumice.config.moved import moved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

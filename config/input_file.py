@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from config.errors import ConfigError
+from pumice.config.errors import ConfigError
 
 _HANDED: Final = re.compile(r"/dev/stdin|/dev/fd/\d+|/proc/self/fd/\d+")
 """Paths that shells write for `<(command)`, and those that stand for stdin."""

@@ -13,10 +13,10 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from config.errors import ConfigError, ConflictError
-from config.input_file import read_bytes, read_text
-from config.read import ValuePlace, mapping, sequence, switch, text
-from config.yaml_tree import read_documents
+from pumice.config.errors import ConfigError, ConflictError
+from pumice.config.input_file import read_bytes, read_text
+from pumice.config.read import ValuePlace, mapping, sequence, switch, text
+from pumice.config.yaml_tree import read_documents
 
 HEADER_SAFE: Final = "!#$&'*+^`|"
 """What may stand in a header's name beside what `quote` leaves anyway."""

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from config import input_file
-from config.argument_types import kind_of
-from config.errors import (
+from pumice.config import input_file
+from pumice.config.argument_types import kind_of
+from pumice.config.errors import (
     ConfigError,
     ConfigSyntaxError,
     ConflictError,
@@ -23,7 +23,7 @@ from config.errors import (
     NotBuiltError,
     WrongTypeError,
 )
-from config.known import (
+from pumice.config.known import (
     ACTION_ARGUMENTS,
     FLAGS,
     KNOWN_ACTIONS,
@@ -34,12 +34,12 @@ from config.known import (
     PUMICE,
     is_argument,
 )
-from config.pumice_arguments import DEFAULT, PumiceArguments, read_pumice_arguments
-from config.read import Strictness, ValuePlace, known_entries, mapping, sequence, switch, text
-from config.rules import VERSION, under
-from config.schema import PluginOption, SchedulerConfig, Tier
-from config.unwrap import scheduler_document
-from config.yaml_tree import Document
+from pumice.config.pumice_arguments import DEFAULT, PumiceArguments, read_pumice_arguments
+from pumice.config.read import Strictness, ValuePlace, known_entries, mapping, sequence, switch, text
+from pumice.config.rules import VERSION, under
+from pumice.config.schema import PluginOption, SchedulerConfig, Tier
+from pumice.config.unwrap import scheduler_document
+from pumice.config.yaml_tree import Document
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -180,7 +180,7 @@ def read_text(path: Path) -> str:
 @cache
 def default_text() -> str:
     """The text of Volcano's stock configuration."""
-    return files("config").joinpath("default.conf").read_text(encoding="utf-8")
+    return files("pumice.config").joinpath("default.conf").read_text(encoding="utf-8")
 
 
 class _Loader:

@@ -11,11 +11,11 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, field
 
-from config.durations import parse_duration
-from config.errors import NotBuiltError, RemovedSettingError
-from config.fixes import BUILT_FIXES, KNOWN_FIXES
-from config.read import Strictness, ValuePlace, known_entries, mapping
-from config.time_zones import UTC, time_zone
+from pumice.config.durations import parse_duration
+from pumice.config.errors import NotBuiltError, RemovedSettingError
+from pumice.config.fixes import BUILT_FIXES, KNOWN_FIXES
+from pumice.config.read import Strictness, ValuePlace, known_entries, mapping
+from pumice.config.time_zones import UTC, time_zone
 
 Count = Annotated[int, Meta(ge=1, le=1024, title="an integer from 1 to 1024")]
 Percent = Annotated[int, Meta(ge=0, le=100, title="an integer from 0 to 100")]

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from config.errors import ConfigError, UnknownNameError, WrongTypeError
-from config.yaml_tree import Document, Path
+from pumice.config.errors import ConfigError, UnknownNameError, WrongTypeError
+from pumice.config.yaml_tree import Document, Path
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from config.errors import NewerVersionError
+from pumice.config.errors import NewerVersionError
 
 if TYPE_CHECKING:
-    from config.schema import SchedulerConfig
+    from pumice.config.schema import SchedulerConfig
 
 VERSION: Final = 4
 """The rules of new cycles."""

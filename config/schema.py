@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from config.pumice_arguments import PumiceArguments
+from pumice.config.pumice_arguments import PumiceArguments
 
 __all__ = ["PluginOption", "PumiceArguments", "SchedulerConfig", "Tier"]
 

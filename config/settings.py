@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from config.durations import parse_duration
-from config.errors import UnknownNameError, WrongTypeError
+from pumice.config.durations import parse_duration
+from pumice.config.errors import UnknownNameError, WrongTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from config.errors import ConfigError, ConfigSyntaxError
-from config.read import ValuePlace, mapping
-from config.yaml_tree import Document, read_documents
+from pumice.config.errors import ConfigError, ConfigSyntaxError
+from pumice.config.read import ValuePlace, mapping
+from pumice.config.yaml_tree import Document, read_documents
 
 USUAL_KEY: Final = "volcano-scheduler.conf"
 _ENDING = ".conf"

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import yaml
 
-from config.errors import ConfigSyntaxError, DuplicateKeyError
-from config.scalars import Scalar, as_json_number, resolve_plain, resolve_tagged
-from config.yaml_events import DEEPEST, bounded_events
+from pumice.config.errors import ConfigSyntaxError, DuplicateKeyError
+from pumice.config.scalars import Scalar, as_json_number, resolve_plain, resolve_tagged
+from pumice.config.yaml_events import DEEPEST, bounded_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

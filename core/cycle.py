@@ -8,29 +8,29 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
-from core.actions import ACTIONS, IDLE, PLACING
-from core.default_scheduler import cycle as kubernetes
-from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
-from core.life.pod_group import OUTSIDE
-from core.life.task import TaskStatus
-from core.outside import nobody
-from core.plugins import PLACERS, PLUGINS, SILENT, asks_outside, of_ours_alone
-from core.plugins.plugin import KnowsDevices
-from core.session.carry import Carry, CycleClock, SessionOptions
-from core.session.closing import close, report
-from core.session.closing.close import let_go
-from core.session.closing.report import cards_later, shares_later, tables_later
-from core.session.session import Session
-from core.session.trail.trail import SILENCE, Silence, Trail
-from core.state.snapshot import with_task_minimums
-from core.state.sources import total as total_allocatable
+from pumice.core.actions import ACTIONS, IDLE, PLACING
+from pumice.core.default_scheduler import cycle as kubernetes
+from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
+from pumice.core.life.pod_group import OUTSIDE
+from pumice.core.life.task import TaskStatus
+from pumice.core.outside import nobody
+from pumice.core.plugins import PLACERS, PLUGINS, SILENT, asks_outside, of_ours_alone
+from pumice.core.plugins.plugin import KnowsDevices
+from pumice.core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.core.session.closing import close, report
+from pumice.core.session.closing.close import let_go
+from pumice.core.session.closing.report import cards_later, shares_later, tables_later
+from pumice.core.session.session import Session
+from pumice.core.session.trail.trail import SILENCE, Silence, Trail
+from pumice.core.state.snapshot import with_task_minimums
+from pumice.core.state.sources import total as total_allocatable
 
 if TYPE_CHECKING:
-    from config.schema import SchedulerConfig
-    from core.messages.decisions import CycleResult
-    from core.outside import Ask
-    from core.session.closing.telling import Tellers
-    from core.state.snapshot import Snapshot
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.messages.decisions import CycleResult
+    from pumice.core.outside import Ask
+    from pumice.core.session.closing.telling import Tellers
+    from pumice.core.state.snapshot import Snapshot
 
 TASK_MINIMUMS: Final = "task-minimums-count"
 _PENDING: Final[int] = TaskStatus.PENDING.value

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
 import msgspec
 
-from config.errors import NewerVersionError
+from pumice.config.errors import NewerVersionError
 
 if TYPE_CHECKING:
-    from core.messages.decisions import Bind, Evict, PodCondition, PodGroupStatus, QueueStatus
+    from pumice.core.messages.decisions import Bind, Evict, PodCondition, PodGroupStatus, QueueStatus
 
 VERSION: Final = 3
 """The one that new cycles are digested by."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from config.errors import InternalError, RequestError
+from pumice.config.errors import InternalError, RequestError
 
 
 class QuantityError(RequestError):

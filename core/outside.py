@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from core.messages.questions import AskedPod, OutsideAnswer, OutsideAnswers, OutsideQuestion
+from pumice.core.messages.questions import AskedPod, OutsideAnswer, OutsideAnswers, OutsideQuestion
 
 SIZE: Final = 8
 """Bytes of a question's digest."""

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from core.errors import QuantityError
-from core.fixed_point import (
+from pumice.core.errors import QuantityError
+from pumice.core.fixed_point import (
     BINARY,
     DECIMAL,
     INT64_DIGITS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from config.errors import RequestError
+from pumice.config.errors import RequestError
 
 
 class InputError(RequestError):

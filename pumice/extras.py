@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from config.errors import RequestError
+from pumice.config.errors import RequestError
 
 
 def demand(module: str, extra: str, what: str) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from config.scalars import resolve_plain
+from pumice.config.scalars import resolve_plain
 
 
 class _Dumper(yaml.SafeDumper):

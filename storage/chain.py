@@ -6,10 +6,10 @@ import struct
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from storage.journal import ChainReport, FirstBad
+from pumice.storage.journal import ChainReport, FirstBad
 
 if TYPE_CHECKING:
-    from storage.journal import Head, Stored
+    from pumice.storage.journal import Head, Stored
 
 _FIXED = struct.Struct("<QqdH")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from storage.chain import Verifier
-from storage.errors import DamagedError, EditedCheckpointError
+from pumice.storage.chain import Verifier
+from pumice.storage.errors import DamagedError, EditedCheckpointError
 
 if TYPE_CHECKING:
-    from storage.journal import ChainReport, Head, Journal
+    from pumice.storage.journal import ChainReport, Head, Journal
 
 REMEDY: Final = "all records are whole: go on with a copy that does without it (pumice journal FILE --backup TO)"
 NO_REMEDY: Final = "the records that it stood for were cut, so nothing can take its place: go on with an earlier copy"

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from core.fold.past import Past
-from core.messages.decisions import Bind, BindContext, Decision, Evict
-from core.messages.events import ConfigLoaded, CycleRecord, Mutation
-from storage import codec
-from storage.contents import content
-from storage.errors import CodecError
-from storage.history import CycleReader
-from storage.journal import Checkpoint
-from storage.recovered import Recovered
-from storage.truth import StoredObject, Truth
+from pumice.core.fold.past import Past
+from pumice.core.messages.decisions import Bind, BindContext, Decision, Evict
+from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
+from pumice.storage import codec
+from pumice.storage.contents import content
+from pumice.storage.errors import CodecError
+from pumice.storage.history import CycleReader
+from pumice.storage.journal import Checkpoint
+from pumice.storage.recovered import Recovered
+from pumice.storage.truth import StoredObject, Truth
 
 if TYPE_CHECKING:
-    from storage.journal import Stored
+    from pumice.storage.journal import Stored
 
 FORMAT: Final = 1
 LEVEL: Final = 1

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, overload
 import msgpack  # type: ignore[import-untyped]
 import msgspec
 
-from core.messages.wire import KEY, NEWEST, newer
-from storage.errors import CodecError, NewerPayloadError
+from pumice.core.messages.wire import KEY, NEWEST, newer
+from pumice.storage.errors import CodecError, NewerPayloadError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from core.messages.decisions import Bind, Decision, Evict
-from core.messages.events import ConfigLoaded, CycleRecord, Mutation
-from storage import codec
-from storage import journal as kinds
+from pumice.core.messages.decisions import Bind, Decision, Evict
+from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
+from pumice.storage import codec
+from pumice.storage import journal as kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from storage.journal import Stored
+    from pumice.storage.journal import Stored
 
 Content = Mutation | CycleRecord | Bind | Evict | ConfigLoaded
 

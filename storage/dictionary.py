@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from storage.journal import Record
+    from pumice.storage.journal import Record
 
 DICTIONARY_BYTES: Final = 4096
 """Each append hashes all of it: 1 µs for 1 kB."""

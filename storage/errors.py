@@ -24,12 +24,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from config.errors import WorldError
+from pumice.config.errors import WorldError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from storage.journal import Checkpoint
+    from pumice.storage.journal import Checkpoint
 
 
 class StorageError(WorldError):

@@ -6,17 +6,17 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
-from core.messages.decisions import Bind, Decision, Evict
-from core.messages.events import ConfigLoaded, CycleRecord, Mutation, Outcome
-from storage import codec
-from storage import journal as kinds
-from storage.contents import content
+from pumice.core.messages.decisions import Bind, Decision, Evict
+from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation, Outcome
+from pumice.storage import codec
+from pumice.storage import journal as kinds
+from pumice.storage.contents import content
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from storage.contents import Content
-    from storage.journal import Stored
+    from pumice.storage.contents import Content
+    from pumice.storage.journal import Stored
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ What every implementation guarantees:
   the caller cancelled; a cancelled append may still happen, so replay accepts an effect twice.
 * **Durable on return.** When `append` returns, its records survive a kill -9 and a power cut.
 * **Chained.** The hash of a record covers the hash before it, so an edited, lost or swapped record is found (`check`).
-* **Failing loudly.** A full or read-only disk raises one of `storage.errors` and leaves the journal as it was.
+* **Failing loudly.** A full or read-only disk raises one of `pumice.storage.errors` and leaves the journal as it was.
 * **One writer.** A second process that opens the same file is refused; readers are welcome at any time.
 
 Time is the caller's: `Record.at` is in seconds since the epoch and nothing in here reads a clock.
@@ -33,7 +33,7 @@ CHECKPOINT: Final = "checkpoint"
 SHADOW: Final = "shadow"
 """How far another cluster's scheduler and Pumice decided alike."""
 KINDS: Final = (API, CYCLE, DECISION, OUTCOME, ACTOR, CONFIG, CHECKPOINT, SHADOW)
-"""Kinds of records; a reader skips kinds it does not know. What is in them: `core.messages.events`."""
+"""Kinds of records; a reader skips kinds it does not know. What is in them: `pumice.core.messages.events`."""
 
 GENESIS: Final = bytes(16)
 """The hash before record 1."""
@@ -124,7 +124,7 @@ class Journal(Protocol):
         ...
 
     async def check(self) -> ChainReport:
-        """Read everything and verify the chain (`storage.check`)."""
+        """Read everything and verify the chain (`pumice.storage.check`)."""
         ...
 
     async def save_checkpoint(self, checkpoint: Checkpoint) -> int:

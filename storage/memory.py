@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 
 import anyio.lowlevel
 
-from storage.chain import link
-from storage.check import check
-from storage.errors import ClosedError
-from storage.journal import Checkpoint, Head, Stored
-from storage.vouching import is_vouched, voucher
+from pumice.storage.chain import link
+from pumice.storage.check import check
+from pumice.storage.errors import ClosedError
+from pumice.storage.journal import Checkpoint, Head, Stored
+from pumice.storage.vouching import is_vouched, voucher
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from storage.journal import ChainReport, Record
+    from pumice.storage.journal import ChainReport, Record
 
 KEPT_CHECKPOINTS = 2
 
 
 class MemoryJournal:
-    """A `storage.journal.Journal` in memory; durable as long as the object lives."""
+    """A `pumice.storage.journal.Journal` in memory; durable as long as the object lives."""
 
     def __init__(self, begin: Head | None = None, checkpoints: Iterable[Checkpoint] = ()) -> None:
         """`begin` and `checkpoints`: those of a journal whose records are about to be copied."""

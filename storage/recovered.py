@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
-from core.messages.decisions import Bind, Decision, Evict
-from core.messages.events import ConfigLoaded, CycleRecord, Mutation
-from storage import journal as kinds
+from pumice.core.messages.decisions import Bind, Decision, Evict
+from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
+from pumice.storage import journal as kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from storage.contents import Content
-    from storage.journal import Stored
+    from pumice.storage.contents import Content
+    from pumice.storage.journal import Stored
 
 
 @dataclass

@@ -9,18 +9,18 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from core.messages.events import Mutation
-from storage.checkpoint import CheckpointState, read_checkpoint
-from storage.contents import content
-from storage.errors import CodecError, DamagedError
-from storage.recovered import Recovered
-from storage.scan import verified
+from pumice.core.messages.events import Mutation
+from pumice.storage.checkpoint import CheckpointState, read_checkpoint
+from pumice.storage.contents import content
+from pumice.storage.errors import CodecError, DamagedError
+from pumice.storage.recovered import Recovered
+from pumice.storage.scan import verified
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from storage.journal import Head, Journal
-    from storage.truth import Truth
+    from pumice.storage.journal import Head, Journal
+    from pumice.storage.truth import Truth
 
 __all__ = ["Recovered", "newest_state", "recover"]
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from core.messages.events import CycleRecord
-from storage import codec
-from storage.journal import CYCLE
+from pumice.core.messages.events import CycleRecord
+from pumice.storage import codec
+from pumice.storage.journal import CYCLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from storage.journal import Journal, Stored
+    from pumice.storage.journal import Journal, Stored
 
 DAY_S = 86_400.0
 

@@ -11,16 +11,16 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from storage.chain import link
-from storage.dictionary import WINDOW, deflate
-from storage.errors import DamagedError
-from storage.journal import Stored
+from pumice.storage.chain import link
+from pumice.storage.dictionary import WINDOW, deflate
+from pumice.storage.errors import DamagedError
+from pumice.storage.journal import Stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from storage.dictionary import Dictionary
-    from storage.journal import Record
+    from pumice.storage.dictionary import Dictionary
+    from pumice.storage.journal import Record
 
 COLUMNS: Final = ("sequence", "kind", "cause", "at", "lead", "start", "size", "packing", "content", "hash")
 PACK_RECORDS: Final = 1024

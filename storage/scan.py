@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from storage.chain import Verifier
-from storage.errors import DamagedError
+from pumice.storage.chain import Verifier
+from pumice.storage.errors import DamagedError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from storage.journal import ChainReport, Head, Journal, Stored
+    from pumice.storage.journal import ChainReport, Head, Journal, Stored
 
 CHUNK: Final = 4096
 

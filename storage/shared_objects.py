@@ -8,8 +8,8 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from core.messages.events import Mutation
-from storage import codec
+from pumice.core.messages.events import Mutation
+from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

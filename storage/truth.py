@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from storage import codec
+from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from core.messages.events import Mutation
+    from pumice.core.messages.events import Mutation
 
 REMEMBERED = 10_000
 """Uids of deleted objects that are remembered, as the api server does."""

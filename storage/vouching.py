@@ -5,15 +5,15 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from core.messages.events import CheckpointTaken
-from storage import codec
-from storage.errors import EditedCheckpointError
-from storage.journal import CHECKPOINT, Record
+from pumice.core.messages.events import CheckpointTaken
+from pumice.storage import codec
+from pumice.storage.errors import EditedCheckpointError
+from pumice.storage.journal import CHECKPOINT, Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from storage.journal import Checkpoint, Stored
+    from pumice.storage.journal import Checkpoint, Stored
 
 
 def voucher(checkpoint: Checkpoint) -> Record:

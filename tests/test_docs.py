@@ -12,12 +12,12 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from actors.api.faults.strikes import KINDS as FAULTS
-from actors.system.references import REFERENCES
-from actors.system.roles import ROLES
 from docs.making import draw_actors as drawing
 from docs.making import list_built, try_commands, write_settings
 from pumice import plugins
+from pumice.actors.api.faults.strikes import KINDS as FAULTS
+from pumice.actors.system.references import REFERENCES
+from pumice.actors.system.roles import ROLES
 from pumice.cli.application.commands import COMMANDS, load
 from pumice.storm.script.profiles import profiles
 from tests.kit import source
@@ -168,7 +168,7 @@ def test_actors_are_kept_apart() -> None:
     folders = {each: source.ROOT / each.replace(".", "/") for each in apart}
     files = ("machine.py", "rule.py")
     machines = {each for each, folder in folders.items() if any((folder / name).exists() for name in files)}
-    assert apart - inhabited - machines == {"actors.runtime.supervisor"}
+    assert apart - inhabited - machines == {"pumice.actors.runtime.supervisor"}
 
 
 @pytest.mark.parametrize("document", try_commands.DOCUMENTS)

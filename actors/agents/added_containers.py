@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.agents.container_life import NEVER, AskedContainer, ContainerRun, PodContainers
-from actors.agents.container_plans import run_of
-from actors.agents.container_statuses import added_status
-from actors.agents.other_agents import OtherAgents
-from actors.kube.commands.containers import plan_of
-from actors.kube.commands.plans import FOR_EVER, Plan
-from actors.runtime.timers import Timers
-from core.messages.commands import ApiRequest, UpdateStatus
-from core.messages.replies import ApiReply
-from core.objects.metadata import section
-from core.objects.parts import POD_PLACED
-from storage.codec import repack
+from pumice.actors.agents.container_life import NEVER, AskedContainer, ContainerRun, PodContainers
+from pumice.actors.agents.container_plans import run_of
+from pumice.actors.agents.container_statuses import added_status
+from pumice.actors.agents.other_agents import OtherAgents
+from pumice.actors.kube.commands.containers import plan_of
+from pumice.actors.kube.commands.plans import FOR_EVER, Plan
+from pumice.actors.runtime.timers import Timers
+from pumice.core.messages.commands import ApiRequest, UpdateStatus
+from pumice.core.messages.replies import ApiReply
+from pumice.core.objects.metadata import section
+from pumice.core.objects.parts import POD_PLACED
+from pumice.storage.codec import repack
 
 Object = dict[str, Any]
 PodKey = tuple[str, str, str]

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from ipaddress import IPv4Network
 from typing import Any, Final
 
-from core.objects.metadata import section
+from pumice.core.objects.metadata import section
 
 Object = dict[str, Any]
 

@@ -16,20 +16,20 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Final, assert_never
 
-from actors.errors import ActorFailedError
-from actors.runtime.actor import Actor
-from actors.runtime.asking import AGAIN_S
-from core.messages.commands import Announce, Create
-from core.messages.replies import Done, Refused
+from pumice.actors.errors import ActorFailedError
+from pumice.actors.runtime.actor import Actor
+from pumice.actors.runtime.asking import AGAIN_S
+from pumice.core.messages.commands import Announce, Create
+from pumice.core.messages.replies import Done, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from typing import Any
 
-    from actors.runtime.context import Context
-    from actors.system.ports import ApiPort, ArrivalsPort
-    from core.messages.commands import Announced
-    from core.messages.replies import ApiReply
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.system.ports import ApiPort, ArrivalsPort
+    from pumice.core.messages.commands import Announced
+    from pumice.core.messages.replies import ApiReply
 
 FOREVER: Final = float("inf")
 USER: Final = "submit"

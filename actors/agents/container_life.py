@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from actors.kube.commands.plans import FOR_EVER, Plan
-from core.life.cycle import LifeCycle
+from pumice.actors.kube.commands.plans import FOR_EVER, Plan
+from pumice.core.life.cycle import LifeCycle
 
 FIRST_BACKOFF_S: Final = 10.0
 MOST_BACKOFF_S: Final = 300.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.agents.container_life import (
+from pumice.actors.agents.container_life import (
     ALWAYS,
     CONTAINER_LIFE,
     NEVER,
@@ -16,9 +16,9 @@ from actors.agents.container_life import (
     PodContainers,
     backoff_after,
 )
-from actors.kube.commands.containers import has_commands, heeds, plan_of, serves
-from actors.kube.commands.plans import FOR_EVER, Plan
-from core.objects.metadata import parse_time, section
+from pumice.actors.kube.commands.containers import has_commands, heeds, plan_of, serves
+from pumice.actors.kube.commands.plans import FOR_EVER, Plan
+from pumice.core.objects.metadata import parse_time, section
 
 Object = dict[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.agents.container_life import (
+from pumice.actors.agents.container_life import (
     AskedContainer,
     ContainerEnd,
     ContainerRun,
@@ -13,10 +13,10 @@ from actors.agents.container_life import (
     PodContainers,
     failed,
 )
-from actors.agents.pod_runs import PodRun
-from actors.kube.conditions import merge_condition
-from actors.kube.times import timestamp
-from config.durations import SECOND_NS, format_duration
+from pumice.actors.agents.pod_runs import PodRun
+from pumice.actors.kube.conditions import merge_condition
+from pumice.actors.kube.times import timestamp
+from pumice.config.durations import SECOND_NS, format_duration
 
 Object = dict[str, Any]
 

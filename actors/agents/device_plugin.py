@@ -11,19 +11,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from actors.agents.pod_statuses import refused_status
-from actors.kube.times import timestamp
-from actors.runtime.timers import Timers
-from core.devices.gpushare import cards as shared
-from core.devices.vgpu import Vgpu
-from core.devices.vgpu import codec as vgpu
-from core.devices.vgpu.settings import CORES, MEMORY, NUMBER
-from core.messages.commands import ApiRequest, Patch, UpdateStatus
-from core.messages.replies import ApiReply
-from core.objects.metadata import section, text_map
-from core.objects.node_devices import NONE, NodeDevices, VirtualGpus, devices_of
-from core.objects.parts import POD_PLACED
-from storage.codec import pack
+from pumice.actors.agents.pod_statuses import refused_status
+from pumice.actors.kube.times import timestamp
+from pumice.actors.runtime.timers import Timers
+from pumice.core.devices.gpushare import cards as shared
+from pumice.core.devices.vgpu import Vgpu
+from pumice.core.devices.vgpu import codec as vgpu
+from pumice.core.devices.vgpu.settings import CORES, MEMORY, NUMBER
+from pumice.core.messages.commands import ApiRequest, Patch, UpdateStatus
+from pumice.core.messages.replies import ApiReply
+from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.node_devices import NONE, NodeDevices, VirtualGpus, devices_of
+from pumice.core.objects.parts import POD_PLACED
+from pumice.storage.codec import pack
 
 Object = dict[str, Any]
 PodKey = tuple[str, str]

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from actors.agents.addresses import ClusterAddresses
-from actors.agents.container_life import PodContainers, Stop
-from actors.agents.container_statuses import life_status
-from actors.agents.host_ports import REASON, REFUSED, PortsOfNodes
-from actors.agents.other_agents import OtherAgents
-from actors.agents.pod_life import POD_LIFE, PodState, PodTrigger
-from actors.agents.pod_runs import DEFAULT_DURATION_S, PodRun, read_run
-from actors.agents.pod_statuses import ended_status, lost_status, refused_status, running_status
-from actors.agents.taint_evictions import TaintEvictions, eviction
-from actors.kube.commands.plans import FOR_EVER
-from actors.runtime.timers import Timers
-from core.messages.commands import ApiRequest, Delete, EvictPod, StatusCondition, UpdateStatus
-from core.messages.replies import ApiReply
-from core.objects.parts import POD_PLACED
-from storage.codec import repack
+from pumice.actors.agents.addresses import ClusterAddresses
+from pumice.actors.agents.container_life import PodContainers, Stop
+from pumice.actors.agents.container_statuses import life_status
+from pumice.actors.agents.host_ports import REASON, REFUSED, PortsOfNodes
+from pumice.actors.agents.other_agents import OtherAgents
+from pumice.actors.agents.pod_life import POD_LIFE, PodState, PodTrigger
+from pumice.actors.agents.pod_runs import DEFAULT_DURATION_S, PodRun, read_run
+from pumice.actors.agents.pod_statuses import ended_status, lost_status, refused_status, running_status
+from pumice.actors.agents.taint_evictions import TaintEvictions, eviction
+from pumice.actors.kube.commands.plans import FOR_EVER
+from pumice.actors.runtime.timers import Timers
+from pumice.core.messages.commands import ApiRequest, Delete, EvictPod, StatusCondition, UpdateStatus
+from pumice.core.messages.replies import ApiReply
+from pumice.core.objects.parts import POD_PLACED
+from pumice.storage.codec import repack
 
 Object = dict[str, Any]
 PodKey = tuple[str, str]

@@ -1,33 +1,33 @@
 """The node agents: what the kubelets of a real cluster do, all of them in one actor.
 
-Owns: what runs on the nodes (`actors.agents.machine`) and its timers.
+Owns: what runs on the nodes (`pumice.actors.agents.machine`) and its timers.
 Accepts: `Poke`.
 Sends: asks the api.
-When full and how it stops: see `actors.runtime.reconciler`.
+When full and how it stops: see `pumice.actors.runtime.reconciler`.
 
 A pod that is bound starts, runs for its `pumice.dev/duration` and ends with its `pumice.dev/exit-code`; one that is
 deleted takes its `pumice.dev/termination` to stop, its grace period at most, and is Failed or Succeeded before it goes.
 After a restart a running pod goes on from the start time that the api has of it. A node with the annotation
-`pumice.dev/devices` (`core.objects.node_devices`) has device plugins and a resource exporter as well.
+`pumice.dev/devices` (`pumice.core.objects.node_devices`) has device plugins and a resource exporter as well.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actors.agents.added_containers import AddedContainersMachine
-from actors.agents.addresses import ClusterAddresses
-from actors.agents.cell_reports import CellReportsMachine
-from actors.agents.device_plugin import DevicePluginMachine
-from actors.agents.machine import NodeAgentsMachine
-from actors.agents.node_reports import NodeReportsMachine
-from actors.agents.other_agents import OtherAgents
-from actors.agents.pod_runs import DEFAULT_DURATION_S
-from actors.runtime.reconciler import Reconciler
+from pumice.actors.agents.added_containers import AddedContainersMachine
+from pumice.actors.agents.addresses import ClusterAddresses
+from pumice.actors.agents.cell_reports import CellReportsMachine
+from pumice.actors.agents.device_plugin import DevicePluginMachine
+from pumice.actors.agents.machine import NodeAgentsMachine
+from pumice.actors.agents.node_reports import NodeReportsMachine
+from pumice.actors.agents.other_agents import OtherAgents
+from pumice.actors.agents.pod_runs import DEFAULT_DURATION_S
+from pumice.actors.runtime.reconciler import Reconciler
 
 if TYPE_CHECKING:
-    from actors.runtime.context import Context
-    from actors.system.ports import ApiPort, PokePort
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.system.ports import ApiPort, PokePort
 
 
 class NodeAgents(Reconciler):

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.agents.addresses import ClusterAddresses
-from actors.agents.other_agents import HOLDER, LEASES, OtherAgents
-from actors.kube.release import RELEASE
-from actors.kube.times import timestamp
-from actors.runtime.timers import Timers
-from core.messages.commands import ApiRequest, Create, Patch, UpdateStatus
-from core.messages.replies import ApiReply
-from core.objects.metadata import section
-from storage.codec import pack
+from pumice.actors.agents.addresses import ClusterAddresses
+from pumice.actors.agents.other_agents import HOLDER, LEASES, OtherAgents
+from pumice.actors.kube.release import RELEASE
+from pumice.actors.kube.times import timestamp
+from pumice.actors.runtime.timers import Timers
+from pumice.core.messages.commands import ApiRequest, Create, Patch, UpdateStatus
+from pumice.core.messages.replies import ApiReply
+from pumice.core.objects.metadata import section
+from pumice.storage.codec import pack
 
 Object = dict[str, Any]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import section, text_map
 
 Object = dict[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from core.life.cycle import LifeCycle
+from pumice.core.life.cycle import LifeCycle
 
 
 class PodState(StrEnum):

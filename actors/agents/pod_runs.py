@@ -10,16 +10,16 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from actors.agents.container_life import KILLED, SERVER_STOPS_S, PodContainers
-from actors.agents.container_plans import foreseen, read_life
-from actors.agents.host_ports import HostPort, host_ports
-from actors.agents.pod_life import ENDED_PHASES, POD_LIFE, PodState, PodTrigger, seen
-from actors.kube.commands import containers
-from actors.kube.commands.plans import FOR_EVER
-from config.durations import duration_s
-from core.objects.metadata import alike, once, parse_time, section, text_map
-from core.short_texts import remembers
-from core.whole_numbers import whole_number
+from pumice.actors.agents.container_life import KILLED, SERVER_STOPS_S, PodContainers
+from pumice.actors.agents.container_plans import foreseen, read_life
+from pumice.actors.agents.host_ports import HostPort, host_ports
+from pumice.actors.agents.pod_life import ENDED_PHASES, POD_LIFE, PodState, PodTrigger, seen
+from pumice.actors.kube.commands import containers
+from pumice.actors.kube.commands.plans import FOR_EVER
+from pumice.config.durations import duration_s
+from pumice.core.objects.metadata import alike, once, parse_time, section, text_map
+from pumice.core.short_texts import remembers
+from pumice.core.whole_numbers import whole_number
 
 Object = dict[str, Any]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.agents.container_life import KILLED
-from actors.agents.pod_runs import PodRun
-from actors.kube.times import timestamp
+from pumice.actors.agents.container_life import KILLED
+from pumice.actors.agents.pod_runs import PodRun
+from pumice.actors.kube.times import timestamp
 
 Object = dict[str, Any]
 

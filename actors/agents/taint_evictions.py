@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from actors.runtime.timers import Timers
-from core.kube.taints import tolerates
-from core.messages.commands import EvictPod, StatusCondition
-from core.objects.metadata import Object, section
+from pumice.actors.runtime.timers import Timers
+from pumice.core.kube.taints import tolerates
+from pumice.core.messages.commands import EvictPod, StatusCondition
+from pumice.core.objects.metadata import Object, section
 
 PodKey = tuple[str, str]
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from actors.api.admission.addressed.addresses import API_ADDRESS
-from actors.api.admission.served import DEFAULT_CLASS, OWN_PROVISIONER
-from actors.api.namespaces import FIRST, new_namespace
-from actors.api.verbs.creation import SUBMIT
-from actors.errors import ActorFailedError
-from core.messages.commands import ApiRequest, Create, Patch
-from core.objects.metadata import Object
-from storage import codec
+from pumice.actors.api.admission.addressed.addresses import API_ADDRESS
+from pumice.actors.api.admission.served import DEFAULT_CLASS, OWN_PROVISIONER
+from pumice.actors.api.namespaces import FIRST, new_namespace
+from pumice.actors.api.verbs.creation import SUBMIT
+from pumice.actors.errors import ActorFailedError
+from pumice.core.messages.commands import ApiRequest, Create, Patch
+from pumice.core.objects.metadata import Object
+from pumice.storage import codec
 
 if TYPE_CHECKING:
-    from actors.system.ports import ApiPort
+    from pumice.actors.system.ports import ApiPort
 
 AGAIN_S = 0.02
 API_NAME = "kubernetes"

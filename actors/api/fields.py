@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeGuard
 
-from core.objects.metadata import section
+from pumice.core.objects.metadata import section
 
 __all__ = ["annotations_of", "containers_of", "is_list", "is_mapping", "labels_of", "rows", "section"]
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from actors.api.definitions.naming import is_accepted, kind_row
-from actors.api.definitions.pruning import as_read, has_defaults
-from actors.api.fields import rows, section
-from actors.api.kinds import KINDS, Kind
-from core.objects.metadata import Object
+from pumice.actors.api.definitions.naming import is_accepted, kind_row
+from pumice.actors.api.definitions.pruning import as_read, has_defaults
+from pumice.actors.api.fields import rows, section
+from pumice.actors.api.kinds import KINDS, Kind
+from pumice.core.objects.metadata import Object
 
 
 class KindTable:

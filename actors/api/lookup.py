@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from actors.api.tables import ObjectTables
-from core.objects.metadata import Object, section
+from pumice.actors.api.tables import ObjectTables
+from pumice.core.objects.metadata import Object, section
 
 
 class TablesLookup:

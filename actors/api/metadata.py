@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from actors.api.kinds import Kind
-from actors.api.names import (
+from pumice.actors.api.kinds import Kind
+from pumice.actors.api.names import (
     annotation_key_problem,
     label_value_problem,
     name_problem,
     qualified_name_problem,
     subdomain_problem,
 )
-from actors.api.refusals import Cause, forbidden_field, invalid_value, required
-from core.objects.metadata import Object
+from pumice.actors.api.refusals import Cause, forbidden_field, invalid_value, required
+from pumice.core.objects.metadata import Object
 
 _SERVERS: Final = {
     "uid",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api import refusals
-from actors.api.kinds import KINDS, Kind
-from actors.api.tables import ObjectTables
-from core.messages.replies import Refused
-from core.objects.metadata import Object
+from pumice.actors.api import refusals
+from pumice.actors.api.kinds import KINDS, Kind
+from pumice.actors.api.tables import ObjectTables
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 
 NAMESPACE: Final = "Namespace"
 FIRST: Final = ("default", "kube-system", "kube-public", "kube-node-lease", "volcano-system")

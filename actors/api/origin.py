@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, cast
 
-from actors.api.kinds import kind_of
-from actors.api.metadata import is_uid
-from actors.api.verbs.creation import SUBMIT
-from actors.api.verbs.deletion import FOREGROUND
-from core.messages.commands import Create, Delete, LoadObject
-from core.objects.metadata import Object, section
-from storage import codec
+from pumice.actors.api.kinds import kind_of
+from pumice.actors.api.metadata import is_uid
+from pumice.actors.api.verbs.creation import SUBMIT
+from pumice.actors.api.verbs.deletion import FOREGROUND
+from pumice.core.messages.commands import Create, Delete, LoadObject
+from pumice.core.objects.metadata import Object, section
+from pumice.storage import codec
 
 LOAD: Final = "load"
 """The user of objects that are loaded at the start, from another cluster or a recorded state."""

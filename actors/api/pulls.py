@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Final, cast
 
 from msgspec import Struct
 
-from actors.errors import ActorFailedError
-from core.messages.replies import ApiReply
-from core.messages.watch import Pulled
-from storage import codec
+from pumice.actors.errors import ActorFailedError
+from pumice.core.messages.replies import ApiReply
+from pumice.core.messages.watch import Pulled
+from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
-    from actors.api.watch import ChangeLog
-    from actors.runtime.envelope import Received
-    from core.messages.events import Mutation
-    from core.messages.watch import Pull
+    from pumice.actors.api.watch import ChangeLog
+    from pumice.actors.runtime.envelope import Received
+    from pumice.core.messages.events import Mutation
+    from pumice.core.messages.watch import Pull
 
 ENCODED: Final = 4096
 """So many encoded changes are remembered."""

@@ -1,6 +1,6 @@
 """How the api says no: one function a reason, with Kubernetes' codes, reasons, messages and details.
 
-A refusal is a value (`core.messages.replies.Refused`); nothing here raises.
+A refusal is a value (`pumice.core.messages.replies.Refused`); nothing here raises.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from actors.api.kinds import Kind
-from core.messages.replies import Refused
+from pumice.actors.api.kinds import Kind
+from pumice.core.messages.replies import Refused
 
 
 class Cause(Struct, frozen=True, gc=False):

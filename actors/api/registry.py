@@ -6,28 +6,28 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from actors.api import refusals
-from actors.api.admission import ADMISSION
-from actors.api.admission.rules import Lookup
-from actors.api.admission.shapes.kind_shapes import shape_problems, status_problems
-from actors.api.definitions.pruning import prune, settle
-from actors.api.definitions.rules import change_problems, creation_problems
-from actors.api.definitions.values import value_problems
-from actors.api.definitions.volcano import schema_of
-from actors.api.definitions.work import TooDearError, Work
-from actors.api.kind_table import KindTable
-from actors.api.kinds import Kind
-from actors.api.lookup import TablesLookup
-from actors.api.ordered import ObjectRecord
-from actors.api.refusals import Cause
-from actors.api.schema.quantities import settle_quantities
-from actors.api.tables import Key, ObjectTables, own
-from actors.api.typed import type_problems
-from actors.api.verbs.decoding import drop_nulls
-from core.messages.replies import Accepted, Refused
-from core.objects.metadata import Object
-from core.objects.soundness import unsound
-from storage.codec import pack
+from pumice.actors.api import refusals
+from pumice.actors.api.admission import ADMISSION
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.admission.shapes.kind_shapes import shape_problems, status_problems
+from pumice.actors.api.definitions.pruning import prune, settle
+from pumice.actors.api.definitions.rules import change_problems, creation_problems
+from pumice.actors.api.definitions.values import value_problems
+from pumice.actors.api.definitions.volcano import schema_of
+from pumice.actors.api.definitions.work import TooDearError, Work
+from pumice.actors.api.kind_table import KindTable
+from pumice.actors.api.kinds import Kind
+from pumice.actors.api.lookup import TablesLookup
+from pumice.actors.api.ordered import ObjectRecord
+from pumice.actors.api.refusals import Cause
+from pumice.actors.api.schema.quantities import settle_quantities
+from pumice.actors.api.tables import Key, ObjectTables, own
+from pumice.actors.api.typed import type_problems
+from pumice.actors.api.verbs.decoding import drop_nulls
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object
+from pumice.core.objects.soundness import unsound
+from pumice.storage.codec import pack
 
 _DEFINITION: Final = "CustomResourceDefinition"
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from actors.api.names import label_value_problem, qualified_name_problem
-from core.short_texts import remembers
+from pumice.actors.api.names import label_value_problem, qualified_name_problem
+from pumice.core.short_texts import remembers
 
 Labels = Mapping[str, str]
 Requirement = tuple[str, str, frozenset[str]]

@@ -1,8 +1,8 @@
 """The api server: the truth about the cluster, as kube-apiserver and etcd are.
 
-Owns: the store (`actors.api.store`); nobody else writes it.
+Owns: the store (`pumice.actors.api.store`); nobody else writes it.
 Accepts: `ApiRequest`; every one is answered, with a refusal at worst.
-Sends: asks the recorder. Who watches pulls, and is answered when there is news (`actors.api.pulls`).
+Sends: asks the recorder. Who watches pulls, and is answered when there is news (`pumice.actors.api.pulls`).
 When full: whoever asks waits. The api waits for nobody but the recorder, so it always moves on.
 Stops: after what is queued has been made durable and answered.
 
@@ -20,27 +20,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from actors.api import refusals
-from actors.api.pulls import Pulls
-from actors.api.telling import told_of
-from actors.errors import ActorFailedError, words_of
-from actors.runtime.actor import Actor
-from actors.runtime.level_signal import LevelSignal
-from actors.runtime.longest import Laps
-from core.messages import commands, recording, replies
-from core.messages.faults import FaultsRead, ReadFaults
-from core.messages.reflection import Reflect
-from core.messages.watch import Pull
-from storage import codec
+from pumice.actors.api import refusals
+from pumice.actors.api.pulls import Pulls
+from pumice.actors.api.telling import told_of
+from pumice.actors.errors import ActorFailedError, words_of
+from pumice.actors.runtime.actor import Actor
+from pumice.actors.runtime.level_signal import LevelSignal
+from pumice.actors.runtime.longest import Laps
+from pumice.core.messages import commands, recording, replies
+from pumice.core.messages.faults import FaultsRead, ReadFaults
+from pumice.core.messages.reflection import Reflect
+from pumice.core.messages.watch import Pull
+from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
-    from actors.api.store import Store
-    from actors.api.watch import ChangeLog
-    from actors.runtime.context import Context
-    from actors.runtime.envelope import Answer, Received
-    from actors.system.ports import ApiPort, RecorderPort
+    from pumice.actors.api.store import Store
+    from pumice.actors.api.watch import ChangeLog
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.envelope import Answer, Received
+    from pumice.actors.system.ports import ApiPort, RecorderPort
 
 log = logging.getLogger(__name__)
 

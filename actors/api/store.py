@@ -10,32 +10,32 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from actors.api import refusals
-from actors.api.admission import Lookup, admission_of
-from actors.api.kind_table import KindTable
-from actors.api.registry import Registry
-from actors.api.selectors import SelectorTextError, matches, parse_selector
-from actors.api.tables import ObjectTables
-from actors.api.verbs.applying import Applying
-from actors.api.verbs.changes import Changes
-from actors.api.verbs.creation import Creation
-from actors.api.verbs.deletion import Deletion
-from actors.api.verbs.eviction import Eviction
-from actors.api.verbs.loading import Loading
-from actors.api.verbs.object_counts import ObjectCounts
-from actors.api.verbs.placement import Placement
-from actors.api.verbs.reflection import Reflection
-from actors.api.verbs.reporting import Reporting
-from actors.api.verbs.requests import RequestMoment
-from actors.api.watch import RevisionLog
-from actors.runtime.handles import HandleTable
-from core.messages import commands, watch
-from core.messages.events import Mutation
-from core.messages.reflection import Reflect
-from core.messages.replies import Accepted, ApiReply, Listing, ListingOpened, Refused
-from core.messages.watch import RevisionRead
-from storage.shared_objects import SharedObjects
-from storage.truth import Truth
+from pumice.actors.api import refusals
+from pumice.actors.api.admission import Lookup, admission_of
+from pumice.actors.api.kind_table import KindTable
+from pumice.actors.api.registry import Registry
+from pumice.actors.api.selectors import SelectorTextError, matches, parse_selector
+from pumice.actors.api.tables import ObjectTables
+from pumice.actors.api.verbs.applying import Applying
+from pumice.actors.api.verbs.changes import Changes
+from pumice.actors.api.verbs.creation import Creation
+from pumice.actors.api.verbs.deletion import Deletion
+from pumice.actors.api.verbs.eviction import Eviction
+from pumice.actors.api.verbs.loading import Loading
+from pumice.actors.api.verbs.object_counts import ObjectCounts
+from pumice.actors.api.verbs.placement import Placement
+from pumice.actors.api.verbs.reflection import Reflection
+from pumice.actors.api.verbs.reporting import Reporting
+from pumice.actors.api.verbs.requests import RequestMoment
+from pumice.actors.api.watch import RevisionLog
+from pumice.actors.runtime.handles import HandleTable
+from pumice.core.messages import commands, watch
+from pumice.core.messages.events import Mutation
+from pumice.core.messages.reflection import Reflect
+from pumice.core.messages.replies import Accepted, ApiReply, Listing, ListingOpened, Refused
+from pumice.core.messages.watch import RevisionRead
+from pumice.storage.shared_objects import SharedObjects
+from pumice.storage.truth import Truth
 
 MOST_LISTINGS = 256
 """Opened listings that are held at most: the oldest goes when there are more."""

@@ -9,14 +9,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, cast
 
-from actors.api.ordered import Name, ObjectRecord, Ordered
-from actors.api.watch import RevisionLog
-from core.messages.events import Mutation
-from core.objects.metadata import Object, section
-from core.objects.parts import PARTS, KindParts
-from storage.codec import repack, unpack
-from storage.shared_objects import SharedObjects
-from storage.truth import Truth
+from pumice.actors.api.ordered import Name, ObjectRecord, Ordered
+from pumice.actors.api.watch import RevisionLog
+from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.parts import PARTS, KindParts
+from pumice.storage.codec import repack, unpack
+from pumice.storage.shared_objects import SharedObjects
+from pumice.storage.truth import Truth
 
 Key = tuple[str, str, str]
 """Kind key, namespace ("" for cluster-wide objects), name."""

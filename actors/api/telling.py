@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.api.fields import is_mapping
-from actors.api.verbs.decoding import decoded
-from core.messages import commands
-from core.messages.replies import Refused
-from core.objects.metadata import Object
+from pumice.actors.api.fields import is_mapping
+from pumice.actors.api.verbs.decoding import decoded
+from pumice.core.messages import commands
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 
 
 def told_of(request: commands.StoreRequest) -> str:

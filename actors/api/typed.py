@@ -10,10 +10,10 @@ from typing import Final
 
 import msgspec
 
-from actors.api import schema
-from actors.api.kinds import Kind
-from actors.api.refusals import Cause
-from core.objects.metadata import Object
+from pumice.actors.api import schema
+from pumice.actors.api.kinds import Kind
+from pumice.actors.api.refusals import Cause
+from pumice.core.objects.metadata import Object
 
 _JSON_NAMES: Final = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "null": "null"}
 

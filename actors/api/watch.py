@@ -13,8 +13,8 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from actors.runtime.heads import Heads
-from core.messages.events import Mutation
+from pumice.actors.runtime.heads import Heads
+from pumice.core.messages.events import Mutation
 
 _SCAN: Final = 8192
 """Entries looked at in one call at most, so that a watcher of a rare kind cannot hold the loop for long."""

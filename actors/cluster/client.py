@@ -16,14 +16,14 @@ import anyio
 import httpx
 import msgspec
 
-from actors.cluster.settings import ClusterSettings
-from actors.cluster.throttle import TokenBucket
-from actors.cluster.wire import BROKEN, WireAnswer, WireRequest, WriteLanes
-from actors.errors import RemoteError
-from actors.remote.access import proxy_of, trust_of
-from actors.remote.api import ANSWER_S, INTERNAL, READ, TOO_MANY, UNAUTHORIZED, Query, RemoteApi, RemoteCall
-from actors.remote.backoff import Backoff
-from actors.remote.credentials import Credential
+from pumice.actors.cluster.settings import ClusterSettings
+from pumice.actors.cluster.throttle import TokenBucket
+from pumice.actors.cluster.wire import BROKEN, WireAnswer, WireRequest, WriteLanes
+from pumice.actors.errors import RemoteError
+from pumice.actors.remote.access import proxy_of, trust_of
+from pumice.actors.remote.api import ANSWER_S, INTERNAL, READ, TOO_MANY, UNAUTHORIZED, Query, RemoteApi, RemoteCall
+from pumice.actors.remote.backoff import Backoff
+from pumice.actors.remote.credentials import Credential
 
 Object = dict[str, Any]
 

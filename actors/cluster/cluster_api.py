@@ -1,7 +1,7 @@
 """The cluster: stands where the api stands for who carries out decisions, and carries them out on a real cluster.
 
 Owns: the connections to the cluster, which version of each object was heard last, who waits for a request, the Lease.
-Accepts: what the api accepts (`actors.cluster.desk` says what becomes of it).
+Accepts: what the api accepts (`pumice.actors.cluster.desk` says what becomes of it).
 Sends: asks the api to reflect what the cluster has, and what is left to it.
 When full: nobody waits for room: who carries out decisions waits for each answer. The most urgent goes first.
 Stops: when what it was asked for is done; what nobody answers any more is left to the next start, which looks at the
@@ -21,30 +21,30 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from actors.cluster.client import ClusterClient
-from actors.cluster.desk import PATIENCE_S, URGENCY, Desk, refused
-from actors.cluster.effects import ClusterEffects
-from actors.cluster.election import LeaseElection
-from actors.cluster.hearing import ClusterHearing
-from actors.cluster.line import Line, Urgency
-from actors.cluster.places import QUEUE, collection
-from actors.errors import ActorFailedError, CredentialsError, RemoteError
-from actors.kube.events import Sayings
-from actors.mirror.changes import change_of
-from actors.remote.backoff import Backoff
-from actors.remote.reflector import Reflector
-from actors.runtime.actor import Actor
-from actors.scheduling.cycle_memory import LOST, SEEN, SYNCED
-from core.messages.commands import ApiRequest, Create, Patch, ReportStatus
-from core.messages.replies import ApiReply
+from pumice.actors.cluster.client import ClusterClient
+from pumice.actors.cluster.desk import PATIENCE_S, URGENCY, Desk, refused
+from pumice.actors.cluster.effects import ClusterEffects
+from pumice.actors.cluster.election import LeaseElection
+from pumice.actors.cluster.hearing import ClusterHearing
+from pumice.actors.cluster.line import Line, Urgency
+from pumice.actors.cluster.places import QUEUE, collection
+from pumice.actors.errors import ActorFailedError, CredentialsError, RemoteError
+from pumice.actors.kube.events import Sayings
+from pumice.actors.mirror.changes import change_of
+from pumice.actors.remote.backoff import Backoff
+from pumice.actors.remote.reflector import Reflector
+from pumice.actors.runtime.actor import Actor
+from pumice.actors.scheduling.cycle_memory import LOST, SEEN, SYNCED
+from pumice.core.messages.commands import ApiRequest, Create, Patch, ReportStatus
+from pumice.core.messages.replies import ApiReply
 
 if TYPE_CHECKING:
-    from actors.cluster.settings import ClusterSettings
-    from actors.kube.scheduler_words import Said
-    from actors.runtime.context import Context
-    from actors.runtime.envelope import Received
-    from actors.runtime.level_signal import LevelSignal
-    from actors.system.ports import ApiPort
+    from pumice.actors.cluster.settings import ClusterSettings
+    from pumice.actors.kube.scheduler_words import Said
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.envelope import Received
+    from pumice.actors.runtime.level_signal import LevelSignal
+    from pumice.actors.system.ports import ApiPort
 
     Asked = Received[ApiRequest, ApiReply]
 

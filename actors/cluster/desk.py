@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from actors.cluster.line import Urgency
-from actors.cluster.places import POD, collection, place
-from actors.errors import RemoteError
-from core.messages import commands
-from core.messages.message import Message
-from core.messages.replies import Accepted, Refused
-from storage import codec
+from pumice.actors.cluster.line import Urgency
+from pumice.actors.cluster.places import POD, collection, place
+from pumice.actors.errors import RemoteError
+from pumice.core.messages import commands
+from pumice.core.messages.message import Message
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.storage import codec
 
 if TYPE_CHECKING:
-    from actors.cluster.client import ClusterClient
-    from actors.cluster.effects import ClusterEffects
-    from actors.system.ports import ApiPort
-    from core.messages.commands import ApiRequest
-    from core.messages.replies import ApiReply
+    from pumice.actors.cluster.client import ClusterClient
+    from pumice.actors.cluster.effects import ClusterEffects
+    from pumice.actors.system.ports import ApiPort
+    from pumice.core.messages.commands import ApiRequest
+    from pumice.core.messages.replies import ApiReply
 
 Object = dict[str, Any]
 

@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from actors.cluster.client import ClusterClient
-from actors.cluster.places import POD, POD_GROUP, place
-from actors.errors import RemoteError
-from actors.kube.conditions import merge_condition
-from actors.kube.merge_patch import diff_patch
-from actors.kube.scheduler_words import Said, of_evicted, of_group, of_placed, of_waiting
-from actors.kube.statuses import reported
-from actors.kube.times import timestamp
-from core.messages.commands import BindPod, EvictPod, Get, ReportStatus
-from core.messages.decisions import PodCondition
-from core.messages.replies import Accepted, Refused
-from core.objects.metadata import section
-from storage import codec
+from pumice.actors.cluster.client import ClusterClient
+from pumice.actors.cluster.places import POD, POD_GROUP, place
+from pumice.actors.errors import RemoteError
+from pumice.actors.kube.conditions import merge_condition
+from pumice.actors.kube.merge_patch import diff_patch
+from pumice.actors.kube.scheduler_words import Said, of_evicted, of_group, of_placed, of_waiting
+from pumice.actors.kube.statuses import reported
+from pumice.actors.kube.times import timestamp
+from pumice.core.messages.commands import BindPod, EvictPod, Get, ReportStatus
+from pumice.core.messages.decisions import PodCondition
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import section
+from pumice.storage import codec
 
 if TYPE_CHECKING:
-    from actors.cluster.versions import RemoteVersions
-    from actors.runtime.clock import Clock
-    from actors.system.ports import ApiPort
-    from core.messages.replies import ApiReply
+    from pumice.actors.cluster.versions import RemoteVersions
+    from pumice.actors.runtime.clock import Clock
+    from pumice.actors.system.ports import ApiPort
+    from pumice.core.messages.replies import ApiReply
 
 Object = dict[str, Any]
 Heard = Callable[[str, Object], Awaitable[int]]

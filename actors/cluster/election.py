@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import anyio
 
-from actors.cluster.client import ClusterClient
-from actors.cluster.settings import ElectionSettings
-from actors.errors import CredentialsError, RemoteError
-from actors.kube.times import micro_timestamp
-from actors.runtime.clock import Clock
-from core.objects.metadata import section
+from pumice.actors.cluster.client import ClusterClient
+from pumice.actors.cluster.settings import ElectionSettings
+from pumice.actors.errors import CredentialsError, RemoteError
+from pumice.actors.kube.times import micro_timestamp
+from pumice.actors.runtime.clock import Clock
+from pumice.core.objects.metadata import section
 
 Object = dict[str, Any]
 

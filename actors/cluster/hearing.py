@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from actors.cluster.places import POD
-from actors.cluster.versions import RemoteVersions
-from actors.mirror.followed import JOB, ORDER, resources
-from actors.mirror.intake import Intake
-from actors.remote.listing import named
-from actors.runtime.asking import ask_again
-from core.messages.commands import List
-from core.messages.reflection import Reflect
-from core.messages.replies import Accepted, Listing
-from storage import codec
+from pumice.actors.cluster.places import POD
+from pumice.actors.cluster.versions import RemoteVersions
+from pumice.actors.mirror.followed import JOB, ORDER, resources
+from pumice.actors.mirror.intake import Intake
+from pumice.actors.remote.listing import named
+from pumice.actors.runtime.asking import ask_again
+from pumice.core.messages.commands import List
+from pumice.core.messages.reflection import Reflect
+from pumice.core.messages.replies import Accepted, Listing
+from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from actors.cluster.settings import ClusterSettings
-    from actors.mirror.changes import RemoteChange
-    from actors.system.ports import ApiPort
+    from pumice.actors.cluster.settings import ClusterSettings
+    from pumice.actors.mirror.changes import RemoteChange
+    from pumice.actors.system.ports import ApiPort
 
 Object = dict[str, Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors.api.kinds import KINDS, Kind
+from pumice.actors.api.kinds import KINDS, Kind
 
 EVENTS: Final = "Event"
 QUEUE: Final = "Queue"

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from actors.remote.backoff import INITIAL_S
-from config.kubeconfig import ClusterAccess
-from config.settings import CHARTS, ConfigMapName
+from pumice.actors.remote.backoff import INITIAL_S
+from pumice.config.kubeconfig import ClusterAccess
+from pumice.config.settings import CHARTS, ConfigMapName
 
 QPS = 2000.0
 BURST = 2000

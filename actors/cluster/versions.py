@@ -10,8 +10,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from actors.mirror.changes import Key, RemoteChange
-from core.objects.metadata import section
+from pumice.actors.mirror.changes import Key, RemoteChange
+from pumice.core.objects.metadata import section
 
 TOMBS: Final = 10_000
 

@@ -14,7 +14,7 @@ import anyio
 import h11
 from anyio.abc import ByteStream
 
-from actors.errors import RemoteError
+from pumice.actors.errors import RemoteError
 
 PART: Final = 65_536
 MOST: Final = 64 * 1024 * 1024

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from actors.controllers.pods_of import reference
-from core.kube.selectors import SelectorError, label_selector
-from core.messages.commands import Patch
-from core.objects.metadata import text_map
-from storage.codec import pack
+from pumice.actors.controllers.pods_of import reference
+from pumice.core.kube.selectors import SelectorError, label_selector
+from pumice.core.messages.commands import Patch
+from pumice.core.objects.metadata import text_map
+from pumice.storage.codec import pack
 
 Object = dict[str, Any]
 Belongs = Callable[[Object], bool]

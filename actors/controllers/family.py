@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from actors.controllers.adoption import adoption, is_controlled, release
-from actors.controllers.pods_of import is_leaving
-from actors.controllers.revisions import KIND, taking_over
-from actors.controllers.rule import ChildWords, Key, OwnerRule, OwnFamily
-from actors.kube.events import Sayings
-from actors.runtime.timers import Timers
-from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
-from core.messages.replies import Accepted, ApiReply, Refused
-from core.objects.parts import kind_of
-from storage.codec import pack, unpack
+from pumice.actors.controllers.adoption import adoption, is_controlled, release
+from pumice.actors.controllers.pods_of import is_leaving
+from pumice.actors.controllers.revisions import KIND, taking_over
+from pumice.actors.controllers.rule import ChildWords, Key, OwnerRule, OwnFamily
+from pumice.actors.kube.events import Sayings
+from pumice.actors.runtime.timers import Timers
+from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
+from pumice.core.messages.replies import Accepted, ApiReply, Refused
+from pumice.core.objects.parts import kind_of
+from pumice.storage.codec import pack, unpack
 
 Object = dict[str, Any]
 NOBODY: Final = ("", "")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.kube.budgets import is_ready
-from core.objects.metadata import parse_time, section, text_map
+from pumice.actors.kube.budgets import is_ready
+from pumice.core.objects.metadata import parse_time, section, text_map
 
 Object = dict[str, Any]
 

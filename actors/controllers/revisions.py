@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from msgspec import to_builtins
 
-from actors.controllers.pods_of import reference
-from core.messages.commands import ApiRequest, Delete, Patch
-from core.objects.metadata import section, text_map
-from storage.codec import pack
+from pumice.actors.controllers.pods_of import reference
+from pumice.core.messages.commands import ApiRequest, Delete, Patch
+from pumice.core.objects.metadata import section, text_map
+from pumice.storage.codec import pack
 
 Object = dict[str, Any]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.messages.commands import ApiRequest
+from pumice.core.messages.commands import ApiRequest
 
 Object = dict[str, Any]
 Key = tuple[str, str]

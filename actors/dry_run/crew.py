@@ -1,6 +1,6 @@
 """The dry-run workers of a system and whoever drives dry runs over them: what they share, in one place.
 
-Not an actor: `actors.system.system` and the benchmarks hold it, and put its actors under a supervisor.
+Not an actor: `pumice.actors.system.system` and the benchmarks hold it, and put its actors under a supervisor.
 """
 
 from __future__ import annotations
@@ -8,21 +8,21 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from actors.dry_run.driver import TRY_ROWS, DryRunDriver
-from actors.dry_run.pool import DryRunPool
-from actors.dry_run.worker import DryRunWorker
-from actors.runtime.handles import HandleTable
-from core.actions.dry_runs.dry_run import DryRun
-from storage import codec
+from pumice.actors.dry_run.driver import TRY_ROWS, DryRunDriver
+from pumice.actors.dry_run.pool import DryRunPool
+from pumice.actors.dry_run.worker import DryRunWorker
+from pumice.actors.runtime.handles import HandleTable
+from pumice.core.actions.dry_runs.dry_run import DryRun
+from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from actors.dry_run.pool import Finding
-    from actors.runtime.context import Context
-    from actors.scheduling.decider import DryRunLike
-    from actors.system.ports import DryRunPort, SupervisorPort
-    from actors.system.settings import SystemSettings
+    from pumice.actors.dry_run.pool import Finding
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.scheduling.decider import DryRunLike
+    from pumice.actors.system.ports import DryRunPort, SupervisorPort
+    from pumice.actors.system.settings import SystemSettings
 
 
 class DryRunCrew:

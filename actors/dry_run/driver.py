@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from storage import codec
+from pumice.storage import codec
 
 if TYPE_CHECKING:
-    from actors.dry_run.pool import DryRunPool, Finding
-    from actors.runtime.handles import HandleTable
-    from actors.scheduling.decider import DryRunLike, Steps
+    from pumice.actors.dry_run.pool import DryRunPool, Finding
+    from pumice.actors.runtime.handles import HandleTable
+    from pumice.actors.scheduling.decider import DryRunLike, Steps
 
 TRY_ROWS = "try-rows"
 """The function a chunk names; its argument is the handle, as MessagePack."""

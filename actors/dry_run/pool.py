@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from actors.errors import ActorFailedError, ActorStoppedError, DryRunLostError
-from core.messages.commands import Chunk
-from core.messages.replies import Candidates
-from core.messages.supervision import Restart
+from pumice.actors.errors import ActorFailedError, ActorStoppedError, DryRunLostError
+from pumice.core.messages.commands import Chunk
+from pumice.core.messages.replies import Candidates
+from pumice.core.messages.supervision import Restart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from actors.system.ports import DryRunPort, SupervisorPort
+    from pumice.actors.system.ports import DryRunPort, SupervisorPort
 
 Finding = tuple[int, bytes]
 ATTEMPTS = 3

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from actors.runtime.actor import Actor
-from core.messages.commands import Chunk
-from core.messages.replies import Candidates, DryRunFailed
+from pumice.actors.runtime.actor import Actor
+from pumice.core.messages.commands import Chunk
+from pumice.core.messages.replies import Candidates, DryRunFailed
 
 if TYPE_CHECKING:
-    from actors.runtime.context import Context
-    from actors.system.ports import DryRunPort
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.system.ports import DryRunPort
 
 TryRows = Callable[[bytes, int, int], Iterable[tuple[int, bytes]]]
 """(argument, first row, last row + 1) -> findings in row order. Reads only; the same answer whoever asks."""

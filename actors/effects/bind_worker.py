@@ -21,23 +21,23 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from actors.effects.effect_worker import EffectWorker
-from actors.effects.outcomes import RecentOperations
-from actors.kube.scheduler_words import FAILED, not_bound
-from core.messages.commands import BindPod
-from core.messages.decisions import PodCondition
-from core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
-from core.messages.orders import BindOrder, WriteStatus
-from core.messages.replies import Accepted, ApiReply, Done, Refused
+from pumice.actors.effects.effect_worker import EffectWorker
+from pumice.actors.effects.outcomes import RecentOperations
+from pumice.actors.kube.scheduler_words import FAILED, not_bound
+from pumice.core.messages.commands import BindPod
+from pumice.core.messages.decisions import PodCondition
+from pumice.core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
+from pumice.core.messages.orders import BindOrder, WriteStatus
+from pumice.core.messages.replies import Accepted, ApiReply, Done, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Unpack
 
-    from actors.effects.effect_worker import EffectPorts
-    from actors.runtime.context import Context
-    from actors.runtime.envelope import Received
-    from actors.system.ports import BindPort, MetricsPort, StatusPort
+    from pumice.actors.effects.effect_worker import EffectPorts
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.envelope import Received
+    from pumice.actors.system.ports import BindPort, MetricsPort, StatusPort
 
 
 FINAL = (404, 409)

@@ -6,17 +6,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
-from actors.effects.outcomes import Outcomes
-from actors.runtime.actor import Actor
-from core.messages.message import Message
-from core.messages.replies import Done
+from pumice.actors.effects.outcomes import Outcomes
+from pumice.actors.runtime.actor import Actor
+from pumice.core.messages.message import Message
+from pumice.core.messages.replies import Done
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from actors.runtime.context import Context
-    from actors.runtime.mailbox import Mailbox
-    from actors.system.ports import ApiPort, CachePort, RecorderPort
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.mailbox import Mailbox
+    from pumice.actors.system.ports import ApiPort, CachePort, RecorderPort
 
 M = TypeVar("M", bound=Message)
 

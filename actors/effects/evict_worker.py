@@ -17,22 +17,22 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from actors.effects.effect_worker import EffectWorker
-from actors.effects.outcomes import RecentOperations
-from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
-from core.messages.commands import EvictPod, StatusCondition
-from core.messages.events import Evicted, EvictRefused, EvictTimedOut
-from core.messages.orders import EvictOrder
-from core.messages.replies import Accepted, ApiReply, Done, Refused
+from pumice.actors.effects.effect_worker import EffectWorker
+from pumice.actors.effects.outcomes import RecentOperations
+from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
+from pumice.core.messages.commands import EvictPod, StatusCondition
+from pumice.core.messages.events import Evicted, EvictRefused, EvictTimedOut
+from pumice.core.messages.orders import EvictOrder
+from pumice.core.messages.replies import Accepted, ApiReply, Done, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Unpack
 
-    from actors.effects.effect_worker import EffectPorts
-    from actors.runtime.context import Context
-    from actors.runtime.envelope import Received
-    from actors.system.ports import EvictPort
+    from pumice.actors.effects.effect_worker import EffectPorts
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.envelope import Received
+    from pumice.actors.system.ports import EvictPort
 
 
 class EvictWorker(EffectWorker[EvictOrder]):

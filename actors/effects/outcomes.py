@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.messages.recording import Append, Entry
+from pumice.core.messages.recording import Append, Entry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from actors.system.ports import CachePort, RecorderPort
-    from core.messages.events import CacheEvent
+    from pumice.actors.system.ports import CachePort, RecorderPort
+    from pumice.core.messages.events import CacheEvent
 
 
 class Outcomes:

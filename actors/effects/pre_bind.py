@@ -9,13 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from core.devices.locks import lock_is_held
-from core.kube.storage import SELECTED_NODE, is_fully_bound, name_of, volume_name
-from core.kube.volume_writes import BY_CONTROLLER, claimed_by, freed_volume, is_promised, promised_volume, with_node
-from core.objects.metadata import key_of, parse_time, section, text_map
+from pumice.core.devices.locks import lock_is_held
+from pumice.core.kube.storage import SELECTED_NODE, is_fully_bound, name_of, volume_name
+from pumice.core.kube.volume_writes import (
+    BY_CONTROLLER,
+    claimed_by,
+    freed_volume,
+    is_promised,
+    promised_volume,
+    with_node,
+)
+from pumice.core.objects.metadata import key_of, parse_time, section, text_map
 
 if TYPE_CHECKING:
-    from core.messages.decisions import Bind, ClaimedDevices
+    from pumice.core.messages.decisions import Bind, ClaimedDevices
 
 Object = dict[str, Any]
 WRITTEN_S: Final = 1.0

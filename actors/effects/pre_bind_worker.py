@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from actors.effects.effect_worker import EffectWorker
-from actors.effects.pre_bind import (
+from pumice.actors.effects.effect_worker import EffectWorker
+from pumice.actors.effects.pre_bind import (
     Place,
     PreBindError,
     Write,
@@ -30,28 +30,28 @@ from actors.effects.pre_bind import (
     is_ready,
     writes_of,
 )
-from actors.effects.waiting_binds import WaitingBind
-from actors.errors import ActorFailedError
-from actors.kube.scheduler_words import FAILED, not_bound, not_prepared
-from actors.runtime.asking import expected
-from core.messages.commands import BindPod, Get, Update
-from core.messages.decisions import Bind, PodCondition
-from core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
-from core.messages.orders import BindOrder, WriteStatus
-from core.messages.replies import Accepted, Done, Refused
-from core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
-from storage import codec
+from pumice.actors.effects.waiting_binds import WaitingBind
+from pumice.actors.errors import ActorFailedError
+from pumice.actors.kube.scheduler_words import FAILED, not_bound, not_prepared
+from pumice.actors.runtime.asking import expected
+from pumice.core.messages.commands import BindPod, Get, Update
+from pumice.core.messages.decisions import Bind, PodCondition
+from pumice.core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
+from pumice.core.messages.orders import BindOrder, WriteStatus
+from pumice.core.messages.replies import Accepted, Done, Refused
+from pumice.core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
+from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from typing import Unpack
 
-    from actors.effects.effect_worker import EffectPorts
-    from actors.effects.waiting_binds import WaitingBinds
-    from actors.runtime.context import Context
-    from actors.system.ports import BindPort, MetricsPort, StatusPort
-    from core.messages.commands import ApiRequest
-    from core.messages.replies import ApiReply
+    from pumice.actors.effects.effect_worker import EffectPorts
+    from pumice.actors.effects.waiting_binds import WaitingBinds
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.system.ports import BindPort, MetricsPort, StatusPort
+    from pumice.core.messages.commands import ApiRequest
+    from pumice.core.messages.replies import ApiReply
 
 Object = dict[str, Any]
 

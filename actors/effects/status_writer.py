@@ -19,22 +19,22 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from actors.kube.events import Sayings
-from actors.runtime.actor import Actor
-from core.messages.commands import ApiRequest, Get, LookLater, ReportStatus
-from core.messages.events import StatusRefused
-from core.messages.orders import WriteStatus
-from core.messages.recording import Append, Entry
-from core.messages.replies import Accepted, Done, Refused
-from storage import codec
+from pumice.actors.kube.events import Sayings
+from pumice.actors.runtime.actor import Actor
+from pumice.core.messages.commands import ApiRequest, Get, LookLater, ReportStatus
+from pumice.core.messages.events import StatusRefused
+from pumice.core.messages.orders import WriteStatus
+from pumice.core.messages.recording import Append, Entry
+from pumice.core.messages.replies import Accepted, Done, Refused
+from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from actors.runtime.context import Context
-    from actors.runtime.envelope import Received
-    from actors.system.ports import ApiPort, CachePort, RecorderPort, StatusPort
-    from core.messages.decisions import PodCondition, PodGroupEvent, PodGroupStatus, QueueStatus
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.envelope import Received
+    from pumice.actors.system.ports import ApiPort, CachePort, RecorderPort, StatusPort
+    from pumice.core.messages.decisions import PodCondition, PodGroupEvent, PodGroupStatus, QueueStatus
 
     Status = PodCondition | PodGroupStatus | QueueStatus
 

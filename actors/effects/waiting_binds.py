@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from actors.effects.outcomes import RecentOperations
-from actors.effects.pre_bind import Device, Place, awaited_places
+from pumice.actors.effects.outcomes import RecentOperations
+from pumice.actors.effects.pre_bind import Device, Place, awaited_places
 
 if TYPE_CHECKING:
-    from core.messages.decisions import Bind
+    from pumice.core.messages.decisions import Bind
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from actors.gateway.problems import ApiError, internal, too_many, unavailable
-from actors.gateway.workers import AnswererDiedError, Workers
-from core.messages.replies import Refused
+from pumice.actors.gateway.problems import ApiError, internal, too_many, unavailable
+from pumice.actors.gateway.workers import AnswererDiedError, Workers
+from pumice.core.messages.replies import Refused
 
 GROUP: Final = "pumice.dev"
 VERSION: Final = "v1"

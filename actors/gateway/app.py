@@ -9,18 +9,18 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from actors.gateway.discovery import groups, openapi, openapi_v2
-from actors.gateway.discovery.version import version
-from actors.gateway.endpoint import Endpoint, Unslashed
-from actors.gateway.forms import encode
-from actors.gateway.handlers import health, resources
-from actors.gateway.page.handlers import home, page, wants_page
-from actors.gateway.problems import no_such_path
-from actors.gateway.request.exchange import Exchange
-from actors.gateway.request.negotiation import discovery_version
-from actors.gateway.request.paths import parse_path
-from actors.gateway.request.upgrades import Upgrades
-from actors.gateway.site import Site
+from pumice.actors.gateway.discovery import groups, openapi, openapi_v2
+from pumice.actors.gateway.discovery.version import version
+from pumice.actors.gateway.endpoint import Endpoint, Unslashed
+from pumice.actors.gateway.forms import encode
+from pumice.actors.gateway.handlers import health, resources
+from pumice.actors.gateway.page.handlers import home, page, wants_page
+from pumice.actors.gateway.problems import no_such_path
+from pumice.actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.request.negotiation import discovery_version
+from pumice.actors.gateway.request.paths import parse_path
+from pumice.actors.gateway.request.upgrades import Upgrades
+from pumice.actors.gateway.site import Site
 
 Handler = Callable[[Site, Exchange], Awaitable[None]]
 

@@ -9,13 +9,13 @@ from typing import Final, Generic, TypeVar
 import anyio
 from starlette.types import ASGIApp
 
-from actors.gateway.forms import encode
-from actors.gateway.front import Front
-from actors.gateway.problems import ApiError, failed, forbidden, internal, unavailable, wrong_method
-from actors.gateway.request.exchange import ClientGoneError, Exchange, Receive, Scope, Send
-from actors.gateway.security import READS
-from actors.gateway.statuses import failure
-from config.errors import WorldError
+from pumice.actors.gateway.forms import encode
+from pumice.actors.gateway.front import Front
+from pumice.actors.gateway.problems import ApiError, failed, forbidden, internal, unavailable, wrong_method
+from pumice.actors.gateway.request.exchange import ClientGoneError, Exchange, Receive, Scope, Send
+from pumice.actors.gateway.security import READS
+from pumice.actors.gateway.statuses import failure
+from pumice.config.errors import WorldError
 
 F = TypeVar("F", bound=Front)
 LEFTOVER: Final = 1024 * 1024

@@ -7,16 +7,16 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from actors.api.kind_table import KindTable
-from actors.api.kinds import Kind
-from actors.gateway.problems import bad_request
-from actors.gateway.request.negotiation import Form
-from actors.gateway.request.query import Query
-from actors.gateway.request.versions import shown
-from actors.gateway.tables.column import Printer
-from actors.gateway.tables.printers import printer_of
-from actors.gateway.tables.table import definitions, row
-from core.objects.metadata import Object, section
+from pumice.actors.api.kind_table import KindTable
+from pumice.actors.api.kinds import Kind
+from pumice.actors.gateway.problems import bad_request
+from pumice.actors.gateway.request.negotiation import Form
+from pumice.actors.gateway.request.query import Query
+from pumice.actors.gateway.request.versions import shown
+from pumice.actors.gateway.tables.column import Printer
+from pumice.actors.gateway.tables.printers import printer_of
+from pumice.actors.gateway.tables.table import definitions, row
+from pumice.core.objects.metadata import Object, section
 
 Include = Literal["None", "Metadata", "Object"]
 _INCLUDES: Final[dict[str, Include]] = {"None": "None", "Metadata": "Metadata", "Object": "Object"}

@@ -7,11 +7,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from actors.gateway.advice import AdviceDesk
-from actors.gateway.security import Doorkeeper
-from actors.gateway.settings import GatewaySettings
-from actors.gateway.streams import Open
-from actors.runtime.longest import Longest
+from pumice.actors.gateway.advice import AdviceDesk
+from pumice.actors.gateway.security import Doorkeeper
+from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.gateway.streams import Open
+from pumice.actors.runtime.longest import Longest
 
 
 @dataclass(kw_only=True)

@@ -18,17 +18,17 @@ from typing import Any
 
 import anyio
 
-from actors.gateway.app import build_app
-from actors.gateway.hub import Hub
-from actors.gateway.server import serve
-from actors.gateway.settings import GatewaySettings
-from actors.gateway.site import Listings, Site
-from actors.gateway.webhooks.controllers import passed
-from actors.runtime.actor import Actor
-from actors.runtime.context import Context
-from actors.system.ports import ApiPort, CachePort, MetricsPort, PokePort, RunnerPort
-from core.messages.commands import Poke
-from core.messages.replies import Done
+from pumice.actors.gateway.app import build_app
+from pumice.actors.gateway.hub import Hub
+from pumice.actors.gateway.server import serve
+from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.gateway.site import Listings, Site
+from pumice.actors.gateway.webhooks.controllers import passed
+from pumice.actors.runtime.actor import Actor
+from pumice.actors.runtime.context import Context
+from pumice.actors.system.ports import ApiPort, CachePort, MetricsPort, PokePort, RunnerPort
+from pumice.core.messages.commands import Poke
+from pumice.core.messages.replies import Done
 
 
 class Gateway(Actor[Poke, Done]):

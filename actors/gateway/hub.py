@@ -12,22 +12,22 @@ from typing import Final, cast
 import anyio
 from anyio import lowlevel
 
-from actors.api.kinds import Kind
-from actors.gateway.request.selection import Traits, traits_of
-from actors.gateway.ring import Ring, RingEntry
-from actors.gateway.settings import MIB
-from actors.gateway.webhooks.hooks import CONFIGURATIONS
-from actors.runtime.asking import ask_again
-from actors.runtime.context import Context
-from actors.runtime.handles import HandleTable
-from actors.runtime.level_signal import LevelSignal
-from actors.system.ports import ApiPort
-from core.messages.commands import OpenListing
-from core.messages.events import Mutation
-from core.messages.replies import ListingOpened
-from core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
-from core.objects.metadata import Object
-from storage import codec
+from pumice.actors.api.kinds import Kind
+from pumice.actors.gateway.request.selection import Traits, traits_of
+from pumice.actors.gateway.ring import Ring, RingEntry
+from pumice.actors.gateway.settings import MIB
+from pumice.actors.gateway.webhooks.hooks import CONFIGURATIONS
+from pumice.actors.runtime.asking import ask_again
+from pumice.actors.runtime.context import Context
+from pumice.actors.runtime.handles import HandleTable
+from pumice.actors.runtime.level_signal import LevelSignal
+from pumice.actors.system.ports import ApiPort
+from pumice.core.messages.commands import OpenListing
+from pumice.core.messages.events import Mutation
+from pumice.core.messages.replies import ListingOpened
+from pumice.core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
+from pumice.core.objects.metadata import Object
+from pumice.storage import codec
 
 SLICE: Final = 200
 """Objects that are decoded at a time."""

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 from msgspec import structs
 
-from actors.gateway.problems import bad_request, expired
+from pumice.actors.gateway.problems import bad_request, expired
 
 MOST: Final = 64
 AGE_S: Final = 300.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from actors.errors import ListenError
+from pumice.actors.errors import ListenError
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final, cast
 
 from anyio import lowlevel
 
-from actors.gateway.problems import expired
-from storage import codec
+from pumice.actors.gateway.problems import expired
+from pumice.storage import codec
 
 if TYPE_CHECKING:
-    from actors.gateway.request.selection import Selection
-    from actors.gateway.ring import Ring, RingEntry
-    from actors.gateway.site import Site
-    from core.objects.metadata import Object
+    from pumice.actors.gateway.request.selection import Selection
+    from pumice.actors.gateway.ring import Ring, RingEntry
+    from pumice.actors.gateway.site import Site
+    from pumice.core.objects.metadata import Object
 
 SLICE: Final = 200
 Key = tuple[str, str]

@@ -1,6 +1,6 @@
 """What the gateway itself refuses, before or instead of the api: one function a reason, with Kubernetes' words.
 
-A refusal travels up as `ApiError` and becomes a Status body (`actors.gateway.statuses`).
+A refusal travels up as `ApiError` and becomes a Status body (`pumice.actors.gateway.statuses`).
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from config.errors import RequestError
-from core.messages.replies import Refused
+from pumice.config.errors import RequestError
+from pumice.core.messages.replies import Refused
 
 RETRY_S: Final = 1
 PATCH_TYPES: Final = (

@@ -21,9 +21,9 @@ from hypercorn.protocol.h2 import H2Protocol
 from hypercorn.protocol.h11 import H11Protocol
 from hypercorn.protocol.ws_stream import WSStream
 
-from actors.gateway.forms import encode
-from actors.gateway.problems import ApiError, bad_request, headers_too_large, internal
-from actors.gateway.statuses import failure
+from pumice.actors.gateway.forms import encode
+from pumice.actors.gateway.problems import ApiError, bad_request, headers_too_large, internal
+from pumice.actors.gateway.statuses import failure
 
 HEADERS: Final = 64 * 1024
 """Bytes of a request's head, at most."""

@@ -9,7 +9,7 @@ from anyio import lowlevel
 from msgspec import Struct
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from storage import codec
+from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

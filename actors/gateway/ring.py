@@ -10,11 +10,11 @@ from bisect import bisect_left
 from typing import Any, Final, cast
 from weakref import WeakValueDictionary
 
-from actors.gateway.forms import encode
-from actors.gateway.request.selection import Traits
-from actors.runtime.level_signal import LevelSignal
-from core.objects.metadata import Object
-from storage import codec
+from pumice.actors.gateway.forms import encode
+from pumice.actors.gateway.request.selection import Traits
+from pumice.actors.runtime.level_signal import LevelSignal
+from pumice.core.objects.metadata import Object
+from pumice.storage import codec
 
 CHUNK: Final = 64 * 1024
 """Bytes of events that are sent at once, about."""

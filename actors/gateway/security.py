@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlsplit
 
-from actors.gateway.problems import forbidden, unauthorized
-from actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.problems import forbidden, unauthorized
+from pumice.actors.gateway.request.exchange import Exchange
 
 COOKIE: Final = "pumice"
 READS: Final = ("GET", "HEAD")

@@ -14,10 +14,10 @@ from anyio.lowlevel import current_token
 from hypercorn.config import Config, Sockets
 from starlette.applications import Starlette
 
-from actors.gateway.connections import break_off, break_off_from, closing_promptly
-from actors.gateway.descriptors import RESERVE, Complaints, OneLine, bounded, most_descriptors
-from actors.gateway.protocols import HEADERS, LastingWrapper, mend
-from actors.gateway.settings import GatewaySettings
+from pumice.actors.gateway.connections import break_off, break_off_from, closing_promptly
+from pumice.actors.gateway.descriptors import RESERVE, Complaints, OneLine, bounded, most_descriptors
+from pumice.actors.gateway.protocols import HEADERS, LastingWrapper, mend
+from pumice.actors.gateway.settings import GatewaySettings
 
 IDLE_S: Final = 120.0
 """An unused connection is closed after so long: later than client-go's 90 s, so that no request meets a closing one."""

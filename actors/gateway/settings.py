@@ -6,7 +6,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from actors.gateway.advice import Adviser
+from pumice.actors.gateway.advice import Adviser
 
 MIB = 1024 * 1024
 REVISIONS_PER_S = 10_000

@@ -10,24 +10,24 @@ from typing import Final, TypeVar
 
 from anyio import lowlevel
 
-from actors.api.kind_table import KindTable
-from actors.api.kinds import Kind
-from actors.errors import ActorFailedError, ActorStoppedError
-from actors.gateway.front import Front
-from actors.gateway.hub import Hub
-from actors.gateway.kept import KeptListings
-from actors.gateway.page.broadcast import Broadcast
-from actors.gateway.problems import RETRY_S, ApiError, failed, internal, no_such_path, too_many, unavailable
-from actors.gateway.request.paths import Target
-from actors.gateway.request.selection import Selection
-from actors.gateway.waiting_gauges import WaitingGauges
-from actors.gateway.webhooks.hooks import CONFIGURATIONS, HookTable
-from actors.runtime.clock import Clock
-from actors.runtime.handles import HandleTable
-from actors.system.ports import ApiPort, CachePort, MetricsPort, RunnerPort
-from core.messages import commands, replies
-from core.objects.metadata import Object
-from storage import codec
+from pumice.actors.api.kind_table import KindTable
+from pumice.actors.api.kinds import Kind
+from pumice.actors.errors import ActorFailedError, ActorStoppedError
+from pumice.actors.gateway.front import Front
+from pumice.actors.gateway.hub import Hub
+from pumice.actors.gateway.kept import KeptListings
+from pumice.actors.gateway.page.broadcast import Broadcast
+from pumice.actors.gateway.problems import RETRY_S, ApiError, failed, internal, no_such_path, too_many, unavailable
+from pumice.actors.gateway.request.paths import Target
+from pumice.actors.gateway.request.selection import Selection
+from pumice.actors.gateway.waiting_gauges import WaitingGauges
+from pumice.actors.gateway.webhooks.hooks import CONFIGURATIONS, HookTable
+from pumice.actors.runtime.clock import Clock
+from pumice.actors.runtime.handles import HandleTable
+from pumice.actors.system.ports import ApiPort, CachePort, MetricsPort, RunnerPort
+from pumice.core.messages import commands, replies
+from pumice.core.objects.metadata import Object
+from pumice.storage import codec
 
 NOT_FOUND: Final = 404
 SLICE: Final = 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from core.messages.replies import Refused
+from pumice.core.messages.replies import Refused
 
 Object = dict[str, Any]
 NOT_FOUND: Final = 404

@@ -10,8 +10,8 @@ import anyio
 import msgspec
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from actors.gateway.advice import AdviceDesk, AdviserQuestion
-from actors.gateway.problems import ApiError
+from pumice.actors.gateway.advice import AdviceDesk, AdviserQuestion
+from pumice.actors.gateway.problems import ApiError
 
 LEAST_S: Final = 15.0
 """Between two counts."""

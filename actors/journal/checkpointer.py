@@ -1,6 +1,6 @@
 """The checkpointer: states from which a restart needs only what follows, and the cutting of what nobody needs.
 
-Owns: a state folded from the journal (`storage.checkpoint.CheckpointState`); it reads the journal, and cuts it.
+Owns: a state folded from the journal (`pumice.storage.checkpoint.CheckpointState`); it reads the journal, and cuts it.
 Accepts: `Poke` (take one now).
 Sends: asks the recorder to keep a checkpoint. That there is something to read is a level signal, which it raises.
 When full: whoever pokes waits.
@@ -19,23 +19,23 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from actors.runtime.actor import Actor
-from core.messages.commands import Poke
-from core.messages.recording import SaveCheckpoint
-from core.messages.replies import Done
-from storage.checkpoint import CheckpointState
-from storage.errors import StorageError
-from storage.recovery import newest_state
-from storage.retention import cut_point
+from pumice.actors.runtime.actor import Actor
+from pumice.core.messages.commands import Poke
+from pumice.core.messages.recording import SaveCheckpoint
+from pumice.core.messages.replies import Done
+from pumice.storage.checkpoint import CheckpointState
+from pumice.storage.errors import StorageError
+from pumice.storage.recovery import newest_state
+from pumice.storage.retention import cut_point
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-    from actors.runtime.context import Context
-    from actors.runtime.level_signal import LevelSignal
-    from actors.system.ports import PokePort, RecorderPort
-    from storage.journal import Journal
-    from storage.retention import Retention
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.level_signal import LevelSignal
+    from pumice.actors.system.ports import PokePort, RecorderPort
+    from pumice.storage.journal import Journal
+    from pumice.storage.retention import Retention
 
 PIECE = 500
 """Records read at a time: the recorder waits no longer than for these."""

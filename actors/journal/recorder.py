@@ -19,21 +19,21 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from actors.errors import RecorderFailedError
-from actors.runtime.actor import Actor
-from core.messages.recording import RecorderCommand, SaveCheckpoint
-from core.messages.replies import Appended
-from storage.errors import StorageError
-from storage.journal import Checkpoint, Record
+from pumice.actors.errors import RecorderFailedError
+from pumice.actors.runtime.actor import Actor
+from pumice.core.messages.recording import RecorderCommand, SaveCheckpoint
+from pumice.core.messages.replies import Appended
+from pumice.storage.errors import StorageError
+from pumice.storage.journal import Checkpoint, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-    from actors.runtime.context import Context
-    from actors.runtime.envelope import Received
-    from actors.runtime.level_signal import LevelSignal
-    from actors.system.ports import RecorderPort
-    from storage.journal import Journal
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.envelope import Received
+    from pumice.actors.runtime.level_signal import LevelSignal
+    from pumice.actors.system.ports import RecorderPort
+    from pumice.storage.journal import Journal
 
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class Recorder(Actor[RecorderCommand, Appended]):
         return (self._look,) if self._look_s else ()
 
     def at_once(self, message: RecorderCommand) -> bool:
-        """A journal on virtual time lets nobody else run (see `storage.memory`)."""
+        """A journal on virtual time lets nobody else run (see `pumice.storage.memory`)."""
         del message
         return True
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Any, Final
 
-from actors.kube.times import timestamp
-from core.messages.commands import Create, Patch
-from storage.codec import pack
+from pumice.actors.kube.times import timestamp
+from pumice.core.messages.commands import Create, Patch
+from pumice.storage.codec import pack
 
 Object = dict[str, Any]
 

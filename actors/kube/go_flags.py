@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from core.objects.metadata import parse_bool
+from pumice.core.objects.metadata import parse_bool
 
 Flag = str | int | bool
 _MOST: Final = 2**63 - 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from core.objects.metadata import section
-from core.quantity import Quantity, quantity_of
+from pumice.core.objects.metadata import section
+from pumice.core.quantity import Quantity, quantity_of
 
 Amounts = dict[str, Quantity]
 PodSpec = Mapping[str, Any]

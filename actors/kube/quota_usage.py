@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from actors.kube.min_resources import Amounts, added, pod_usage, texts
-from core.objects.metadata import section
-from core.quantity import quantity_of
+from pumice.actors.kube.min_resources import Amounts, added, pod_usage, texts
+from pumice.core.objects.metadata import section
+from pumice.core.quantity import quantity_of
 
 Object = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from core.objects.metadata import section
+from pumice.core.objects.metadata import section
 
 Object = dict[str, Any]
 

@@ -14,8 +14,8 @@ from typing import Final, Protocol
 
 from cronsim import CronSim, CronSimError
 
-from config.durations import duration_s
-from config.time_zones import time_zone
+from pumice.config.durations import duration_s
+from pumice.config.time_zones import time_zone
 
 WORDS: Final = {
     "@yearly": "0 0 1 1 *",

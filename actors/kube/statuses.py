@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, assert_never
 
-from actors.kube.conditions import merge_condition, says
-from core.messages.decisions import PodCondition, PodGroupStatus, QueueStatus
-from core.objects.metadata import section
+from pumice.actors.kube.conditions import merge_condition, says
+from pumice.core.messages.decisions import PodCondition, PodGroupStatus, QueueStatus
+from pumice.core.objects.metadata import section
 
 if TYPE_CHECKING:
-    from core.messages.decisions import PodGroupCondition
+    from pumice.core.messages.decisions import PodGroupCondition
 
 Object = dict[str, Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from core.objects.metadata import format_time
+from pumice.core.objects.metadata import format_time
 
 
 def timestamp(now: float) -> str:

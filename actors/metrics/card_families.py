@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from core.messages.card_table import CardTable
+from pumice.core.messages.card_table import CardTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from actors.metrics.card_families import CardFamilies
-from actors.metrics.histogram_family import HistogramFamily
-from actors.metrics.job_families import JobFamilies
-from actors.metrics.pending_families import PendingFamilies
-from actors.metrics.queue_families import QueueFamilies
-from actors.metrics.shadow_families import ShadowFamilies
-from actors.metrics.share_families import ShareFamilies
+from pumice.actors.metrics.card_families import CardFamilies
+from pumice.actors.metrics.histogram_family import HistogramFamily
+from pumice.actors.metrics.job_families import JobFamilies
+from pumice.actors.metrics.pending_families import PendingFamilies
+from pumice.actors.metrics.queue_families import QueueFamilies
+from pumice.actors.metrics.shadow_families import ShadowFamilies
+from pumice.actors.metrics.share_families import ShareFamilies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.messages.card_table import CardTable
-    from core.messages.events import CycleMeasured, TasksBound
-    from core.messages.job_shares import JobShares
-    from core.messages.queue_tables import QueueTables
-    from core.messages.shadow import ShadowCompared
-    from core.messages.supervision import MailboxStatistics
+    from pumice.core.messages.card_table import CardTable
+    from pumice.core.messages.events import CycleMeasured, TasksBound
+    from pumice.core.messages.job_shares import JobShares
+    from pumice.core.messages.queue_tables import QueueTables
+    from pumice.core.messages.shadow import ShadowCompared
+    from pumice.core.messages.supervision import MailboxStatistics
 
 
 def bounds(least: float, most: float, count: int) -> tuple[float, ...]:

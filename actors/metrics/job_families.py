@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from core.messages.decisions import BindingJob
+    from pumice.core.messages.decisions import BindingJob
 
 LABELS: Final = ("job_name", "queue", "job_namespace")
 MOST: Final = 1_000

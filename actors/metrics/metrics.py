@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from prometheus_client import generate_latest
 
-from actors.metrics.families import Families
-from actors.runtime.actor import Actor
-from actors.system.ports import MetricsMessage, MetricsReply
-from core.messages.boards import ReadRecent, RecentRead
-from core.messages.commands import Expose
-from core.messages.events import CycleMeasured, PodsCreated, TasksBound
-from core.messages.queue_tables import QueuesMeasured
-from core.messages.replies import Exposition
-from core.messages.shadow import ShadowCompared
-from core.messages.supervision import MeasureProcess
+from pumice.actors.metrics.families import Families
+from pumice.actors.runtime.actor import Actor
+from pumice.actors.system.ports import MetricsMessage, MetricsReply
+from pumice.core.messages.boards import ReadRecent, RecentRead
+from pumice.core.messages.commands import Expose
+from pumice.core.messages.events import CycleMeasured, PodsCreated, TasksBound
+from pumice.core.messages.queue_tables import QueuesMeasured
+from pumice.core.messages.replies import Exposition
+from pumice.core.messages.shadow import ShadowCompared
+from pumice.core.messages.supervision import MeasureProcess
 
 if TYPE_CHECKING:
-    from actors.runtime.context import Context
-    from actors.system.ports import MetricsPort, SupervisorPort
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.system.ports import MetricsPort, SupervisorPort
 
 
 RECENT: Final = 240

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from core.messages.queue_tables import QueueTables, readable
+from pumice.core.messages.queue_tables import QueueTables, readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from core.messages.queue_columns import QueueColumns
+    from pumice.core.messages.queue_columns import QueueColumns
 
 AMOUNTS: Final = {
     "allocated": "what the tasks of a queue hold",

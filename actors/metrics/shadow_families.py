@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from core.messages.shadow import ShadowCompared
+    from pumice.core.messages.shadow import ShadowCompared
 
 RESULTS: Final = ("same", "ties", "other_node", "only_there", "only_here")
 

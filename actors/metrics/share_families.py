@@ -10,12 +10,12 @@ import numpy as np
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from core.messages.job_shares import JobShares
+from pumice.core.messages.job_shares import JobShares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from core.state.columns import FloatArray
+    from pumice.core.state.columns import FloatArray
 
 MOST: Final = 1_000
 """Jobs that are shown: those with the largest shares. Volcano shows all."""

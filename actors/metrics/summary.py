@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from actors.runtime.asking import ask_again
-from core.messages.commands import OpenListing
-from core.messages.replies import ListingOpened
-from core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
-from core.objects.metadata import Object, section
-from storage import codec
+from pumice.actors.runtime.asking import ask_again
+from pumice.core.messages.commands import OpenListing
+from pumice.core.messages.replies import ListingOpened
+from pumice.core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
+from pumice.core.objects.metadata import Object, section
+from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from actors.runtime.context import Context
-    from actors.runtime.handles import HandleTable
-    from actors.system.ports import ApiPort
-    from core.messages.events import Mutation
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.handles import HandleTable
+    from pumice.actors.system.ports import ApiPort
+    from pumice.core.messages.events import Mutation
 
 NAME = "summary"
 NEVER = -1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.mirror.decisions import PodSeen, decision_of, seen
+from pumice.actors.mirror.decisions import PodSeen, decision_of, seen
 
 Object = dict[str, Any]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from core.objects.metadata import section
-from storage import codec
+from pumice.core.objects.metadata import section
+from pumice.storage import codec
 
 if TYPE_CHECKING:
-    from actors.mirror.redaction import Redaction
+    from pumice.actors.mirror.redaction import Redaction
 
 Object = dict[str, Any]
 Key = tuple[str, str, str]

@@ -9,11 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from actors.mirror.changes import Key, RemoteChange
-from actors.mirror.decisions import Nominated, PodSeen, before_bind, decision_of, nominated, seen, written_by_session
-from core.messages.decisions import Decision
-from core.objects.metadata import section
-from storage import codec
+from pumice.actors.mirror.changes import Key, RemoteChange
+from pumice.actors.mirror.decisions import (
+    Nominated,
+    PodSeen,
+    before_bind,
+    decision_of,
+    nominated,
+    seen,
+    written_by_session,
+)
+from pumice.core.messages.decisions import Decision
+from pumice.core.objects.metadata import section
+from pumice.storage import codec
 
 Object = dict[str, Any]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
-from core.messages.decisions import Bind, Decision, Evict
-from core.objects.metadata import section, text_map
-from core.objects.pod import GROUP_NAME
+from pumice.core.messages.decisions import Bind, Decision, Evict
+from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.pod import GROUP_NAME
 
 Object = dict[str, Any]
 

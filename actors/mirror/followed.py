@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors.api.kinds import KINDS, Kind
-from actors.remote.listing import RemoteResource
-from config.settings import ConfigMapName
-from core.state.watched import WATCHED
+from pumice.actors.api.kinds import KINDS, Kind
+from pumice.actors.remote.listing import RemoteResource
+from pumice.config.settings import ConfigMapName
+from pumice.core.state.watched import WATCHED
 
 CONFIG_MAP: Final = "ConfigMap"
 JOB: Final = "Job"

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import anyio
 
-from actors.errors import CredentialsError, RemoteError
-from actors.mirror.changes import Key, RemoteChange, change_of
-from actors.remote.listing import RemoteListing, RemoteResource
+from pumice.actors.errors import CredentialsError, RemoteError
+from pumice.actors.mirror.changes import Key, RemoteChange, change_of
+from pumice.actors.remote.listing import RemoteListing, RemoteResource
 
 if TYPE_CHECKING:
-    from actors.mirror.bursts import Burst
-    from actors.mirror.redaction import Redaction
+    from pumice.actors.mirror.bursts import Burst
+    from pumice.actors.mirror.redaction import Redaction
 
 Object = dict[str, Any]
 

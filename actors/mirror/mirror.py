@@ -8,7 +8,7 @@ When full: whoever pokes waits. What is heard is kept until the api has taken it
 Stops: after what was heard is taken in. What is not heard any more is heard after the next start, as the difference to
 what is here.
 
-It writes nothing to the cluster, for it has no request that could (`actors.remote`).
+It writes nothing to the cluster, for it has no request that could (`pumice.actors.remote`).
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import anyio
 
-from actors.mirror.bursts import Burst
-from actors.mirror.cycles import CycleCutter, MarkedChange, ObservedCycle
-from actors.mirror.followed import CONFIG_MAP, ORDER, resources
-from actors.mirror.intake import Intake
-from actors.mirror.observed import Observed, ObservedCycles
-from actors.mirror.pseudonym_file import PseudonymFile
-from actors.mirror.readable import Readability
-from actors.mirror.shadow import Shadow
-from actors.remote.api import RemoteApi
-from actors.remote.backoff import Backoff
-from actors.remote.reflector import Reflector
-from actors.runtime.actor import Actor
-from actors.runtime.asking import ask_again
-from core.messages.commands import List, Poke
-from core.messages.reflection import Reflect
-from core.messages.replies import Accepted, Done, Listing
-from core.messages.shadow import Mirrored, ReadMirrored
-from storage import codec
+from pumice.actors.mirror.bursts import Burst
+from pumice.actors.mirror.cycles import CycleCutter, MarkedChange, ObservedCycle
+from pumice.actors.mirror.followed import CONFIG_MAP, ORDER, resources
+from pumice.actors.mirror.intake import Intake
+from pumice.actors.mirror.observed import Observed, ObservedCycles
+from pumice.actors.mirror.pseudonym_file import PseudonymFile
+from pumice.actors.mirror.readable import Readability
+from pumice.actors.mirror.shadow import Shadow
+from pumice.actors.remote.api import RemoteApi
+from pumice.actors.remote.backoff import Backoff
+from pumice.actors.remote.reflector import Reflector
+from pumice.actors.runtime.actor import Actor
+from pumice.actors.runtime.asking import ask_again
+from pumice.core.messages.commands import List, Poke
+from pumice.core.messages.reflection import Reflect
+from pumice.core.messages.replies import Accepted, Done, Listing
+from pumice.core.messages.shadow import Mirrored, ReadMirrored
+from pumice.storage import codec
 
 if TYPE_CHECKING:
-    from actors.mirror.changes import RemoteChange
-    from actors.mirror.settings import MirrorSettings
-    from actors.runtime.context import Context
-    from actors.scheduling.config_source import ConfigSource
-    from actors.system.ports import ApiPort, MetricsPort, MirrorPort, RecorderPort
-    from core.messages.shadow import ShadowCompared
+    from pumice.actors.mirror.changes import RemoteChange
+    from pumice.actors.mirror.settings import MirrorSettings
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.scheduling.config_source import ConfigSource
+    from pumice.actors.system.ports import ApiPort, MetricsPort, MirrorPort, RecorderPort
+    from pumice.core.messages.shadow import ShadowCompared
 
 BATCH = 500
 """So many changes are on their way to the api at once: all of a large cluster would be there twice."""

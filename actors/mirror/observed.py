@@ -6,22 +6,22 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from actors.mirror.shadow_totals import ShadowTotals
-from config import rules
-from config.errors import ConfigError
-from config.unwrap import conf_keys
-from core.messages.decisions import Bind, Decision
-from core.messages.events import Bound, ConfigLoaded, CycleRecord, Evicted
-from core.messages.recording import Append, Entry
-from core.objects.metadata import section
-from storage import codec
+from pumice.actors.mirror.shadow_totals import ShadowTotals
+from pumice.config import rules
+from pumice.config.errors import ConfigError
+from pumice.config.unwrap import conf_keys
+from pumice.core.messages.decisions import Bind, Decision
+from pumice.core.messages.events import Bound, ConfigLoaded, CycleRecord, Evicted
+from pumice.core.messages.recording import Append, Entry
+from pumice.core.objects.metadata import section
+from pumice.storage import codec
 
 if TYPE_CHECKING:
-    from actors.mirror.cycles import ObservedCycle
-    from actors.runtime.clock import Clock
-    from actors.scheduling.config_source import ConfigSource
-    from actors.system.ports import RecorderPort
-    from config.settings import ConfigMapName
+    from pumice.actors.mirror.cycles import ObservedCycle
+    from pumice.actors.runtime.clock import Clock
+    from pumice.actors.scheduling.config_source import ConfigSource
+    from pumice.actors.system.ports import RecorderPort
+    from pumice.config.settings import ConfigMapName
 
 Object = dict[str, Any]
 

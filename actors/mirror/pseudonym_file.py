@@ -9,10 +9,10 @@ from typing import Final
 
 import msgspec
 
-from actors.mirror.redaction import Redaction
-from config.errors import ConfigError
-from config.input_file import read_bytes
-from core.pseudonyms import Place, Pseudonyms
+from pumice.actors.mirror.redaction import Redaction
+from pumice.config.errors import ConfigError
+from pumice.config.input_file import read_bytes
+from pumice.core.pseudonyms import Place, Pseudonyms
 
 STEP: Final = 1_000
 """Neighbours lie up to so far apart, by chance: nobody can tell how many names come between."""

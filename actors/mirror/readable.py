@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.mirror.changes import RemoteChange
-from config.errors import RequestError
-from core.state.view import View
-from core.state.watched import WATCHED
+from pumice.actors.mirror.changes import RemoteChange
+from pumice.config.errors import RequestError
+from pumice.core.state.view import View
+from pumice.core.state.watched import WATCHED
 
 READ: Final = frozenset(WATCHED)
 

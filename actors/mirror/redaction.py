@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
-from actors.mirror.vocabulary import AMOUNT, SEPARATED, WORDS
-from core.objects.metadata import section
-from core.objects.pod import pod_index
+from pumice.actors.mirror.vocabulary import AMOUNT, SEPARATED, WORDS
+from pumice.core.objects.metadata import section
+from pumice.core.objects.pod import pod_index
 
 Object = dict[str, Any]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import httpx
 
-from actors.remote.backoff import INITIAL_S
-from config.kubeconfig import ClusterAccess
-from config.schema import SchedulerConfig
-from config.settings import CHARTS, ConfigMapName
+from pumice.actors.remote.backoff import INITIAL_S
+from pumice.config.kubeconfig import ClusterAccess
+from pumice.config.schema import SchedulerConfig
+from pumice.config.settings import CHARTS, ConfigMapName
 
 PERIOD_S = 1.0
 """As long as Volcano's scheduler waits between two cycles."""

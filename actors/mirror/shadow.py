@@ -12,32 +12,32 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from core.cycle import run_cycle
-from core.fold.shown import Shown
-from core.messages.decisions import Evict
-from core.messages.recording import Append, Entry
-from core.messages.shadow import ShadowCompared, ShadowDifference
-from core.outside import Supposing
-from core.session.carry import Carry, CycleClock
-from core.shadow.deeds import DeedDifference, differing, ties, wishes_of
-from core.shadow.guide import Guide
-from core.shadow.standing import Persistence, WrittenThere, counted, differences, of_group, said, standing_of
-from core.state.view import View
-from core.state.volumes import volume_rules
-from core.state.watched import WATCHED
-from storage import codec
+from pumice.core.cycle import run_cycle
+from pumice.core.fold.shown import Shown
+from pumice.core.messages.decisions import Evict
+from pumice.core.messages.recording import Append, Entry
+from pumice.core.messages.shadow import ShadowCompared, ShadowDifference
+from pumice.core.outside import Supposing
+from pumice.core.session.carry import Carry, CycleClock
+from pumice.core.shadow.deeds import DeedDifference, differing, ties, wishes_of
+from pumice.core.shadow.guide import Guide
+from pumice.core.shadow.standing import Persistence, WrittenThere, counted, differences, of_group, said, standing_of
+from pumice.core.state.view import View
+from pumice.core.state.volumes import volume_rules
+from pumice.core.state.watched import WATCHED
+from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from actors.mirror.changes import RemoteChange
-    from actors.mirror.decisions import Nominated
-    from actors.mirror.settings import ShadowSettings
-    from actors.mirror.shadow_totals import ShadowTotals
-    from actors.runtime.clock import Clock
-    from actors.scheduling.config_source import ConfigSource
-    from actors.system.ports import MetricsPort, RecorderPort
-    from core.messages.decisions import CycleResult, Decision
+    from pumice.actors.mirror.changes import RemoteChange
+    from pumice.actors.mirror.decisions import Nominated
+    from pumice.actors.mirror.settings import ShadowSettings
+    from pumice.actors.mirror.shadow_totals import ShadowTotals
+    from pumice.actors.runtime.clock import Clock
+    from pumice.actors.scheduling.config_source import ConfigSource
+    from pumice.actors.system.ports import MetricsPort, RecorderPort
+    from pumice.core.messages.decisions import CycleResult, Decision
 
 Object = dict[str, Any]
 

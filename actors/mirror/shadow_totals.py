@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from core.messages.shadow import ShadowCompared, ShadowDifference
+from pumice.core.messages.shadow import ShadowCompared, ShadowDifference
 
 Object = dict[str, Any]
 

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actors.outside.over_http import ExtenderRequest, Post
-from actors.outside.whole_pods import WholePods
-from actors.runtime.actor import Actor
-from core.messages.questions import AskOutside, OutsideAnswered, OutsideQuestion
-from core.outside import filled
+from pumice.actors.outside.over_http import ExtenderRequest, Post
+from pumice.actors.outside.whole_pods import WholePods
+from pumice.actors.runtime.actor import Actor
+from pumice.core.messages.questions import AskOutside, OutsideAnswered, OutsideQuestion
+from pumice.core.outside import filled
 
 if TYPE_CHECKING:
-    from actors.runtime.context import Context
-    from actors.system.ports import ApiPort, OutsidePort
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.system.ports import ApiPort, OutsidePort
 
 
 class ExtenderClient(Actor[AskOutside, OutsideAnswered]):

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 import anyio
 import httpx
 
-from core.messages.questions import OutsideAnswer
-from core.outside import SUPPOSED
+from pumice.core.messages.questions import OutsideAnswer
+from pumice.core.outside import SUPPOSED
 
 AT_ONCE: Final = 16
 """As many questions are asked at a time: as many nodes Volcano looks at."""

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from core.messages.commands import Get
-from core.messages.replies import Accepted
-from core.objects.metadata import section
-from core.objects.typed import typed_pod
+from pumice.core.messages.commands import Get
+from pumice.core.messages.replies import Accepted
+from pumice.core.objects.metadata import section
+from pumice.core.objects.typed import typed_pod
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from actors.system.ports import ApiPort
-    from core.messages.questions import AskedPod
-    from storage.shared_objects import SharedObjects
+    from pumice.actors.system.ports import ApiPort
+    from pumice.core.messages.questions import AskedPod
+    from pumice.storage.shared_objects import SharedObjects
 
 Object = dict[str, Any]
 

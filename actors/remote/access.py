@@ -12,12 +12,12 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
-from actors.errors import CredentialsError
-from actors.remote.credentials import Credential, Credentials, Fixed, TokenFile
-from actors.remote.exec_plugin import FromPlugin
-from config.errors import ConfigError
-from config.input_file import read_bytes
-from config.kubeconfig import ClusterAccess
+from pumice.actors.errors import CredentialsError
+from pumice.actors.remote.credentials import Credential, Credentials, Fixed, TokenFile
+from pumice.actors.remote.exec_plugin import FromPlugin
+from pumice.config.errors import ConfigError
+from pumice.config.input_file import read_bytes
+from pumice.config.kubeconfig import ClusterAccess
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 

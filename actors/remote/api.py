@@ -16,10 +16,10 @@ import anyio
 import httpx
 import msgspec
 
-from actors.errors import BrokenAnswerError, RemoteError
-from actors.remote.access import credentials_of, proxy_of, trust_of
-from actors.remote.credentials import Credential, Credentials
-from config.kubeconfig import ClusterAccess
+from pumice.actors.errors import BrokenAnswerError, RemoteError
+from pumice.actors.remote.access import credentials_of, proxy_of, trust_of
+from pumice.actors.remote.credentials import Credential, Credentials
+from pumice.config.kubeconfig import ClusterAccess
 
 Object = dict[str, Any]
 Query = Mapping[str, str]

@@ -10,9 +10,9 @@ from typing import Final, Protocol
 import anyio
 from msgspec import Struct
 
-from actors.errors import CredentialsError
-from config.input_file import read_text
-from config.kubeconfig import ClusterAccess
+from pumice.actors.errors import CredentialsError
+from pumice.config.input_file import read_text
+from pumice.config.kubeconfig import ClusterAccess
 
 READ_AGAIN_S: Final = 60.0
 """A token's file is read again after so long (source: client-go's `cachingTokenSource`): kubelets rotate it."""

@@ -10,10 +10,10 @@ from typing import Any, Final, cast
 
 import anyio
 
-from actors.errors import CredentialsError
-from actors.remote.credentials import Credential
-from config.kubeconfig import ClusterAccess, ExecPlugin
-from core.objects.metadata import parse_time, section
+from pumice.actors.errors import CredentialsError
+from pumice.actors.remote.credentials import Credential
+from pumice.config.kubeconfig import ClusterAccess, ExecPlugin
+from pumice.core.objects.metadata import parse_time, section
 
 PATIENCE_S: Final = 60.0
 EARLIER_S: Final = 10.0

@@ -11,9 +11,9 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
-from actors.errors import BrokenAnswerError, RemoteError
-from actors.remote.api import RemoteApi
-from core.objects.metadata import section
+from pumice.actors.errors import BrokenAnswerError, RemoteError
+from pumice.actors.remote.api import RemoteApi
+from pumice.core.objects.metadata import section
 
 Object = dict[str, Any]
 PAGE: Final = 500

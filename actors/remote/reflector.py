@@ -14,11 +14,11 @@ from typing import Any, Final, Protocol
 
 import anyio
 
-from actors.errors import CredentialsError, RemoteError
-from actors.remote.api import RemoteApi, decoded
-from actors.remote.backoff import Backoff
-from actors.remote.listing import RemoteListing, RemoteResource, list_all, named, whole
-from core.objects.metadata import section
+from pumice.actors.errors import CredentialsError, RemoteError
+from pumice.actors.remote.api import RemoteApi, decoded
+from pumice.actors.remote.backoff import Backoff
+from pumice.actors.remote.listing import RemoteListing, RemoteResource, list_all, named, whole
+from pumice.core.objects.metadata import section
 
 Object = dict[str, Any]
 

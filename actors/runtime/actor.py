@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
 
-from actors.errors import blames_the_world, words_of
-from actors.runtime.mailbox import Mailbox
-from core.messages.message import Message
+from pumice.actors.errors import blames_the_world, words_of
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.core.messages.message import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Sequence
 
-    from actors.runtime.context import Context
-    from actors.runtime.envelope import Received
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.envelope import Received
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message)
@@ -128,7 +128,7 @@ class Actor(Generic[M, R]):
     """Those whose answers are waited for while it deals with what `at_once` names."""
 
     def at_once(self, message: M) -> bool:
-        """Whether to handle this is no wait, but for those it `waits_for`: see `actors.runtime.at_once`."""
+        """Whether to handle this is no wait, but for those it `waits_for`: see `pumice.actors.runtime.at_once`."""
         del message
         return False
 

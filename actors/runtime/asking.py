@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
 
-from actors.errors import ActorFailedError, UnexpectedReplyError
-from core.messages.message import Message
+from pumice.actors.errors import ActorFailedError, UnexpectedReplyError
+from pumice.core.messages.message import Message
 
 if TYPE_CHECKING:
-    from actors.runtime.mailbox import Mailbox
+    from pumice.actors.runtime.mailbox import Mailbox
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message)

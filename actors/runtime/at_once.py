@@ -13,8 +13,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from actors.runtime.envelope import Envelope, Received
-    from actors.runtime.mailbox import Mailbox
+    from pumice.actors.runtime.envelope import Envelope, Received
+    from pumice.actors.runtime.mailbox import Mailbox
 
 
 class Attendant(Protocol):

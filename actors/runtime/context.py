@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from actors.runtime.activity import Activity
-from actors.runtime.alarm import Alarm
-from actors.runtime.clock import Clock
-from actors.runtime.door import Door
-from actors.runtime.longest import Longest
-from storage.shared_objects import SharedObjects
+from pumice.actors.runtime.activity import Activity
+from pumice.actors.runtime.alarm import Alarm
+from pumice.actors.runtime.clock import Clock
+from pumice.actors.runtime.door import Door
+from pumice.actors.runtime.longest import Longest
+from pumice.storage.shared_objects import SharedObjects
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Context:
 
     `alarm` makes something to sleep by; `longest` knows the request that held the loop longest; `door`: who is to be
     heard about what controllers ask of the api. `at_once`: whether messages are dealt with in the turn of who sends
-    them where that is no wait (`actors.runtime.at_once`).
+    them where that is no wait (`pumice.actors.runtime.at_once`).
     """
 
     clock: Clock

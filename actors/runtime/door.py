@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from core.messages.replies import Refused
+from pumice.core.messages.replies import Refused
 
 if TYPE_CHECKING:
-    from core.messages.commands import ApiRequest
+    from pumice.core.messages.commands import ApiRequest
 
     Passed = ApiRequest | Refused
     Keeper = Callable[[Sequence[ApiRequest]], Awaitable[list[Passed]]]

@@ -9,10 +9,10 @@ from typing import Any, Generic, TypeVar
 import anyio
 from msgspec import Struct
 
-from actors.errors import ActorFailedError, ActorStoppedError
-from core.messages.message import Message
-from core.messages.replies import Failed
-from storage import codec
+from pumice.actors.errors import ActorFailedError, ActorStoppedError
+from pumice.core.messages.message import Message
+from pumice.core.messages.replies import Failed
+from pumice.storage import codec
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message)

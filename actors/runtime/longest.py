@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from time import perf_counter, thread_time
 from typing import Any, Final, TypeVar
 
-from config.printable import printable
+from pumice.config.printable import printable
 
 R = TypeVar("R")
 

@@ -16,20 +16,29 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, overload
 import anyio
 from anyio import lowlevel
 
-from actors.errors import ActorStoppedError, UnknownMessageError
-from actors.runtime.alarm import Alarm
-from actors.runtime.at_once import AtOnce
-from actors.runtime.envelope import NO_ANSWER, Answer, Envelope, Received, error_of, failure, parts, reply_or_none
-from core.messages.message import Message
-from core.messages.replies import Failed
-from core.messages.supervision import MailboxStatistics
-from storage import codec
+from pumice.actors.errors import ActorStoppedError, UnknownMessageError
+from pumice.actors.runtime.alarm import Alarm
+from pumice.actors.runtime.at_once import AtOnce
+from pumice.actors.runtime.envelope import (
+    NO_ANSWER,
+    Answer,
+    Envelope,
+    Received,
+    error_of,
+    failure,
+    parts,
+    reply_or_none,
+)
+from pumice.core.messages.message import Message
+from pumice.core.messages.replies import Failed
+from pumice.core.messages.supervision import MailboxStatistics
+from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from actors.runtime.activity import Activity
-    from actors.runtime.at_once import Attendant
+    from pumice.actors.runtime.activity import Activity
+    from pumice.actors.runtime.at_once import Attendant
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message)

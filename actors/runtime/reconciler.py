@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 from anyio import lowlevel
 
-from actors.runtime.actor import Actor
-from actors.runtime.watcher import Watcher
-from core.messages.commands import Poke
-from core.messages.replies import Done, Refused
-from core.objects.parts import kind_of
+from pumice.actors.runtime.actor import Actor
+from pumice.actors.runtime.watcher import Watcher
+from pumice.core.messages.commands import Poke
+from pumice.core.messages.replies import Done, Refused
+from pumice.core.objects.parts import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-    from actors.runtime.context import Context
-    from actors.system.ports import ApiPort, PokePort
-    from core.messages.commands import ApiRequest
-    from core.messages.events import Mutation
-    from core.messages.replies import ApiReply
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.system.ports import ApiPort, PokePort
+    from pumice.core.messages.commands import ApiRequest
+    from pumice.core.messages.events import Mutation
+    from pumice.core.messages.replies import ApiReply
 
 Object = dict[str, Any]
 
@@ -53,7 +53,7 @@ class Machine(Protocol):
         """What it watches: kinds and parts of kinds, in the order in which a first list should come.
 
         Of the kind of a part it may hear more than the part, and is told its own changes by their answers only, where
-        the part leaves them out (`core.objects.parts`).
+        the part leaves them out (`pumice.core.objects.parts`).
         """
         ...
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import anyio
 
-from actors.errors import (
+from pumice.actors.errors import (
     ActorFailedError,
     ActorStoppedError,
     HungActorError,
@@ -30,21 +30,21 @@ from actors.errors import (
     chief,
     words_of,
 )
-from actors.runtime.level_signal import LevelSignal
-from actors.runtime.mailbox import Mailbox
-from core.messages.events import ActorCrashed, ActorStarted, ActorStopped
-from core.messages.supervision import MeasureProcess, ProcessMeasured, Restart, SupervisorCommand
+from pumice.actors.runtime.level_signal import LevelSignal
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.core.messages.events import ActorCrashed, ActorStarted, ActorStopped
+from pumice.core.messages.supervision import MeasureProcess, ProcessMeasured, Restart, SupervisorCommand
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from anyio.abc import TaskStatus
 
-    from actors.runtime.actor import Actor
-    from actors.runtime.context import Context
-    from actors.runtime.envelope import Received
-    from actors.system.ports import SupervisorPort
-    from core.messages.events import ActorEvent
+    from pumice.actors.runtime.actor import Actor
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.envelope import Received
+    from pumice.actors.system.ports import SupervisorPort
+    from pumice.core.messages.events import ActorEvent
 
 FIRST_S = 0.01
 LONGEST_S = 10.0

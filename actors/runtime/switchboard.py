@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
-from actors.errors import WiringError
-from actors.runtime.mailbox import Mailbox
+from pumice.actors.errors import WiringError
+from pumice.actors.runtime.mailbox import Mailbox
 
 if TYPE_CHECKING:
-    from actors.runtime.context import Context
+    from pumice.actors.runtime.context import Context
 
 Links = Mapping[str, Sequence[str]]
 """Role -> the roles it sends to."""

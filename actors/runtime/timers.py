@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Generic, TypeVar
 
-from actors.runtime.clock import moment
+from pumice.actors.runtime.clock import moment
 
 K = TypeVar("K", bound=Hashable)
 

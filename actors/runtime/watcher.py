@@ -12,21 +12,21 @@ import anyio
 from anyio import lowlevel
 from msgspec import Struct
 
-from actors.errors import ActorFailedError, UnexpectedReplyError
-from actors.runtime.asking import expected
-from core.messages.commands import List
-from core.messages.events import Mutation
-from core.messages.replies import Listing
-from core.messages.watch import Pull, Pulled
-from core.objects.parts import kind_of
-from storage import codec
+from pumice.actors.errors import ActorFailedError, UnexpectedReplyError
+from pumice.actors.runtime.asking import expected
+from pumice.core.messages.commands import List
+from pumice.core.messages.events import Mutation
+from pumice.core.messages.replies import Listing
+from pumice.core.messages.watch import Pull, Pulled
+from pumice.core.objects.parts import kind_of
+from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from actors.runtime.context import Context
-    from actors.runtime.envelope import Answer
-    from actors.system.ports import ApiPort
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.envelope import Answer
+    from pumice.actors.system.ports import ApiPort
 
 
 AGAIN_S = 0.02

@@ -14,21 +14,21 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from actors.runtime.actor import Actor
-from actors.scheduling.stopping import asked_of, driven
-from core.messages.commands import RunAction
-from core.messages.replies import ActionDone, ActionFailed
+from pumice.actors.runtime.actor import Actor
+from pumice.actors.scheduling.stopping import asked_of, driven
+from pumice.core.messages.commands import RunAction
+from pumice.core.messages.replies import ActionDone, ActionFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from actors.dry_run.driver import DryRunDriver
-    from actors.runtime.context import Context
-    from actors.runtime.envelope import Received
-    from actors.runtime.handles import HandleTable
-    from actors.scheduling.decider import Decider
-    from actors.system.ports import ActionPort, OutsidePort
-    from core.session.session import Session
+    from pumice.actors.dry_run.driver import DryRunDriver
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.envelope import Received
+    from pumice.actors.runtime.handles import HandleTable
+    from pumice.actors.scheduling.decider import Decider
+    from pumice.actors.system.ports import ActionPort, OutsidePort
+    from pumice.core.session.session import Session
 
 ActionReply = ActionDone | ActionFailed
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from core.board.board import BoardReader, residents_of
-from core.messages.boards import BoardRead, ReadBoard, ResidentsRead
-from core.state.view import View
+from pumice.core.board.board import BoardReader, residents_of
+from pumice.core.messages.boards import BoardRead, ReadBoard, ResidentsRead
+from pumice.core.state.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actors.scheduling.decider import SchedulerView
+    from pumice.actors.scheduling.decider import SchedulerView
 
 
 class TimedBoards:

@@ -1,6 +1,6 @@
 """The cache: the scheduler's own view of the cluster, and its only writer.
 
-Owns: the view (`core.state.view.View`), the queue of pods to look at again.
+Owns: the view (`pumice.core.state.view.View`), the queue of pods to look at again.
 Accepts: `TakeSnapshot`, `Assume`, `CheckView`, `LookLater`, `ReadBoard`, `ReadResidents`, and the
 outcomes of binds and evictions.
 Sends: asks the api (watch, get), or a cluster elsewhere (get). News of the view is a level signal, not a message.
@@ -20,19 +20,19 @@ import logging
 from math import inf
 from typing import TYPE_CHECKING, assert_never
 
-from actors.errors import ActorFailedError, BrokenViewError
-from actors.runtime.activity import SCHEDULER
-from actors.runtime.actor import Actor
-from actors.runtime.alarm import stood_still
-from actors.runtime.level_signal import LevelSignal
-from actors.runtime.watcher import WatchedChanges, Watcher
-from actors.scheduling.boards import TimedBoards, residents_on
-from actors.scheduling.resync import Awaited, Due, ResyncQueue
-from actors.system.ports import CacheMessage, CacheReply
-from core.fold.shown import Shown
-from core.messages.boards import ReadBoard, ReadResidents
-from core.messages.commands import Assume, CheckView, Get, LookLater, TakeSnapshot
-from core.messages.events import (
+from pumice.actors.errors import ActorFailedError, BrokenViewError
+from pumice.actors.runtime.activity import SCHEDULER
+from pumice.actors.runtime.actor import Actor
+from pumice.actors.runtime.alarm import stood_still
+from pumice.actors.runtime.level_signal import LevelSignal
+from pumice.actors.runtime.watcher import WatchedChanges, Watcher
+from pumice.actors.scheduling.boards import TimedBoards, residents_on
+from pumice.actors.scheduling.resync import Awaited, Due, ResyncQueue
+from pumice.actors.system.ports import CacheMessage, CacheReply
+from pumice.core.fold.shown import Shown
+from pumice.core.messages.boards import ReadBoard, ReadResidents
+from pumice.core.messages.commands import Assume, CheckView, Get, LookLater, TakeSnapshot
+from pumice.core.messages.events import (
     BindRefused,
     BindTimedOut,
     Bound,
@@ -40,7 +40,7 @@ from core.messages.events import (
     EvictRefused,
     EvictTimedOut,
 )
-from core.messages.operations import (
+from pumice.core.messages.operations import (
     AssumedCycle,
     BeganAnew,
     ForgotBind,
@@ -49,22 +49,22 @@ from core.messages.operations import (
     Relisted,
     Unevicted,
 )
-from core.messages.replies import Accepted, Assumed, Refused, SnapshotTaken, ViewChecked
-from core.state.watched import WATCHED
+from pumice.core.messages.replies import Accepted, Assumed, Refused, SnapshotTaken, ViewChecked
+from pumice.core.state.watched import WATCHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from typing import Any
 
-    from actors.runtime.context import Context
-    from actors.runtime.envelope import Received
-    from actors.runtime.handles import HandleTable
-    from actors.scheduling.decider import SchedulerView
-    from actors.system.ports import ApiPort, CachePort
-    from config.errors import RequestError
-    from core.messages.decisions import Decision
-    from core.messages.operations import ViewOperation
-    from core.state.snapshot import Snapshot
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.envelope import Received
+    from pumice.actors.runtime.handles import HandleTable
+    from pumice.actors.scheduling.decider import SchedulerView
+    from pumice.actors.system.ports import ApiPort, CachePort
+    from pumice.config.errors import RequestError
+    from pumice.core.messages.decisions import Decision
+    from pumice.core.messages.operations import ViewOperation
+    from pumice.core.state.snapshot import Snapshot
 
 NEVER = -1
 """Watching from before the beginning lists first: a new view never lives through history again."""

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
-from actors.errors import ActorFailedError
-from actors.scheduling.cycle_memory import Unsent
-from core.messages.commands import Assume
-from core.messages.message import Message
-from core.messages.orders import BindOrder, EvictOrder, WriteStatus
-from core.messages.recording import Append, Entry
-from storage import codec
+from pumice.actors.errors import ActorFailedError
+from pumice.actors.scheduling.cycle_memory import Unsent
+from pumice.core.messages.commands import Assume
+from pumice.core.messages.message import Message
+from pumice.core.messages.orders import BindOrder, EvictOrder, WriteStatus
+from pumice.core.messages.recording import Append, Entry
+from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from actors.runtime.envelope import Answer
-    from actors.scheduling.cycle_memory import CycleMemory
-    from actors.system.ports import BindPort, CachePort, EvictPort, RecorderPort, StatusPort
-    from core.messages.decisions import Bind, CycleResult
-    from core.messages.events import CycleRecord
+    from pumice.actors.runtime.envelope import Answer
+    from pumice.actors.scheduling.cycle_memory import CycleMemory
+    from pumice.actors.system.ports import BindPort, CachePort, EvictPort, RecorderPort, StatusPort
+    from pumice.core.messages.decisions import Bind, CycleResult
+    from pumice.core.messages.events import CycleRecord
 
 D = TypeVar("D")
 M = TypeVar("M", bound=Message)

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import msgspec
 
-from config.errors import ConfigError, IgnoredFileError
-from config.load import BUILT_IN, INSTEAD, default_text, parse_scheduler_config, read_text
-from config.schema import SchedulerConfig
-from core.messages.events import ConfigLoaded
+from pumice.config.errors import ConfigError, IgnoredFileError
+from pumice.config.load import BUILT_IN, INSTEAD, default_text, parse_scheduler_config, read_text
+from pumice.config.schema import SchedulerConfig
+from pumice.core.messages.events import ConfigLoaded
 
 log = logging.getLogger(__name__)
 Names = tuple[str, ...] | None
@@ -81,7 +81,7 @@ class ConfigSource:
         self.loaded = self._first(read_text(path) if path is not None else text or default_text())
 
     def fixes(self) -> tuple[str, ...]:
-        """The defects of Volcano that are mended under the configuration in force (`config.fixes`)."""
+        """The defects of Volcano that are mended under the configuration in force (`pumice.config.fixes`)."""
         return self.loaded.config.pumice.fix
 
     @property

@@ -6,10 +6,10 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from actors.scheduling.decider import Decider, Moment, always, no_tables
-from actors.scheduling.plugin_times import PluginTimes
-from core.actions import ACTIONS, DRY_RUNNING
-from core.cycle import (
+from pumice.actors.scheduling.decider import Decider, Moment, always, no_tables
+from pumice.actors.scheduling.plugin_times import PluginTimes
+from pumice.core.actions import ACTIONS, DRY_RUNNING
+from pumice.core.cycle import (
     cards_later,
     close_session,
     is_idle,
@@ -20,24 +20,24 @@ from core.cycle import (
     shares_later,
     tables_later,
 )
-from core.default_scheduler.profile import NAME
-from core.default_scheduler.waiting import waiting
-from core.messages.card_table import CardTable
-from core.messages.job_shares import JobShares
-from core.plugins import PLUGINS, asks_outside
-from core.session.carry import Carry, CycleClock
-from core.state.view import View
+from pumice.core.default_scheduler.profile import NAME
+from pumice.core.default_scheduler.waiting import waiting
+from pumice.core.messages.card_table import CardTable
+from pumice.core.messages.job_shares import JobShares
+from pumice.core.plugins import PLUGINS, asks_outside
+from pumice.core.session.carry import Carry, CycleClock
+from pumice.core.state.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from actors.scheduling.decider import Steps
-    from config.schema import SchedulerConfig
-    from core.messages.decisions import CycleResult
-    from core.messages.queue_tables import QueueTables
-    from core.outside import Ask
-    from core.session.session import Session
-    from core.state.snapshot import Snapshot
+    from pumice.actors.scheduling.decider import Steps
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.messages.decisions import CycleResult
+    from pumice.core.messages.queue_tables import QueueTables
+    from pumice.core.outside import Ask
+    from pumice.core.session.session import Session
+    from pumice.core.state.snapshot import Snapshot
 
 
 def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.perf_counter) -> Decider:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from actors.runtime.level_signal import LevelSignal
-from actors.scheduling.config_source import ConfigSource
-from core.messages.commands import CycleSaid
-from core.messages.decisions import CycleResult
-from core.state.recurrence import Recurrence
+from pumice.actors.runtime.level_signal import LevelSignal
+from pumice.actors.scheduling.config_source import ConfigSource
+from pumice.core.messages.commands import CycleSaid
+from pumice.core.messages.decisions import CycleResult
+from pumice.core.state.recurrence import Recurrence
 
 
 @dataclass(frozen=True, slots=True)

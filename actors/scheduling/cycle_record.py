@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from actors.scheduling.commit import statuses_of
-from config import rules
-from core import digest
-from core.messages.events import CycleRecord
+from pumice.actors.scheduling.commit import statuses_of
+from pumice.config import rules
+from pumice.core import digest
+from pumice.core.messages.events import CycleRecord
 
 if TYPE_CHECKING:
-    from actors.scheduling.decider import Moment
-    from core.messages.decisions import CycleResult
-    from core.messages.questions import OutsideAnswers
-    from core.messages.replies import SnapshotTaken
+    from pumice.actors.scheduling.decider import Moment
+    from pumice.core.messages.decisions import CycleResult
+    from pumice.core.messages.questions import OutsideAnswers
+    from pumice.core.messages.replies import SnapshotTaken
 
 
 def record_of(

@@ -1,6 +1,6 @@
 """What the actors need of the core, as types: the view, and the three steps of a cycle.
 
-`actors.system.system` puts the real core here; a test may put something smaller.
+`pumice.actors.system.system` puts the real core here; a test may put something smaller.
 """
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from config.schema import SchedulerConfig
-from core.messages.card_table import CardTable
-from core.messages.commands import CycleSaid
-from core.messages.decisions import BindContext, CycleResult
-from core.messages.job_shares import JobShares
-from core.messages.queue_tables import QueueTables
-from core.objects.pod import Task
-from core.outside import Ask
-from core.session.session import Session
-from core.state.snapshot import Snapshot
-from core.state.volumes import VolumeRules
+from pumice.config.schema import SchedulerConfig
+from pumice.core.messages.card_table import CardTable
+from pumice.core.messages.commands import CycleSaid
+from pumice.core.messages.decisions import BindContext, CycleResult
+from pumice.core.messages.job_shares import JobShares
+from pumice.core.messages.queue_tables import QueueTables
+from pumice.core.objects.pod import Task
+from pumice.core.outside import Ask
+from pumice.core.session.session import Session
+from pumice.core.state.snapshot import Snapshot
+from pumice.core.state.volumes import VolumeRules
 
 Object = dict[str, Any]
 
 
 class SchedulerView(Protocol):
-    """`core.state.view.View` as the cache actor uses it."""
+    """`pumice.core.state.view.View` as the cache actor uses it."""
 
     version: int
 

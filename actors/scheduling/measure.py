@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.messages.events import CycleMeasured
+from pumice.core.messages.events import CycleMeasured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.messages.decisions import CycleResult
+    from pumice.core.messages.decisions import CycleResult
 
 
 class Measure:

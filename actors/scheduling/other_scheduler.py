@@ -14,27 +14,27 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from actors.errors import CycleLostError
-from actors.runtime.asking import expected
-from actors.scheduling.cycle_record import record_of
-from actors.scheduling.decider import Moment
-from core.default_scheduler.profile import NAME
-from core.messages.commands import TakeSnapshot
-from core.messages.replies import SnapshotTaken
-from core.state.volumes import volume_rules
+from pumice.actors.errors import CycleLostError
+from pumice.actors.runtime.asking import expected
+from pumice.actors.scheduling.cycle_record import record_of
+from pumice.actors.scheduling.decider import Moment
+from pumice.core.default_scheduler.profile import NAME
+from pumice.core.messages.commands import TakeSnapshot
+from pumice.core.messages.replies import SnapshotTaken
+from pumice.core.state.volumes import volume_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from actors.runtime.clock import Clock
-    from actors.runtime.handles import HandleTable
-    from actors.scheduling.commit import Commit
-    from actors.scheduling.config_source import LoadedConfig
-    from actors.scheduling.cycle_memory import CycleMemory
-    from actors.scheduling.decider import Decider
-    from actors.system.ports import CachePort
-    from core.objects.pod import Task
-    from core.state.snapshot import Snapshot
+    from pumice.actors.runtime.clock import Clock
+    from pumice.actors.runtime.handles import HandleTable
+    from pumice.actors.scheduling.commit import Commit
+    from pumice.actors.scheduling.config_source import LoadedConfig
+    from pumice.actors.scheduling.cycle_memory import CycleMemory
+    from pumice.actors.scheduling.decider import Decider
+    from pumice.actors.system.ports import CachePort
+    from pumice.core.objects.pod import Task
+    from pumice.core.state.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.messages.decisions import CycleResult
+    from pumice.core.messages.decisions import CycleResult
 
 Times = dict[str, dict[str, float]]
 """Seconds by point (OnSessionOpen, OnSessionClose) and plugin."""

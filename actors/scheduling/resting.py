@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.messages.commands import CycleSaid
+from pumice.core.messages.commands import CycleSaid
 
 if TYPE_CHECKING:
-    from core.messages.decisions import CycleResult
-    from core.messages.events import CycleRecord
+    from pumice.core.messages.decisions import CycleResult
+    from pumice.core.messages.events import CycleRecord
 
 
 def said_by(result: CycleResult, record: CycleRecord, *, may_rest: bool) -> CycleSaid:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from core.messages.decisions import Evict
+from pumice.core.messages.decisions import Evict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from core.messages.decisions import BindContext, Decision
+    from pumice.core.messages.decisions import BindContext, Decision
 
 FIRST_S = 0.005
 LONGEST_S = 1000.0

@@ -22,38 +22,38 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import anyio
 
-from actors.errors import ActorFailedError, CycleLostError
-from actors.runtime.activity import SCHEDULER
-from actors.runtime.actor import Actor
-from actors.runtime.asking import expected
-from actors.scheduling.cycle_record import record_of
-from actors.scheduling.decider import Moment
-from actors.scheduling.measure import Measure
-from actors.scheduling.other_scheduler import OtherScheduler
-from actors.scheduling.resting import said_by
-from actors.scheduling.stopping import SessionSteps
-from config.errors import ConfigError
-from core.messages.commands import CycleSaid, RunAction, TakeSnapshot
-from core.messages.cycles import AwaitCycle, CyclesRun, OfferConfig, RunCycle, RunnerCommand, TellQueues
-from core.messages.events import ConfigLoaded, CycleDropped
-from core.messages.queue_tables import QueuesMeasured
-from core.messages.replies import ActionFailed, Done, SnapshotTaken
-from core.state.volumes import volume_rules
+from pumice.actors.errors import ActorFailedError, CycleLostError
+from pumice.actors.runtime.activity import SCHEDULER
+from pumice.actors.runtime.actor import Actor
+from pumice.actors.runtime.asking import expected
+from pumice.actors.scheduling.cycle_record import record_of
+from pumice.actors.scheduling.decider import Moment
+from pumice.actors.scheduling.measure import Measure
+from pumice.actors.scheduling.other_scheduler import OtherScheduler
+from pumice.actors.scheduling.resting import said_by
+from pumice.actors.scheduling.stopping import SessionSteps
+from pumice.config.errors import ConfigError
+from pumice.core.messages.commands import CycleSaid, RunAction, TakeSnapshot
+from pumice.core.messages.cycles import AwaitCycle, CyclesRun, OfferConfig, RunCycle, RunnerCommand, TellQueues
+from pumice.core.messages.events import ConfigLoaded, CycleDropped
+from pumice.core.messages.queue_tables import QueuesMeasured
+from pumice.core.messages.replies import ActionFailed, Done, SnapshotTaken
+from pumice.core.state.volumes import volume_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-    from actors.runtime.context import Context
-    from actors.runtime.envelope import Received
-    from actors.runtime.handles import HandleTable
-    from actors.scheduling.commit import Commit
-    from actors.scheduling.cycle_memory import CycleMemory, RunnerSettings
-    from actors.scheduling.decider import Decider
-    from actors.system.ports import ActionPort, CachePort, MetricsPort, OutsidePort, RunnerPort
-    from config.schema import SchedulerConfig
-    from core.messages.decisions import CycleReport, CycleResult
-    from core.session.session import Session
-    from core.state.snapshot import Snapshot
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.envelope import Received
+    from pumice.actors.runtime.handles import HandleTable
+    from pumice.actors.scheduling.commit import Commit
+    from pumice.actors.scheduling.cycle_memory import CycleMemory, RunnerSettings
+    from pumice.actors.scheduling.decider import Decider
+    from pumice.actors.system.ports import ActionPort, CachePort, MetricsPort, OutsidePort, RunnerPort
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.messages.decisions import CycleReport, CycleResult
+    from pumice.core.session.session import Session
+    from pumice.core.state.snapshot import Snapshot
 
 GIVE_UP_AFTER = 5
 """Cycles lost in a row on one view; then the runner waits for a change instead of losing more."""

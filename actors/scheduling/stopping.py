@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import greenlet
 
-from core.messages.questions import AskOutside
-from core.outside import AskedOutside, Asking, nobody
+from pumice.core.messages.questions import AskOutside
+from pumice.core.outside import AskedOutside, Asking, nobody
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from actors.system.ports import OutsidePort
-    from core.messages.questions import OutsideAnswer, OutsideAnswers, OutsideQuestion
-    from core.outside import Ask
+    from pumice.actors.system.ports import OutsidePort
+    from pumice.core.messages.questions import OutsideAnswer, OutsideAnswers, OutsideQuestion
+    from pumice.core.outside import Ask
 
 T = TypeVar("T")
 

@@ -19,21 +19,21 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import httpx
 
-from actors.kube.times import timestamp
-from actors.runtime.actor import Actor
-from actors.runtime.asking import expected
-from config.durations import parse_duration
-from core.messages.commands import Create, List, Poke, Update
-from core.messages.replies import Done, Listing
-from core.objects.node_usage import KIND
-from core.objects.prometheus import CPU_QUERY, MEMORY_QUERY, AnswerError, node_metrics, values_of, what_is_wrong
-from storage import codec
+from pumice.actors.kube.times import timestamp
+from pumice.actors.runtime.actor import Actor
+from pumice.actors.runtime.asking import expected
+from pumice.config.durations import parse_duration
+from pumice.core.messages.commands import Create, List, Poke, Update
+from pumice.core.messages.replies import Done, Listing
+from pumice.core.objects.node_usage import KIND
+from pumice.core.objects.prometheus import CPU_QUERY, MEMORY_QUERY, AnswerError, node_metrics, values_of, what_is_wrong
+from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
-    from actors.runtime.context import Context
-    from actors.system.ports import ApiPort, PokePort
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.system.ports import ApiPort, PokePort
 
 TYPE: Final = "prometheus"
 PATH: Final = "/api/v1/query"

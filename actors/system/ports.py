@@ -6,9 +6,20 @@ decides whose they are.
 
 from __future__ import annotations
 
-from actors.runtime.mailbox import Mailbox
-from core.messages import boards, commands, cycles, events, orders, questions, recording, replies, shadow, supervision
-from core.messages.queue_tables import QueuesMeasured
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.core.messages import (
+    boards,
+    commands,
+    cycles,
+    events,
+    orders,
+    questions,
+    recording,
+    replies,
+    shadow,
+    supervision,
+)
+from pumice.core.messages.queue_tables import QueuesMeasured
 
 ApiPort = Mailbox[commands.ApiRequest, replies.ApiReply]
 RecorderPort = Mailbox[recording.RecorderCommand, replies.Appended]

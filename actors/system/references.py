@@ -11,25 +11,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from actors.api.faults.strikes import Faults
-from actors.api.store import Store
-from actors.runtime.activity import Activity
-from actors.runtime.clock import Clock
-from actors.runtime.door import Door
-from actors.runtime.handles import HandleTable
-from actors.runtime.level_signal import LevelSignal
-from actors.runtime.longest import Longest
-from actors.scheduling.config_source import ConfigSource
-from actors.scheduling.decider import Decider
-from actors.system.roles import ROLES
-from core.actions.dry_runs.dry_run import DryRun
-from core.session.session import Session
-from core.state.snapshot import Snapshot
-from storage.journal import Journal
-from storage.shared_objects import SharedObjects
+from pumice.actors.api.faults.strikes import Faults
+from pumice.actors.api.store import Store
+from pumice.actors.runtime.activity import Activity
+from pumice.actors.runtime.clock import Clock
+from pumice.actors.runtime.door import Door
+from pumice.actors.runtime.handles import HandleTable
+from pumice.actors.runtime.level_signal import LevelSignal
+from pumice.actors.runtime.longest import Longest
+from pumice.actors.scheduling.config_source import ConfigSource
+from pumice.actors.scheduling.decider import Decider
+from pumice.actors.system.roles import ROLES
+from pumice.core.actions.dry_runs.dry_run import DryRun
+from pumice.core.session.session import Session
+from pumice.core.state.snapshot import Snapshot
+from pumice.storage.journal import Journal
+from pumice.storage.shared_objects import SharedObjects
 
 if TYPE_CHECKING:
-    from actors.system.wiring import Wiring
+    from pumice.actors.system.wiring import Wiring
 
 EVERYBODY: Final = tuple(role.name for role in ROLES if role.build is not None)
 

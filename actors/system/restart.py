@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.messages.decisions import Bind, Decision, Evict
-from core.messages.events import BindTimedOut, Bound, Evicted, EvictTimedOut
-from core.messages.replies import Accepted
-from core.objects.metadata import section
-from storage import codec
-from storage.journal import OUTCOME, Record
-from storage.recovery import Recovered, recover
+from pumice.core.messages.decisions import Bind, Decision, Evict
+from pumice.core.messages.events import BindTimedOut, Bound, Evicted, EvictTimedOut
+from pumice.core.messages.replies import Accepted
+from pumice.core.objects.metadata import section
+from pumice.storage import codec
+from pumice.storage.journal import OUTCOME, Record
+from pumice.storage.recovery import Recovered, recover
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.messages.replies import ApiReply
-    from storage.journal import Journal
+    from pumice.core.messages.replies import ApiReply
+    from pumice.storage.journal import Journal
 
 __all__ = ["Recovered", "recover", "resolve"]
 

@@ -7,20 +7,20 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from actors.agents.pod_runs import DEFAULT_DURATION_S
-from actors.api.faults.strikes import Faults
-from actors.cluster.settings import ClusterSettings
-from actors.controllers.events.machine import KEPT_S
-from actors.controllers.unserved.kinds import SERVED
-from actors.gateway.settings import GatewaySettings
-from actors.mirror.settings import MirrorSettings
-from actors.outside.over_http import Post, over_http
-from actors.runtime.alarm import Alarm
-from actors.scheduling.config_source import ConfigSource
-from actors.scheduling.decider import Decider
-from config.pumice_arguments import PumiceArguments
-from config.settings import CHARTS, ConfigMapName
-from storage.retention import Retention
+from pumice.actors.agents.pod_runs import DEFAULT_DURATION_S
+from pumice.actors.api.faults.strikes import Faults
+from pumice.actors.cluster.settings import ClusterSettings
+from pumice.actors.controllers.events.machine import KEPT_S
+from pumice.actors.controllers.unserved.kinds import SERVED
+from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.mirror.settings import MirrorSettings
+from pumice.actors.outside.over_http import Post, over_http
+from pumice.actors.runtime.alarm import Alarm
+from pumice.actors.scheduling.config_source import ConfigSource
+from pumice.actors.scheduling.decider import Decider
+from pumice.config.pumice_arguments import PumiceArguments
+from pumice.config.settings import CHARTS, ConfigMapName
+from pumice.storage.retention import Retention
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class SystemSettings:
     `gc_thresholds` are Python's while the system runs (None: left alone); the stock ones cost a third of the speed.
     `switch_interval_s`: after so long a busy thread lets another one have the interpreter (None: left alone). The
     journal's thread asks for it several times an append, and everybody waits for the journal; Python's own is 5 ms.
-    `alarm` makes something to sleep by; `at_once`: see `actors.runtime.context.Context`, never with faults.
+    `alarm` makes something to sleep by; `at_once`: see `pumice.actors.runtime.context.Context`, never with faults.
     `dry_run_deadline_s`: how long a worker may take over a chunk; `dry_run_chunk_rows`: no chunk is smaller, unless it
     is the last of its wave. No result depends on either.
     `journal_look_s`: seconds between two looks whether the journal is still there (0: nobody looks).

@@ -1,7 +1,7 @@
 """The whole system: started, used and stopped. Who there is and who may speak to whom stands in `actors.system.roles`.
 
 What is not stated there: answers fill a slot and never block. What is held by reference stands in
-`actors.system.references`.
+`pumice.actors.system.references`.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from typing import Any, cast
 
 import anyio
 
-from actors.api.bootstrap import ask_first, first_requests
-from actors.api.origin import entering
-from actors.controllers.configuration.machine import take_over
-from actors.errors import ActorStoppedError, LeaseLostError, chief
-from actors.gateway.settings import REVISIONS_PER_S
-from actors.metrics.summary import Summary
-from actors.runtime.activity import SCHEDULER
-from actors.runtime.asking import ask_again, expected
-from actors.runtime.clock import Clock
-from actors.scheduling.cycle_memory import PERMITTED, SEEN, SYNCED, CycleMemory
-from actors.scheduling.decider import Decider
-from actors.system.ports import ApiPort, ArrivalsPort, CachePort, MetricsPort, MirrorPort, RunnerPort
-from actors.system.restart import recover, resolve, resolved
-from actors.system.roles import ROLES
-from actors.system.settings import SystemSettings, elsewhere, mirroring, playing
-from actors.system.wiring import Wiring
-from core.messages import commands, recording, replies
-from core.messages.cycles import AwaitCycle, CyclesRun, RunCycle, TellQueues
-from core.messages.events import ConfigLoaded
-from core.messages.message import Message
-from core.messages.shadow import Mirrored, ReadMirrored
-from core.state.watched import WATCHED
-from storage import codec
-from storage.journal import CONFIG, Journal, Record
-from storage.shared_objects import SharedObjects
+from pumice.actors.api.bootstrap import ask_first, first_requests
+from pumice.actors.api.origin import entering
+from pumice.actors.controllers.configuration.machine import take_over
+from pumice.actors.errors import ActorStoppedError, LeaseLostError, chief
+from pumice.actors.gateway.settings import REVISIONS_PER_S
+from pumice.actors.metrics.summary import Summary
+from pumice.actors.runtime.activity import SCHEDULER
+from pumice.actors.runtime.asking import ask_again, expected
+from pumice.actors.runtime.clock import Clock
+from pumice.actors.scheduling.cycle_memory import PERMITTED, SEEN, SYNCED, CycleMemory
+from pumice.actors.scheduling.decider import Decider
+from pumice.actors.system.ports import ApiPort, ArrivalsPort, CachePort, MetricsPort, MirrorPort, RunnerPort
+from pumice.actors.system.restart import recover, resolve, resolved
+from pumice.actors.system.roles import ROLES
+from pumice.actors.system.settings import SystemSettings, elsewhere, mirroring, playing
+from pumice.actors.system.wiring import Wiring
+from pumice.core.messages import commands, recording, replies
+from pumice.core.messages.cycles import AwaitCycle, CyclesRun, RunCycle, TellQueues
+from pumice.core.messages.events import ConfigLoaded
+from pumice.core.messages.message import Message
+from pumice.core.messages.shadow import Mirrored, ReadMirrored
+from pumice.core.state.watched import WATCHED
+from pumice.storage import codec
+from pumice.storage.journal import CONFIG, Journal, Record
+from pumice.storage.shared_objects import SharedObjects
 
 LOOK_AGAIN_S = 0.1
 
@@ -94,7 +94,7 @@ class System(Wiring):
             sys.setswitchinterval(interval)
 
     async def submit(self, objects: Sequence[dict[str, Any]]) -> list[replies.Accepted | replies.Refused]:
-        """Bring the objects in, in order: new ones are created, those of a cluster loaded (`actors.api.origin`).
+        """Bring the objects in, in order: new ones are created, those of a cluster loaded (`pumice.actors.api.origin`).
 
         Returns one answer each. Each is durable when it is accepted.
         """

@@ -7,34 +7,34 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
-from actors.agents.arrivals import Coming
-from actors.api.faults.network import Network
-from actors.api.store import Store
-from actors.dry_run.crew import DryRunCrew
-from actors.effects.waiting_binds import WaitingBinds
-from actors.mirror.observed import ObservedCycles
-from actors.runtime.context import Context
-from actors.runtime.handles import HandleTable
-from actors.runtime.level_signal import LevelSignal
-from actors.runtime.supervisor import Child, Supervisor
-from actors.runtime.switchboard import Switchboard
-from actors.scheduling.core_decider import core_decider
-from actors.scheduling.cycle_memory import CycleMemory
-from actors.scheduling.resync import Awaited
-from actors.system.restart import Recovered
-from actors.system.settings import config_source
-from core.session.session import Session
-from core.state.snapshot import Snapshot
-from storage.shared_objects import SharedObjects
+from pumice.actors.agents.arrivals import Coming
+from pumice.actors.api.faults.network import Network
+from pumice.actors.api.store import Store
+from pumice.actors.dry_run.crew import DryRunCrew
+from pumice.actors.effects.waiting_binds import WaitingBinds
+from pumice.actors.mirror.observed import ObservedCycles
+from pumice.actors.runtime.context import Context
+from pumice.actors.runtime.handles import HandleTable
+from pumice.actors.runtime.level_signal import LevelSignal
+from pumice.actors.runtime.supervisor import Child, Supervisor
+from pumice.actors.runtime.switchboard import Switchboard
+from pumice.actors.scheduling.core_decider import core_decider
+from pumice.actors.scheduling.cycle_memory import CycleMemory
+from pumice.actors.scheduling.resync import Awaited
+from pumice.actors.system.restart import Recovered
+from pumice.actors.system.settings import config_source
+from pumice.core.session.session import Session
+from pumice.core.state.snapshot import Snapshot
+from pumice.storage.shared_objects import SharedObjects
 
 if TYPE_CHECKING:
-    from actors.runtime.actor import Actor
-    from actors.runtime.clock import Clock
-    from actors.scheduling.decider import Decider
-    from actors.system.settings import SystemSettings
-    from config.schema import SchedulerConfig
-    from core.messages.events import ActorEvent
-    from storage.journal import Journal
+    from pumice.actors.runtime.actor import Actor
+    from pumice.actors.runtime.clock import Clock
+    from pumice.actors.scheduling.decider import Decider
+    from pumice.actors.system.settings import SystemSettings
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.messages.events import ActorEvent
+    from pumice.storage.journal import Journal
 
 Build = Callable[["Wiring", str], "Actor[Any, Any]"]
 """(wiring, name) -> an instance of the actor of that name; a restart makes another one on the same mailbox."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from core.actions import allocate, backfill, enqueue, gangpreempt, gangreclaim, preempt, reclaim, shuffle
+from pumice.core.actions import allocate, backfill, enqueue, gangpreempt, gangreclaim, preempt, reclaim, shuffle
 
 if TYPE_CHECKING:
-    from core.actions.dry_runs.dry_run import Steps
-    from core.session.session import Session
+    from pumice.core.actions.dry_runs.dry_run import Steps
+    from pumice.core.session.session import Session
 
 ACTIONS: dict[str, Callable[[Session], None]] = {
     "enqueue": enqueue.execute,

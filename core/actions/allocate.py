@@ -7,24 +7,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from core.actions.enqueue import is_strict
-from core.actions.placing.domains import Decisions, DomainAllocator
-from core.actions.placing.nomination import allocate_as_nominated
-from core.actions.placing.plainly import PlainRoom
-from core.actions.placing.task_loop import allocate_tasks
-from core.actions.placing.worksheet import Worksheet, organize
-from core.life.pod_group import OUTSIDE
-from core.life.task import TaskStatus
-from core.session.action_arguments import caches_errors
-from core.session.heap import PriorityQueue
-from core.session.trail.records import Ending
+from pumice.core.actions.enqueue import is_strict
+from pumice.core.actions.placing.domains import Decisions, DomainAllocator
+from pumice.core.actions.placing.nomination import allocate_as_nominated
+from pumice.core.actions.placing.plainly import PlainRoom
+from pumice.core.actions.placing.task_loop import allocate_tasks
+from pumice.core.actions.placing.worksheet import Worksheet, organize
+from pumice.core.life.pod_group import OUTSIDE
+from pumice.core.life.task import TaskStatus
+from pumice.core.session.action_arguments import caches_errors
+from pumice.core.session.heap import PriorityQueue
+from pumice.core.session.trail.records import Ending
 
 if TYPE_CHECKING:
-    from core.objects.queue import Queue
-    from core.session.points.orders import JobQueue
-    from core.session.session import Session
-    from core.session.statement import Statement
-    from core.state.jobs import Job
+    from pumice.core.objects.queue import Queue
+    from pumice.core.session.points.orders import JobQueue
+    from pumice.core.session.session import Session
+    from pumice.core.session.statement import Statement
+    from pumice.core.state.jobs import Job
 
 
 WAITING: Final[int] = TaskStatus.PENDING.value

@@ -6,21 +6,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.life.pod_group import OUTSIDE
-from core.life.task import TaskStatus
-from core.session.action_arguments import caches_errors
-from core.session.heap import PriorityQueue
-from core.session.reasons import FitErrors, FitFailure
-from core.session.search.node_search import ErrorCache
-from core.session.trail.records import Ending
+from pumice.core.life.pod_group import OUTSIDE
+from pumice.core.life.task import TaskStatus
+from pumice.core.session.action_arguments import caches_errors
+from pumice.core.session.heap import PriorityQueue
+from pumice.core.session.reasons import FitErrors, FitFailure
+from pumice.core.session.search.node_search import ErrorCache
+from pumice.core.session.trail.records import Ending
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.session.points.batches import BoolArray
-    from core.session.points.orders import JobQueue
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.session.points.batches import BoolArray
+    from pumice.core.session.points.orders import JobQueue
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 
 PROMISED: Final[int] = TaskStatus.PIPELINED.value

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.life.pod_group import OUTSIDE
-from core.objects.metadata import section
-from core.session.heap import PriorityQueue
-from core.session.trail.records import Ending
+from pumice.core.life.pod_group import OUTSIDE
+from pumice.core.objects.metadata import section
+from pumice.core.session.heap import PriorityQueue
+from pumice.core.session.trail.records import Ending
 
 if TYPE_CHECKING:
-    from core.objects.queue import Queue
-    from core.session.points.orders import JobQueue
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.objects.queue import Queue
+    from pumice.core.session.points.orders import JobQueue
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 
 def is_idle(session: Session) -> bool:

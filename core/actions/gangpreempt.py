@@ -8,17 +8,17 @@ from __future__ import annotations
 from functools import cmp_to_key
 from typing import TYPE_CHECKING
 
-from core.actions.gangs.gang_eviction import GangEviction
-from core.actions.victims.starving import starving_jobs
-from core.life.task import TaskStatus
+from pumice.core.actions.gangs.gang_eviction import GangEviction
+from pumice.core.actions.victims.starving import starving_jobs
+from pumice.core.life.task import TaskStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.actions.gangs.bundles import Amounts, Bundle
-    from core.objects.pod import Task
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.actions.gangs.bundles import Amounts, Bundle
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 NAME = "gangpreempt"
 

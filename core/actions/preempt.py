@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.actions.dry_runs.dry_run import DryRun, drive
-from core.actions.victims.asked import asked, movable
-from core.actions.victims.candidates import CandidateNodes
-from core.actions.victims.in_vain import InVain
-from core.actions.victims.on_node import NEVER, end_in_vain, is_eligible, make_room, room_ending
-from core.actions.victims.screen import worth_trying
-from core.actions.victims.starving import pending_tasks, starving_jobs
-from core.session.action_arguments import caches_errors
-from core.session.reasons import FitFailure
-from core.session.trail.records import Ending
-from core.session.victim_order import victim_queue
+from pumice.core.actions.dry_runs.dry_run import DryRun, drive
+from pumice.core.actions.victims.asked import asked, movable
+from pumice.core.actions.victims.candidates import CandidateNodes
+from pumice.core.actions.victims.in_vain import InVain
+from pumice.core.actions.victims.on_node import NEVER, end_in_vain, is_eligible, make_room, room_ending
+from pumice.core.actions.victims.screen import worth_trying
+from pumice.core.actions.victims.starving import pending_tasks, starving_jobs
+from pumice.core.session.action_arguments import caches_errors
+from pumice.core.session.reasons import FitFailure
+from pumice.core.session.trail.records import Ending
+from pumice.core.session.victim_order import victim_queue
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from core.actions.dry_runs.dry_run import Steps
-    from core.actions.dry_runs.findings import Candidate
-    from core.actions.victims.asked import BatchFilter
-    from core.actions.victims.candidates import RowArray
-    from core.objects.pod import Task
-    from core.session.heap import PopSource, PriorityQueue
-    from core.session.search.node_search import NodeSearch
-    from core.session.session import Session
-    from core.session.statement import Statement
-    from core.state.jobs import Job
+    from pumice.core.actions.dry_runs.dry_run import Steps
+    from pumice.core.actions.dry_runs.findings import Candidate
+    from pumice.core.actions.victims.asked import BatchFilter
+    from pumice.core.actions.victims.candidates import RowArray
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.heap import PopSource, PriorityQueue
+    from pumice.core.session.search.node_search import NodeSearch
+    from pumice.core.session.session import Session
+    from pumice.core.session.statement import Statement
+    from pumice.core.state.jobs import Job
 
     Answer = Generator[DryRun, Candidate | None, bool]
 

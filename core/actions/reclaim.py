@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.actions.victims.asked import asked, reclaimable
-from core.actions.victims.candidates import CandidateNodes
-from core.actions.victims.in_vain import InVain
-from core.actions.victims.on_node import (
+from pumice.core.actions.victims.asked import asked, reclaimable
+from pumice.core.actions.victims.candidates import CandidateNodes
+from pumice.core.actions.victims.in_vain import InVain
+from pumice.core.actions.victims.on_node import (
     NEVER,
     add_request,
     available,
@@ -19,21 +19,21 @@ from core.actions.victims.on_node import (
     make_room,
     room_ending,
 )
-from core.actions.victims.screen import worth_trying
-from core.actions.victims.starving import pending_tasks, starving_jobs
-from core.session.action_arguments import caches_errors
-from core.session.reasons import FitFailure
-from core.session.trail.records import Ending
-from core.session.victim_order import victim_queue
+from pumice.core.actions.victims.screen import worth_trying
+from pumice.core.actions.victims.starving import pending_tasks, starving_jobs
+from pumice.core.session.action_arguments import caches_errors
+from pumice.core.session.reasons import FitFailure
+from pumice.core.session.trail.records import Ending
+from pumice.core.session.victim_order import victim_queue
 
 if TYPE_CHECKING:
-    from core.actions.victims.asked import BatchFilter
-    from core.actions.victims.candidates import RowArray
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.session.session import Session
-    from core.session.statement import Statement
-    from core.state.jobs import Job
+    from pumice.core.actions.victims.asked import BatchFilter
+    from pumice.core.actions.victims.candidates import RowArray
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.session.session import Session
+    from pumice.core.session.statement import Statement
+    from pumice.core.state.jobs import Job
 
 NAME = "reclaim"
 LEAVES = "reclaim-uses-what-leaves"

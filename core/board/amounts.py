@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from core.life.task import TaskStatus
-from core.state.dimensions import MEMORY, PODS
+from pumice.core.life.task import TaskStatus
+from pumice.core.state.dimensions import MEMORY, PODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from core.objects.pod import Task
-    from core.state.columns import FloatArray
-    from core.state.view import View
+    from pumice.core.objects.pod import Task
+    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.view import View
 
 Rows = npt.NDArray[np.intp]
 

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.board.amounts import amounts_of, worth_showing
-from core.board.layout import LayoutVersion, in_name_order, layout_of, layout_version
-from core.life.pod_group import PodGroupPhase
-from core.life.task import TaskStatus
-from core.messages.boards import BoardPod, BoardRead, ReadBoard, ResidentsRead
-from core.messages.queue_gauges import told
-from core.state.dimensions import PODS
+from pumice.core.board.amounts import amounts_of, worth_showing
+from pumice.core.board.layout import LayoutVersion, in_name_order, layout_of, layout_version
+from pumice.core.life.pod_group import PodGroupPhase
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.boards import BoardPod, BoardRead, ReadBoard, ResidentsRead
+from pumice.core.messages.queue_gauges import told
+from pumice.core.state.dimensions import PODS
 
 if TYPE_CHECKING:
-    from core.board.amounts import Rows
-    from core.messages.boards import BoardLayout
-    from core.objects.pod import Task
-    from core.state.view import View
+    from pumice.core.board.amounts import Rows
+    from pumice.core.messages.boards import BoardLayout
+    from pumice.core.objects.pod import Task
+    from pumice.core.state.view import View
 
 NOTHING_SEEN = ReadBoard()
 

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.board.amounts import told, worth_showing
-from core.messages.boards import BoardLayout
-from core.objects.hyper_node import read_hyper_node
-from core.objects.metadata import section
-from core.state.hypernodes import TOP, build_tree
+from pumice.core.board.amounts import told, worth_showing
+from pumice.core.messages.boards import BoardLayout
+from pumice.core.objects.hyper_node import read_hyper_node
+from pumice.core.objects.metadata import section
+from pumice.core.state.hypernodes import TOP, build_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.board.amounts import Rows
-    from core.objects.node import NodeSpec
-    from core.state.view import View
+    from pumice.core.board.amounts import Rows
+    from pumice.core.objects.node import NodeSpec
+    from pumice.core.state.view import View
 
 PLACES: Final = (
     ("topology.kubernetes.io/region",),

@@ -6,24 +6,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.default_scheduler.filters import KubeFilters
-from core.default_scheduler.profile import NAME, profile
-from core.default_scheduler.scheduling import OneByOne
-from core.default_scheduler.waiting import waiting
-from core.digest import digest
-from core.messages.decisions import CycleReport, CycleResult
-from core.plugins.nodeorder import NodeOrder
-from core.session.carry import SessionOptions
-from core.session.closing.close import let_go
-from core.session.session import Session
-from core.session.trail.trail import SILENCE
-from core.state.sources import total as total_allocatable
+from pumice.core.default_scheduler.filters import KubeFilters
+from pumice.core.default_scheduler.profile import NAME, profile
+from pumice.core.default_scheduler.scheduling import OneByOne
+from pumice.core.default_scheduler.waiting import waiting
+from pumice.core.digest import digest
+from pumice.core.messages.decisions import CycleReport, CycleResult
+from pumice.core.plugins.nodeorder import NodeOrder
+from pumice.core.session.carry import SessionOptions
+from pumice.core.session.closing.close import let_go
+from pumice.core.session.session import Session
+from pumice.core.session.trail.trail import SILENCE
+from pumice.core.state.sources import total as total_allocatable
 
 if TYPE_CHECKING:
-    from config.schema import SchedulerConfig
-    from core.session.carry import Carry, CycleClock
-    from core.session.trail.trail import Silence
-    from core.state.snapshot import Snapshot
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.session.carry import Carry, CycleClock
+    from pumice.core.session.trail.trail import Silence
+    from pumice.core.state.snapshot import Snapshot
 
 
 def decide(

@@ -1,26 +1,26 @@
 """Kubernetes' filters in the order of its default profile. Source: kube-scheduler `default_plugins.go` (MultiPoint).
 
 Kubernetes asks no further filter about a node that one has refused. Here later ones may add their reasons behind the
-first; `core.default_scheduler.words` reads the first alone.
+first; `pumice.core.default_scheduler.words` reads the first alone.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.default_scheduler.room import RoomFilter
-from core.plugins.predicates.plugin import AFFINITY, CORDONED, TAINTS, Predicates
-from core.plugins.predicates.pod_affinity import PodAffinityFilter
-from core.plugins.predicates.ports import NodePorts
-from core.plugins.predicates.topology_spread import TopologySpreadFilter
-from core.plugins.predicates.volume_limits import VolumeLimits
-from core.plugins.predicates.volume_zone import VolumeZone
+from pumice.core.default_scheduler.room import RoomFilter
+from pumice.core.plugins.predicates.plugin import AFFINITY, CORDONED, TAINTS, Predicates
+from pumice.core.plugins.predicates.pod_affinity import PodAffinityFilter
+from pumice.core.plugins.predicates.ports import NodePorts
+from pumice.core.plugins.predicates.topology_spread import TopologySpreadFilter
+from pumice.core.plugins.predicates.volume_limits import VolumeLimits
+from pumice.core.plugins.predicates.volume_zone import VolumeZone
 
 if TYPE_CHECKING:
-    from core.kube.placed import Placed
-    from core.plugins.predicates.dynamic_resources import DynamicResources
-    from core.plugins.predicates.volume_binding import VolumeBinding
-    from core.session.points.nodes import NodeFilter
+    from pumice.core.kube.placed import Placed
+    from pumice.core.plugins.predicates.dynamic_resources import DynamicResources
+    from pumice.core.plugins.predicates.volume_binding import VolumeBinding
+    from pumice.core.session.points.nodes import NodeFilter
 
 
 class KubeFilters(Predicates):

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.default_scheduler.profile import NAME
+from pumice.core.default_scheduler.profile import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.session.carry import Carry
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.carry import Carry
 
 
 class KubeNominations:

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from core.default_scheduler.waiting import importance
-from core.default_scheduler.words import curable, unavailable
-from core.life.task import PREEMPTABLE_STATUSES, TaskStatus
-from core.once import once
-from core.session.budgets import KIND, budgets_of
+from pumice.core.default_scheduler.waiting import importance
+from pumice.core.default_scheduler.words import curable, unavailable
+from pumice.core.life.task import PREEMPTABLE_STATUSES, TaskStatus
+from pumice.core.once import once
+from pumice.core.session.budgets import KIND, budgets_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.default_scheduler.room import RoomFilter
-    from core.objects.pod import Task
-    from core.session.reasons import IntArray
-    from core.session.search.node_search import NodeSearch
-    from core.session.session import Session
+    from pumice.core.default_scheduler.room import RoomFilter
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.reasons import IntArray
+    from pumice.core.session.search.node_search import NodeSearch
+    from pumice.core.session.session import Session
 
 FEWEST: Final = 100
 SHARE: Final = 10  # per cent of the nodes

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from config.schema import PluginOption, SchedulerConfig, Tier
+from pumice.config.schema import PluginOption, SchedulerConfig, Tier
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
+    from pumice.core.objects.pod import Task
 
 NAME: Final = "default-scheduler"
 """What a pod's spec.schedulerName says; the api writes it where a pod says nothing."""

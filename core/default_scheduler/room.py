@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.resources import MIN_RESOURCE
-from core.session.points.by_rows import RowsCheck
-from core.session.points.nodes import TEMPLATE_ONLY
-from core.session.reasons import Code, Reason
-from core.state.dimensions import PODS
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.session.points.by_rows import RowsCheck
+from pumice.core.session.points.nodes import TEMPLATE_ONLY
+from pumice.core.session.reasons import Code, Reason
+from pumice.core.state.dimensions import PODS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from core.objects.pod import Task
-    from core.session.points.nodes import FloatArray, Rows
-    from core.session.reasons import IntArray
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.nodes import FloatArray, Rows
+    from pumice.core.session.reasons import IntArray
+    from pumice.core.session.session import Session
 
 NAME: Final = "NodeResourcesFit"
 

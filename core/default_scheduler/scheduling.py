@@ -7,23 +7,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.default_scheduler.filters import KubeFilters
-from core.default_scheduler.nominations import KubeNominations
-from core.default_scheduler.preemption import Preemption
-from core.default_scheduler.waiting import importance
-from core.default_scheduler.words import NO_NODES, nowhere, refusals, unavailable
-from core.life.task import TaskStatus
-from core.messages.decisions import PendingReason, PodCondition
-from core.session.reasons import FitFailure
-from core.session.search.node_search import ErrorCache
+from pumice.core.default_scheduler.filters import KubeFilters
+from pumice.core.default_scheduler.nominations import KubeNominations
+from pumice.core.default_scheduler.preemption import Preemption
+from pumice.core.default_scheduler.waiting import importance
+from pumice.core.default_scheduler.words import NO_NODES, nowhere, refusals, unavailable
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.decisions import PendingReason, PodCondition
+from pumice.core.session.reasons import FitFailure
+from pumice.core.session.search.node_search import ErrorCache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.session.reasons import IntArray
-    from core.session.search.node_search import NodeSearch
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.reasons import IntArray
+    from pumice.core.session.search.node_search import NodeSearch
+    from pumice.core.session.session import Session
 
 AT_ONCE: Final = 20
 """For so many pods room is made in one cycle: each may take as long as placing a thousand, and others wait."""

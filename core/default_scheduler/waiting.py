@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from core.default_scheduler.profile import is_served
-from core.life.task import TaskStatus
-from core.state.tasks import NOWHERE
+from pumice.core.default_scheduler.profile import is_served
+from pumice.core.life.task import TaskStatus
+from pumice.core.state.tasks import NOWHERE
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.state.snapshot import Snapshot
+    from pumice.core.objects.pod import Task
+    from pumice.core.state.snapshot import Snapshot
 
 PENDING: Final = TaskStatus.PENDING.value
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.session.reasons import Code
+from pumice.core.session.reasons import Code
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
-    from core.session.reasons import IntArray, Reason, ReasonTable
+    from pumice.core.session.reasons import IntArray, Reason, ReasonTable
 
 NO_NODES: Final = "no nodes available to schedule pods"
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from core.objects.metadata import section
-from core.quantity import quantity_of
+from pumice.core.objects.metadata import section
+from pumice.core.quantity import quantity_of
 
 if TYPE_CHECKING:
-    from core.devices.locks import NodeLocks
-    from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
+    from pumice.core.devices.locks import NodeLocks
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]

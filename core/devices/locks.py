@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from core.devices.family import DeviceError
-from core.objects.metadata import format_time, parse_time
+from pumice.core.devices.family import DeviceError
+from pumice.core.objects.metadata import format_time, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from config.arguments import Arguments
-from config.errors import ConfigError
-from config.yaml_tree import read_documents
-from core.objects.metadata import section
+from pumice.config.arguments import Arguments
+from pumice.config.errors import ConfigError
+from pumice.config.yaml_tree import read_documents
+from pumice.core.objects.metadata import section
 
 if TYPE_CHECKING:
-    from config.schema import SchedulerConfig
-    from core.objects.metadata import Object
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.objects.metadata import Object
 
 PLUGIN: Final = "deviceshare"
 FILE: Final = "device-config.yaml"

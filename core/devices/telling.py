@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.devices.ascend.hami import held
-from core.devices.ascend.npu_node import CORE
-from core.devices.gpushare.cards import INDEX
-from core.devices.vgpu.codec import IDS, assigned
+from pumice.core.devices.ascend.hami import held
+from pumice.core.devices.ascend.npu_node import CORE
+from pumice.core.devices.gpushare.cards import INDEX
+from pumice.core.devices.vgpu.codec import IDS, assigned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from core.devices.vgpu.codec import Assigned
+    from pumice.core.devices.vgpu.codec import Assigned
 
 _PREFIX, _SUFFIX = "hami.io/", "-devices-allocated"
 

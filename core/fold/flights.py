@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from core.messages.decisions import BindContext
+    from pumice.core.messages.decisions import BindContext
 
 Name = tuple[str, str]
 """Namespace and name."""

@@ -10,20 +10,28 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, assert_never
 
-from core.fold.flights import Flights
-from core.fold.shown import Shown
-from core.fold.window import show
-from core.messages.operations import AssumedCycle, BeganAnew, ForgotBind, HeldBind, HeldEviction, Relisted, Unevicted
-from core.state.view import View
-from core.state.watched import WATCHED
+from pumice.core.fold.flights import Flights
+from pumice.core.fold.shown import Shown
+from pumice.core.fold.window import show
+from pumice.core.messages.operations import (
+    AssumedCycle,
+    BeganAnew,
+    ForgotBind,
+    HeldBind,
+    HeldEviction,
+    Relisted,
+    Unevicted,
+)
+from pumice.core.state.view import View
+from pumice.core.state.watched import WATCHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from core.fold.shown import Change
-    from core.messages.decisions import Decision
-    from core.messages.events import CycleRecord, Mutation
-    from core.messages.operations import ViewOperation
+    from pumice.core.fold.shown import Change
+    from pumice.core.messages.decisions import Decision
+    from pumice.core.messages.events import CycleRecord, Mutation
+    from pumice.core.messages.operations import ViewOperation
 
 Object = dict[str, Any]
 Name = tuple[str, str]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, assert_never
 
-from config.errors import RequestError
-from core.messages.decisions import Bind
-from core.messages.operations import (
+from pumice.config.errors import RequestError
+from pumice.core.messages.decisions import Bind
+from pumice.core.messages.operations import (
     AssumedCycle,
     BeganAnew,
     ForgotBind,
@@ -19,8 +19,8 @@ from core.messages.operations import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from core.messages.decisions import BindContext, Decision
-    from core.messages.operations import ViewOperation
+    from pumice.core.messages.decisions import BindContext, Decision
+    from pumice.core.messages.operations import ViewOperation
 
 _BINDS: Final = (Bind, HeldBind)
 Object = dict[str, Any]
@@ -29,7 +29,7 @@ Change = tuple[str, Object]
 
 
 class Holds(Protocol):
-    """What objects and decisions in flight come to: `core.state.view.View`, or what keeps some of it."""
+    """What objects and decisions in flight come to: `pumice.core.state.view.View`, or what keeps some of it."""
 
     def apply(self, event: str, obj: Object, /) -> None:
         """An object as the api has it. Raises RequestError when nobody can read it."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from core.messages.events import Mutation
+    from pumice.core.messages.events import Mutation
 
 Key = tuple[str, str, str]
 """Kind, namespace and name."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from core.kube.selectors import LabelSelector, SelectorError, label_selector
-from core.objects.metadata import section, text_map
+from pumice.core.kube.selectors import LabelSelector, SelectorError, label_selector
+from pumice.core.objects.metadata import section, text_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.objects.metadata import Object
-    from core.objects.pod_template import PodTemplate
+    from pumice.core.objects.metadata import Object
+    from pumice.core.objects.pod_template import PodTemplate
 
 Labels = dict[str, str]
 _NO_LABELS: Labels = {}

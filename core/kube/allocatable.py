@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.objects.metadata import section
-from core.objects.node import OVERSUBSCRIPTION_CPU, OVERSUBSCRIPTION_MEMORY
-from core.resources import Resource
-from core.state.derived import derived
-from core.state.scalars import cells_of
-from core.state.sources import NODES
+from pumice.core.objects.metadata import section
+from pumice.core.objects.node import OVERSUBSCRIPTION_CPU, OVERSUBSCRIPTION_MEMORY
+from pumice.core.resources import Resource
+from pumice.core.state.derived import derived
+from pumice.core.state.scalars import cells_of
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
-    from core.kube.rows import BoolArray
-    from core.objects.node import NodeSpec
-    from core.state.scalars import CellColumn
-    from core.state.sources import NodeSpecs
+    from pumice.core.kube.rows import BoolArray
+    from pumice.core.objects.node import NodeSpec
+    from pumice.core.state.scalars import CellColumn
+    from pumice.core.state.sources import NodeSpecs
 
 
 @dataclass(frozen=True, slots=True)

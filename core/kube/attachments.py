@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from core.kube.storage import Storage, UnreadableVolumesError, claim_key, claim_names, class_name, volume_name
-from core.objects.metadata import section
+from pumice.core.kube.storage import Storage, UnreadableVolumesError, claim_key, claim_names, class_name, volume_name
+from pumice.core.objects.metadata import section
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.kube.placed import Move, Placed
-    from core.objects.metadata import Object
-    from core.objects.pod import Task
+    from pumice.core.kube.placed import Move, Placed
+    from pumice.core.objects.metadata import Object
+    from pumice.core.objects.pod import Task
 
 CountArray = npt.NDArray[np.int32]
 NO_LIMIT = np.iinfo(np.int32).max

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from core.objects.metadata import key_of, section
-from core.quantity import quantity_of
+from pumice.core.objects.metadata import key_of, section
+from pumice.core.quantity import quantity_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.objects.metadata import Object
-    from core.objects.pod import Task
+    from pumice.core.objects.metadata import Object
+    from pumice.core.objects.pod import Task
 
 COUNT: Final = ""  # the dimension that counts devices
 

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from core.kube.cel.evaluating import is_true
-from core.kube.cel.quantities import Amount, Version, VersionError
-from core.kube.cel.reading import ExpressionError
-from core.kube.cel.values import Domains
-from core.kube.node_selector import rows_in_term
-from core.kube.selectors import SelectorError
-from core.objects.metadata import section
-from core.quantity import quantity_of
+from pumice.core.kube.cel.evaluating import is_true
+from pumice.core.kube.cel.quantities import Amount, Version, VersionError
+from pumice.core.kube.cel.reading import ExpressionError
+from pumice.core.kube.cel.values import Domains
+from pumice.core.kube.node_selector import rows_in_term
+from pumice.core.kube.selectors import SelectorError
+from pumice.core.objects.metadata import section
+from pumice.core.quantity import quantity_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from core.kube.rows import BoolArray, NodeRows
-    from core.objects.metadata import Object
+    from pumice.core.kube.rows import BoolArray, NodeRows
+    from pumice.core.objects.metadata import Object
 
 MOST_DEVICES = 32  # of one claim
 

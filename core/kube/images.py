@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.kube.scores import MAX_NODE_SCORE
-from core.state.derived import derived
-from core.state.sources import NODES
+from pumice.core.kube.scores import MAX_NODE_SCORE
+from pumice.core.state.derived import derived
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
-    from core.kube.rows import FloatArray, NodeRows
-    from core.objects.pod_template import PodTemplate
-    from core.state.sources import NodeSpecs
+    from pumice.core.kube.rows import FloatArray, NodeRows
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.state.sources import NodeSpecs
 
 _MEBIBYTE = 1024 * 1024
 _FROM = 23 * _MEBIBYTE  # below this much on a node an image counts for nothing

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.state.derived import derived
-from core.state.sources import NODES
+from pumice.core.state.derived import derived
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
-    from core.kube.rows import CodeArray
-    from core.state.sources import NodeSpecs
+    from pumice.core.kube.rows import CodeArray
+    from pumice.core.state.sources import NodeSpecs
 
 ABSENT = -1
 

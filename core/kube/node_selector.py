@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.kube.labels import label_column
-from core.kube.selectors import Requirement, SelectorError, requirement
-from core.objects.metadata import section
+from pumice.core.kube.labels import label_column
+from pumice.core.kube.selectors import Requirement, SelectorError, requirement
+from pumice.core.objects.metadata import section
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from core.kube.rows import BoolArray, NodeRows
-    from core.objects.pod_template import PodTemplate
+    from pumice.core.kube.rows import BoolArray, NodeRows
+    from pumice.core.objects.pod_template import PodTemplate
 
 NODE_NAME = "metadata.name"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

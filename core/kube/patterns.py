@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import re2  # type: ignore[import-untyped]
 
-from config.errors import RequestError
+from pumice.config.errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.kube.storage import uses_claims
-from core.state.derived import memory
-from core.state.sources import NODES
+from pumice.core.kube.storage import uses_claims
+from pumice.core.state.derived import memory
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.kube.rows import NodeRows
-    from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
-    from core.session.session import Session
-    from core.state.sources import NodeSpecs
+    from pumice.core.kube.rows import NodeRows
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.session.session import Session
+    from pumice.core.state.sources import NodeSpecs
 
 
 Move = tuple["Task", int, int]

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 
-from core.state.derived import memory
-from core.state.sources import NODES
+from pumice.core.state.derived import memory
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.kube.placed import Placed
-    from core.kube.selectors import LabelSelector
-    from core.objects.pod import Task
-    from core.state.sources import NodeSpecs
+    from pumice.core.kube.placed import Placed
+    from pumice.core.kube.selectors import LabelSelector
+    from pumice.core.objects.pod import Task
+    from pumice.core.state.sources import NodeSpecs
 
 CountArray = npt.NDArray[np.int32]
 Namespaces = frozenset[str] | None  # None: all of them

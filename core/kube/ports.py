@@ -12,7 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from core.kube.placed import Move, Placed
+    from pumice.core.kube.placed import Move, Placed
 
 ANY_ADDRESS = "0.0.0.0"
 HostPort = tuple[str, str, int]  # (address, protocol, port)

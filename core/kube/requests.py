@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.objects.pod_template import nonzero_request, pod_request
+from pumice.core.objects.pod_template import nonzero_request, pod_request
 
 if TYPE_CHECKING:
-    from core.objects.pod_template import PodTemplate
-    from core.resources import Resource
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.resources import Resource
 
 
 def scored_request(template: PodTemplate) -> Resource:

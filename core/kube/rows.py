@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from core.objects.node import NodeSpec
-    from core.state.derived import DerivedColumns
+    from pumice.core.objects.node import NodeSpec
+    from pumice.core.state.derived import DerivedColumns
 
 BoolArray = npt.NDArray[np.bool_]
 CodeArray = npt.NDArray[np.int32]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from core.kube.rows import FloatArray
+    from pumice.core.kube.rows import FloatArray
 
 MAX_NODE_SCORE = 100.0
 

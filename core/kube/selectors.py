@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from config.errors import RequestError
-from core.short_texts import remembers
+from pumice.config.errors import RequestError
+from pumice.core.short_texts import remembers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

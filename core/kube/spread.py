@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.kube.labels import ABSENT, label_column
-from core.kube.node_selector import rows_required
-from core.kube.selectors import label_selector
-from core.kube.taints import rows_untolerated
+from pumice.core.kube.labels import ABSENT, label_column
+from pumice.core.kube.node_selector import rows_required
+from pumice.core.kube.selectors import label_selector
+from pumice.core.kube.taints import rows_untolerated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.kube.labels import LabelColumn
-    from core.kube.pod_index import Matching, PodIndex
-    from core.kube.rows import BoolArray, FloatArray, NodeRows
-    from core.kube.selectors import LabelSelector
-    from core.objects.pod import Task
+    from pumice.core.kube.labels import LabelColumn
+    from pumice.core.kube.pod_index import Matching, PodIndex
+    from pumice.core.kube.rows import BoolArray, FloatArray, NodeRows
+    from pumice.core.kube.selectors import LabelSelector
+    from pumice.core.objects.pod import Task
 
 HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
 HOSTNAME = "kubernetes.io/hostname"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from core.objects.metadata import Object, key_of, section, text_map
+from pumice.core.objects.metadata import Object, key_of, section, text_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
 
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"

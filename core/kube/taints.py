@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.state.derived import derived
-from core.state.sources import NODES
+from pumice.core.state.derived import derived
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.kube.rows import BoolArray, CodeArray, FloatArray, NodeRows
-    from core.state.sources import NodeSpecs
+    from pumice.core.kube.rows import BoolArray, CodeArray, FloatArray, NodeRows
+    from pumice.core.state.sources import NodeSpecs
 
 Taint = dict[str, Any]
 Toleration = dict[str, Any]

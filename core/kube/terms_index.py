@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from core.kube.affinity import AffinityTerm, fixed_label, namespace_labels, readable_terms_of
+from pumice.core.kube.affinity import AffinityTerm, fixed_label, namespace_labels, readable_terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from core.kube.affinity import PodTerms
-    from core.kube.placed import Move, Placed
-    from core.kube.rows import BoolArray, FloatArray
-    from core.objects.metadata import Object
-    from core.objects.pod import Task
+    from pumice.core.kube.affinity import PodTerms
+    from pumice.core.kube.placed import Move, Placed
+    from pumice.core.kube.rows import BoolArray, FloatArray
+    from pumice.core.objects.metadata import Object
+    from pumice.core.objects.pod import Task
 
 
 class Holders(NamedTuple):

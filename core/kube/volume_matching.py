@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from core.kube.labels import label_column
-from core.kube.node_selector import rows_in_term
-from core.kube.selectors import SelectorError, label_selector
-from core.kube.storage import claim_key, class_name
-from core.objects.metadata import section, text_map
-from core.quantity import Quantity, quantity_of
-from core.state.derived import Like, derived
-from core.state.sources import NODES
+from pumice.core.kube.labels import label_column
+from pumice.core.kube.node_selector import rows_in_term
+from pumice.core.kube.selectors import SelectorError, label_selector
+from pumice.core.kube.storage import claim_key, class_name
+from pumice.core.objects.metadata import section, text_map
+from pumice.core.quantity import Quantity, quantity_of
+from pumice.core.state.derived import Like, derived
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.kube.rows import BoolArray, NodeRows
-    from core.objects.metadata import Object
-    from core.state.sources import NodeSpecs
+    from pumice.core.kube.rows import BoolArray, NodeRows
+    from pumice.core.objects.metadata import Object
+    from pumice.core.state.sources import NodeSpecs
 
 
 def requested_storage(claim: Object) -> Quantity:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from core.kube.storage import (
+from pumice.core.kube.storage import (
     NO_PROVISIONER,
     SELECTED_NODE,
     Storage,
@@ -27,7 +27,7 @@ from core.kube.storage import (
     name_of,
     volume_name,
 )
-from core.kube.volume_matching import (
+from pumice.core.kube.volume_matching import (
     is_available,
     is_for,
     is_large_enough,
@@ -37,12 +37,12 @@ from core.kube.volume_matching import (
     rows_reaching,
     storage_capacity,
 )
-from core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import section, text_map
 
 if TYPE_CHECKING:
-    from core.kube.rows import BoolArray, NodeRows
-    from core.objects.metadata import Object
-    from core.objects.pod import Task
+    from pumice.core.kube.rows import BoolArray, NodeRows
+    from pumice.core.objects.metadata import Object
+    from pumice.core.objects.pod import Task
 
 RowArray = npt.NDArray[np.intp]
 NONE = -1

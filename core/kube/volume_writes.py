@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.kube.storage import BIND_COMPLETED, SELECTED_NODE, claim_key, class_name, name_of
-from core.objects.metadata import key_of, section, text_map
+from pumice.core.kube.storage import BIND_COMPLETED, SELECTED_NODE, claim_key, class_name, name_of
+from pumice.core.objects.metadata import key_of, section, text_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.objects.metadata import Object
+    from pumice.core.objects.metadata import Object
 
 BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"

@@ -11,7 +11,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
-from core.errors import InvalidTransition
+from pumice.core.errors import InvalidTransition
 
 State = TypeVar("State", bound=Enum)
 Trigger = TypeVar("Trigger", bound=Enum)

@@ -7,7 +7,7 @@ Pumice's.
 from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple
 
-from core.life.cycle import LifeCycle
+from pumice.core.life.cycle import LifeCycle
 
 
 class TaskStatus(IntEnum):

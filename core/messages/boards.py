@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct, field
 
-from core.messages.events import CycleMeasured
-from core.messages.message import Message
-from core.messages.queue_tables import QueuesMeasured
+from pumice.core.messages.events import CycleMeasured
+from pumice.core.messages.message import Message
+from pumice.core.messages.queue_tables import QueuesMeasured
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from core.state.columns import FloatArray
+    from pumice.core.state.columns import FloatArray
 
 
 class ReadBoard(Message, frozen=True):

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from core.state.columns import FloatArray
+    from pumice.core.state.columns import FloatArray
 
 
 class PodOnCard(Struct, frozen=True, gc=False):

@@ -6,13 +6,13 @@ import math
 
 from msgspec import Struct, field
 
-from core.messages.boards import ReadBoard, ReadRecent, ReadResidents
-from core.messages.decisions import Bind, Evict, PodCondition, PodGroupStatus, QueueStatus
-from core.messages.faults import ReadFaults
-from core.messages.message import Message
-from core.messages.reflection import Reflect
-from core.messages.watch import Pull, ReadRevision
-from core.state.volumes import USUAL, VolumeRules
+from pumice.core.messages.boards import ReadBoard, ReadRecent, ReadResidents
+from pumice.core.messages.decisions import Bind, Evict, PodCondition, PodGroupStatus, QueueStatus
+from pumice.core.messages.faults import ReadFaults
+from pumice.core.messages.message import Message
+from pumice.core.messages.reflection import Reflect
+from pumice.core.messages.watch import Pull, ReadRevision
+from pumice.core.state.volumes import USUAL, VolumeRules
 
 # --- to the api server --------------------------------------------------------------------------------------------
 

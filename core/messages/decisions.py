@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from core.messages.failed_answers import FailedAnswers
-from core.messages.message import Message
-from core.messages.queue_columns import QueueColumns
+from pumice.core.messages.failed_answers import FailedAnswers
+from pumice.core.messages.message import Message
+from pumice.core.messages.queue_columns import QueueColumns
 
 
 class ClaimedDevices(Struct, frozen=True, gc=False):

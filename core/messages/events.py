@@ -6,12 +6,12 @@ from typing import Any
 
 from msgspec import field
 
-from core.messages.decisions import BindingJob
-from core.messages.failed_answers import FailedAnswers
-from core.messages.message import Message
-from core.messages.operations import ViewOperation
-from core.messages.questions import OutsideAnswers
-from core.messages.shadow import ShadowCompared
+from pumice.core.messages.decisions import BindingJob
+from pumice.core.messages.failed_answers import FailedAnswers
+from pumice.core.messages.message import Message
+from pumice.core.messages.operations import ViewOperation
+from pumice.core.messages.questions import OutsideAnswers
+from pumice.core.messages.shadow import ShadowCompared
 
 # --- outcomes: every decision ends as one of these ----------------------------------------------------------------
 

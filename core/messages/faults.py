@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.messages.message import Message
+from pumice.core.messages.message import Message
 
 
 class ReadFaults(Message, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from core.messages.wire import KEY, tag_of
+from pumice.core.messages.wire import KEY, tag_of
 
 
 class Message(Struct, frozen=True, tag=tag_of, tag_field=KEY, gc=False):

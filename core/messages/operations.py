@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from core.messages.decisions import BindContext
+from pumice.core.messages.decisions import BindContext
 
 
 class _Operation(Struct, frozen=True, gc=False, tag_field="operation"):

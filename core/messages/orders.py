@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.messages.decisions import Bind, Evict, PodCondition, PodGroupEvent, PodGroupStatus, QueueStatus
-from core.messages.message import Message
+from pumice.core.messages.decisions import Bind, Evict, PodCondition, PodGroupEvent, PodGroupStatus, QueueStatus
+from pumice.core.messages.message import Message
 
 
 class BindOrder(Message, frozen=True):

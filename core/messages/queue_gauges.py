@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from core.resources.amounts import MEMORY, PODS
-from core.resources.names import is_counted_whole
+from pumice.core.resources.amounts import MEMORY, PODS
+from pumice.core.resources.names import is_counted_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

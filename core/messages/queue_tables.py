@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from core.messages.card_table import CardTable
-from core.messages.job_shares import JobShares
-from core.messages.message import Message
-from core.messages.queue_columns import QueueColumns
-from core.state.dimensions import CPU, MEMORY, PODS
+from pumice.core.messages.card_table import CardTable
+from pumice.core.messages.job_shares import JobShares
+from pumice.core.messages.message import Message
+from pumice.core.messages.queue_columns import QueueColumns
+from pumice.core.state.dimensions import CPU, MEMORY, PODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.state.columns import FloatArray
+    from pumice.core.state.columns import FloatArray
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from core.messages.message import Message
+from pumice.core.messages.message import Message
 
 NOT_LOOKED = -1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, section
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from core.objects.metadata import Object, parse_bool, same_metadata, same_section, section, text_map
-from core.resources import Resource
+from pumice.core.objects.metadata import Object, parse_bool, same_metadata, same_section, section, text_map
+from pumice.core.resources import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

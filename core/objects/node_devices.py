@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import msgspec
 
-from core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import section, text_map
 
 if TYPE_CHECKING:
-    from core.objects.metadata import Object
+    from pumice.core.objects.metadata import Object
 
 ANNOTATION: Final = "pumice.dev/devices"
 MOST_CARDS: Final = 64

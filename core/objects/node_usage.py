@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from core.errors import QuantityError
-from core.objects.metadata import Object, parse_time, section, text_map
-from core.quantity import parse_quantity
+from pumice.core.errors import QuantityError
+from pumice.core.objects.metadata import Object, parse_time, section, text_map
+from pumice.core.quantity import parse_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.objects.node import NodeSpec
+    from pumice.core.objects.node import NodeSpec
 
 ANNOTATION: Final = "pumice.dev/node-usage"
 KIND: Final = "NodeMetrics"

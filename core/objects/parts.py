@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from core.objects.metadata import Object, alike, section, text_map
+from pumice.core.objects.metadata import Object, alike, section, text_map
 
 View = Hashable | None
 """What the watchers of a part see of an object; None: it is not in the part. Small: it is kept for every object."""

@@ -5,13 +5,13 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import astuple
 
-from core.life.task import TaskStatus
-from core.objects.metadata import Object, key_of, once, parse_bool, parse_time, section, text_map
-from core.objects.parts import SCHEDULERS
-from core.objects.pod_state import pod_state
-from core.objects.pod_template import PodTemplate, read_template, with_scalars, without_scalars
-from core.state.dimensions import Dimensions
-from core.whole_numbers import whole_number
+from pumice.core.life.task import TaskStatus
+from pumice.core.objects.metadata import Object, key_of, once, parse_bool, parse_time, section, text_map
+from pumice.core.objects.parts import SCHEDULERS
+from pumice.core.objects.pod_state import pod_state
+from pumice.core.objects.pod_template import PodTemplate, read_template, with_scalars, without_scalars
+from pumice.core.state.dimensions import Dimensions
+from pumice.core.whole_numbers import whole_number
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
 TASK_SPEC = "volcano.sh/task-spec"

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from core.messages.decisions import PodGroupCondition
-from core.objects.metadata import (
+from pumice.core.messages.decisions import PodGroupCondition
+from pumice.core.objects.metadata import (
     Object,
     key_of,
     parse_bool,
@@ -16,8 +16,8 @@ from core.objects.metadata import (
     section,
     text_map,
 )
-from core.objects.pod import PREEMPTABLE, revocable_zone
-from core.resources import Resource
+from pumice.core.objects.pod import PREEMPTABLE, revocable_zone
+from pumice.core.resources import Resource
 
 READY = PodGroupCondition("Scheduled", "True", "tasks in gang are ready to be scheduled", "")
 """What the gang plugin says of every job that is ready, cycle after cycle."""

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.life.task import TaskStatus, status_of
-from core.objects.metadata import Object, once, parse_time
+from pumice.core.life.task import TaskStatus, status_of
+from pumice.core.objects.metadata import Object, once, parse_time
 
 PodState = tuple[
     TaskStatus, str, bool, float, str, tuple[str, str] | None, float, bool, tuple[tuple[str, str | None], ...]
 ]
-"""The last fields of a :class:`core.objects.pod.Task`, in their order: from `status` to `claim_names`."""
+"""The last fields of a :class:`pumice.core.objects.pod.Task`, in their order: from `status` to `claim_names`."""
 
 _NEVER = None, 0.0  # nothing is said of its place
 

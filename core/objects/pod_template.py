@@ -7,10 +7,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.objects.metadata import section
-from core.quantity import quantity_of
-from core.resources import Resource
-from core.state.dimensions import Dimensions
+from pumice.core.objects.metadata import section
+from pumice.core.quantity import quantity_of
+from pumice.core.resources import Resource
+from pumice.core.state.dimensions import Dimensions
 
 DEFAULT_MILLI_CPU = 100.0  # what kube-scheduler's scorers assume for a container without a request
 DEFAULT_MEMORY = 200.0 * 1024 * 1024

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from core.objects.node_usage import ANNOTATION, KIND
+from pumice.core.objects.node_usage import ANNOTATION, KIND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.objects.metadata import Object
+    from pumice.core.objects.metadata import Object
 
 PERIOD: Final = "10m"
 LONGEST: Final = 200  # characters of an answer that are quoted

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from core.objects.metadata import Object, parse_time, same_metadata, same_section, section
-from core.resources import Resource
+from pumice.core.objects.metadata import Object, parse_time, same_metadata, same_section, section
+from pumice.core.resources import Resource
 
 
 @dataclass(slots=True, eq=False)

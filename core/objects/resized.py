@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from core.objects.metadata import Object, section
-from core.quantity import quantity_of
+from pumice.core.objects.metadata import Object, section
+from pumice.core.quantity import quantity_of
 
 PENDING: Final = "PodResizePending"
 INFEASIBLE: Final = "Infeasible"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from core.errors import QuantityError
-from core.objects.metadata import Object, section
-from core.quantity import quantity_of
+from pumice.core.errors import QuantityError
+from pumice.core.objects.metadata import Object, section
+from pumice.core.quantity import quantity_of
 
 _DAEMONS: Final[Object] = {"kubeletEndpoint": {"Port": 0}}
 _SYSTEM: Final[Object] = dict.fromkeys(

@@ -4,35 +4,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.plugins.binpack import Binpack
-from core.plugins.capacity import Capacity
-from core.plugins.card_policies import BestFit, Clustering, DotProd, Fgd, GpuPacking
-from core.plugins.cdp import Cdp
-from core.plugins.conformance import Conformance
-from core.plugins.deviceshare import DeviceShare
-from core.plugins.drf import Drf
-from core.plugins.extender import Extender
-from core.plugins.gang import Gang
-from core.plugins.network_topology_aware import NetworkTopologyAware
-from core.plugins.nodegroup import NodeGroup
-from core.plugins.nodeorder import NodeOrder
-from core.plugins.numaaware import NumaAware
-from core.plugins.overcommit import Overcommit
-from core.plugins.pdb import Pdb
-from core.plugins.plugin import PluginBuilder
-from core.plugins.predicates import Predicates
-from core.plugins.priority import Priority
-from core.plugins.proportion import Proportion
-from core.plugins.rescheduling import Rescheduling
-from core.plugins.resource_strategy_fit import ResourceStrategyFit
-from core.plugins.resourcequota import ResourceQuotas
-from core.plugins.sla import Sla
-from core.plugins.task_topology import TaskTopology
-from core.plugins.tdm import Tdm
-from core.plugins.usage import Usage
+from pumice.core.plugins.binpack import Binpack
+from pumice.core.plugins.capacity import Capacity
+from pumice.core.plugins.card_policies import BestFit, Clustering, DotProd, Fgd, GpuPacking
+from pumice.core.plugins.cdp import Cdp
+from pumice.core.plugins.conformance import Conformance
+from pumice.core.plugins.deviceshare import DeviceShare
+from pumice.core.plugins.drf import Drf
+from pumice.core.plugins.extender import Extender
+from pumice.core.plugins.gang import Gang
+from pumice.core.plugins.network_topology_aware import NetworkTopologyAware
+from pumice.core.plugins.nodegroup import NodeGroup
+from pumice.core.plugins.nodeorder import NodeOrder
+from pumice.core.plugins.numaaware import NumaAware
+from pumice.core.plugins.overcommit import Overcommit
+from pumice.core.plugins.pdb import Pdb
+from pumice.core.plugins.plugin import PluginBuilder
+from pumice.core.plugins.predicates import Predicates
+from pumice.core.plugins.priority import Priority
+from pumice.core.plugins.proportion import Proportion
+from pumice.core.plugins.rescheduling import Rescheduling
+from pumice.core.plugins.resource_strategy_fit import ResourceStrategyFit
+from pumice.core.plugins.resourcequota import ResourceQuotas
+from pumice.core.plugins.sla import Sla
+from pumice.core.plugins.task_topology import TaskTopology
+from pumice.core.plugins.tdm import Tdm
+from pumice.core.plugins.usage import Usage
 
 if TYPE_CHECKING:
-    from config.schema import SchedulerConfig
+    from pumice.config.schema import SchedulerConfig
 
 PLUGINS: dict[str, PluginBuilder] = {
     "bestfit": BestFit,

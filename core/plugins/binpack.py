@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from config.arguments import Arguments
-from core.resources import MIN_RESOURCE
-from core.session.fill import FULL, FillTerm, fill_score
-from core.session.points.nodes import TEMPLATE_ONLY
+from pumice.config.arguments import Arguments
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.session.fill import FULL, FillTerm, fill_score
+from pumice.core.session.points.nodes import TEMPLATE_ONLY
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.points.columns import ColumnScore
-    from core.session.points.ready import ReadyScore
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.columns import ColumnScore
+    from pumice.core.session.points.ready import ReadyScore
+    from pumice.core.session.session import Session
 
 RESOURCES = "binpack.resources"
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from config.durations import parse_duration
-from core.life.task import TaskStatus
-from core.session.points.votes import Vote
+from pumice.config.durations import parse_duration
+from pumice.core.life.task import TaskStatus
+from pumice.core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
 
 COOLDOWN_TIME = "volcano.sh/cooldown-time"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.session.points.victims import Mask
+from pumice.core.session.points.victims import Mask
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.points.batches import BoolArray, TaskBatch
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.batches import BoolArray, TaskBatch
+    from pumice.core.session.session import Session
 
 CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
 SYSTEM_NAMESPACE = "kube-system"

@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.life.task import IS_ALLOCATED, TaskStatus
-from core.messages.decisions import PodGroupCondition
-from core.objects.pod_group import READY
-from core.session.closing.close import set_condition
-from core.session.closing.leaving import only_waits
-from core.session.points.orders import JobColumn
-from core.session.points.victims import Mask
-from core.session.points.votes import ValidateResult, Vote
+from pumice.core.life.task import IS_ALLOCATED, TaskStatus
+from pumice.core.messages.decisions import PodGroupCondition
+from pumice.core.objects.pod_group import READY
+from pumice.core.session.closing.close import set_condition
+from pumice.core.session.closing.leaving import only_waits
+from pumice.core.session.points.orders import JobColumn
+from pumice.core.session.points.victims import Mask
+from pumice.core.session.points.votes import ValidateResult, Vote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.objects.pod import Task
-    from core.session.points.batches import BoolArray, TaskBatch
-    from core.session.points.victims import GangEvictor
-    from core.session.session import Session
-    from core.session.subjobs import SubJob
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.batches import BoolArray, TaskBatch
+    from pumice.core.session.points.victims import GangEvictor
+    from pumice.core.session.session import Session
+    from pumice.core.session.subjobs import SubJob
+    from pumice.core.state.jobs import Job
 
 NOT_ENOUGH_PODS_OF_TASK = "NotEnoughPodsOfTask"
 NOT_ENOUGH_PODS = "NotEnoughTasks"

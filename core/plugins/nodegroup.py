@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from config.arguments import Arguments
-from core.objects.metadata import section
-from core.session.points.nodes import Reads
-from core.session.points.ready import ReadyCheck, ReadyScore
-from core.session.reasons import Code, Reason
-from core.state.derived import derived
-from core.state.sources import NODES
+from pumice.config.arguments import Arguments
+from pumice.core.objects.metadata import section
+from pumice.core.session.points.nodes import Reads
+from pumice.core.session.points.ready import ReadyCheck, ReadyScore
+from pumice.core.session.reasons import Code, Reason
+from pumice.core.state.derived import derived
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
 
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.session.session import Session
-    from core.state.sources import NodeSpecs
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.session.session import Session
+    from pumice.core.state.sources import NodeSpecs
 
 NAME: Final = "nodegroup"
 LABEL: Final = "volcano.sh/nodegroup-name"

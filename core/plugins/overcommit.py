@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from config.arguments import Arguments
-from core.session.demand import admitted, anybody_asks, in_job_order, outstanding, over_all, without_gated
-from core.session.fit import TooLittle
-from core.session.points.votes import Vote
+from pumice.config.arguments import Arguments
+from pumice.core.session.demand import admitted, anybody_asks, in_job_order, outstanding, over_all, without_gated
+from pumice.core.session.fit import TooLittle
+from pumice.core.session.points.votes import Vote
 
 if TYPE_CHECKING:
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 FACTOR_KEY, DEFAULT_FACTOR = "overcommit-factor", 1.2
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.session.budgets import KIND, budgets_of
-from core.session.points.votes import Vote
+from pumice.core.session.budgets import KIND, budgets_of
+from pumice.core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.session.budgets import Budget
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.budgets import Budget
+    from pumice.core.session.session import Session
 
 
 class Pdb:

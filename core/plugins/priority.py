@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.session.points.orders import JobColumn, TaskKey
-from core.session.points.victims import Mask
+from pumice.core.session.points.orders import JobColumn, TaskKey
+from pumice.core.session.points.victims import Mask
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.points.batches import BoolArray, TaskBatch
-    from core.session.points.victims import GangEvictor
-    from core.session.session import Session
-    from core.session.subjobs import SubJob
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.batches import BoolArray, TaskBatch
+    from pumice.core.session.points.victims import GangEvictor
+    from pumice.core.session.session import Session
+    from pumice.core.session.subjobs import SubJob
+    from pumice.core.state.jobs import Job
 
 
 class Priority:

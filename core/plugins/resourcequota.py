@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from core.objects.metadata import section
-from core.quantity import Quantity, quantity_of
-from core.session.points.votes import Vote
+from pumice.core.objects.metadata import section
+from pumice.core.quantity import Quantity, quantity_of
+from pumice.core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 Quantities = dict[str, Quantity]
 

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from config.durations import parse_duration_ns
-from core.life.pod_group import PodGroupPhase
-from core.life.task import TaskStatus
-from core.session.points.orders import JobColumn
-from core.session.points.votes import Vote
+from pumice.config.durations import parse_duration_ns
+from pumice.core.life.pod_group import PodGroupPhase
+from pumice.core.life.task import TaskStatus
+from pumice.core.session.points.orders import JobColumn
+from pumice.core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from core.objects.pod_group import PodGroupSpec
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.objects.pod_group import PodGroupSpec
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 WAITING_TIME: Final = "sla-waiting-time"
 ANNOTATIONS: Final = ("volcano.sh/sla-waiting-time", WAITING_TIME)

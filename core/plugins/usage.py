@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
-from config.arguments import Arguments
-from core.objects.node_usage import ANNOTATION, KIND, usage_of
-from core.session.points.nodes import TEMPLATE_ONLY
-from core.session.points.ready import ReadyCheck, ReadyScore
-from core.session.reasons import Code, Reason
-from core.state.derived import derived, memory
-from core.state.sources import NODES
+from pumice.config.arguments import Arguments
+from pumice.core.objects.node_usage import ANNOTATION, KIND, usage_of
+from pumice.core.session.points.nodes import TEMPLATE_ONLY
+from pumice.core.session.points.ready import ReadyCheck, ReadyScore
+from pumice.core.session.reasons import Code, Reason
+from pumice.core.state.derived import derived, memory
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from core.objects.metadata import Object
-    from core.objects.node_usage import NodeUsage
-    from core.objects.pod import Task
-    from core.session.points.nodes import FloatArray
-    from core.session.session import Session
-    from core.state.sources import NodeSpecs
+    from pumice.core.objects.metadata import Object
+    from pumice.core.objects.node_usage import NodeUsage
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.session import Session
+    from pumice.core.state.sources import NodeSpecs
 
 NAME: Final = "usage"
 PERIOD: Final = "10m"

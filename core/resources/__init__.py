@@ -9,10 +9,10 @@
 | lists.py, names.py | how Kubernetes lists become resources and texts again |
 """
 
-from core.resources.amounts import CPU, LARGEST, MEMORY, MIN_RESOURCE, PODS
-from core.resources.names import is_scalar_resource_name
-from core.resources.ordering import INFINITY, ZERO, Unset
-from core.resources.resource import Resource, exceeded_part, higher, intersection, share
+from pumice.core.resources.amounts import CPU, LARGEST, MEMORY, MIN_RESOURCE, PODS
+from pumice.core.resources.names import is_scalar_resource_name
+from pumice.core.resources.ordering import INFINITY, ZERO, Unset
+from pumice.core.resources.resource import Resource, exceeded_part, higher, intersection, share
 
 __all__ = [
     "CPU",

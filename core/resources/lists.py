@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from core.quantity import format_bytes, format_milli, format_whole, parse_quantity, quantity_of
-from core.resources.amounts import CPU, MEMORY, PODS
-from core.resources.names import is_count_quota, is_scalar_resource_name
+from pumice.core.quantity import format_bytes, format_milli, format_whole, parse_quantity, quantity_of
+from pumice.core.resources.amounts import CPU, MEMORY, PODS
+from pumice.core.resources.names import is_count_quota, is_scalar_resource_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from core.resources.amounts import PODS
-from core.short_texts import remembers
+from pumice.core.resources.amounts import PODS
+from pumice.core.short_texts import remembers
 
 CSI_VOLUMES: Final = "attachable-volumes-csi-"
 """Before a driver's name: its volumes, which Volcano counts whole, one for each claim, and not in thousandths."""

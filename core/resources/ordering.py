@@ -11,7 +11,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from core.resources.amounts import CPU, MEMORY, MIN_RESOURCE, PODS, Amounts
+from pumice.core.resources.amounts import CPU, MEMORY, MIN_RESOURCE, PODS, Amounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

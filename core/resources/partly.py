@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.resources.amounts import CPU, MEMORY, MIN_RESOURCE, PODS, Amounts
-from core.resources.ordering import NO_SCALARS, ZERO, OrderedAmounts, Unset, exceeding_scalars
+from pumice.core.resources.amounts import CPU, MEMORY, MIN_RESOURCE, PODS, Amounts
+from pumice.core.resources.ordering import NO_SCALARS, ZERO, OrderedAmounts, Unset, exceeding_scalars
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from core.errors import ResourceAssertionError
-from core.resources.amounts import LARGEST, MIN_RESOURCE, Amounts
-from core.resources.lists import amounts_from_list
-from core.resources.ordering import INFINITY, NO_SCALARS, ZERO, Unset
-from core.resources.partly import PartlyOrdered
+from pumice.core.errors import ResourceAssertionError
+from pumice.core.resources.amounts import LARGEST, MIN_RESOURCE, Amounts
+from pumice.core.resources.lists import amounts_from_list
+from pumice.core.resources.ordering import INFINITY, NO_SCALARS, ZERO, Unset
+from pumice.core.resources.partly import PartlyOrdered
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

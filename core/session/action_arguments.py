@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from config.arguments import Arguments
+from pumice.config.arguments import Arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.session.session import Session
+    from pumice.core.session.session import Session
 
 FORGETS = "action-arguments-follow"
 ASKS_AGAIN = "refused-nodes-asked-again"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from core.kube.selectors import SelectorError, label_selector
-from core.objects.metadata import section
+from pumice.core.kube.selectors import SelectorError, label_selector
+from pumice.core.objects.metadata import section
 
 if TYPE_CHECKING:
-    from core.kube.selectors import LabelSelector
-    from core.objects.metadata import Object
-    from core.objects.pod import Task
+    from pumice.core.kube.selectors import LabelSelector
+    from pumice.core.objects.metadata import Object
+    from pumice.core.objects.pod import Task
 
 KIND = "PodDisruptionBudget"
 

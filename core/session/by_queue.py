@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from core.state.columns import FloatArray
-    from core.state.snapshot import Snapshot
+    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.snapshot import Snapshot
 
 
 class ByQueue:

@@ -13,12 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from core.life.task import TaskStatus
+from pumice.core.life.task import TaskStatus
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.session import Session
-    from core.session.statement import LastTransaction
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
+    from pumice.core.session.statement import LastTransaction
 
 PENDING: Final = TaskStatus.PENDING
 

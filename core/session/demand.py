@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from core.life.pod_group import OUTSIDE, PodGroupPhase
-from core.life.task import ALLOCATED_STATUSES
-from core.once import once
-from core.session.jobs import gated_request
+from pumice.core.life.pod_group import OUTSIDE, PodGroupPhase
+from pumice.core.life.task import ALLOCATED_STATUSES
+from pumice.core.once import once
+from pumice.core.session.jobs import gated_request
 
 if TYPE_CHECKING:
-    from core.resources import Resource
-    from core.session.session import Session
-    from core.state.columns import FloatArray
-    from core.state.dimensions import Dimensions
-    from core.state.snapshot import JobColumns
+    from pumice.core.resources import Resource
+    from pumice.core.session.session import Session
+    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.dimensions import Dimensions
+    from pumice.core.state.snapshot import JobColumns
 
 BoolArray = npt.NDArray[np.bool_]
 JobRows = npt.NDArray[np.intp]

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from core.session.points.columns import ColumnScore
-from core.session.points.ready import ReadyScore
-from core.state.derived import derived
-from core.state.scalars import CellColumn, cells_of
-from core.state.sources import ALLOCATABLE
+from pumice.core.session.points.columns import ColumnScore
+from pumice.core.session.points.ready import ReadyScore
+from pumice.core.state.derived import derived
+from pumice.core.state.scalars import CellColumn, cells_of
+from pumice.core.state.sources import ALLOCATABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.session.points.columns import At, RowReader, V
-    from core.session.points.nodes import FloatArray
-    from core.session.session import Session
-    from core.state.sources import Allocatable
+    from pumice.core.session.points.columns import At, RowReader, V
+    from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.session import Session
+    from pumice.core.state.sources import Allocatable
 
 FULL = 100.0  # kube-scheduler's MaxNodeScore
 

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from core.life.task import LABELS, TaskStatus
-from core.messages.decisions import PodGroupEvent
-from core.session.reasons import FitErrors
+from pumice.core.life.task import LABELS, TaskStatus
+from pumice.core.messages.decisions import PodGroupEvent
+from pumice.core.session.reasons import FitErrors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from core.objects.pod import Task
-    from core.resources import Resource
-    from core.session.reasons import Reason
-    from core.session.session import Session
-    from core.session.subjobs import SubJob
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.resources import Resource
+    from pumice.core.session.reasons import Reason
+    from pumice.core.session.session import Session
+    from pumice.core.session.subjobs import SubJob
+    from pumice.core.state.jobs import Job
 
 UNSCHEDULABLE, SCHEDULABLE = "Unschedulable", "Schedulable"
 ALL_NODES_UNAVAILABLE = "all nodes are unavailable"

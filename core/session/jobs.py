@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import numpy as np
 
-from core.life import pod_group
-from core.life.task import (
+from pumice.core.life import pod_group
+from pumice.core.life.task import (
     CHANGES,
     IS_ALLOCATED,
     READY_STATUSES,
@@ -18,18 +18,18 @@ from core.life.task import (
     TaskTrigger,
     change_between,
 )
-from core.once import once
-from core.session.by_queue import ByQueue
-from core.state.scalars import integer_lines, integers, lines
+from pumice.core.once import once
+from pumice.core.session.by_queue import ByQueue
+from pumice.core.state.scalars import integer_lines, integers, lines
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from core.objects.pod import Task
-    from core.resources import Resource
-    from core.session.copies import TaskEntries
-    from core.state.jobs import Job
-    from core.state.snapshot import Snapshot
+    from pumice.core.objects.pod import Task
+    from pumice.core.resources import Resource
+    from pumice.core.session.copies import TaskEntries
+    from pumice.core.state.jobs import Job
+    from pumice.core.state.snapshot import Snapshot
 
 PENDING, PIPELINED = TaskStatus.PENDING, TaskStatus.PIPELINED
 SUCCEEDED, FAILED = TaskStatus.SUCCEEDED, TaskStatus.FAILED

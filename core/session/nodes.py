@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.life.task import TaskStatus
-from core.resources import MIN_RESOURCE
-from core.state.scalars import floats, integers, lines
+from pumice.core.life.task import TaskStatus
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.state.scalars import floats, integers, lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.kube.placed import Placed
-    from core.objects.pod import Task
-    from core.session.copies import TaskEntries
-    from core.state.columns import FloatArray
-    from core.state.snapshot import NodeColumns, Snapshot
+    from pumice.core.kube.placed import Placed
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.copies import TaskEntries
+    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.snapshot import NodeColumns, Snapshot
 
 RELEASING, PIPELINED = TaskStatus.RELEASING, TaskStatus.PIPELINED
 ABSENT = -1
@@ -162,7 +162,7 @@ class KubeNodes:
 
     `pods` int32 [N]; `requested` float64 [R, N]; `nonzero` float64 [2, N] (milli-cores, bytes). Every pod on the node
     counts, terminating and pipelined ones too; it is kept up by the predicates plugin's event handlers. `placed`: see
-    `core.kube.placed`.
+    `pumice.core.kube.placed`.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 OUTLIVES: Final = "nominated-domains-last"
 

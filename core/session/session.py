@@ -8,46 +8,46 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from config.arguments import Arguments
-from core.life.task import TaskStatus, TaskTrigger
-from core.messages.decisions import Bind, Evict, Recurring
-from core.once import once
-from core.outside import nobody
-from core.session.action_arguments import argument_of
-from core.session.closing.report import Opening
-from core.session.closing.telling import Tellers
-from core.session.copies import TaskCopies
-from core.session.fit import JobFit
-from core.session.jobs import SessionJobs
-from core.session.nodes import KubeNodes, SessionNodes
-from core.session.nominations import Nominations
-from core.session.points.all_points import Points
-from core.session.reasons import FitFailure, ReasonTable
-from core.session.residents import Residents
-from core.session.search.searches import Searches
-from core.session.statement import LastTransaction, Statement
-from core.session.subjobs import SubJob, build_sub_jobs
-from core.session.topology import SessionTopology
-from core.session.trail.records import Ending
-from core.session.trail.trail import SILENCE, Silence
+from pumice.config.arguments import Arguments
+from pumice.core.life.task import TaskStatus, TaskTrigger
+from pumice.core.messages.decisions import Bind, Evict, Recurring
+from pumice.core.once import once
+from pumice.core.outside import nobody
+from pumice.core.session.action_arguments import argument_of
+from pumice.core.session.closing.report import Opening
+from pumice.core.session.closing.telling import Tellers
+from pumice.core.session.copies import TaskCopies
+from pumice.core.session.fit import JobFit
+from pumice.core.session.jobs import SessionJobs
+from pumice.core.session.nodes import KubeNodes, SessionNodes
+from pumice.core.session.nominations import Nominations
+from pumice.core.session.points.all_points import Points
+from pumice.core.session.reasons import FitFailure, ReasonTable
+from pumice.core.session.residents import Residents
+from pumice.core.session.search.searches import Searches
+from pumice.core.session.statement import LastTransaction, Statement
+from pumice.core.session.subjobs import SubJob, build_sub_jobs
+from pumice.core.session.topology import SessionTopology
+from pumice.core.session.trail.records import Ending
+from pumice.core.session.trail.trail import SILENCE, Silence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from config.schema import SchedulerConfig
-    from core.devices.family import Family
-    from core.messages.decisions import PodGroupCondition
-    from core.messages.failed_answers import FailedAnswers
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.outside import Ask
-    from core.plugins.plugin import Plugin
-    from core.resources import Resource
-    from core.session.carry import Carry, CycleClock, SessionOptions
-    from core.session.points.batches import TaskBatch
-    from core.session.search.node_search import NodeSearch
-    from core.state.jobs import Job
-    from core.state.snapshot import Snapshot
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.devices.family import Family
+    from pumice.core.messages.decisions import PodGroupCondition
+    from pumice.core.messages.failed_answers import FailedAnswers
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.outside import Ask
+    from pumice.core.plugins.plugin import Plugin
+    from pumice.core.resources import Resource
+    from pumice.core.session.carry import Carry, CycleClock, SessionOptions
+    from pumice.core.session.points.batches import TaskBatch
+    from pumice.core.session.search.node_search import NodeSearch
+    from pumice.core.state.jobs import Job
+    from pumice.core.state.snapshot import Snapshot
 
 
 EMPTY: Final = "empty-reasons-are-counted"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.resources.lists import list_from_amounts
-from core.resources.names import CSI_VOLUMES
+from pumice.core.resources.lists import list_from_amounts
+from pumice.core.resources.names import CSI_VOLUMES
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
 
 NO_NODES = "there are no nodes"
 

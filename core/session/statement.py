@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from core.life.task import TaskStatus
+from pumice.core.life.task import TaskStatus
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.copies import TaskCopy
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.copies import TaskCopy
+    from pumice.core.session.session import Session
 
 
 ONCE: Final = "groups-list-tasks-once"

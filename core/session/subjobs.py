@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.kube.selectors import label_selector
-from core.life.task import IS_READY, TaskStatus
+from pumice.core.kube.selectors import label_selector
+from pumice.core.life.task import IS_READY, TaskStatus
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from core.objects.pod import Task
-    from core.session.jobs import SessionJobs
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.jobs import SessionJobs
+    from pumice.core.state.jobs import Job
 
 
 PENDING, PIPELINED = TaskStatus.PENDING, TaskStatus.PIPELINED

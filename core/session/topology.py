@@ -8,18 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from core.life.task import IS_ALLOCATED
-from core.objects.hyper_node import read_hyper_node
-from core.state.derived import derived, memory
-from core.state.hypernodes import HyperNodeTree, MatchedNames, build_tree, replaced_tree
-from core.state.sources import NOTHING, objects_and_nodes
+from pumice.core.life.task import IS_ALLOCATED
+from pumice.core.objects.hyper_node import read_hyper_node
+from pumice.core.state.derived import derived, memory
+from pumice.core.state.hypernodes import HyperNodeTree, MatchedNames, build_tree, replaced_tree
+from pumice.core.state.sources import NOTHING, objects_and_nodes
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.session import Session
-    from core.session.subjobs import SubJob
-    from core.state.jobs import Job
-    from core.state.sources import PlacedObjects
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
+    from pumice.core.session.subjobs import SubJob
+    from pumice.core.state.jobs import Job
+    from pumice.core.state.sources import PlacedObjects
 
 KIND = "HyperNode"
 

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.session.heap import PriorityQueue
+from pumice.core.session.heap import PriorityQueue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.session.points.all_points import Points
-    from core.session.points.batches import RowArray, TaskBatch
-    from core.session.points.orders import Numbers
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.session.points.all_points import Points
+    from pumice.core.session.points.batches import RowArray, TaskBatch
+    from pumice.core.session.points.orders import Numbers
+    from pumice.core.session.session import Session
 
 
 def victim_queue(session: Session, victims: Iterable[Task], preemptor: Task) -> PriorityQueue[Task]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from core.messages.decisions import Bind, Decision
+from pumice.core.messages.decisions import Bind, Decision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.messages.decisions import CycleResult
-    from core.shadow.guide import Guide, OtherChoice
+    from pumice.core.messages.decisions import CycleResult
+    from pumice.core.shadow.guide import Guide, OtherChoice
 
 Deed = tuple[bool, str]
 """Whether it is a bind, and of which pod, by uid."""

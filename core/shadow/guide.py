@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from core.session.search.node_search import NodeSearch
-from core.session.trail.trail import Silence
+from pumice.core.session.search.node_search import NodeSearch
+from pumice.core.session.trail.trail import Silence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.objects.pod import Task
-    from core.session.points.batches import BoolArray
-    from core.session.reasons import IntArray
-    from core.session.session import Session
-    from core.session.trail.records import Ending
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.batches import BoolArray
+    from pumice.core.session.reasons import IntArray
+    from pumice.core.session.session import Session
+    from pumice.core.session.trail.records import Ending
+    from pumice.core.state.jobs import Job
 
 
 class OtherChoice(NamedTuple):

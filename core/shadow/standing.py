@@ -11,18 +11,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from core.life.pod_group import LABELS as PHASES
-from core.life.task import TaskStatus
-from core.messages.decisions import Bind, Decision, PodGroupCondition
-from core.messages.shadow import ShadowDifference
+from pumice.core.life.pod_group import LABELS as PHASES
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.decisions import Bind, Decision, PodGroupCondition
+from pumice.core.messages.shadow import ShadowDifference
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from core.messages.decisions import CycleResult
-    from core.objects.pod import Task
-    from core.state.jobs import Job
-    from core.state.snapshot import Snapshot
+    from pumice.core.messages.decisions import CycleResult
+    from pumice.core.objects.pod import Task
+    from pumice.core.state.jobs import Job
+    from pumice.core.state.snapshot import Snapshot
 
 
 HELD: Final = re.compile(r" can possibly be assigned to (\S+), once ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from core.messages.decisions import BindContext
+    from pumice.core.messages.decisions import BindContext
 
 
 class Promised(NamedTuple):

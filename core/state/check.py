@@ -7,16 +7,16 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from core.life.task import COUNT, LABELS, TaskStatus
-from core.resources import MIN_RESOURCE
-from core.state.tasks import NOWHERE
+from pumice.core.life.task import COUNT, LABELS, TaskStatus
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.state.tasks import NOWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.objects.pod import Task
-    from core.state.jobs import Job
-    from core.state.view import View
+    from pumice.core.objects.pod import Task
+    from pumice.core.state.jobs import Job
+    from pumice.core.state.view import View
 
 RELEASING = int(TaskStatus.RELEASING)
 

@@ -12,15 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, ParamSpec, Protocol, TypeVar
 
-from core.errors import DerivedError
+from pumice.core.errors import DerivedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping
 
-    from core.objects.metadata import Object
-    from core.objects.queue import Queue
-    from core.state.dimensions import Dimensions
-    from core.state.snapshot import NodeColumns
+    from pumice.core.objects.metadata import Object
+    from pumice.core.objects.queue import Queue
+    from pumice.core.state.dimensions import Dimensions
+    from pumice.core.state.snapshot import NodeColumns
 
 Given = TypeVar("Given")
 P = ParamSpec("P")

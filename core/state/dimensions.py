@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.resources import Resource
+from pumice.core.resources import Resource
 
 CPU, MEMORY, PODS = 0, 1, 2
 

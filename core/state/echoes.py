@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.life.pod_group import OUTSIDE
-from core.life.task import TaskStatus
-from core.state.tasks import NOWHERE
+from pumice.core.life.pod_group import OUTSIDE
+from pumice.core.life.task import TaskStatus
+from pumice.core.state.tasks import NOWHERE
 
 if TYPE_CHECKING:
-    from core.messages.commands import CycleSaid
-    from core.messages.decisions import PodGroupStatus, QueueStatus
-    from core.state.tables import ViewTables
-    from core.state.tasks import TaskTable
+    from pumice.core.messages.commands import CycleSaid
+    from pumice.core.messages.decisions import PodGroupStatus, QueueStatus
+    from pumice.core.state.tables import ViewTables
+    from pumice.core.state.tasks import TaskTable
 
 
 WAITING: Final[int] = TaskStatus.PENDING.value

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.objects.metadata import Object, object_key
-from core.objects.pod_group import PodGroupSpec, read_pod_group, renewed_pod_group
-from core.objects.queue import Queue, is_counted, read_queue
-from core.state.jobs import NO_QUEUE
-from core.state.priorities import PriorityClasses
-from core.state.sources import limits_of
+from pumice.core.objects.metadata import Object, object_key
+from pumice.core.objects.pod_group import PodGroupSpec, read_pod_group, renewed_pod_group
+from pumice.core.objects.queue import Queue, is_counted, read_queue
+from pumice.core.state.jobs import NO_QUEUE
+from pumice.core.state.priorities import PriorityClasses
+from pumice.core.state.sources import limits_of
 
 if TYPE_CHECKING:
-    from core.state.jobs import Job, JobTable
+    from pumice.core.state.jobs import Job, JobTable
 
 
 class Groups:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from core.kube.patterns import Pattern, PatternError, Patterns, pattern_of
-from core.kube.selectors import SelectorError, label_selector
-from core.objects.hyper_node import HyperNode
-from core.objects.metadata import section
+from pumice.core.kube.patterns import Pattern, PatternError, Patterns, pattern_of
+from pumice.core.kube.selectors import SelectorError, label_selector
+from pumice.core.objects.hyper_node import HyperNode
+from pumice.core.objects.metadata import section
 
 if TYPE_CHECKING:
-    from core.objects.node import NodeSpec
+    from pumice.core.objects.node import NodeSpec
 
 TOP = "<cluster-top-hypernode>"
 RowArray = npt.NDArray[np.intp]

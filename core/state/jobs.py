@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from core.life.pod_group import BY_LABEL, phase_of
-from core.life.task import COUNT, IS_ALLOCATED, TaskStatus
-from core.objects.pod_group import READY
-from core.state.columns import FloatArray, Rows, grown, heightened
-from core.state.scalars import floats, integers
-from core.state.snapshot import JobColumns
+from pumice.core.life.pod_group import BY_LABEL, phase_of
+from pumice.core.life.task import COUNT, IS_ALLOCATED, TaskStatus
+from pumice.core.objects.pod_group import READY
+from pumice.core.state.columns import FloatArray, Rows, grown, heightened
+from pumice.core.state.scalars import floats, integers
+from pumice.core.state.snapshot import JobColumns
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.objects.pod_group import PodGroupSpec
-    from core.objects.pod_template import PodTemplate
-    from core.state.dimensions import Dimensions
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_group import PodGroupSpec
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.state.dimensions import Dimensions
 
 NO_QUEUE = NO_PHASE = NO_ROW = -1
 PENDING, SUCCEEDED, FAILED = TaskStatus.PENDING, TaskStatus.SUCCEEDED, TaskStatus.FAILED

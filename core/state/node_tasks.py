@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.life.task import COMPLETED_STATUSES
-from core.state.tasks import NOWHERE
+from pumice.core.life.task import COMPLETED_STATUSES
+from pumice.core.state.tasks import NOWHERE
 
 if TYPE_CHECKING:
-    from core.life.task import TaskStatus
-    from core.objects.pod import Task
-    from core.state.nodes import NodeTable
-    from core.state.tasks import TaskTable
+    from pumice.core.life.task import TaskStatus
+    from pumice.core.objects.pod import Task
+    from pumice.core.state.nodes import NodeTable
+    from pumice.core.state.tasks import TaskTable
 
 
 class NodeTasks:

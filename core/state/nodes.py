@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from core.life.task import TaskStatus
-from core.state.columns import FloatArray, grown, heightened
-from core.state.scalars import floats, integers
-from core.state.snapshot import NodeColumns
-from core.state.sources import AMOUNTS, ROWS, SPECS
+from pumice.core.life.task import TaskStatus
+from pumice.core.state.columns import FloatArray, grown, heightened
+from pumice.core.state.scalars import floats, integers
+from pumice.core.state.snapshot import NodeColumns
+from pumice.core.state.sources import AMOUNTS, ROWS, SPECS
 
 if TYPE_CHECKING:
-    from core.objects.node import NodeSpec
-    from core.objects.pod_template import PodTemplate
-    from core.resources import Resource
-    from core.state.dimensions import Dimensions
+    from pumice.core.objects.node import NodeSpec
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.resources import Resource
+    from pumice.core.state.dimensions import Dimensions
 
 RELEASING = TaskStatus.RELEASING
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.objects.metadata import Object, key_of, section
+from pumice.core.objects.metadata import Object, key_of, section
 
 
 class OtherObjects:

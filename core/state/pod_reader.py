@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from core.objects.metadata import Object, object_key, same_metadata
-from core.objects.pod import is_strange, read_state, read_task
-from core.objects.resized import counted_spec
-from core.state.tasks import NOWHERE
+from pumice.core.objects.metadata import Object, object_key, same_metadata
+from pumice.core.objects.pod import is_strange, read_state, read_task
+from pumice.core.objects.resized import counted_spec
+from pumice.core.state.tasks import NOWHERE
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task, TemplateTable
+    from pumice.core.objects.pod import Task, TemplateTable
 
 LATELY = 4096
 """So many pods are remembered: as many objects as the codec keeps decoded, so that few are kept for this alone."""
@@ -23,7 +23,7 @@ LATELY = 4096
 class PodReader:
     """Remembers the last pods as they were read, by key. What it remembers counts only for the very task that was made
     of it, so whatever else happens to a task cannot make it stale. `resized`: pods that count for other than their spec
-    says, by key; `counts_status`: whether they do (`core.objects.resized`).
+    says, by key; `counts_status`: whether they do (`pumice.core.objects.resized`).
     """
 
     def __init__(self, templates: TemplateTable) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.objects.metadata import section
+from pumice.core.objects.metadata import section
 
 if TYPE_CHECKING:
-    from core.objects.metadata import Object
+    from pumice.core.objects.metadata import Object
 
 
 class PriorityClasses:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from core.messages.decisions import CycleResult
+    from pumice.core.messages.decisions import CycleResult
 
 
 class Recurrence:

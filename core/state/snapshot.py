@@ -9,19 +9,19 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from core.state.columns import FloatArray
+from pumice.core.state.columns import FloatArray
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.objects.metadata import Object
-    from core.objects.node import NodeSpec
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.state.assumed import Promised
-    from core.state.derived import DerivedColumns
-    from core.state.dimensions import Dimensions
-    from core.state.jobs import Job
+    from pumice.core.objects.metadata import Object
+    from pumice.core.objects.node import NodeSpec
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.state.assumed import Promised
+    from pumice.core.state.derived import DerivedColumns
+    from pumice.core.state.dimensions import Dimensions
+    from pumice.core.state.jobs import Job
 
 
 class TaskColumns(Struct, frozen=True):

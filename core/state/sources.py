@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from core.resources import Resource
-from core.state.derived import DerivedColumns, Source, derived
+from pumice.core.resources import Resource
+from pumice.core.state.derived import DerivedColumns, Source, derived
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
-    from core.objects.metadata import Object
-    from core.objects.node import NodeSpec
-    from core.state.columns import FloatArray
-    from core.state.dimensions import Dimensions
+    from pumice.core.objects.metadata import Object
+    from pumice.core.objects.node import NodeSpec
+    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.dimensions import Dimensions
 
 ROWS, AMOUNTS, SPECS = "rows", "amounts", "specs"  # each changes whenever the one before it does
 LIMITS, NAMES = "limits", "names"

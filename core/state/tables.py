@@ -6,30 +6,30 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from core.life.task import COMPLETED_STATUSES, TASK_LIFE, TaskStatus, TaskTrigger
-from core.objects.metadata import Object, object_key
-from core.objects.pod import Task, TemplateTable
-from core.state.assumed import AssumedPods
-from core.state.dimensions import Dimensions
-from core.state.echoes import Echoes, only_echoes
-from core.state.groups import Groups
-from core.state.jobs import JobTable
-from core.state.node_tasks import NodeTasks
-from core.state.nodes import NodeTable
-from core.state.other_objects import OtherObjects
-from core.state.tasks import NOWHERE, TaskTable
-from core.state.touched import Touched
-from core.state.volumes import VolumeCounts
+from pumice.core.life.task import COMPLETED_STATUSES, TASK_LIFE, TaskStatus, TaskTrigger
+from pumice.core.objects.metadata import Object, object_key
+from pumice.core.objects.pod import Task, TemplateTable
+from pumice.core.state.assumed import AssumedPods
+from pumice.core.state.dimensions import Dimensions
+from pumice.core.state.echoes import Echoes, only_echoes
+from pumice.core.state.groups import Groups
+from pumice.core.state.jobs import JobTable
+from pumice.core.state.node_tasks import NodeTasks
+from pumice.core.state.nodes import NodeTable
+from pumice.core.state.other_objects import OtherObjects
+from pumice.core.state.tasks import NOWHERE, TaskTable
+from pumice.core.state.touched import Touched
+from pumice.core.state.volumes import VolumeCounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.messages.commands import CycleSaid
-    from core.objects.queue import Queue
+    from pumice.core.messages.commands import CycleSaid
+    from pumice.core.objects.queue import Queue
 
 
 class ViewTables:
-    """What :class:`core.state.view.View` is made of; it says when a task comes, changes or goes."""
+    """What :class:`pumice.core.state.view.View` is made of; it says when a task comes, changes or goes."""
 
     def __init__(self, default_queue: str = "default") -> None:
         self.version: int = 0

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 
-from core.state.columns import Rows, grown
-from core.state.scalars import integers
-from core.state.snapshot import TaskColumns
+from pumice.core.state.columns import Rows, grown
+from pumice.core.state.scalars import integers
+from pumice.core.state.snapshot import TaskColumns
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
+    from pumice.core.objects.pod import Task
 
 NOWHERE = -1
 

@@ -9,30 +9,30 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from core.devices.ascend.chips import memories
-from core.devices.ascend.settings import chip_models
-from core.devices.settings import device_config
-from core.life.task import COMPLETED_STATUSES, STATUSES, TASK_LIFE, TaskTrigger
-from core.objects.metadata import Object, key_of, object_key, section
-from core.objects.node import read_node, renewed_node
-from core.objects.pod import Task
-from core.state.check import check_touched, check_view
-from core.state.derived import Keeper, Material
-from core.state.pod_reader import PodReader
-from core.state.snapshot import Snapshot
-from core.state.sources import LIMITS, NAMES
-from core.state.tables import ViewTables
-from core.state.tasks import NOWHERE
-from core.state.touched import Touched
-from core.state.volumes import READ_BY_CLAIMS, USUAL, VolumeRules, attachable_on
+from pumice.core.devices.ascend.chips import memories
+from pumice.core.devices.ascend.settings import chip_models
+from pumice.core.devices.settings import device_config
+from pumice.core.life.task import COMPLETED_STATUSES, STATUSES, TASK_LIFE, TaskTrigger
+from pumice.core.objects.metadata import Object, key_of, object_key, section
+from pumice.core.objects.node import read_node, renewed_node
+from pumice.core.objects.pod import Task
+from pumice.core.state.check import check_touched, check_view
+from pumice.core.state.derived import Keeper, Material
+from pumice.core.state.pod_reader import PodReader
+from pumice.core.state.snapshot import Snapshot
+from pumice.core.state.sources import LIMITS, NAMES
+from pumice.core.state.tables import ViewTables
+from pumice.core.state.tasks import NOWHERE
+from pumice.core.state.touched import Touched
+from pumice.core.state.volumes import READ_BY_CLAIMS, USUAL, VolumeRules, attachable_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.devices.ascend.settings import ChipModel
-    from core.messages.decisions import BindContext
-    from core.objects.node import NodeSpec
-    from core.state.derived import Versions
+    from pumice.core.devices.ascend.settings import ChipModel
+    from pumice.core.messages.decisions import BindContext
+    from pumice.core.objects.node import NodeSpec
+    from pumice.core.state.derived import Versions
 
 
 class View(ViewTables):

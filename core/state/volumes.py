@@ -11,8 +11,8 @@ from collections import Counter
 from hashlib import sha1
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from core.devices.settings import hami_config_map
-from core.kube.storage import (
+from pumice.core.devices.settings import hami_config_map
+from pumice.core.kube.storage import (
     Storage,
     UnreadableVolumesError,
     check_owner,
@@ -21,15 +21,15 @@ from core.kube.storage import (
     uses_claims,
     volume_name,
 )
-from core.objects.metadata import Object, key_of, object_key, section, text_map
-from core.objects.resized import FIX as RESIZES
-from core.resources.names import CSI_VOLUMES
+from pumice.core.objects.metadata import Object, key_of, object_key, section, text_map
+from pumice.core.objects.resized import FIX as RESIZES
+from pumice.core.resources.names import CSI_VOLUMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from config.schema import SchedulerConfig
-    from core.objects.pod import Task
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.objects.pod import Task
 
 DEFAULT_IGNORED: Final = frozenset({"rancher.io/local-path", "hostpath.csi.k8s.io"})
 FIX: Final = "volumes-are-no-resource"

@@ -64,7 +64,7 @@ SHARED: Final = tuple(
         )
     )
 )
-"""What is held together by reference (`actors.system.references`), and by whom: at the bottom, without lines."""
+"""What is held together by reference (`pumice.actors.system.references`), and by whom: at the bottom, without lines."""
 
 BOXES: Final = (
     Box("manifests · traces · dumps", "", 340, 60, 240, 40, "outside"),

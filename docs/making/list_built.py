@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from core.actions import ACTIONS
-from core.plugins import PLUGINS
+from pumice.core.actions import ACTIONS
+from pumice.core.plugins import PLUGINS
 
 README: Final = Path(__file__).parents[2] / "README.md"
 

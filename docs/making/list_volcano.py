@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from config.known import ACTION_ARGUMENTS, FLAGS
+from pumice.config.known import ACTION_ARGUMENTS, FLAGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from core.kube.cel.environment import LIBRARIES, OPERATORS
-from core.kube.cel.reading import MACROS
+from pumice.core.kube.cel.environment import LIBRARIES, OPERATORS
+from pumice.core.kube.cel.reading import MACROS
 
 PAGE: Final = Path(__file__).parents[1] / "cel.md"
 _HEAD: Final = """\

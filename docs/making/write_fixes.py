@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from config.fixes import table
+from pumice.config.fixes import table
 
 PAGE = Path(__file__).parents[1] / "fixes.md"
 HEAD = """# Mended defects

@@ -8,10 +8,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from config import pumice_arguments, settings
-from config.argument_types import kind_of
-from config.known import OWN_PLUGIN_ARGUMENTS, OwnArgument
 from pumice.cli.application.commands import load
+from pumice.config import pumice_arguments, settings
+from pumice.config.argument_types import kind_of
+from pumice.config.known import OWN_PLUGIN_ARGUMENTS, OwnArgument
 
 PAGE: Final = Path(__file__).parents[1] / "settings.md"
 

@@ -19,16 +19,16 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from config.load import parse_scheduler_config
-from core.actions import ACTIONS
-from core.cycle import run_cycle
-from core.plugins import PLUGINS
-from core.session.carry import Carry, CycleClock, SessionOptions
-from core.state.view import View
-from core.state.volumes import volume_rules
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import LogLevel, Quiet, Workers
 from pumice.cli.terminal import Terminal
+from pumice.config.load import parse_scheduler_config
+from pumice.core.actions import ACTIONS
+from pumice.core.cycle import run_cycle
+from pumice.core.plugins import PLUGINS
+from pumice.core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.core.state.view import View
+from pumice.core.state.volumes import volume_rules
 from pumice.errors import InputError
 from pumice.executors import executors
 from pumice.load.openb import NODE_COLUMNS, POD_COLUMNS, QUEUE, START, OpenbRow, rows_of

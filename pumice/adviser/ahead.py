@@ -10,9 +10,9 @@ from typing import Any, Final
 import anyio
 import msgspec
 
-from config.durations import parse_duration
-from config.errors import ConfigError
-from core.messages.events import ConfigLoaded
+from pumice.config.durations import parse_duration
+from pumice.config.errors import ConfigError
+from pumice.core.messages.events import ConfigLoaded
 from pumice.errors import InputError
 from pumice.eta.estimate import FutureSampling, estimates_of
 from pumice.eta.runs import runs_in

@@ -14,13 +14,13 @@ from typing import Any, Final
 import anyio
 import msgspec
 
-from actors.gateway.advice import GROUP, KINDS, VERSION, AdviserAnswer, AdviserQuestion
-from config.errors import ConfigError, PumiceError, RequestError
+from pumice.actors.gateway.advice import GROUP, KINDS, VERSION, AdviserAnswer, AdviserQuestion
 from pumice.adviser.ahead import difference_of, estimates
 from pumice.adviser.census import census_of
 from pumice.adviser.pictures import board_of, course_of, measures_of
 from pumice.adviser.stories import story_as_data
 from pumice.adviser.trails import trail_of
+from pumice.config.errors import ConfigError, PumiceError, RequestError
 from pumice.explain.account import NotFoundError
 from pumice.explain.advice.advise import advise
 from pumice.explain.asked import SETTLED, accounted, recorded, with_owners

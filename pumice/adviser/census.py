@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from actors.controllers.unserved.kinds import SCHEDULER
-from config.errors import RequestError, nearest_names
-from core.cycle import Trail, close_session, open_session, run_action
-from core.life.pod_group import LABELS as PHASES
-from core.life.pod_group import PodGroupPhase
-from core.life.task import TaskStatus
-from core.messages.queue_gauges import told
-from core.objects.metadata import key_of
-from core.objects.pod import GROUP_NAME
-from core.session.closing.close import jobs_with_waiting_tasks
-from core.state.volumes import volume_rules
+from pumice.actors.controllers.unserved.kinds import SCHEDULER
 from pumice.adviser.classes import CLASS_OF, WaitClass, WaitReason
 from pumice.adviser.judge import Judge, JudgeOpening, WaitFinding, outsider, queueless
 from pumice.adviser.lending import lending
 from pumice.adviser.order import Place, places_of
 from pumice.adviser.queues import QueueStanding, count_waiting, lineage, standings_of
 from pumice.belonging import owner_of
+from pumice.config.errors import RequestError, nearest_names
+from pumice.core.cycle import Trail, close_session, open_session, run_action
+from pumice.core.life.pod_group import LABELS as PHASES
+from pumice.core.life.pod_group import PodGroupPhase
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.queue_gauges import told
+from pumice.core.objects.metadata import key_of
+from pumice.core.objects.pod import GROUP_NAME
+from pumice.core.session.closing.close import jobs_with_waiting_tasks
+from pumice.core.state.volumes import volume_rules
 from pumice.explain.refused import refused_among
 from pumice.explain.room_left import amounts
 from pumice.oneshot.cycles import fill
@@ -37,11 +37,11 @@ from pumice.oneshot.supposing import supposed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from core.messages.decisions import CycleResult
-    from core.objects.pod import Task
-    from core.session.session import Session
-    from core.state.jobs import Job
-    from core.state.view import View
+    from pumice.core.messages.decisions import CycleResult
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
+    from pumice.core.state.view import View
     from pumice.explain.scene import Scene
 
 EVERY_TASK: Final = (TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.ALLOCATED)

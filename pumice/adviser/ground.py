@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from core.kube.taints import HARD_EFFECTS, tolerated
-from core.resources import MIN_RESOURCE
-from core.session.points.nodes import Volatility
-from core.session.reasons import Code, FitFailure
-from core.session.search.filters import Filters
-from core.state.dimensions import PODS
 from pumice.adviser.classes import WaitReason
+from pumice.core.kube.taints import HARD_EFFECTS, tolerated
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.session.points.nodes import Volatility
+from pumice.core.session.reasons import Code, FitFailure
+from pumice.core.session.search.filters import Filters
+from pumice.core.state.dimensions import PODS
 from pumice.units import amount
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.session.reasons import IntArray, Reason
-    from core.session.session import Session
-    from core.state.columns import FloatArray
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.reasons import IntArray, Reason
+    from pumice.core.session.session import Session
+    from pumice.core.state.columns import FloatArray
 
 BoolArray = npt.NDArray[np.bool_]
 EVERY_ROW: Final = slice(None)

@@ -7,17 +7,17 @@ from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from actors.controllers.unserved.kinds import SERVED
-from core.cycle import tables_later
-from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
-from core.life.task import TaskStatus
-from core.messages.queue_tables import readable
-from core.objects.metadata import key_of
-from core.objects.pod import GROUP_NAME, stranger_of
-from core.resources import MIN_RESOURCE
-from core.session.trail.records import Ending
+from pumice.actors.controllers.unserved.kinds import SERVED
 from pumice.adviser.classes import CLASS_OF, WaitClass, WaitReason
 from pumice.adviser.ground import NodeRoom
+from pumice.core.cycle import tables_later
+from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.queue_tables import readable
+from pumice.core.objects.metadata import key_of
+from pumice.core.objects.pod import GROUP_NAME, stranger_of
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.session.trail.records import Ending
 from pumice.explain.locks import standing_locks
 from pumice.explain.room_left import KEYS, amounts, at_refusal, of_namespace
 from pumice.units import amount
@@ -25,13 +25,13 @@ from pumice.units import amount
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Mapping
 
-    from core.objects.pod import Task
-    from core.session.session import Session
-    from core.session.trail.records import Ended
-    from core.session.trail.trail import Trail
-    from core.state.columns import FloatArray
-    from core.state.jobs import Job
-    from core.state.view import View
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
+    from pumice.core.session.trail.records import Ended
+    from pumice.core.session.trail.trail import Trail
+    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.jobs import Job
+    from pumice.core.state.view import View
     from pumice.explain.room_left import Amounts
 
 Gauges = dict[str, dict[str, float]]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from core.messages.queue_gauges import WHOLE
 from pumice.adviser.queues import in_tree_order
+from pumice.core.messages.queue_gauges import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

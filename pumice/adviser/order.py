@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from actors.kube.times import timestamp
+from pumice.actors.kube.times import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.session.trail.records import Precedence, Turn
+    from pumice.core.session.trail.records import Precedence, Turn
 
 STAGES: Final = {"allocate": 0, "backfill": 1, "enqueue": 2}
 """Actions that take up jobs, as they matter: one that is admitted is nearer to its start than one that is not."""

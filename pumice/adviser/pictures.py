@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from actors.gateway.page import frames
-from core.board.board import BoardReader, residents_of
-from core.cycle import cards_later, open_session
-from core.messages.card_table import CardTable
-from core.messages.events import ActorCrashed, ActorEvent, CycleRecord, Outcome
-from core.state.volumes import volume_rules
+from pumice.actors.gateway.page import frames
+from pumice.core.board.board import BoardReader, residents_of
+from pumice.core.cycle import cards_later, open_session
+from pumice.core.messages.card_table import CardTable
+from pumice.core.messages.events import ActorCrashed, ActorEvent, CycleRecord, Outcome
+from pumice.core.state.volumes import volume_rules
 from pumice.explain.account import NotFoundError
 from pumice.history.entries import StoryEntry, entry_of
 from pumice.measures.jobs import JobRow
 from pumice.measures.measures import measure
-from storage import codec
-from storage.journal import ACTOR, CONFIG, CYCLE, OUTCOME
-from storage.sqlite import SqliteJournal
+from pumice.storage import codec
+from pumice.storage.journal import ACTOR, CONFIG, CYCLE, OUTCOME
+from pumice.storage.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pumice.explain.scene import Scene
-    from storage.journal import Stored
+    from pumice.storage.journal import Stored
 
 Plain = dict[str, Any]
 MOST_EVENTS: Final = 300

@@ -6,15 +6,15 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from core.messages.queue_gauges import LIMITS, Amounts, borrowed, gauged, told
+from pumice.core.messages.queue_gauges import LIMITS, Amounts, borrowed, gauged, told
 from pumice.explain.room_left import amounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from core.objects.queue import Queue
-    from core.resources import Resource
-    from core.session.session import Session
+    from pumice.core.objects.queue import Queue
+    from pumice.core.resources import Resource
+    from pumice.core.session.session import Session
 
 
 @dataclass(slots=True)

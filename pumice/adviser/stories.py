@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from core.messages.events import CycleRecord
+from pumice.core.messages.events import CycleRecord
 from pumice.explain.account import NotFoundError
 from pumice.history.entries import StoryEntry, entry_of
 from pumice.history.story import story_of
 from pumice.measures.lives import Listener, Lives
-from storage import codec
-from storage.journal import API, CYCLE, DECISION, OUTCOME
-from storage.sqlite import SqliteJournal
+from pumice.storage import codec
+from pumice.storage.journal import API, CYCLE, DECISION, OUTCOME
+from pumice.storage.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
     from pumice.measures.lives import GroupLife, PodLife
-    from storage.journal import Journal, Stored
+    from pumice.storage.journal import Journal, Stored
 
 Plain = dict[str, Any]
 MOST_PODS: Final = 400

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from actors.scheduling.plugin_times import PluginTimes, Times
-from core.cycle import Trail, close_session, open_session, run_action
-from core.life.task import TaskStatus
-from core.state.volumes import volume_rules
+from pumice.actors.scheduling.plugin_times import PluginTimes, Times
+from pumice.core.cycle import Trail, close_session, open_session, run_action
+from pumice.core.life.task import TaskStatus
+from pumice.core.state.volumes import volume_rules
 from pumice.explain.account import NotFoundError
 from pumice.explain.scene import near
 from pumice.oneshot.supposing import supposed
 
 if TYPE_CHECKING:
-    from core.messages.decisions import CycleResult
-    from core.session.trail.records import Look
+    from pumice.core.messages.decisions import CycleResult
+    from pumice.core.session.trail.records import Look
     from pumice.explain.scene import Scene
 
 Plain = dict[str, Any]

@@ -14,8 +14,8 @@ from pumice.adviser.classes import WaitReason
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from config.schema import SchedulerConfig
     from pumice.adviser.census import Census
+    from pumice.config.schema import SchedulerConfig
 
 UNADMITTED: Final = (WaitReason.OVERCOMMIT, WaitReason.NOT_ADMITTED, WaitReason.QUEUE_CAPABILITY)
 

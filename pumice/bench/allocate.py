@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from config.schema import SchedulerConfig
-from core.state.view import View
 from pumice.bench import cluster
 from pumice.bench.cycle import measured_cycle, stock_config
 from pumice.bench.figures import Advance, Parameters, Samples, settled
 from pumice.bench.searching import measure_searches
+from pumice.config.schema import SchedulerConfig
+from pumice.core.state.view import View
 
 DEFAULTS: Final = Parameters(nodes=5000, pods=2000, gang=8)
 

@@ -14,16 +14,16 @@ from typing import Any, Final
 import anyio
 import msgspec
 
-from actors.gateway.listening import listen
-from actors.gateway.settings import GatewaySettings
-from actors.runtime.clock import RealClock
-from actors.system.settings import SystemSettings
-from actors.system.system import System
-from core.messages.replies import Refused
+from pumice.actors.gateway.listening import listen
+from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.system.settings import SystemSettings
+from pumice.actors.system.system import System
 from pumice.bench.api_clients import UNSCHEDULED, WATCHERS
 from pumice.bench.figures import Advance, Parameters, Samples, peak_rss_bytes, settled
 from pumice.bench.pauses import Pauses, pauses
-from storage.sqlite import SqliteJournal
+from pumice.core.messages.replies import Refused
+from pumice.storage.sqlite import SqliteJournal
 
 DEFAULTS: Final = Parameters(pods=50_000, runs=1, backend="asyncio")
 CREATES: Final = 4_000

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 
-from config.load import parse_scheduler_config
-from config.schema import SchedulerConfig
-from core.cycle import Carry, CycleClock, close_session, open_session, run_action
-from core.messages.decisions import CycleResult
-from core.state.view import View
 from pumice.bench.cluster import NOW, STOCK
 from pumice.bench.figures import Samples
+from pumice.config.load import parse_scheduler_config
+from pumice.config.schema import SchedulerConfig
+from pumice.core.cycle import Carry, CycleClock, close_session, open_session, run_action
+from pumice.core.messages.decisions import CycleResult
+from pumice.core.state.view import View
 
 
 def stock_config() -> SchedulerConfig:

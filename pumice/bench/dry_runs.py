@@ -9,22 +9,22 @@ from functools import partial
 
 import anyio
 
-from actors.dry_run.crew import DryRunCrew
-from actors.dry_run.driver import DryRunDriver
-from actors.runtime.clock import RealClock
-from actors.runtime.context import Context
-from actors.runtime.mailbox import Mailbox
-from actors.runtime.supervisor import Child, Supervisor
-from actors.system.ports import DryRunPort
-from actors.system.settings import SystemSettings
-from config.schema import SchedulerConfig
-from core.actions import DRY_RUNNING
-from core.cycle import Carry, CycleClock, close_session, open_session, run_action
-from core.messages.commands import DryRunCommand
-from core.messages.decisions import CycleResult
-from core.messages.events import ActorEvent
-from core.messages.replies import Candidates, DryRunFailed
-from core.state.view import View
+from pumice.actors.dry_run.crew import DryRunCrew
+from pumice.actors.dry_run.driver import DryRunDriver
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.runtime.context import Context
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.actors.runtime.supervisor import Child, Supervisor
+from pumice.actors.system.ports import DryRunPort
+from pumice.actors.system.settings import SystemSettings
+from pumice.config.schema import SchedulerConfig
+from pumice.core.actions import DRY_RUNNING
+from pumice.core.cycle import Carry, CycleClock, close_session, open_session, run_action
+from pumice.core.messages.commands import DryRunCommand
+from pumice.core.messages.decisions import CycleResult
+from pumice.core.messages.events import ActorEvent
+from pumice.core.messages.replies import Candidates, DryRunFailed
+from pumice.core.state.view import View
 
 
 @asynccontextmanager

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import anyio
 
-from actors.runtime.clock import RealClock
-from actors.system.settings import SystemSettings
-from actors.system.system import System
-from core.messages.replies import Refused
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.system.settings import SystemSettings
+from pumice.actors.system.system import System
 from pumice.bench import cluster
 from pumice.bench.figures import Parameters, Samples
-from storage.memory import MemoryJournal
+from pumice.core.messages.replies import Refused
+from pumice.storage.memory import MemoryJournal
 
 MOST_NODES: Final = 100
 MOST_PODS: Final = 800

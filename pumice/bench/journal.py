@@ -9,18 +9,18 @@ from typing import Final
 
 import anyio
 
-from actors.journal.recorder import Recorder
-from actors.runtime.clock import RealClock
-from actors.runtime.context import Context
-from actors.runtime.mailbox import Mailbox
-from actors.system.ports import RecorderPort
-from core.messages.decisions import Bind
-from core.messages.recording import Append, Entry, RecorderCommand
-from core.messages.replies import Appended
+from pumice.actors.journal.recorder import Recorder
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.runtime.context import Context
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.actors.system.ports import RecorderPort
 from pumice.bench.figures import Advance, Parameters, Samples
-from storage import codec
-from storage.journal import DECISION, Journal, Record
-from storage.sqlite import SqliteJournal
+from pumice.core.messages.decisions import Bind
+from pumice.core.messages.recording import Append, Entry, RecorderCommand
+from pumice.core.messages.replies import Appended
+from pumice.storage import codec
+from pumice.storage.journal import DECISION, Journal, Record
+from pumice.storage.sqlite import SqliteJournal
 
 DEFAULTS: Final = Parameters(pods=100_000, gang=1000)
 WRITERS: Final = 64

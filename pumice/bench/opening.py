@@ -6,14 +6,14 @@ import time
 from collections.abc import Iterator
 from typing import Any, Final
 
-from config.schema import SchedulerConfig
-from core.cycle import let_go, open_session
-from core.session.carry import Carry, CycleClock
-from core.state.view import View
 from pumice.bench import cluster
 from pumice.bench.cycle import stock_config
 from pumice.bench.figures import Advance, Parameters, Samples, settled
 from pumice.bench.steady import change, fill
+from pumice.config.schema import SchedulerConfig
+from pumice.core.cycle import let_go, open_session
+from pumice.core.session.carry import Carry, CycleClock
+from pumice.core.state.view import View
 
 DEFAULTS: Final = Parameters(nodes=5000, running=100_000, gang=8, queues=4)
 TURNOVER: Final = 0.01

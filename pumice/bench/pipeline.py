@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import anyio
 
-from actors.runtime.clock import RealClock
-from actors.system.settings import SystemSettings
-from actors.system.system import System
-from core.messages.replies import Refused
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.system.settings import SystemSettings
+from pumice.actors.system.system import System
 from pumice.bench import cluster
 from pumice.bench.figures import Advance, Parameters, Samples, settled
-from storage.sqlite import SqliteJournal
+from pumice.core.messages.replies import Refused
+from pumice.storage.sqlite import SqliteJournal
 
 DEFAULTS: Final = Parameters(nodes=5000, pods=50_000, gang=8, backend="asyncio")
 BATCH: Final = 500

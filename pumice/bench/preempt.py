@@ -15,17 +15,17 @@ from typing import Any, Final
 
 import anyio
 
-from config.load import parse_scheduler_config
-from config.schema import SchedulerConfig
-from core.actions import ACTIONS
-from core.cycle import CycleClock
-from core.objects.pod import GROUP_NAME
-from core.plugins import PLUGINS
-from core.state.view import View
 from pumice.bench import cluster
 from pumice.bench.cycle import measured_cycle
 from pumice.bench.dry_runs import driven_cycle, driving
 from pumice.bench.figures import Advance, Parameters, Samples, settled
+from pumice.config.load import parse_scheduler_config
+from pumice.config.schema import SchedulerConfig
+from pumice.core.actions import ACTIONS
+from pumice.core.cycle import CycleClock
+from pumice.core.objects.pod import GROUP_NAME
+from pumice.core.plugins import PLUGINS
+from pumice.core.state.view import View
 
 TEN_A_NODE: Final = ("3", "12Gi")  # what a running pod asks for where ten of them fill a node
 MORE_A_NODE: Final = ("1", "4Gi")

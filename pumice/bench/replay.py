@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import anyio
 
-from actors.api.store import Store
-from actors.runtime.clock import VirtualClock
-from actors.system.settings import SystemSettings
-from actors.system.system import System
+from pumice.actors.api.store import Store
+from pumice.actors.runtime.clock import VirtualClock
+from pumice.actors.system.settings import SystemSettings
+from pumice.actors.system.system import System
 from pumice.bench import cluster
 from pumice.bench.figures import Advance, Parameters, Samples, settled
 from pumice.collecting import rarely
@@ -27,10 +27,10 @@ from pumice.replay.parallel import CycleRange, shares, verify_shares
 from pumice.replay.verify import ReplayReport, verify
 from pumice.runtime.journals import keep
 from pumice.runtime.leaping import leaping
-from storage.checkpoint import CheckpointState
-from storage.memory import MemoryJournal
-from storage.recovery import recover
-from storage.sqlite import SqliteJournal
+from pumice.storage.checkpoint import CheckpointState
+from pumice.storage.memory import MemoryJournal
+from pumice.storage.recovery import recover
+from pumice.storage.sqlite import SqliteJournal
 
 DEFAULTS: Final = Parameters(nodes=500, pods=10_000, gang=8, runs=3)
 WAVE: Final = 4_000

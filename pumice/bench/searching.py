@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from core.cycle import let_go, open_session
-from core.session.carry import Carry, CycleClock
-from core.session.search.node_search import ErrorCache, NodeSearch
 from pumice.bench import cluster
+from pumice.core.cycle import let_go, open_session
+from pumice.core.session.carry import Carry, CycleClock
+from pumice.core.session.search.node_search import ErrorCache, NodeSearch
 
 if TYPE_CHECKING:
-    from config.schema import SchedulerConfig
-    from core.objects.pod import Task
-    from core.session.session import Session
-    from core.state.view import View
     from pumice.bench.figures import Samples
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
+    from pumice.core.state.view import View
 
 SEARCHES: Final = 20
 FOLLOWERS: Final = 200

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from core.cycle import open_session
-from core.messages.decisions import CycleResult
-from core.session.carry import Carry, CycleClock
-from core.state.view import View
 from pumice.bench import cluster
 from pumice.bench.cycle import measured_cycle, stock_config
 from pumice.bench.figures import Advance, Parameters, Samples, settled
 from pumice.bench.idling import measure_idling
+from pumice.core.cycle import open_session
+from pumice.core.messages.decisions import CycleResult
+from pumice.core.session.carry import Carry, CycleClock
+from pumice.core.state.view import View
 from pumice.oneshot.between import pod_group_after
 
 DEFAULTS: Final = Parameters(nodes=10_000, running=100_000, pods=160, gang=8)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from config.arguments import Arguments
-from config.errors import describe
-from config.known import FLAGS, PLUGIN_CONFIGURATIONS, PUMICE
-from config.schema import PluginOption, SchedulerConfig
-from core.plugins.deviceshare.plugin import SWITCH_NAMES
-from core.plugins.tdm.zones import ZoneError, parse_span
 from pumice.check.words import LISTENS, VERBS, listens
+from pumice.config.arguments import Arguments
+from pumice.config.errors import describe
+from pumice.config.known import FLAGS, PLUGIN_CONFIGURATIONS, PUMICE
+from pumice.config.schema import PluginOption, SchedulerConfig
+from pumice.core.plugins.deviceshare.plugin import SWITCH_NAMES
+from pumice.core.plugins.tdm.zones import ZoneError, parse_span
 
 Places = list[tuple[int, PluginOption]]
 """The plugins with their tiers, from 0."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from config.schema import SchedulerConfig
+    from pumice.config.schema import SchedulerConfig
 
 VOLCANO: Final = "batch.volcano.sh/"
 _TARGETED: Final = ("RestartPod", "RestartTask", "RestartPartition")

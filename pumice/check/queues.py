@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.objects.metadata import Object, section
-from core.plugins.capacity.misplaced import ROOT
+from pumice.core.objects.metadata import Object, section
+from pumice.core.plugins.capacity.misplaced import ROOT
 from pumice.oneshot.obstacles import is_in_a_tree, obstacles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from config.schema import SchedulerConfig
+    from pumice.config.schema import SchedulerConfig
 
 LISTED: Final = ("cpu", "memory")
 """Resources that every node has; others that queues count have a domain in their names."""

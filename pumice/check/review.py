@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from config.argument_types import kind_of
-from config.known import ACTION_ARGUMENTS, FLAGS, PLUGIN_ARGUMENTS, is_argument
-from config.schema import PluginOption, SchedulerConfig
 from pumice.check import words
 from pumice.check.effects import is_ignored, without_effect
 from pumice.check.jobs import of_jobs
 from pumice.check.queues import of_queues
+from pumice.config.argument_types import kind_of
+from pumice.config.known import ACTION_ARGUMENTS, FLAGS, PLUGIN_ARGUMENTS, is_argument
+from pumice.config.schema import PluginOption, SchedulerConfig
 
 Plain = dict[str, Any]
 USERS = "a plugin of one's own"

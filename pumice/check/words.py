@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from config.known import FLAGS as KNOWN_FLAGS
-from config.schema import PluginOption
+from pumice.config.known import FLAGS as KNOWN_FLAGS
+from pumice.config.schema import PluginOption
 
 ACTIONS: Final = {
     "enqueue": "lets PodGroups in, queue by queue, as far as admission allows",

@@ -12,17 +12,17 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from config.load import parse_or_built_in
-from config.schema import SchedulerConfig
-from config.settings import config_map_of
-from core.actions import ACTIONS
-from core.plugins import PLUGINS
 from pumice.check.review import Review, review
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.given.inputs import load_config, load_manifests
 from pumice.cli.given.sources import Certificate, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.options import Lenient, PluginsDir
 from pumice.cli.terminal import Terminal, speaking
+from pumice.config.load import parse_or_built_in
+from pumice.config.schema import SchedulerConfig
+from pumice.config.settings import config_map_of
+from pumice.core.actions import ACTIONS
+from pumice.core.plugins import PLUGINS
 from pumice.explain.server import Server, config_map, fetch
 from pumice.plugins.loader import install_plugins
 

@@ -8,13 +8,13 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from config.errors import ConfigError
 from pumice.cli.exits import Exit, guarded
 from pumice.cli.given.inputs import load_config
 from pumice.cli.options import Dask, Format, Lenient, Level, LogLevel, Output, Quiet, Workers
 from pumice.cli.tables.verdicts import show_verdict
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
+from pumice.config.errors import ConfigError
 from pumice.conformance.case import find_suites
 from pumice.conformance.inheritance import inherited
 from pumice.conformance.runner import run_suites

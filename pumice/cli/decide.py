@@ -12,20 +12,20 @@ import anyio
 import msgspec
 import typer
 
-from config.load import default_text, parse_scheduler_config
-from config.schema import SchedulerConfig
-from core.actions import ACTIONS
-from core.devices.telling import given_cards
-from core.messages.decisions import CycleReport, CycleResult
-from core.plugins import PLUGINS
-from core.session.carry import Carry, SessionOptions
-from core.session.trail.trail import Trail
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.given.inputs import load_config, moment_said, take_manifests
 from pumice.cli.options import Config, Lenient, Manifests, Now, PluginsDir
 from pumice.cli.tables.decide import show
 from pumice.cli.terminal import Terminal, speaking
 from pumice.collecting import rarely
+from pumice.config.load import default_text, parse_scheduler_config
+from pumice.config.schema import SchedulerConfig
+from pumice.core.actions import ACTIONS
+from pumice.core.devices.telling import given_cards
+from pumice.core.messages.decisions import CycleReport, CycleResult
+from pumice.core.plugins import PLUGINS
+from pumice.core.session.carry import Carry, SessionOptions
+from pumice.core.session.trail.trail import Trail
 from pumice.history.rewind import demand_volcano, rewind_file, warn_of_damage
 from pumice.load.node_metrics import usage_of
 from pumice.oneshot.asking import as_recorded, over_http

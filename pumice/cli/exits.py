@@ -12,10 +12,10 @@ from typing import Final, ParamSpec
 
 import typer
 
-from config.errors import ConfigError, InternalError, PumiceError, RequestError
-from config.input_file import noting_inputs
-from config.printable import LINE_ENDS, printable
-from storage.errors import ForeignFileError, MissingFileError, NewerPayloadError, NewerSchemaError, TakenError
+from pumice.config.errors import ConfigError, InternalError, PumiceError, RequestError
+from pumice.config.input_file import noting_inputs
+from pumice.config.printable import LINE_ENDS, printable
+from pumice.storage.errors import ForeignFileError, MissingFileError, NewerPayloadError, NewerSchemaError, TakenError
 
 P = ParamSpec("P")
 

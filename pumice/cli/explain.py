@@ -14,8 +14,7 @@ import anyio
 import typer
 from rich.console import Console
 
-from actors.controllers.jobs.status import CREATION_REFUSED
-from config.schema import SchedulerConfig
+from pumice.actors.controllers.jobs.status import CREATION_REFUSED
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.given.configurations import in_force
 from pumice.cli.given.inputs import moment_said, take_manifests
@@ -24,6 +23,7 @@ from pumice.cli.options import Lenient, Manifests, Now, PluginsDir
 from pumice.cli.tables.agreement import said
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal, speaking
+from pumice.config.schema import SchedulerConfig
 from pumice.explain.account import Account
 from pumice.explain.advice.advise import Advice, advise
 from pumice.explain.again import last_job, submitted_again

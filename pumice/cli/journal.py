@@ -13,17 +13,17 @@ import msgspec
 import typer
 from rich.console import Console
 
-from config.input_file import demand_output, note_inputs
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.options import Format, Lenient
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal, speaking
+from pumice.config.input_file import demand_output, note_inputs
 from pumice.explain.ended import end_of
 from pumice.explain.waiting import waiting_kind, why_it_waits
 from pumice.history.entries import StoryEntry, entries
 from pumice.history.story import CycleStory, Overview, cycle_of, overview_of, story_of
-from storage.journal import API, CYCLE, DECISION, OUTCOME, SHADOW, ChainReport, Journal
-from storage.sqlite import SqliteJournal, back_up
+from pumice.storage.journal import API, CYCLE, DECISION, OUTCOME, SHADOW, ChainReport, Journal
+from pumice.storage.sqlite import SqliteJournal, back_up
 
 FOLLOW_PERIOD_S: Final = 0.3
 

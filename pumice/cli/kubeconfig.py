@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from config.input_file import demand_output
-from config.settings import read_process_settings
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.given.inputs import warn_of_token
 from pumice.cli.options import Level, LogLevel, Output, Quiet
 from pumice.cli.terminal import Terminal
+from pumice.config.input_file import demand_output
+from pumice.config.settings import read_process_settings
 from pumice.runtime.kubeconfig import export_line, kubeconfig_of, text_of, write
 from pumice.runtime.serving import token_of
 

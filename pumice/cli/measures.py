@@ -14,15 +14,15 @@ import anyio
 import typer
 from rich.console import Console
 
-from config.input_file import demand_output, note_inputs
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal, speaking
+from pumice.config.input_file import demand_output, note_inputs
 from pumice.measures.jobs import JobRow
 from pumice.measures.measures import Measures, measure
 from pumice.measures.rows import PointRow, QueueResourceRow, points, queue_resources
 from pumice.measures.tables import CsvWriter, ParquetWriter, TableWriter
-from storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import SqliteJournal
 
 SHOWN: Final = 20
 

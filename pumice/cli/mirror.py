@@ -11,29 +11,29 @@ from typing import Annotated, Final
 
 import typer
 
-from actors.mirror.pseudonym_file import PseudonymFile
-from actors.mirror.settings import MirrorSettings, ShadowSettings
-from actors.remote.access import in_cluster, proxy_of
-from actors.scheduling.config_source import digest_of
-from actors.system.settings import SystemSettings, mirrored
-from config.kubeconfig import ClusterAccess, read_kubeconfig
-from config.load import read_text
-from config.schema import SchedulerConfig
-from config.settings import CHARTS, ProcessSettings, config_map_of, read_process_settings
+from pumice.actors.mirror.pseudonym_file import PseudonymFile
+from pumice.actors.mirror.settings import MirrorSettings, ShadowSettings
+from pumice.actors.remote.access import in_cluster, proxy_of
+from pumice.actors.scheduling.config_source import digest_of
+from pumice.actors.system.settings import SystemSettings, mirrored
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.given.inputs import load_config
 from pumice.cli.options import LogLevel, Output, Quiet
 from pumice.cli.scheduling import refuse_context
 from pumice.cli.tables.shadow import show_mirrored
 from pumice.cli.terminal import Terminal
+from pumice.config.kubeconfig import ClusterAccess, read_kubeconfig
+from pumice.config.load import read_text
+from pumice.config.schema import SchedulerConfig
+from pumice.config.settings import CHARTS, ProcessSettings, config_map_of, read_process_settings
 from pumice.plugins.loader import identities
 from pumice.runtime.journals import looks_like_journal
 from pumice.runtime.mirroring import MirrorPlan, mirror_plan
 from pumice.runtime.serving import gateway_settings
 from pumice.runtime.until import parse_until
-from storage.retention import parse_keep
+from pumice.storage.retention import parse_keep
 
-SHADOW_LOG: Final = "actors.mirror.shadow"
+SHADOW_LOG: Final = "pumice.actors.mirror.shadow"
 
 Kubeconfig = Annotated[
     Path | None,

@@ -9,7 +9,6 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from core.plugins.capacity.misplaced import ROOT
 from pumice.adviser.census import Census, WaitingJob, census_of
 from pumice.adviser.weights import weights_remark
 from pumice.cli.exits import Exit
@@ -20,6 +19,7 @@ from pumice.cli.options import Lenient, Manifests, PluginsDir
 from pumice.cli.tables.lately import held_lately
 from pumice.cli.tables.standings import QueueTree
 from pumice.cli.terminal import Terminal, speaking
+from pumice.core.plugins.capacity.misplaced import ROOT
 from pumice.eta.estimate import Estimate, FutureSampling
 from pumice.explain.scene import Scene
 

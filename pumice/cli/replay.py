@@ -13,8 +13,7 @@ import anyio
 import typer
 from rich.console import Console
 
-from actors.kube.times import timestamp
-from config.load import read_text
+from pumice.actors.kube.times import timestamp
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.given.inputs import load_config
 from pumice.cli.options import Config, Lenient, PluginsDir, Workers
@@ -22,6 +21,7 @@ from pumice.cli.tables.agreement import show_agreement
 from pumice.cli.tables.whole import WholeTable, show_lines
 from pumice.cli.terminal import Terminal, speaking
 from pumice.collecting import rarely
+from pumice.config.load import read_text
 from pumice.oneshot.supposing import unasked
 from pumice.plugins.loader import identities
 from pumice.replay.parallel import CycleRange, shares, verify_shares
@@ -29,8 +29,8 @@ from pumice.replay.plugins import demand_plugins
 from pumice.replay.rerun import Other, Second, second_run
 from pumice.replay.verify import ReplayReport, verify
 from pumice.runtime.journals import keep
+from pumice.storage.sqlite import SqliteJournal
 from pumice.units import byte_count
-from storage.sqlite import SqliteJournal
 
 
 @speaking

@@ -13,20 +13,20 @@ import anyio
 import typer
 from rich.live import Live
 
-from actors.gateway.settings import GatewaySettings
-from actors.outside.over_http import over_http, standing_still
-from actors.system.settings import SystemSettings
-from actors.system.system import System
-from config.durations import parse_duration
-from config.settings import ProcessSettings, config_map_of, process_settings, read_process_settings
-from core.messages.replies import Refused
-from core.objects.metadata import parse_time
+from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.outside.over_http import over_http, standing_still
+from pumice.actors.system.settings import SystemSettings
+from pumice.actors.system.system import System
 from pumice.cli.exits import Exit, UsageError, guarded, interrupts
 from pumice.cli.given.inputs import load_config, load_manifests, newest_of, warn_of_token
 from pumice.cli.options import LogLevel, Manifests, Output, Quiet
 from pumice.cli.scheduling import refuse_context, schedule_there
 from pumice.cli.tables.summary import show_storm, show_summary, summary_table
 from pumice.cli.terminal import Terminal
+from pumice.config.durations import parse_duration
+from pumice.config.settings import ProcessSettings, config_map_of, process_settings, read_process_settings
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import parse_time
 from pumice.load.manifests import Loaded
 from pumice.load.remarks import said_of_strangers
 from pumice.plugins.loader import changed_plugins, identities
@@ -38,9 +38,9 @@ from pumice.runtime.main_job import Object, RunOutcome, RunPlan, Watching, run_p
 from pumice.runtime.serving import gateway_settings
 from pumice.runtime.until import parse_until
 from pumice.runtime.waiting import LeftWaiting
+from pumice.storage.retention import parse_keep
 from pumice.storm.live import LiveStorm, live_rates, simulated_only
 from pumice.storm.script.profiles import PACKAGED, profile
-from storage.retention import parse_keep
 
 LIVE_PERIOD_S: Final = 0.5
 EARLIEST_S: Final = 0.0
@@ -55,7 +55,7 @@ _SETTINGS: Final = process_settings()
 
 
 def _option(name: str, more: str = "") -> Any:
-    """A process setting as an option; the environment and the defaults are merged by `config.settings`."""
+    """A process setting as an option; the environment and the defaults are merged by `pumice.config.settings`."""
     setting = _SETTINGS[name]
     expected = "" if setting.expected == "a text" else f" ({setting.expected})"
     return typer.Option(

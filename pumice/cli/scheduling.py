@@ -8,22 +8,22 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from actors.cluster.settings import ClusterSettings, ElectionSettings
-from actors.remote.access import in_cluster, proxy_of
-from actors.system.settings import SystemSettings, scheduling_there
-from config.durations import parse_duration
-from config.errors import ConflictError
-from config.kubeconfig import ClusterAccess, read_kubeconfig
-from config.settings import CHARTS, ProcessSettings, config_map_of
+from pumice.actors.cluster.settings import ClusterSettings, ElectionSettings
+from pumice.actors.remote.access import in_cluster, proxy_of
+from pumice.actors.system.settings import SystemSettings, scheduling_there
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.given.inputs import load_config
 from pumice.cli.tables.summary import show_summary
 from pumice.cli.terminal import Terminal
+from pumice.config.durations import parse_duration
+from pumice.config.errors import ConflictError
+from pumice.config.kubeconfig import ClusterAccess, read_kubeconfig
+from pumice.config.settings import CHARTS, ProcessSettings, config_map_of
 from pumice.plugins.loader import changed_plugins, identities
 from pumice.runtime.mirroring import MirrorPlan, mirror_plan
 from pumice.runtime.serving import gateway_settings
 from pumice.runtime.until import parse_until
-from storage.retention import parse_keep
+from pumice.storage.retention import parse_keep
 
 IN_CLUSTER: Final = "in-cluster"
 PLAYED: Final = (

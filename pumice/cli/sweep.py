@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from config.input_file import demand_output, note_inputs
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Dask, Level, LogLevel, Quiet, Workers
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
+from pumice.config.input_file import demand_output, note_inputs
 from pumice.executors import executors
 from pumice.sweep.one_run import files_of
 from pumice.sweep.picture import checked, draw, picture

@@ -16,9 +16,9 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 
-from config.printable import LINE_ENDS, printable
 from pumice.cli.exits import guarded
 from pumice.cli.options import Format, Level, LogLevel, Output, Quiet
+from pumice.config.printable import LINE_ENDS, printable
 from pumice.yaml_text import dump_yaml
 
 Advance = Callable[[int], None]

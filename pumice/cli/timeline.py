@@ -8,14 +8,14 @@ from typing import Annotated
 import anyio
 import typer
 
-from config.input_file import demand_output, note_inputs
 from pumice.cli.exits import Exit, guarded
 from pumice.cli.options import Level, LogLevel, Quiet
 from pumice.cli.terminal import Terminal
+from pumice.config.input_file import demand_output, note_inputs
 from pumice.measures.measures import Measures
+from pumice.storage.sqlite import SqliteJournal
 from pumice.timeline.perfetto import PerfettoWriter
 from pumice.timeline.timeline import draw
-from storage.sqlite import SqliteJournal
 
 
 @guarded

@@ -15,8 +15,7 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from actors.gateway.advice import AdviserQuestion
-from config.errors import ConfigError, WorldError
+from pumice.actors.gateway.advice import AdviserQuestion
 from pumice.adviser.answers import answer
 from pumice.cli.exits import Exit
 from pumice.cli.given.keys import pressing
@@ -24,6 +23,7 @@ from pumice.cli.given.sources import Certificate, Db, ServerUrl, Token, TokenFil
 from pumice.cli.options import PluginsDir
 from pumice.cli.tables.frame import Frame, ScreenPart
 from pumice.cli.terminal import Terminal, speaking
+from pumice.config.errors import ConfigError, WorldError
 from pumice.explain.server import Server, ask, mean_cycle_ms
 from pumice.history.rewind import newest_cycle
 

@@ -9,10 +9,10 @@ from typing import Annotated, Final
 import anyio
 import typer
 
-from config.errors import ConflictError
 from pumice.cli.exits import Exit
 from pumice.cli.options import PluginsDir
 from pumice.cli.terminal import Terminal, speaking
+from pumice.config.errors import ConflictError
 from pumice.history.rewind import newest_cycle
 from pumice.view.viewing import view_journal
 

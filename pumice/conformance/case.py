@@ -10,14 +10,14 @@ from typing import Any
 
 import msgspec
 
-from config.errors import ConfigError, NotBuiltError
-from config.input_file import read_bytes
-from config.known import KNOWN_ACTIONS
-from config.load import from_parsed, parse_or_built_in
-from config.schema import SchedulerConfig
-from core.actions import ACTIONS
-from core.plugins import PLUGINS
-from core.session.carry import SessionOptions
+from pumice.config.errors import ConfigError, NotBuiltError
+from pumice.config.input_file import read_bytes
+from pumice.config.known import KNOWN_ACTIONS
+from pumice.config.load import from_parsed, parse_or_built_in
+from pumice.config.schema import SchedulerConfig
+from pumice.core.actions import ACTIONS
+from pumice.core.plugins import PLUGINS
+from pumice.core.session.carry import SessionOptions
 from pumice.oneshot.cycles import Setup
 from pumice.oneshot.moment import DEFAULT_NOW, parse_moment
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from config.schema import SchedulerConfig
+from pumice.config.schema import SchedulerConfig
 from pumice.oneshot.cycles import Setup, run_cycles
 
 ActionArguments = dict[str, dict[str, Any]]

@@ -8,13 +8,13 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Final
 
-from config.errors import PumiceError
-from core.session.carry import Carry
+from pumice.config.errors import PumiceError
 from pumice.conformance.case import Raw, setup_of
 from pumice.conformance.compare import GROUP_OF, Difference, Group, compare_outcome, compare_value
 from pumice.conformance.inheritance import ActionArguments
 from pumice.conformance.shape import misshapen, name_of
 from pumice.conformance.upstream import EXPECTED, compare_expect
+from pumice.core.session.carry import Carry
 from pumice.oneshot.cycles import Cycle, run_cycles
 from pumice.oneshot.outcome import Outcome, at_open
 

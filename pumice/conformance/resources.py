@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, cast
 
-from core.errors import QuantityError
-from core.quantity import parse_quantity
-from core.resources import INFINITY, LARGEST, ZERO, Resource, exceeded_part, intersection
+from pumice.core.errors import QuantityError
+from pumice.core.quantity import parse_quantity
+from pumice.core.resources import INFINITY, LARGEST, ZERO, Resource, exceeded_part, intersection
 
 Json = Any
 Operation = Callable[[Resource, Resource, Resource], Json]

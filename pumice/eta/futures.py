@@ -10,21 +10,21 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Final
 
-from actors.agents.pod_runs import DURATION
-from core.messages.events import Mutation
-from core.objects.metadata import parse_time, section, text_map
+from pumice.actors.agents.pod_runs import DURATION
 from pumice.belonging import group_of, job_of, minimum_of, owner_of
+from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import parse_time, section, text_map
 from pumice.eta.durations import Knowledge
 from pumice.eta.runs import ENDED, TASK, EndedRun, GangFacts, RunKeys, gang_of, keys_of
 from pumice.measures.jobs import OVER
+from pumice.storage import codec
 from pumice.whatif.life import Life
 from pumice.whatif.state import Fork
-from storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.messages.decisions import CycleResult
+    from pumice.core.messages.decisions import CycleResult
 
 Object = dict[str, Any]
 PLAIN: Final = "Pod"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 
-from config.errors import ConfigError
+from pumice.config.errors import ConfigError
 from pumice.history.rewind import newest_cycle
 from pumice.whatif.sources import journaled
 from pumice.whatif.state import Fork

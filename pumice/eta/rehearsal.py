@@ -15,7 +15,7 @@ from pumice.whatif.life import Life
 from pumice.whatif.sources import handed_in, with_deadline
 
 if TYPE_CHECKING:
-    from core.messages.events import ConfigLoaded
+    from pumice.core.messages.events import ConfigLoaded
     from pumice.whatif.state import Fork
 
 Object = dict[str, Any]

@@ -9,13 +9,13 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from actors.controllers.job_keys import GROUP_NAME, JOB_NAME
-from core.messages.events import Mutation
-from core.objects.metadata import section, text_map
+from pumice.actors.controllers.job_keys import GROUP_NAME, JOB_NAME
 from pumice.belonging import group_of, minimum_of, owner_of
-from storage import codec
-from storage.journal import API
-from storage.sqlite import SqliteJournal
+from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import section, text_map
+from pumice.storage import codec
+from pumice.storage.journal import API
+from pumice.storage.sqlite import SqliteJournal
 
 Object = dict[str, Any]
 TASK: Final = "volcano.sh/task-spec"

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from core.objects.metadata import section
 from pumice.belonging import group_of, owner_of
+from pumice.core.objects.metadata import section
 from pumice.eta.estimate import Estimate, FutureSampling, estimates_of
 from pumice.eta.futures import Lasting, Middle, PodsOfFork, tasks_of
 from pumice.eta.runs import RunBook

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from actors.controllers.unserved.kinds import SCHEDULER
-from config.errors import RequestError
-from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
-from core.devices.telling import given_cards
-from core.life.task import TaskStatus
-from core.messages.decisions import Bind, CycleResult, Evict
-from core.session.fit import SCHEDULABLE, UNSCHEDULABLE
-from core.session.trail.records import Election, Ending, Look
-from core.state.view import View
-from core.state.volumes import volume_rules
+from pumice.actors.controllers.unserved.kinds import SCHEDULER
 from pumice.adviser.classes import CLASS_OF, WaitReason
 from pumice.adviser.judge import WaitFinding, queueless
+from pumice.config.errors import RequestError
+from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
+from pumice.core.devices.telling import given_cards
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.decisions import Bind, CycleResult, Evict
+from pumice.core.session.fit import SCHEDULABLE, UNSCHEDULABLE
+from pumice.core.session.trail.records import Election, Ending, Look
+from pumice.core.state.view import View
+from pumice.core.state.volumes import volume_rules
 from pumice.explain.advice.advise import Advice
 from pumice.explain.ended import ENDS
 from pumice.explain.outcomes import evicted, of_other, placed
@@ -28,7 +28,7 @@ from pumice.explain.watch import Subjects, Watched, watch_cycle, watch_other, wa
 from pumice.oneshot.supposing import supposed
 from pumice.replay.agreement import differences
 from pumice.replay.compare import CycleDifference, compare
-from storage.history import RecordedCycle
+from pumice.storage.history import RecordedCycle
 
 Plain = dict[str, Any]
 FIRST: Final = ("NotAdmitted", "QueueNotOpen", "QueuesUnusable")

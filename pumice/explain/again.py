@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from core.messages.events import Mutation
+from pumice.core.messages.events import Mutation
 from pumice.oneshot.cycles import fill
 from pumice.oneshot.expand import expanded
-from storage import codec
-from storage.journal import API
-from storage.sqlite import SqliteJournal
+from pumice.storage import codec
+from pumice.storage.journal import API
+from pumice.storage.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
     from pumice.explain.scene import Scene

@@ -9,17 +9,17 @@ from typing import Final
 
 import anyio
 
-from config.errors import ConfigError
-from core.messages.decisions import Bind, Evict
-from core.messages.events import CycleRecord
+from pumice.config.errors import ConfigError
+from pumice.core.messages.decisions import Bind, Evict
+from pumice.core.messages.events import CycleRecord
 from pumice.explain.account import Account, NotFoundError, account_of, is_waiting
 from pumice.explain.refused import refused_in
 from pumice.explain.scene import Scene, scene_of
 from pumice.history.owners import owners_at
 from pumice.history.rewind import newest_of_volcano, rewind_file, warn_of_damage
-from storage import codec
-from storage.journal import CYCLE, DECISION
-from storage.sqlite import SqliteJournal
+from pumice.storage import codec
+from pumice.storage.journal import CYCLE, DECISION
+from pumice.storage.sqlite import SqliteJournal
 
 SETTLED: Final = ("Bound", "Running", "Evicted", "Succeeded", "Failed", "Releasing", "Completed")
 """States of what does not wait: nobody asks what would help."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.devices.words import told_of
+from pumice.core.devices.words import told_of
 
 if TYPE_CHECKING:
-    from core.cycle import Trail
-    from core.objects.pod import Task
-    from core.session.session import Session
-    from core.session.trail.records import Look
+    from pumice.core.cycle import Trail
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
+    from pumice.core.session.trail.records import Look
 
 FILTER: Final = "deviceshare"
 NODES: Final = 8

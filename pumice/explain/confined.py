@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.life.task import TaskStatus
-from core.resources import MIN_RESOURCE
-from core.session.reasons import FitFailure
-from core.session.search.node_search import NodeSearch
+from pumice.core.life.task import TaskStatus
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.session.reasons import FitFailure
+from pumice.core.session.search.node_search import NodeSearch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from core.objects.pod import Task
-    from core.session.points.nodes import FloatArray
-    from core.session.search.node_search import BoolArray
-    from core.session.session import Session
-    from core.state.hypernodes import Domain, HyperNodeTree
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.search.node_search import BoolArray
+    from pumice.core.session.session import Session
+    from pumice.core.state.hypernodes import Domain, HyperNodeTree
+    from pumice.core.state.jobs import Job
 
 NAMED: Final = 3
 """So many HyperNodes, and so many different numbers of pods, are named."""

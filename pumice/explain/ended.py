@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from actors.controllers.jobs.status import CREATION_REFUSED
-from core.objects.metadata import section
+from pumice.actors.controllers.jobs.status import CREATION_REFUSED
+from pumice.core.objects.metadata import section
 from pumice.history.entries import StoryEntry, entries
 from pumice.history.objects import cause_of, state_of
 from pumice.oneshot.prepare import stored_as
-from storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import SqliteJournal
 
 ENDS: Final = {
     "Completed": "as many of its tasks as it needs have succeeded",

@@ -6,18 +6,18 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from core.life.task import LABELS
-from core.objects.pod import stranger_of
 from pumice.adviser.classes import WaitReason
 from pumice.adviser.judge import queueless, told_of_strangers, unopened
+from pumice.core.life.task import LABELS
+from pumice.core.objects.pod import stranger_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from core.messages.decisions import CycleResult
-    from core.session.session import Session
-    from core.session.trail.trail import Trail
-    from core.state.jobs import Job
+    from pumice.core.messages.decisions import CycleResult
+    from pumice.core.session.session import Session
+    from pumice.core.session.trail.trail import Trail
+    from pumice.core.state.jobs import Job
 
 WAITING = ("", "Pending")
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.devices.locks import EXPIRES_S, StandingLock
-from core.life.task import TaskStatus
-from core.objects.metadata import format_time
+from pumice.core.devices.locks import EXPIRES_S, StandingLock
+from pumice.core.life.task import TaskStatus
+from pumice.core.objects.metadata import format_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from core.objects.pod import Task
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
 
 MOMENTS: Final = ("volcano.sh/vgpu-time", "volcano.sh/bind-time", "volcano.sh/predicate-time", "hami.io/bind-time")
 """When a pod was given devices: in seconds since the epoch, or in nanoseconds."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from actors.controllers.unserved.kinds import SERVED
-from core.messages.decisions import Evict
-from core.objects.pod import Task
-from core.session.trail.records import FITS, Look
+from pumice.actors.controllers.unserved.kinds import SERVED
 from pumice.adviser.judge import nobody_is
+from pumice.core.messages.decisions import Evict
+from pumice.core.objects.pod import Task
+from pumice.core.session.trail.records import FITS, Look
 
 
 def of_other(pod: str, task: Task) -> tuple[str, str]:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from actors.kube.scheduler_words import FAILED, refused_bind
-from core.life.task import TaskStatus
-from core.messages.events import BindRefused, BindTimedOut, Bound, Outcome
-from storage import codec
-from storage.journal import OUTCOME
-from storage.sqlite import SqliteJournal
+from pumice.actors.kube.scheduler_words import FAILED, refused_bind
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.events import BindRefused, BindTimedOut, Bound, Outcome
+from pumice.storage import codec
+from pumice.storage.journal import OUTCOME
+from pumice.storage.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from core.objects.pod import Task
-    from core.state.view import View
+    from pumice.core.objects.pod import Task
+    from pumice.core.state.view import View
 
 BATCH: Final = 5_000
 NO_ANSWER: Final = "no answer came"

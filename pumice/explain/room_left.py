@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.plugins.overcommit import FACTOR_KEY, Overcommit
-from core.plugins.resourcequota import ResourceQuotas
-from core.resources import MIN_RESOURCE
-from core.session.fit import ELASTIC
+from pumice.core.plugins.overcommit import FACTOR_KEY, Overcommit
+from pumice.core.plugins.resourcequota import ResourceQuotas
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.session.fit import ELASTIC
 from pumice.units import amount
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.resources import Resource
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.resources import Resource
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 Amounts = dict[str, float]
 KEYS: Final = {"cpu": "milli_cpu", "memory": "memory_bytes"}

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from config.errors import RequestError, nearest_keys
-from config.schema import SchedulerConfig
-from core.messages.decisions import Bind, Evict
-from core.objects.pod import stranger_of
-from core.outside import Ask, Supposing
-from core.session.carry import Carry, CycleClock, SessionOptions
-from core.state.jobs import Job
-from core.state.view import View
 from pumice.belonging import owner_of
+from pumice.config.errors import RequestError, nearest_keys
+from pumice.config.schema import SchedulerConfig
+from pumice.core.messages.decisions import Bind, Evict
+from pumice.core.objects.pod import stranger_of
+from pumice.core.outside import Ask, Supposing
+from pumice.core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.core.state.jobs import Job
+from pumice.core.state.view import View
 from pumice.explain.refused import RefusedBind
 from pumice.history.rewind import Rewound
 from pumice.load.node_metrics import usage_of
 from pumice.oneshot.asking import over_http
-from storage.history import RecordedCycle
+from pumice.storage.history import RecordedCycle
 
 
 @dataclass(frozen=True, slots=True)

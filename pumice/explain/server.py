@@ -11,12 +11,12 @@ from typing import Any, Final, cast
 
 import httpx
 
-from actors.api.kinds import KINDS, Kind
-from config.errors import ConfigError, WorldError
-from config.input_file import demand_file
-from core.messages.events import ConfigLoaded
-from core.objects.metadata import section
-from core.state.watched import WATCHED
+from pumice.actors.api.kinds import KINDS, Kind
+from pumice.config.errors import ConfigError, WorldError
+from pumice.config.input_file import demand_file
+from pumice.core.messages.events import ConfigLoaded
+from pumice.core.objects.metadata import section
+from pumice.core.state.watched import WATCHED
 
 Object = dict[str, Any]
 PAGE: Final = 500

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from core.life.task import LABELS, READY_STATUSES, TaskStatus
-from core.session.trail.records import UNSEEN, Ending
-from core.state.hypernodes import TOP
+from pumice.core.life.task import LABELS, READY_STATUSES, TaskStatus
+from pumice.core.session.trail.records import UNSEEN, Ending
+from pumice.core.state.hypernodes import TOP
 from pumice.explain.room_left import amounts
 from pumice.explain.victims import GANGS, opinions_of, standing_of, who_could_go
 from pumice.units import listed
 
 if TYPE_CHECKING:
-    from core.session.trail.records import Election, Ended
-    from core.state.jobs import Job
-    from core.state.view import View
+    from pumice.core.session.trail.records import Election, Ended
+    from pumice.core.state.jobs import Job
+    from pumice.core.state.view import View
     from pumice.explain.jobs import JobLook
     from pumice.explain.watch import Watched
 

@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from core.actions.gangs.bundles import may_lose_tasks
-from core.life.task import ALLOCATED_STATUSES, TaskStatus
+from pumice.core.actions.gangs.bundles import may_lose_tasks
+from pumice.core.life.task import ALLOCATED_STATUSES, TaskStatus
 from pumice.units import amounts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.session.trail.records import Election
-    from core.state.jobs import Job
-    from core.state.view import View
+    from pumice.core.session.trail.records import Election
+    from pumice.core.state.jobs import Job
+    from pumice.core.state.view import View
 
 NAMED: Final = 3
 """So many of the kept pods are named."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from config.errors import PumiceError
+from pumice.config.errors import PumiceError
 from pumice.explain.account import account_of
 from pumice.explain.refused import refused_in
 from pumice.explain.scene import scene_of

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from core.cycle import Trail, close_session, open_session, run_action
-from core.default_scheduler.cycle import closed, opened
-from core.life.task import TaskStatus
-from core.outside import Ask, Supposing
-from core.resources import MIN_RESOURCE
 from pumice.adviser.judge import Judge, JudgeOpening, WaitFindings
+from pumice.core.cycle import Trail, close_session, open_session, run_action
+from pumice.core.default_scheduler.cycle import closed, opened
+from pumice.core.life.task import TaskStatus
+from pumice.core.outside import Ask, Supposing
+from pumice.core.resources import MIN_RESOURCE
 from pumice.explain.cards import cards_against
 from pumice.explain.confined import confined
 from pumice.explain.jobs import WAITING, JobLook, conclude, look_at_jobs
@@ -20,15 +20,15 @@ from pumice.oneshot.cycles import fill
 from pumice.oneshot.others import decide_others, together
 
 if TYPE_CHECKING:
-    from config.schema import SchedulerConfig
-    from core.messages.decisions import CycleResult
-    from core.objects.pod import Task
-    from core.session.carry import Carry, CycleClock, SessionOptions
-    from core.session.points.nodes import FloatArray
-    from core.session.session import Session
-    from core.session.trail.records import Look
-    from core.state.snapshot import Snapshot
-    from core.state.view import View
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.messages.decisions import CycleResult
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.carry import Carry, CycleClock, SessionOptions
+    from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.session import Session
+    from pumice.core.session.trail.records import Look
+    from pumice.core.state.snapshot import Snapshot
+    from pumice.core.state.view import View
     from pumice.explain.scene import Scene
 
 PLACING: Final = ("allocate", "backfill")

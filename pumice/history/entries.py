@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from core.messages.decisions import Bind, Decision
-from core.messages.events import (
+from pumice.core.messages.decisions import Bind, Decision
+from pumice.core.messages.events import (
     ActorCrashed,
     ActorEvent,
     ActorStarted,
@@ -25,11 +25,11 @@ from core.messages.events import (
     Mutation,
     Outcome,
 )
-from core.messages.questions import OutsideAnswers
-from core.messages.shadow import ShadowCompared
+from pumice.core.messages.questions import OutsideAnswers
+from pumice.core.messages.shadow import ShadowCompared
 from pumice.history.objects import belongs_to, cause_of, state_of
-from storage import codec
-from storage.journal import ACTOR, API, CHECKPOINT, CONFIG, CYCLE, DECISION, OUTCOME, SHADOW, Journal, Stored
+from pumice.storage import codec
+from pumice.storage.journal import ACTOR, API, CHECKPOINT, CONFIG, CYCLE, DECISION, OUTCOME, SHADOW, Journal, Stored
 
 BATCH = 5_000
 

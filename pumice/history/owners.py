@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from core.messages.events import Mutation
+from pumice.core.messages.events import Mutation
 from pumice.oneshot.prepare import CONTROLLED
-from storage import codec
-from storage.checkpoint import read_checkpoint
-from storage.journal import API
-from storage.sqlite import SqliteJournal
+from pumice.storage import codec
+from pumice.storage.checkpoint import read_checkpoint
+from pumice.storage.journal import API
+from pumice.storage.sqlite import SqliteJournal
 
 Object = dict[str, Any]
 BATCH: Final = 5_000

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from config.errors import ConfigError
-from core.messages.decisions import Bind, Evict
-from core.messages.events import CycleRecord
-from core.state.view import View
+from pumice.config.errors import ConfigError
+from pumice.core.messages.decisions import Bind, Evict
+from pumice.core.messages.events import CycleRecord
+from pumice.core.state.view import View
 from pumice.replay.replayer import Replayer
 from pumice.replay.verify import ReplayReport, recorded
-from storage import codec
-from storage.history import RecordedCycle
-from storage.journal import CYCLE, FirstBad, Journal
-from storage.sqlite import SqliteJournal
+from pumice.storage import codec
+from pumice.storage.history import RecordedCycle
+from pumice.storage.journal import CYCLE, FirstBad, Journal
+from pumice.storage.sqlite import SqliteJournal
 
 Object = dict[str, Any]
 NEAR: Final = 64

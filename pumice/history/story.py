@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pumice.history.entries import StoryEntry
-from storage.journal import CYCLE, DECISION, OUTCOME, SHADOW
+from pumice.storage.journal import CYCLE, DECISION, OUTCOME, SHADOW
 
 LAST_CYCLES = 10
 

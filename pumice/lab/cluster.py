@@ -14,16 +14,16 @@ from math import inf
 from pathlib import Path
 from typing import Any, Final, cast
 
-from actors.api.kinds import kind_of
-from actors.runtime.clock import VirtualClock
-from config.durations import parse_duration
-from config.load import default_text, parse_scheduler_config, read_text
-from core.actions import ACTIONS
-from core.messages.decisions import CycleResult, Evict
-from core.messages.events import ConfigLoaded, Mutation
-from core.plugins import PLUGINS
-from core.plugins.plugin import PluginBuilder
-from core.session.carry import Carry, CycleClock
+from pumice.actors.api.kinds import kind_of
+from pumice.actors.runtime.clock import VirtualClock
+from pumice.config.durations import parse_duration
+from pumice.config.load import default_text, parse_scheduler_config, read_text
+from pumice.core.actions import ACTIONS
+from pumice.core.messages.decisions import CycleResult, Evict
+from pumice.core.messages.events import ConfigLoaded, Mutation
+from pumice.core.plugins import PLUGINS
+from pumice.core.plugins.plugin import PluginBuilder
+from pumice.core.session.carry import Carry, CycleClock
 from pumice.errors import InputError
 from pumice.explain.account import Account, account_of
 from pumice.explain.scene import Scene

@@ -9,10 +9,10 @@ from pumice.errors import InputError
 from pumice.lab.lived import LivedRun
 from pumice.measures.jobs import JobRow
 from pumice.measures.measures import measure
+from pumice.storage.sqlite import SqliteJournal
 from pumice.whatif.saving import save
 from pumice.whatif.sources import journaled
 from pumice.whatif.state import Fork
-from storage.sqlite import SqliteJournal
 
 
 def load_fork(file: Path, cycle: int | None) -> Fork:

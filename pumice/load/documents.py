@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import yaml
 
-from config.scalars import Scalar, as_json_number, key_text, resolve_for_api, resolve_plain, resolve_tagged
-from config.yaml_events import bounded_events
+from pumice.config.scalars import Scalar, as_json_number, key_text, resolve_for_api, resolve_plain, resolve_tagged
+from pumice.config.yaml_events import bounded_events
 from pumice.load.places import JsonLines
 from pumice.shapes import is_list, is_mapping
 

@@ -13,10 +13,10 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
-from actors.api.kinds import Kind, kind_of, known_types
-from actors.api.verbs.decoding import drop_nulls
-from config.errors import describe
-from core.objects.soundness import unsound
+from pumice.actors.api.kinds import Kind, kind_of, known_types
+from pumice.actors.api.verbs.decoding import drop_nulls
+from pumice.config.errors import describe
+from pumice.core.objects.soundness import unsound
 from pumice.errors import InputError
 from pumice.load.documents import DocumentError, ManifestDocument, read_documents
 from pumice.load.openb import PREFIX, read_openb

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from core.quantity import parse_quantity
+from pumice.core.quantity import parse_quantity
 
 PERIODS: Final = ("10m", "5m")
 """One sample stands for both averages."""

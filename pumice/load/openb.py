@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from actors.agents.pod_runs import DURATION
+from pumice.actors.agents.pod_runs import DURATION
 from pumice.errors import InputError
 from pumice.load.source import read_text
 from pumice.load.traces.jobs import SHORTEST_S

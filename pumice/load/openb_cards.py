@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from core.devices.milli.shares import FULL
-from core.devices.milli.typical import CardClass
-from core.devices.vgpu.asking import NVIDIA, USE
-from core.devices.vgpu.codec import HAMI, REGISTER
-from core.devices.vgpu.settings import CORES, MEMORY, NUMBER
+from pumice.core.devices.milli.shares import FULL
+from pumice.core.devices.milli.typical import CardClass
+from pumice.core.devices.vgpu.asking import NVIDIA, USE
+from pumice.core.devices.vgpu.codec import HAMI, REGISTER
+from pumice.core.devices.vgpu.settings import CORES, MEMORY, NUMBER
 from pumice.load.openb import pod_of_trace, ready_with
 
 if TYPE_CHECKING:

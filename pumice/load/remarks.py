@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
-from actors.api import schema
-from actors.api.kinds import kind_of
-from actors.controllers.unserved.kinds import LEFT, NO_CONTROLLER, UNSERVED, other_scheduler
-from config.errors import nearest_name
-from core.objects.metadata import section
+from pumice.actors.api import schema
+from pumice.actors.api.kinds import kind_of
+from pumice.actors.controllers.unserved.kinds import LEFT, NO_CONTROLLER, UNSERVED, other_scheduler
+from pumice.config.errors import nearest_name
+from pumice.core.objects.metadata import section
 from pumice.load.manifests import Loaded
 
 Object = dict[str, Any]

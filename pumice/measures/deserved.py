@@ -6,27 +6,27 @@ from collections import defaultdict
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from config.load import default_text, parse_scheduler_config
-from core.actions import ACTIONS
-from core.cycle import let_go, open_session, tables_later
-from core.fold.shown import Shown
-from core.messages.events import ConfigLoaded, CycleRecord, Mutation
-from core.messages.queue_gauges import gauged
-from core.messages.queue_tables import readable
-from core.outside import Supposing
-from core.plugins import PLUGINS
-from core.session.carry import Carry, CycleClock
-from core.state.view import View
-from core.state.volumes import volume_rules
-from core.state.watched import WATCHED
+from pumice.config.load import default_text, parse_scheduler_config
+from pumice.core.actions import ACTIONS
+from pumice.core.cycle import let_go, open_session, tables_later
+from pumice.core.fold.shown import Shown
+from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
+from pumice.core.messages.queue_gauges import gauged
+from pumice.core.messages.queue_tables import readable
+from pumice.core.outside import Supposing
+from pumice.core.plugins import PLUGINS
+from pumice.core.session.carry import Carry, CycleClock
+from pumice.core.state.view import View
+from pumice.core.state.volumes import volume_rules
+from pumice.core.state.watched import WATCHED
 from pumice.measures.over_time import Steps
-from storage import codec
-from storage.contents import content
+from pumice.storage import codec
+from pumice.storage.contents import content
 
 if TYPE_CHECKING:
-    from config.schema import SchedulerConfig
+    from pumice.config.schema import SchedulerConfig
     from pumice.measures.over_time import Grid
-    from storage.journal import Stored
+    from pumice.storage.journal import Stored
 
 DESERVED: Final = "deserved"
 _WATCHED: Final = frozenset(WATCHED)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from core.objects.metadata import section
 from pumice.belonging import queue_of
+from pumice.core.objects.metadata import section
 from pumice.measures.fairness import bounded_slowdown
 from pumice.measures.lives import Listener, PodLife
 

@@ -9,21 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from core.errors import QuantityError
-from core.messages.decisions import Decision, Evict
-from core.messages.events import Evicted, EvictRefused, Mutation, Outcome
-from core.objects.metadata import parse_time, section
 from pumice.belonging import group_of, job_of, minimum_of, owner_of, queue_of
+from pumice.core.errors import QuantityError
+from pumice.core.messages.decisions import Decision, Evict
+from pumice.core.messages.events import Evicted, EvictRefused, Mutation, Outcome
+from pumice.core.objects.metadata import parse_time, section
 from pumice.replay.amounts import allocatable_of, request_of
-from storage import codec
-from storage.journal import API, DECISION, OUTCOME
+from pumice.storage import codec
+from pumice.storage.journal import API, DECISION, OUTCOME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pumice.replay.amounts import Amount
-    from storage.checkpoint import CheckpointState
-    from storage.journal import Stored
+    from pumice.storage.checkpoint import CheckpointState
+    from pumice.storage.journal import Stored
 
 Object = dict[str, Any]
 

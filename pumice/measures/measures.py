@@ -5,24 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from core.objects.metadata import section
+from pumice.core.objects.metadata import section
 from pumice.measures.deserved import DESERVED, Deserved, DeservedInJournal
 from pumice.measures.fairness import jain, quantile
 from pumice.measures.jobs import Jobs
 from pumice.measures.lives import Listener, Lives, there_at
 from pumice.measures.over_time import Grid
 from pumice.measures.resource_use import ResourceUse
-from storage.checkpoint import read_checkpoint
+from pumice.storage.checkpoint import read_checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from core.messages.events import Mutation
+    from pumice.core.messages.events import Mutation
     from pumice.measures.jobs import JobRow
     from pumice.measures.lives import GroupLife, PodLife
     from pumice.measures.over_time import Steps
-    from storage.checkpoint import CheckpointState
-    from storage.journal import Journal, Stored
+    from pumice.storage.checkpoint import CheckpointState
+    from pumice.storage.journal import Journal, Stored
 
 BATCH = 5_000
 

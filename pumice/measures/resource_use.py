@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from core.resources.amounts import CPU, MEMORY, PODS
+from pumice.core.resources.amounts import CPU, MEMORY, PODS
 from pumice.measures.lives import Listener
 from pumice.measures.over_time import Steps
 

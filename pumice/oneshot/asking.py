@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from actors.outside.over_http import ExtenderRequest, at_once
-from actors.outside.whole_pods import as_json, gone
-from core.messages.questions import AskedPod, OutsideAnswer, OutsideAnswers, OutsideQuestion
-from core.objects.metadata import object_key, section
-from core.outside import Ask, Supposing, filled, nobody
+from pumice.actors.outside.over_http import ExtenderRequest, at_once
+from pumice.actors.outside.whole_pods import as_json, gone
+from pumice.core.messages.questions import AskedPod, OutsideAnswer, OutsideAnswers, OutsideQuestion
+from pumice.core.objects.metadata import object_key, section
+from pumice.core.outside import Ask, Supposing, filled, nobody
 
 Object = dict[str, Any]
 AskAbout = Callable[[Sequence[Object]], Ask]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core.messages.decisions import Bind, CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
-from core.objects.metadata import section
+from pumice.core.messages.decisions import Bind, CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
+from pumice.core.objects.metadata import section
 from pumice.oneshot.claims import with_claims_met
 from pumice.oneshot.moment import format_moment
 

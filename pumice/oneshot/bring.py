@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from actors.controllers.disruptions.machine import DisruptionMachine
-from actors.controllers.nodes.machine import NodeTaintsMachine
-from actors.kube.merge_patch import merge_patch
-from actors.kube.quota_usage import quota_status
-from actors.runtime.reconciler import Machine
-from core.messages.commands import Patch, UpdateStatus
-from core.objects.metadata import section
-from core.objects.parts import kind_of
+from pumice.actors.controllers.disruptions.machine import DisruptionMachine
+from pumice.actors.controllers.nodes.machine import NodeTaintsMachine
+from pumice.actors.kube.merge_patch import merge_patch
+from pumice.actors.kube.quota_usage import quota_status
+from pumice.actors.runtime.reconciler import Machine
+from pumice.core.messages.commands import Patch, UpdateStatus
+from pumice.core.objects.metadata import section
+from pumice.core.objects.parts import kind_of
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded
 from pumice.oneshot.between import Object, object_key
 from pumice.oneshot.expand import ROUNDS, assumed_queues, expanded
 from pumice.oneshot.prepare import GivenObjects, Identity, identity, stored_as, usable
-from storage.codec import unpack
+from pumice.storage.codec import unpack
 
 
 @dataclass(slots=True)

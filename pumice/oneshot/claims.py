@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from actors.effects.pre_bind import Place, PreBindError, claim_place, writes_of
-from core.kube.storage import class_name, is_fully_bound
-from core.kube.volume_writes import bound_claim, bound_volume, made_volume
-from core.messages.decisions import Bind
-from core.objects.metadata import section
+from pumice.actors.effects.pre_bind import Place, PreBindError, claim_place, writes_of
+from pumice.core.kube.storage import class_name, is_fully_bound
+from pumice.core.kube.volume_writes import bound_claim, bound_volume, made_volume
+from pumice.core.messages.decisions import Bind
+from pumice.core.objects.metadata import section
 
 Object = dict[str, Any]
 

@@ -11,28 +11,28 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from actors.api.bootstrap import system_queues
-from actors.api.kinds import KINDS, Kind
-from actors.api.verbs.quotas import KIND as QUOTA
-from actors.api.verbs.quotas import over_quota, with_taken
-from actors.controllers.groups.machine import PodGroupMachine, needs_group
-from actors.controllers.jobs.machine import JobMachine
-from actors.controllers.jobs.state import controlling_job
-from actors.controllers.jobs.status import troubled
-from actors.kube.merge_patch import merge_patch
-from actors.runtime.reconciler import Machine
-from actors.system.roles.controllers import flow_machines, workload_machines
-from core.messages.commands import ApiRequest, Create, Patch, UpdateStatus
-from core.messages.replies import Accepted, ApiReply, Refused
-from core.objects.metadata import section
-from core.objects.parts import kind_of
+from pumice.actors.api.bootstrap import system_queues
+from pumice.actors.api.kinds import KINDS, Kind
+from pumice.actors.api.verbs.quotas import KIND as QUOTA
+from pumice.actors.api.verbs.quotas import over_quota, with_taken
+from pumice.actors.controllers.groups.machine import PodGroupMachine, needs_group
+from pumice.actors.controllers.jobs.machine import JobMachine
+from pumice.actors.controllers.jobs.state import controlling_job
+from pumice.actors.controllers.jobs.status import troubled
+from pumice.actors.kube.merge_patch import merge_patch
+from pumice.actors.runtime.reconciler import Machine
+from pumice.actors.system.roles.controllers import flow_machines, workload_machines
 from pumice.belonging import group_of
+from pumice.core.messages.commands import ApiRequest, Create, Patch, UpdateStatus
+from pumice.core.messages.replies import Accepted, ApiReply, Refused
+from pumice.core.objects.metadata import section
+from pumice.core.objects.parts import kind_of
 from pumice.measures.jobs import OVER
 from pumice.oneshot.between import Object, object_key
 from pumice.oneshot.later import made_later
 from pumice.oneshot.moment import format_moment
 from pumice.oneshot.prepare import CONTROLLED, GivenObjects, Identity, admitted, completed, identity, stored_as
-from storage.codec import pack, unpack
+from pumice.storage.codec import pack, unpack
 
 NO_TIME: Final = "nothing is made of it: Jobs come of it as time passes, and here none does (`pumice run` has time)"
 ROUNDS: Final = 100

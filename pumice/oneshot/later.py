@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
-from actors.controllers.flows.rule import job_name
-from actors.controllers.jobs.pods import pod_name
-from actors.controllers.stateful.pods import first_ordinal
-from core.objects.metadata import section
+from pumice.actors.controllers.flows.rule import job_name
+from pumice.actors.controllers.jobs.pods import pod_name
+from pumice.actors.controllers.stateful.pods import first_ordinal
+from pumice.core.objects.metadata import section
 from pumice.measures.jobs import OVER
 
 Object = dict[str, Any]

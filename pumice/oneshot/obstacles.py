@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.objects.metadata import Object, section
-from core.plugins.capacity.misplaced import ROOT, tree_problem
+from pumice.core.objects.metadata import Object, section
+from pumice.core.plugins.capacity.misplaced import ROOT, tree_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from config.schema import SchedulerConfig
+    from pumice.config.schema import SchedulerConfig
 
 MADE: Final = {ROOT: "", "default": ROOT}
 """Volcano makes these queues, and who loads objects does."""

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from core.default_scheduler.cycle import closed, opened
-from core.default_scheduler.waiting import waiting
-from core.session.carry import Carry
-from core.session.trail.trail import SILENCE
-from core.state.volumes import volume_rules
 from pumice.adviser.classes import WaitReason
 from pumice.adviser.ground import NodeRoom
 from pumice.adviser.judge import WaitFinding
+from pumice.core.default_scheduler.cycle import closed, opened
+from pumice.core.default_scheduler.waiting import waiting
+from pumice.core.session.carry import Carry
+from pumice.core.session.trail.trail import SILENCE
+from pumice.core.state.volumes import volume_rules
 
 if TYPE_CHECKING:
-    from config.schema import SchedulerConfig
-    from core.messages.decisions import CycleResult
-    from core.session.carry import CycleClock
-    from core.session.trail.trail import Silence
-    from core.state.view import View
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.messages.decisions import CycleResult
+    from pumice.core.session.carry import CycleClock
+    from pumice.core.session.trail.trail import Silence
+    from pumice.core.state.view import View
 
 
 class OtherCycle(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from core.messages.decisions import Bind, CycleReport, CycleResult, TaskAtOpen
+from pumice.core.messages.decisions import Bind, CycleReport, CycleResult, TaskAtOpen
 from pumice.oneshot.between import condition_dict
 from pumice.oneshot.standing import Standing
 

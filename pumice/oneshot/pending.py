@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from actors.controllers.jobs.state import controlling_job
-from actors.controllers.unserved.kinds import SCHEDULER, SERVED
-from core.messages.decisions import CycleReport, CycleResult, PendingReason
-from core.objects.metadata import section
-from core.objects.pod import GROUP_NAME
-from core.session.fit import SCHEDULABLE, UNSCHEDULABLE
+from pumice.actors.controllers.jobs.state import controlling_job
+from pumice.actors.controllers.unserved.kinds import SCHEDULER, SERVED
+from pumice.core.messages.decisions import CycleReport, CycleResult, PendingReason
+from pumice.core.objects.metadata import section
+from pumice.core.objects.pod import GROUP_NAME
+from pumice.core.session.fit import SCHEDULABLE, UNSCHEDULABLE
 from pumice.measures.jobs import OVER
 from pumice.oneshot.between import Object, object_key
 from pumice.oneshot.prepare import stored_as
 
 if TYPE_CHECKING:
-    from core.session.trail.records import Ended
-    from core.session.trail.trail import Trail
     from pumice.adviser.judge import WaitFinding, WaitFindings
+    from pumice.core.session.trail.records import Ended
+    from pumice.core.session.trail.trail import Trail
 
 
 def left_pending(objects: Iterable[Object], result: CycleResult, findings: WaitFindings) -> dict[str, dict[str, str]]:

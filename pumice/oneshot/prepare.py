@@ -1,6 +1,6 @@
 """Making handed-in objects fit for a view: what the API fills in is filled in, and what it would refuse is named.
 
-What comes out of a cluster has been through its admission and is taken as it is (`actors.api.origin`).
+What comes out of a cluster has been through its admission and is taken as it is (`pumice.actors.api.origin`).
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from functools import lru_cache
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
-from actors.api.admission import ADMISSION, admission_of, pod_groups, queue_tree
-from actors.api.admission.shapes.kind_shapes import shape_problems
-from actors.api.admission.stated_amounts import STATED
-from actors.api.kinds import kind_of
-from actors.api.origin import is_recorded
-from actors.api.refusals import Cause
-from actors.api.verbs.decoding import without_nulls
-from actors.api.verbs.loading import fill_loaded
-from core.errors import QuantityError
-from core.objects.metadata import parse_time, section
-from core.state.view import View
+from pumice.actors.api.admission import ADMISSION, admission_of, pod_groups, queue_tree
+from pumice.actors.api.admission.shapes.kind_shapes import shape_problems
+from pumice.actors.api.admission.stated_amounts import STATED
+from pumice.actors.api.kinds import kind_of
+from pumice.actors.api.origin import is_recorded
+from pumice.actors.api.refusals import Cause
+from pumice.actors.api.verbs.decoding import without_nulls
+from pumice.actors.api.verbs.loading import fill_loaded
+from pumice.core.errors import QuantityError
+from pumice.core.objects.metadata import parse_time, section
+from pumice.core.state.view import View
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded
 from pumice.oneshot.between import Object, object_key

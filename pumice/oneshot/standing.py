@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from core.objects.metadata import section
+from pumice.core.objects.metadata import section
 from pumice.oneshot.between import Object, object_key
 
 

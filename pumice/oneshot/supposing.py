@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from config.schema import SchedulerConfig
-from core.outside import Ask, AskedOutside, Supposing
-from core.plugins import ASKING
-from core.plugins.extender.settings import read_settings
+from pumice.config.schema import SchedulerConfig
+from pumice.core.outside import Ask, AskedOutside, Supposing
+from pumice.core.plugins import ASKING
+from pumice.core.plugins.extender.settings import read_settings
 
 UNASKED: Final = (
     "the extender at {} is asked nothing here: where no record says what it answered, this supposes that it agrees"

@@ -15,20 +15,29 @@ Whatever it raises is named in the log and in the journal, and the cycle goes on
 its arguments does as if it had not been asked, `onError: fail` refuses what it was asked about.
 """
 
-from core.messages.decisions import BindContext
-from core.objects.pod import Task
-from core.plugins.plugin import Plugin, PluginBuilder
-from core.session.points.batches import TaskBatch
-from core.session.points.by_rows import RowsCheck, RowsScore
-from core.session.points.columns import Clause, ColumnCheck, ColumnScore
-from core.session.points.nodes import FloatArray, NodeCheck, NodeFilter, NodeScore, NodeScorer, Reads, Rows, Volatility
-from core.session.points.orders import JobColumn, TaskKey
-from core.session.points.per_node import NodeLook, NodeRate, NodeTest, PerNodeFilter, PerNodeScorer
-from core.session.points.ready import KeptCheck, KeptScore, ReadyCheck, ReadyScore
-from core.session.points.victims import GangEvictor, Mask
-from core.session.points.votes import ValidateResult, Vote
-from core.session.reasons import Code, FitFailure, IntArray, Reason
-from core.session.session import Session
+from pumice.core.messages.decisions import BindContext
+from pumice.core.objects.pod import Task
+from pumice.core.plugins.plugin import Plugin, PluginBuilder
+from pumice.core.session.points.batches import TaskBatch
+from pumice.core.session.points.by_rows import RowsCheck, RowsScore
+from pumice.core.session.points.columns import Clause, ColumnCheck, ColumnScore
+from pumice.core.session.points.nodes import (
+    FloatArray,
+    NodeCheck,
+    NodeFilter,
+    NodeScore,
+    NodeScorer,
+    Reads,
+    Rows,
+    Volatility,
+)
+from pumice.core.session.points.orders import JobColumn, TaskKey
+from pumice.core.session.points.per_node import NodeLook, NodeRate, NodeTest, PerNodeFilter, PerNodeScorer
+from pumice.core.session.points.ready import KeptCheck, KeptScore, ReadyCheck, ReadyScore
+from pumice.core.session.points.victims import GangEvictor, Mask
+from pumice.core.session.points.votes import ValidateResult, Vote
+from pumice.core.session.reasons import Code, FitFailure, IntArray, Reason
+from pumice.core.session.session import Session
 from pumice.plugins.loader import GROUP, install_plugins
 
 __all__ = [

@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
-from config.input_file import read_bytes
+from pumice.config.input_file import read_bytes
 
 DIGITS = 16
 

@@ -15,13 +15,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple, cast
 
-from config.errors import ConfigError, ConflictError
-from config.input_file import demand_file
-from config.known import KNOWN_PLUGINS
-from core.plugins import PLUGINS
-from core.plugins.plugin import PluginBuilder
-from core.plugins.user import guarded
-from core.plugins.user.failures import FOLDER_PLUGINS, PluginQuestion, said_by
+from pumice.config.errors import ConfigError, ConflictError
+from pumice.config.input_file import demand_file
+from pumice.config.known import KNOWN_PLUGINS
+from pumice.core.plugins import PLUGINS
+from pumice.core.plugins.plugin import PluginBuilder
+from pumice.core.plugins.user import guarded
+from pumice.core.plugins.user.failures import FOLDER_PLUGINS, PluginQuestion, said_by
 from pumice.plugins.identity import of_entry_point, of_module
 
 GROUP: Final = "pumice.plugins"

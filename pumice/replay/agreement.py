@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from core.shadow.deeds import Deed, DeedDifference, deed_of, differing, ties
+from pumice.core.shadow.deeds import Deed, DeedDifference, deed_of, differing, ties
 from pumice.replay.compare import CycleDifference
 
 if TYPE_CHECKING:
-    from core.messages.decisions import CycleResult, Decision
-    from core.shadow.guide import Guide
-    from storage.history import RecordedCycle
+    from pumice.core.messages.decisions import CycleResult, Decision
+    from pumice.core.shadow.guide import Guide
+    from pumice.storage.history import RecordedCycle
 
 Plain = dict[str, Any]
 NAMED: Final = 100

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.objects.pod_template import pod_request
-from core.resources.amounts import CPU, MEMORY, PODS
-from core.resources.resource import Resource
+from pumice.core.objects.pod_template import pod_request
+from pumice.core.resources.amounts import CPU, MEMORY, PODS
+from pumice.core.resources.resource import Resource
 
 Amount = Mapping[str, float]
 """By resource: cores of cpu, bytes of memory, pieces of everything else."""

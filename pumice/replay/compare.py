@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from core import digest as digests
-from core.digest import as_row, digest
-from core.messages.decisions import Bind
-from core.messages.orders import WriteStatus
-from core.session.carry import Carry
-from storage import codec
+from pumice.core import digest as digests
+from pumice.core.digest import as_row, digest
+from pumice.core.messages.decisions import Bind
+from pumice.core.messages.orders import WriteStatus
+from pumice.core.session.carry import Carry
+from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.digest import Covered
-    from core.messages.decisions import CycleResult, Decision
-    from core.messages.events import CycleRecord
-    from storage.history import RecordedCycle
+    from pumice.core.digest import Covered
+    from pumice.core.messages.decisions import CycleResult, Decision
+    from pumice.core.messages.events import CycleRecord
+    from pumice.storage.history import RecordedCycle
 
 Plain = dict[str, Any]
 

@@ -11,18 +11,18 @@ from math import floor
 from types import MappingProxyType
 from typing import Any, Final
 
-from actors.agents.pod_life import PodState
-from actors.agents.pod_runs import DEFAULT_DURATION_S, DURATION, EXIT_CODE, TERMINATION, PodRun, read_run
-from actors.api.store import Store
-from core.messages.commands import BindPod, Delete, EvictPod, Patch, StoreRequest
-from core.messages.decisions import Bind, Decision
-from core.messages.events import ConfigLoaded, CycleRecord, Mutation
-from core.messages.replies import Listing
-from core.objects.metadata import section
+from pumice.actors.agents.pod_life import PodState
+from pumice.actors.agents.pod_runs import DEFAULT_DURATION_S, DURATION, EXIT_CODE, TERMINATION, PodRun, read_run
+from pumice.actors.api.store import Store
+from pumice.core.messages.commands import BindPod, Delete, EvictPod, Patch, StoreRequest
+from pumice.core.messages.decisions import Bind, Decision
+from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
+from pumice.core.messages.replies import Listing
+from pumice.core.objects.metadata import section
 from pumice.replay.remainder import Remainder
-from storage import codec
-from storage.journal import API, Journal, Record
-from storage.recovery import recover
+from pumice.storage import codec
+from pumice.storage.journal import API, Journal, Record
+from pumice.storage.recovery import recover
 
 Object = dict[str, Any]
 USER: Final = "replay"

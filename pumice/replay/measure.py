@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from core.messages.decisions import Decision, Evict
-from core.messages.events import Mutation
-from core.objects.metadata import section
+from pumice.core.messages.decisions import Decision, Evict
+from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import section
 from pumice.measures.jobs import OVER, JobRow, Jobs, waited_s
 from pumice.measures.lives import GroupLife, Listener, Lives, PodLife
 from pumice.replay.amounts import Amount, ClusterFigures, NodeCapacity, ResourceFigures, add, cluster_figures, figures
-from storage import codec
-from storage.journal import API, DECISION, Stored
+from pumice.storage import codec
+from pumice.storage.journal import API, DECISION, Stored
 
 
 @dataclass

@@ -18,9 +18,9 @@ import anyio
 from pumice.collecting import rarely
 from pumice.plugins.loader import install_plugins
 from pumice.replay.verify import ReplayReport, verify
-from storage import codec
-from storage.journal import CYCLE, Journal
-from storage.sqlite import SqliteJournal
+from pumice.storage import codec
+from pumice.storage.journal import CYCLE, Journal
+from pumice.storage.sqlite import SqliteJournal
 
 LEAST: Final = 100_000
 """Records that make a process worth its start."""

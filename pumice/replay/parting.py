@@ -10,20 +10,20 @@ from typing import Any, Final
 
 from msgspec import structs, to_builtins
 
-from actors.scheduling.commit import statuses_of
-from core import digest as digests
-from core.messages.decisions import Bind, CycleResult, Decision
-from core.messages.events import ConfigLoaded, CycleRecord, Mutation
-from core.messages.orders import WriteStatus
-from core.objects.metadata import section
-from core.outside import AskedOutside, Supposing
+from pumice.actors.scheduling.commit import statuses_of
+from pumice.core import digest as digests
+from pumice.core.messages.decisions import Bind, CycleResult, Decision
+from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
+from pumice.core.messages.orders import WriteStatus
+from pumice.core.objects.metadata import section
+from pumice.core.outside import AskedOutside, Supposing
 from pumice.replay.compare import CycleDifference, compare
 from pumice.replay.processes import ProcessReader
 from pumice.replay.replayer import Replayer, start
-from storage import codec
-from storage.history import RecordedCycle
-from storage.journal import API, CONFIG, CYCLE, DECISION, Journal, Record, Stored
-from storage.scan import verified
+from pumice.storage import codec
+from pumice.storage.history import RecordedCycle
+from pumice.storage.journal import API, CONFIG, CYCLE, DECISION, Journal, Record, Stored
+from pumice.storage.scan import verified
 
 Plain = dict[str, Any]
 Advance = Callable[[int], None]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from config.errors import ConfigError
-from core.messages.events import ConfigLoaded
+from pumice.config.errors import ConfigError
+from pumice.core.messages.events import ConfigLoaded
 from pumice.plugins.identity import differences
 from pumice.plugins.loader import identities, install_plugins
-from storage import codec
-from storage.checkpoint import read_checkpoint
-from storage.errors import CodecError, DamagedError
-from storage.journal import CONFIG, Journal
-from storage.sqlite import SqliteJournal
+from pumice.storage import codec
+from pumice.storage.checkpoint import read_checkpoint
+from pumice.storage.errors import CodecError, DamagedError
+from pumice.storage.journal import CONFIG, Journal
+from pumice.storage.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

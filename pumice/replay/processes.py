@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from core.messages.events import ActorEvent, ActorStarted
-from storage import codec
-from storage.journal import ACTOR, CONFIG, OUTCOME, Stored
+from pumice.core.messages.events import ActorEvent, ActorStarted
+from pumice.storage import codec
+from pumice.storage.journal import ACTOR, CONFIG, OUTCOME, Stored
 
 FIRST: Final = "recorder"
 """An actor that starts once in the life of a process."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from core.messages.events import ActorEvent, ActorStarted, ConfigLoaded, CycleRecord, Mutation
+from pumice.core.messages.events import ActorEvent, ActorStarted, ConfigLoaded, CycleRecord, Mutation
 from pumice.measures.lives import there_at
 from pumice.replay.handover import Beginnings
 from pumice.replay.measure import Measurer
 from pumice.replay.processes import ProcessReader
 from pumice.replay.remainder import Key, Reader, note
-from storage import codec
-from storage.checkpoint import CheckpointState, read_checkpoint
-from storage.journal import ACTOR, API, CONFIG, CYCLE, Checkpoint, Journal, Stored
+from pumice.storage import codec
+from pumice.storage.checkpoint import CheckpointState, read_checkpoint
+from pumice.storage.journal import ACTOR, API, CONFIG, CYCLE, Checkpoint, Journal, Stored
 
 BATCH: Final = 5_000
 CONTROLLER: Final = "job-controller"

@@ -6,21 +6,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from actors.agents.cell_reports import USER as CELLS
-from actors.agents.device_plugin import USER as DEVICES
-from actors.api.origin import LOAD
-from actors.controllers.endpoints.machine import USER as ENDPOINTS
-from actors.controllers.namespaces.machine import USER as NAMESPACES
-from actors.controllers.nodes.machine import USER as NODES
-from actors.controllers.quotas.machine import USER as QUOTAS
-from actors.kube.merge_patch import diff_patch
-from actors.system.roles import LINKS
-from core.messages.commands import ApiRequest, Create, Delete, LoadObject, Patch
-from core.messages.events import Bound, Evicted, Mutation, Outcome
-from core.objects.metadata import section
+from pumice.actors.agents.cell_reports import USER as CELLS
+from pumice.actors.agents.device_plugin import USER as DEVICES
+from pumice.actors.api.origin import LOAD
+from pumice.actors.controllers.endpoints.machine import USER as ENDPOINTS
+from pumice.actors.controllers.namespaces.machine import USER as NAMESPACES
+from pumice.actors.controllers.nodes.machine import USER as NODES
+from pumice.actors.controllers.quotas.machine import USER as QUOTAS
+from pumice.actors.kube.merge_patch import diff_patch
+from pumice.actors.system.roles import LINKS
+from pumice.core.messages.commands import ApiRequest, Create, Delete, LoadObject, Patch
+from pumice.core.messages.events import Bound, Evicted, Mutation, Outcome
+from pumice.core.objects.metadata import section
 from pumice.replay.processes import NextProcess
-from storage import codec
-from storage.journal import API, OUTCOME, Stored
+from pumice.storage import codec
+from pumice.storage.journal import API, OUTCOME, Stored
 
 Object = dict[str, Any]
 Key = tuple[str, str, str]

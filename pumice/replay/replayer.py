@@ -9,28 +9,28 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from config.load import default_text, parse_scheduler_config
-from core.actions import ACTIONS
-from core.cycle import run_cycle
-from core.fold.past import Past
-from core.outside import Ask, Recorded
-from core.plugins import PLUGINS
-from core.session.carry import Carry, CycleClock, SessionOptions
-from core.session.trail.trail import SILENCE, Silence
-from core.state.volumes import volume_rules
-from storage import codec
-from storage import journal as kinds
-from storage.checkpoint import CheckpointState, read_checkpoint
-from storage.history import CycleReader
+from pumice.config.load import default_text, parse_scheduler_config
+from pumice.core.actions import ACTIONS
+from pumice.core.cycle import run_cycle
+from pumice.core.fold.past import Past
+from pumice.core.outside import Ask, Recorded
+from pumice.core.plugins import PLUGINS
+from pumice.core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.core.session.trail.trail import SILENCE, Silence
+from pumice.core.state.volumes import volume_rules
+from pumice.storage import codec
+from pumice.storage import journal as kinds
+from pumice.storage.checkpoint import CheckpointState, read_checkpoint
+from pumice.storage.history import CycleReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from config.schema import SchedulerConfig
-    from core.messages.decisions import CycleResult
-    from core.messages.events import CycleRecord
-    from storage.history import RecordedCycle
-    from storage.journal import Journal, Stored
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.messages.decisions import CycleResult
+    from pumice.core.messages.events import CycleRecord
+    from pumice.storage.history import RecordedCycle
+    from pumice.storage.journal import Journal, Stored
 
 
 class Configurations:

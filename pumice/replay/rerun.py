@@ -16,13 +16,13 @@ from typing import Final
 import anyio
 from msgspec import structs
 
-from actors.outside.over_http import supposing
-from actors.runtime.clock import VirtualClock, moment
-from actors.scheduling.core_decider import core_decider
-from actors.system.settings import SystemSettings, config_source
-from actors.system.system import System
-from core.messages.commands import ApiRequest
-from core.messages.events import ConfigLoaded, CycleRecord
+from pumice.actors.outside.over_http import supposing
+from pumice.actors.runtime.clock import VirtualClock, moment
+from pumice.actors.scheduling.core_decider import core_decider
+from pumice.actors.system.settings import SystemSettings, config_source
+from pumice.actors.system.system import System
+from pumice.core.messages.commands import ApiRequest
+from pumice.core.messages.events import ConfigLoaded, CycleRecord
 from pumice.replay.comparison import Comparison, Lived, lived
 from pumice.replay.handover import hand_over, hand_over_again
 from pumice.replay.measure import Measurer
@@ -30,12 +30,12 @@ from pumice.replay.parting import Parting, Shared, shared
 from pumice.replay.recording import BATCH, Recording, begin_with, checkpoint_at, read
 from pumice.runtime.determinism import deterministic
 from pumice.runtime.leaping import leaping
-from storage import codec
-from storage.checkpoint import read_checkpoint
-from storage.journal import CYCLE, Checkpoint, Head, Journal, Record
-from storage.memory import MemoryJournal
-from storage.sqlite import SqliteJournal
-from storage.vouching import voucher
+from pumice.storage import codec
+from pumice.storage.checkpoint import read_checkpoint
+from pumice.storage.journal import CYCLE, Checkpoint, Head, Journal, Record
+from pumice.storage.memory import MemoryJournal
+from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.vouching import voucher
 
 Advance = Callable[[int], None]
 SETTLE_S: Final = 0.01

@@ -6,21 +6,21 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from core.shadow.deeds import wishes_of
-from core.shadow.guide import Guide
+from pumice.core.shadow.deeds import wishes_of
+from pumice.core.shadow.guide import Guide
 from pumice.replay.agreement import Agreement
 from pumice.replay.compare import CycleDifference, compare
 from pumice.replay.replayer import start
-from storage.errors import CodecError
-from storage.scan import leniently
-from storage.sqlite.failures import MANGLED
+from pumice.storage.errors import CodecError
+from pumice.storage.scan import leniently
+from pumice.storage.sqlite.failures import MANGLED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from pumice.replay.replayer import Replayer
-    from storage.history import RecordedCycle
-    from storage.journal import ChainReport, Journal
+    from pumice.storage.history import RecordedCycle
+    from pumice.storage.journal import ChainReport, Journal
 
 
 @dataclass

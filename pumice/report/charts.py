@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.resources.amounts import MEMORY, PODS
+from pumice.core.resources.amounts import MEMORY, PODS
 from pumice.report.gantt import pods_on_nodes
 from pumice.report.plot import Row, Spec, plot, time_axis
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from actors.kube.times import timestamp
+from pumice.actors.kube.times import timestamp
 from pumice.extras import demand
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from core.objects.metadata import section
+from pumice.core.objects.metadata import section
 
 Object = dict[str, Any]
 

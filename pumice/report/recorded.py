@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from actors.gateway.advice import AdviserQuestion
-from core.messages.decisions import Decision, Evict
-from core.messages.events import ConfigLoaded, CycleRecord, Mutation
-from core.objects.metadata import section
+from pumice.actors.gateway.advice import AdviserQuestion
 from pumice.adviser.answers import answer
+from pumice.core.messages.decisions import Decision, Evict
+from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
+from pumice.core.objects.metadata import section
 from pumice.measures.lives import Listener, Lives
 from pumice.measures.measures import Measuring, beginning
 from pumice.measures.over_time import Steps
 from pumice.report.reasons import reason_of
-from storage import codec
-from storage.journal import API, CONFIG, CYCLE, DECISION
+from pumice.storage import codec
+from pumice.storage.journal import API, CONFIG, CYCLE, DECISION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pumice.measures.lives import PodLife
     from pumice.measures.measures import Measures
     from pumice.measures.over_time import Grid
-    from storage.journal import Journal, Stored
+    from pumice.storage.journal import Journal, Stored
 
 OK: Final = 200
 

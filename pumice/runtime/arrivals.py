@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from actors.agents.pod_runs import DURATION
-from config.durations import duration_s
-from core.messages.commands import Announced
-from core.objects.metadata import parse_time, text_map
+from pumice.actors.agents.pod_runs import DURATION
+from pumice.config.durations import duration_s
+from pumice.core.messages.commands import Announced
+from pumice.core.objects.metadata import parse_time, text_map
 from pumice.shapes import is_list, is_mapping
-from storage import codec
+from pumice.storage import codec
 
 Object = dict[str, Any]
 

@@ -6,8 +6,8 @@ import ssl
 from pathlib import Path
 from typing import Final
 
-from config.errors import ConfigError
-from config.input_file import read_bytes
+from pumice.config.errors import ConfigError
+from pumice.config.input_file import read_bytes
 
 BEGINS: Final = "-----BEGIN"
 MISMATCH: Final = "KEY_VALUES_MISMATCH"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from actors.agents.pod_runs import DURATION
-from core.objects.metadata import section, text_map
+from pumice.actors.agents.pod_runs import DURATION
+from pumice.core.objects.metadata import section, text_map
 
 Object = dict[str, Any]
 

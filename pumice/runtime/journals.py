@@ -9,14 +9,14 @@ from typing import Final
 
 import anyio
 
-from config.errors import ConfigError
-from config.input_file import demand_output, open_input
-from core.messages.events import CycleRecord
-from storage import codec
-from storage.journal import CYCLE, Journal, Record, Stored
-from storage.memory import MemoryJournal
-from storage.sqlite import SqliteJournal
-from storage.sqlite.migrations import APPLICATION_ID
+from pumice.config.errors import ConfigError
+from pumice.config.input_file import demand_output, open_input
+from pumice.core.messages.events import CycleRecord
+from pumice.storage import codec
+from pumice.storage.journal import CYCLE, Journal, Record, Stored
+from pumice.storage.memory import MemoryJournal
+from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite.migrations import APPLICATION_ID
 
 BATCH = 10_000
 SQLITE: Final = b"SQLite format 3\0"

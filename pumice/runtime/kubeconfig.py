@@ -7,7 +7,7 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any, Final
 
-from config.input_file import read_bytes
+from pumice.config.input_file import read_bytes
 from pumice.yaml_text import dump_yaml
 
 NAME: Final = "pumice"

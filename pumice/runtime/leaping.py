@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import anyio
 import trio
 
-from actors.runtime.alarm import Alarm
-from actors.system.settings import SystemSettings
+from pumice.actors.runtime.alarm import Alarm
+from pumice.actors.system.settings import SystemSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,17 +11,17 @@ from typing import Any, Literal
 
 import anyio
 
-from actors.api.bootstrap import ask_first
-from actors.api.origin import unfinished
-from actors.errors import ActorFailedError
-from actors.gateway.settings import GatewaySettings
-from actors.kube.times import timestamp
-from actors.runtime.clock import Clock, RealClock, VirtualClock
-from actors.system.settings import SystemSettings
-from actors.system.system import System
-from config.errors import ConflictError
-from config.input_file import demand_output
-from core.messages.replies import Accepted, Refused
+from pumice.actors.api.bootstrap import ask_first
+from pumice.actors.api.origin import unfinished
+from pumice.actors.errors import ActorFailedError
+from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.kube.times import timestamp
+from pumice.actors.runtime.clock import Clock, RealClock, VirtualClock
+from pumice.actors.system.settings import SystemSettings
+from pumice.actors.system.system import System
+from pumice.config.errors import ConflictError
+from pumice.config.input_file import demand_output
+from pumice.core.messages.replies import Accepted, Refused
 from pumice.plugins.loader import AT_WORK
 from pumice.plugins.watchdog import watched
 from pumice.runtime.allocator import give_back, live_long
@@ -35,9 +35,9 @@ from pumice.runtime.standing import apart, differs, is_fresh, lay_over, named
 from pumice.runtime.timing import mean_cycle_s
 from pumice.runtime.until import Until, reached
 from pumice.runtime.waiting import LeftWaiting, left_waiting
+from pumice.storage.journal import Journal
+from pumice.storage.retention import Retention
 from pumice.storm.live import LiveStorm
-from storage.journal import Journal
-from storage.retention import Retention
 
 Object = dict[str, Any]
 

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import anyio
 
-from actors.errors import RemoteError
-from actors.runtime.clock import RealClock
-from actors.system.settings import SystemSettings
-from actors.system.system import System
-from config.input_file import demand_output
+from pumice.actors.errors import RemoteError
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.system.settings import SystemSettings
+from pumice.actors.system.system import System
+from pumice.config.input_file import demand_output
 from pumice.runtime.allocator import give_back, live_long
 from pumice.runtime.journals import file_journal
 from pumice.runtime.until import Until, reached

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.api.origin import is_recorded
-from core.objects.metadata import section
+from pumice.actors.api.origin import is_recorded
+from pumice.core.objects.metadata import section
 
 Object = dict[str, Any]
 

@@ -14,10 +14,10 @@ import anyio.lowlevel
 from anyio.from_thread import start_blocking_portal
 from msgspec.structs import replace
 
-from storage.journal import Head, Record
-from storage.memory import MemoryJournal
-from storage.retention import Retention, cut_point
-from storage.sqlite import SqliteJournal
+from pumice.storage.journal import Head, Record
+from pumice.storage.memory import MemoryJournal
+from pumice.storage.retention import Retention, cut_point
+from pumice.storage.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from anyio.from_thread import BlockingPortal
 
-    from storage.journal import Checkpoint, Stored
+    from pumice.storage.journal import Checkpoint, Stored
 
 HELD: Final = 96 << 20
 """Bytes that are held in memory: more than usually come between two checkpoints, for which they are read again."""

@@ -6,12 +6,12 @@ import os
 from functools import partial
 from pathlib import Path
 
-from actors.gateway.listening import listen
-from actors.gateway.security import is_loopback
-from actors.gateway.settings import GatewaySettings
-from config.errors import ConflictError
-from config.input_file import read_text
-from config.settings import ProcessSettings
+from pumice.actors.gateway.listening import listen
+from pumice.actors.gateway.security import is_loopback
+from pumice.actors.gateway.settings import GatewaySettings
+from pumice.config.errors import ConflictError
+from pumice.config.input_file import read_text
+from pumice.config.settings import ProcessSettings
 from pumice.runtime.certificates import demand_pair
 
 MOST_PORT = 65_535

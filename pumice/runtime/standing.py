@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.api.bootstrap import system_queues
-from actors.api.kinds import kind_of
-from actors.api.verbs.creation import SUBMIT
-from actors.runtime.asking import ask_again
-from actors.system.system import System
-from core.messages import commands
-from core.messages.replies import Accepted, ApiReply
-from core.objects.metadata import section
+from pumice.actors.api.bootstrap import system_queues
+from pumice.actors.api.kinds import kind_of
+from pumice.actors.api.verbs.creation import SUBMIT
+from pumice.actors.runtime.asking import ask_again
+from pumice.actors.system.system import System
+from pumice.core.messages import commands
+from pumice.core.messages.replies import Accepted, ApiReply
+from pumice.core.objects.metadata import section
 from pumice.shapes import is_list, is_mapping
-from storage import codec
+from pumice.storage import codec
 
 Object = dict[str, Any]
 

@@ -7,8 +7,8 @@ from typing import Literal
 
 import anyio
 
-from actors.system.system import System
-from config.durations import parse_duration
+from pumice.actors.system.system import System
+from pumice.config.durations import parse_duration
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from actors.controllers.unserved.kinds import SCHEDULER, SERVED, other_scheduler
-from core.objects.metadata import key_of, section
-from core.objects.pod import GROUP_NAME
+from pumice.actors.controllers.unserved.kinds import SCHEDULER, SERVED, other_scheduler
+from pumice.core.objects.metadata import key_of, section
+from pumice.core.objects.pod import GROUP_NAME
 
 Object = dict[str, Any]
 

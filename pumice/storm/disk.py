@@ -9,9 +9,9 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from actors.api.faults.chance import chance
-from storage import codec
-from storage.journal import Record
+from pumice.actors.api.faults.chance import chance
+from pumice.storage import codec
+from pumice.storage.journal import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

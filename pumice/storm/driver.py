@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import msgspec
 
-from core.messages.commands import ApiRequest, Create, Delete, Patch, RequestEviction, UpdateStatus
-from core.messages.replies import Accepted
+from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, RequestEviction, UpdateStatus
+from pumice.core.messages.replies import Accepted
+from pumice.storage import codec
 from pumice.storm.cluster import NAMESPACE, objects_of, pods
-from storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from actors.runtime.alarm import Alarm
-    from actors.system.system import System
+    from pumice.actors.runtime.alarm import Alarm
+    from pumice.actors.system.system import System
     from pumice.storm.clock import JumpingClock
     from pumice.storm.invariants.monitor import Monitor
     from pumice.storm.script.events import Event, Script

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
-from actors.outside.over_http import LATE, ExtenderRequest
-from core.messages.questions import OutsideAnswer
+from pumice.actors.outside.over_http import LATE, ExtenderRequest
+from pumice.core.messages.questions import OutsideAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from actors.api.faults.strikes import Faults
+    from pumice.actors.api.faults.strikes import Faults
 
 CONTENT: Final = OutsideAnswer(200, b"{}")
 REFUSAL: Final = OutsideAnswer(200, b'{"status": "not there", "code": 2}')

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import anyio
 
-from actors.api.faults.strikes import Faults
+from pumice.actors.api.faults.strikes import Faults
+from pumice.storage.journal import Record
+from pumice.storage.memory import MemoryJournal
 from pumice.storm.disk import StormDisk
-from storage.journal import Record
-from storage.memory import MemoryJournal
 
 
 class JournalLostError(OSError):

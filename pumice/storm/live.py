@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from actors.api.faults.strikes import OUTSIDE, Faults, SeededFaults
-from actors.api.store import Store
-from actors.scheduling.core_decider import core_decider
-from actors.system.roles import CRASHABLE
+from pumice.actors.api.faults.strikes import OUTSIDE, Faults, SeededFaults
+from pumice.actors.api.store import Store
+from pumice.actors.scheduling.core_decider import core_decider
+from pumice.actors.system.roles import CRASHABLE
+from pumice.storage.recovery import recover
 from pumice.storm.invariants.books import compare_view, lost_in_journal, without_reason
 from pumice.storm.invariants.monitor import Monitor
 from pumice.storm.invariants.soon import until_idle
 from pumice.storm.script.profile_file import Profile
 from pumice.storm.script.profiles import profile
 from pumice.storm.watched import WatchedJournal
-from storage.recovery import recover
 
 if TYPE_CHECKING:
-    from actors.scheduling.decider import Decider
-    from actors.system.settings import SystemSettings
-    from actors.system.system import System
-    from storage.journal import Journal
+    from pumice.actors.scheduling.decider import Decider
+    from pumice.actors.system.settings import SystemSettings
+    from pumice.actors.system.system import System
+    from pumice.storage.journal import Journal
 
 AHEAD: Final = ("node-agents", "arrivals")
 """Whose timers are what is to come, not what is to be done again."""

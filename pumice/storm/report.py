@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from config.errors import ConfigError
+from pumice.config.errors import ConfigError
 from pumice.storm.script.events import Event, Script, read_script, write_script
 from pumice.storm.script.shrink import RUNS, shrink, written_out
 from pumice.storm.simulation import StormOutcome, simulate

@@ -12,15 +12,16 @@ from typing import Any, Final
 
 import anyio
 
-from actors.api.faults.chance import chance
-from actors.api.faults.strikes import Fault, Faults, ListedFaults, SeededFaults
-from actors.errors import RecorderFailedError
-from actors.scheduling.core_decider import core_decider
-from actors.system.roles import CRASHABLE
-from actors.system.settings import SystemSettings
-from actors.system.system import System
+from pumice.actors.api.faults.chance import chance
+from pumice.actors.api.faults.strikes import Fault, Faults, ListedFaults, SeededFaults
+from pumice.actors.errors import RecorderFailedError
+from pumice.actors.scheduling.core_decider import core_decider
+from pumice.actors.system.roles import CRASHABLE
+from pumice.actors.system.settings import SystemSettings
+from pumice.actors.system.system import System
 from pumice.runtime.determinism import deterministic, held
 from pumice.runtime.leaping import Bell, LeapingClock
+from pumice.storage.shared_objects import SharedObjects
 from pumice.storm.clock import JumpingClock
 from pumice.storm.disk import StormDisk
 from pumice.storm.driver import Driver, PowerCutError
@@ -33,7 +34,6 @@ from pumice.storm.invariants.violation import Violation, ViolationFoundError
 from pumice.storm.journal import JournalLostError, StormJournal
 from pumice.storm.script.events import Event, Script
 from pumice.storm.wall import WallAlarm, at_most
-from storage.shared_objects import SharedObjects
 
 CALM_S: Final = 4000.0
 """Virtual seconds that a system may take to come to rest once faults have stopped (the longest backoff is 1000 s), and

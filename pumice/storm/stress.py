@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from actors.api.faults.chance import chance
+from pumice.actors.api.faults.chance import chance
 from pumice.executors import Executors, as_ended, died
 from pumice.storm.script.events import Script
 from pumice.storm.script.profile_file import Profile

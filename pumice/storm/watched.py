@@ -9,8 +9,8 @@ import anyio
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from actors.api.faults.strikes import Faults
-    from storage.journal import ChainReport, Checkpoint, Head, Journal, Record, Stored
+    from pumice.actors.api.faults.strikes import Faults
+    from pumice.storage.journal import ChainReport, Checkpoint, Head, Journal, Record, Stored
 
 
 class WatchedJournal:

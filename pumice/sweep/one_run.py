@@ -11,10 +11,10 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from config.input_file import read_bytes
-from config.load import default_text
-from config.rules import VERSION
 from pumice import __version__
+from pumice.config.input_file import read_bytes
+from pumice.config.load import default_text
+from pumice.config.rules import VERSION
 from pumice.errors import InputError
 from pumice.lab.cluster import Cluster, read
 from pumice.load.source import find_files, read_text

@@ -25,8 +25,8 @@ from typing import Any, Final
 
 import yaml
 
-from config.durations import duration_s
-from config.yaml_events import bounded_events
+from pumice.config.durations import duration_s
+from pumice.config.yaml_events import bounded_events
 from pumice.errors import InputError
 from pumice.load.source import read_text
 from pumice.shapes import is_list, is_mapping

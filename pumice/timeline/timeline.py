@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from core.messages.decisions import Decision, Evict
-from core.messages.events import ActorCrashed, ActorEvent, ActorStarted, CycleDropped, CycleRecord
+from pumice.core.messages.decisions import Decision, Evict
+from pumice.core.messages.events import ActorCrashed, ActorEvent, ActorStarted, CycleDropped, CycleRecord
 from pumice.measures.lives import Listener, Lives
 from pumice.measures.measures import Measuring, beginning
+from pumice.storage import codec
+from pumice.storage.journal import ACTOR, CYCLE, DECISION
 from pumice.timeline.lanes import Lanes
-from storage import codec
-from storage.journal import ACTOR, CYCLE, DECISION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pumice.measures.jobs import JobRow
     from pumice.measures.lives import PodLife
     from pumice.measures.measures import Measures
+    from pumice.storage.journal import Journal, Stored
     from pumice.timeline.perfetto import PerfettoWriter
-    from storage.journal import Journal, Stored
 
 CURVES: Final = ("held", "waiting")
 

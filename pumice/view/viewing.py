@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from actors.gateway.front import Front
-from actors.gateway.listening import listen
-from actors.gateway.page.viewer import build_viewer
-from actors.gateway.security import is_loopback
-from actors.gateway.server import serve
-from actors.gateway.settings import GatewaySettings
-from config.errors import ConflictError
+from pumice.actors.gateway.front import Front
+from pumice.actors.gateway.listening import listen
+from pumice.actors.gateway.page.viewer import build_viewer
+from pumice.actors.gateway.security import is_loopback
+from pumice.actors.gateway.server import serve
+from pumice.actors.gateway.settings import GatewaySettings
 from pumice.adviser.answers import answer
+from pumice.config.errors import ConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 
-from core.messages.commands import RequestEviction
+from pumice.core.messages.commands import RequestEviction
 from pumice.errors import InputError
 from pumice.whatif.changes import ForkChange, changed
 from pumice.whatif.difference import FutureDifference, difference

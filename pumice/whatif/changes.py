@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from actors.api import schema
-from actors.api.kinds import KINDS, kind_of
-from actors.api.origin import as_new
-from config.errors import nearest_name
-from core.messages.commands import Delete, RequestEviction
-from core.objects.metadata import section
+from pumice.actors.api import schema
+from pumice.actors.api.kinds import KINDS, kind_of
+from pumice.actors.api.origin import as_new
 from pumice.belonging import owner_of
+from pumice.config.errors import nearest_name
+from pumice.core.messages.commands import Delete, RequestEviction
+from pumice.core.objects.metadata import section
 from pumice.errors import InputError
 from pumice.oneshot.prepare import identity
 from pumice.whatif.field_path import Assignment, assignment_of

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from actors.api.store import Store
-from actors.effects.evict_worker import conditions
-from actors.effects.pre_bind import Place, PreBindError, Write, awaited_places, is_ready, writes_of
-from core.messages.commands import BindPod, EvictPod, ReportStatus, Update
-from core.messages.decisions import Bind, CycleResult, Evict, PodCondition, PodGroupStatus
-from core.messages.replies import Accepted
-from core.state.view import View
-from storage import codec
+from pumice.actors.api.store import Store
+from pumice.actors.effects.evict_worker import conditions
+from pumice.actors.effects.pre_bind import Place, PreBindError, Write, awaited_places, is_ready, writes_of
+from pumice.core.messages.commands import BindPod, EvictPod, ReportStatus, Update
+from pumice.core.messages.decisions import Bind, CycleResult, Evict, PodCondition, PodGroupStatus
+from pumice.core.messages.replies import Accepted
+from pumice.core.state.view import View
+from pumice.storage import codec
 
 Object = dict[str, Any]
 USER = "pre-bind-worker"

@@ -13,38 +13,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from actors.api import refusals
-from actors.api.admission import admission_of
-from actors.api.kinds import kind_of
-from actors.api.origin import entering, is_recorded, unfinished
-from actors.api.store import Store
-from actors.api.verbs.creation import SUBMIT
-from actors.kube.times import timestamp
-from actors.runtime.clock import moment
-from core.actions import PLACING
-from core.cycle import Trail, close_session, open_session, run_action, run_cycle
-from core.fold.shown import Shown
-from core.life.task import TaskStatus
-from core.messages.commands import BindPod, Create, EvictPod, StoreRequest
-from core.messages.decisions import Bind, CycleResult, Evict
-from core.messages.events import Mutation
-from core.messages.replies import Refused
-from core.objects.metadata import section
-from core.outside import Supposing
-from core.session.carry import Carry, CycleClock, SessionOptions
-from core.state.echoes import waits
-from core.state.recurrence import Recurrence
-from core.state.view import View
-from core.state.volumes import volume_rules
-from core.state.watched import WATCHED
+from pumice.actors.api import refusals
+from pumice.actors.api.admission import admission_of
+from pumice.actors.api.kinds import kind_of
+from pumice.actors.api.origin import entering, is_recorded, unfinished
+from pumice.actors.api.store import Store
+from pumice.actors.api.verbs.creation import SUBMIT
+from pumice.actors.kube.times import timestamp
+from pumice.actors.runtime.clock import moment
+from pumice.core.actions import PLACING
+from pumice.core.cycle import Trail, close_session, open_session, run_action, run_cycle
+from pumice.core.fold.shown import Shown
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.commands import BindPod, Create, EvictPod, StoreRequest
+from pumice.core.messages.decisions import Bind, CycleResult, Evict
+from pumice.core.messages.events import Mutation
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import section
+from pumice.core.outside import Supposing
+from pumice.core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.core.state.echoes import waits
+from pumice.core.state.recurrence import Recurrence
+from pumice.core.state.view import View
+from pumice.core.state.volumes import volume_rules
+from pumice.core.state.watched import WATCHED
 from pumice.oneshot.expand import assumed_queues
 from pumice.runtime.order import in_order
+from pumice.storage import codec
+from pumice.storage.shared_objects import SharedObjects
 from pumice.whatif.effects import Effects
 from pumice.whatif.machines import controllers
 from pumice.whatif.state import Fork, Object
 from pumice.whatif.stillness import stirs
-from storage import codec
-from storage.shared_objects import SharedObjects
 
 ROUNDS: Final = 10_000
 """Rounds in one moment; more is a world that talks to itself."""

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from core.cycle import Trail
-from core.life.task import TaskStatus
-from core.messages.commands import RequestEviction, StoreRequest
-from core.messages.decisions import CycleResult, Evict
-from core.session.carry import CycleClock
-from core.session.fit import SCHEDULABLE
-from core.state.volumes import volume_rules
+from pumice.core.cycle import Trail
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.commands import RequestEviction, StoreRequest
+from pumice.core.messages.decisions import CycleResult, Evict
+from pumice.core.session.carry import CycleClock
+from pumice.core.session.fit import SCHEDULABLE
+from pumice.core.state.volumes import volume_rules
 from pumice.explain.victims import opinions_of
 from pumice.explain.watch import Subjects, gauges_of, watch_cycle
 from pumice.oneshot.between import object_key

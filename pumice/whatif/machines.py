@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.agents.cell_reports import CellReportsMachine
-from actors.agents.device_plugin import DevicePluginMachine
-from actors.agents.machine import NodeAgentsMachine
-from actors.api.store import Store
-from actors.controllers.devices.machine import DeviceMachine
-from actors.controllers.groups.machine import PodGroupMachine
-from actors.controllers.jobs.machine import JobMachine
-from actors.controllers.nodes.machine import NodeTaintsMachine
-from actors.controllers.queues.machine import QueueMachine
-from actors.controllers.volumes.drivers import DriversMachine
-from actors.controllers.volumes.machine import VolumeMachine
-from actors.controllers.volumes.pod_claims import PodClaimsMachine
-from actors.runtime.reconciler import AGAIN_MOST, Machine
-from actors.system.roles.controllers import (
+from pumice.actors.agents.cell_reports import CellReportsMachine
+from pumice.actors.agents.device_plugin import DevicePluginMachine
+from pumice.actors.agents.machine import NodeAgentsMachine
+from pumice.actors.api.store import Store
+from pumice.actors.controllers.devices.machine import DeviceMachine
+from pumice.actors.controllers.groups.machine import PodGroupMachine
+from pumice.actors.controllers.jobs.machine import JobMachine
+from pumice.actors.controllers.nodes.machine import NodeTaintsMachine
+from pumice.actors.controllers.queues.machine import QueueMachine
+from pumice.actors.controllers.volumes.drivers import DriversMachine
+from pumice.actors.controllers.volumes.machine import VolumeMachine
+from pumice.actors.controllers.volumes.pod_claims import PodClaimsMachine
+from pumice.actors.runtime.reconciler import AGAIN_MOST, Machine
+from pumice.actors.system.roles.controllers import (
     BUDGETS,
     FLOWS,
     WORKLOADS,
@@ -26,8 +26,8 @@ from actors.system.roles.controllers import (
     flow_machines,
     workload_machines,
 )
-from core.objects.parts import kind_of
-from storage.shared_objects import SharedObjects
+from pumice.core.objects.parts import kind_of
+from pumice.storage.shared_objects import SharedObjects
 
 Object = dict[str, Any]
 AT_ONCE: Final = 1 << 30

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from actors.api.kinds import KINDS, Kind
-from config.errors import nearest_keys, nearest_names
+from pumice.actors.api.kinds import KINDS, Kind
+from pumice.config.errors import nearest_keys, nearest_names
 from pumice.errors import InputError
 from pumice.oneshot.prepare import Identity, identity
 

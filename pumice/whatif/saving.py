@@ -6,19 +6,19 @@ from pathlib import Path
 
 import anyio
 
-from actors.outside.over_http import supposing
-from actors.runtime.clock import VirtualClock
-from actors.system.settings import SystemSettings
-from actors.system.system import System
-from core.messages.commands import Announced
+from pumice.actors.outside.over_http import supposing
+from pumice.actors.runtime.clock import VirtualClock
+from pumice.actors.system.settings import SystemSettings
+from pumice.actors.system.system import System
+from pumice.core.messages.commands import Announced
 from pumice.runtime.determinism import deterministic
 from pumice.runtime.journals import keep
 from pumice.runtime.leaping import leaping
+from pumice.storage import codec
+from pumice.storage.journal import API, Record
+from pumice.storage.memory import MemoryJournal
 from pumice.whatif.life import Life
 from pumice.whatif.state import Fork
-from storage import codec
-from storage.journal import API, Record
-from storage.memory import MemoryJournal
 
 
 def save(fork: Fork, horizon_s: float, seed: int, file: Path) -> None:

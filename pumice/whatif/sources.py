@@ -9,27 +9,27 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from actors.agents.container_plans import read_life
-from actors.agents.pod_runs import DURATION
-from config.errors import ConfigError
-from config.load import default_text, parse_or_built_in, parse_scheduler_config
-from config.schema import SchedulerConfig
-from core.actions import ACTIONS
-from core.messages.events import ConfigLoaded, CycleRecord, Mutation
-from core.objects.metadata import section, text_map
-from core.plugins import PLUGINS
+from pumice.actors.agents.container_plans import read_life
+from pumice.actors.agents.pod_runs import DURATION
+from pumice.config.errors import ConfigError
+from pumice.config.load import default_text, parse_or_built_in, parse_scheduler_config
+from pumice.config.schema import SchedulerConfig
+from pumice.core.actions import ACTIONS
+from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
+from pumice.core.objects.metadata import section, text_map
+from pumice.core.plugins import PLUGINS
 from pumice.errors import InputError
 from pumice.replay.handover import Beginnings
 from pumice.runtime.arrivals import ARRIVAL, arrival_at, arriving
+from pumice.storage import codec
+from pumice.storage.checkpoint import read_checkpoint
+from pumice.storage.contents import content
+from pumice.storage.journal import Head, Journal, Stored
+from pumice.storage.recovered import Recovered
+from pumice.storage.scan import verified
+from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.truth import Truth
 from pumice.whatif.state import Fork, Object
-from storage import codec
-from storage.checkpoint import read_checkpoint
-from storage.contents import content
-from storage.journal import Head, Journal, Stored
-from storage.recovered import Recovered
-from storage.scan import verified
-from storage.sqlite import SqliteJournal
-from storage.truth import Truth
 
 UNTOLD: Final = frozenset(("Event", "Lease"))
 """Kinds that nobody decides by."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final
 
-from config.schema import SchedulerConfig
-from core.messages.commands import StoreRequest
-from core.messages.decisions import Bind, Evict
-from core.messages.events import ConfigLoaded
+from pumice.config.schema import SchedulerConfig
+from pumice.core.messages.commands import StoreRequest
+from pumice.core.messages.decisions import Bind, Evict
+from pumice.core.messages.events import ConfigLoaded
 
 Object = dict[str, Any]
 

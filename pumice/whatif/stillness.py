@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from core.life.task import TaskStatus
-from core.objects.queue import is_counted
+from pumice.core.life.task import TaskStatus
+from pumice.core.objects.queue import is_counted
 
 if TYPE_CHECKING:
-    from core.fold.shown import Shown
-    from core.messages.events import Mutation
-    from core.state.view import View
+    from pumice.core.fold.shown import Shown
+    from pumice.core.messages.events import Mutation
+    from pumice.core.state.view import View
 
 OVER: Final = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from anyio.to_thread import run_sync
 from msgspec.structs import replace
 
-from storage.errors import DiskFailedError, EditedCheckpointError, TakenError
-from storage.journal import ChainReport, FirstBad
-from storage.sqlite import queries
-from storage.sqlite.failures import failing_to_open
-from storage.sqlite.journal import SqliteJournal
-from storage.sqlite.migrations import IDENTIFIED
-from storage.sqlite.opening import uri
+from pumice.storage.errors import DiskFailedError, EditedCheckpointError, TakenError
+from pumice.storage.journal import ChainReport, FirstBad
+from pumice.storage.sqlite import queries
+from pumice.storage.sqlite.failures import failing_to_open
+from pumice.storage.sqlite.journal import SqliteJournal
+from pumice.storage.sqlite.migrations import IDENTIFIED
+from pumice.storage.sqlite.opening import uri
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -13,29 +13,29 @@ from typing import TYPE_CHECKING, Any, Final
 import aiosqlite
 import anyio
 
-from storage.chain import Verifier
-from storage.dictionary import Dictionary, Sampler
-from storage.errors import ClosedError, DamagedError, EditedCheckpointError, JournalGoneError, OpenError
-from storage.journal import CHECKPOINT, Checkpoint, Head
-from storage.memory import KEPT_CHECKPOINTS
-from storage.rows import PACK_RECORDS, JournalRow, PackReader, pack_rows, packs
-from storage.sqlite import opening, queries
-from storage.sqlite.failures import reading, using
-from storage.sqlite.lock import beside
-from storage.sqlite.loop_thread import unbroken
-from storage.sqlite.mark import Mark, read_mark
-from storage.sqlite.migrations import VOUCHED
-from storage.sqlite.presence import FilePresence, leave_open
-from storage.sqlite.tail import is_being_copied
-from storage.vouching import demand_vouched, is_vouched, voucher
+from pumice.storage.chain import Verifier
+from pumice.storage.dictionary import Dictionary, Sampler
+from pumice.storage.errors import ClosedError, DamagedError, EditedCheckpointError, JournalGoneError, OpenError
+from pumice.storage.journal import CHECKPOINT, Checkpoint, Head
+from pumice.storage.memory import KEPT_CHECKPOINTS
+from pumice.storage.rows import PACK_RECORDS, JournalRow, PackReader, pack_rows, packs
+from pumice.storage.sqlite import opening, queries
+from pumice.storage.sqlite.failures import reading, using
+from pumice.storage.sqlite.lock import beside
+from pumice.storage.sqlite.loop_thread import unbroken
+from pumice.storage.sqlite.mark import Mark, read_mark
+from pumice.storage.sqlite.migrations import VOUCHED
+from pumice.storage.sqlite.presence import FilePresence, leave_open
+from pumice.storage.sqlite.tail import is_being_copied
+from pumice.storage.vouching import demand_vouched, is_vouched, voucher
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
-    from storage.journal import Record, Stored
-    from storage.sqlite.lock import JournalLock
-    from storage.sqlite.opening import OpenedFile
+    from pumice.storage.journal import Record, Stored
+    from pumice.storage.sqlite.lock import JournalLock
+    from pumice.storage.sqlite.opening import OpenedFile
 
 CUT_STEP: Final = 50_000
 CACHED_STATEMENTS: Final = 32

@@ -7,7 +7,7 @@ import struct
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from storage.errors import (
+from pumice.storage.errors import (
     DamagedError,
     DiskFailedError,
     DiskFullError,

@@ -11,21 +11,21 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from config.input_file import demand_file, note_inputs
-from storage.check import check
-from storage.errors import DamagedError, ForeignFileError, MissingFileError
-from storage.sqlite.database import Database
-from storage.sqlite.failures import MANGLED, failing_to_open
-from storage.sqlite.lock import JournalLock
-from storage.sqlite.loop_thread import LoopThread, unbroken
-from storage.sqlite.migrations import MIGRATIONS
+from pumice.config.input_file import demand_file, note_inputs
+from pumice.storage.check import check
+from pumice.storage.errors import DamagedError, ForeignFileError, MissingFileError
+from pumice.storage.sqlite.database import Database
+from pumice.storage.sqlite.failures import MANGLED, failing_to_open
+from pumice.storage.sqlite.lock import JournalLock
+from pumice.storage.sqlite.loop_thread import LoopThread, unbroken
+from pumice.storage.sqlite.migrations import MIGRATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from types import TracebackType
     from typing import Self
 
-    from storage.journal import ChainReport, Checkpoint, Head, Record, Stored
+    from pumice.storage.journal import ChainReport, Checkpoint, Head, Record, Stored
 
 
 class SqliteJournal:

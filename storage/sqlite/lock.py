@@ -1,7 +1,7 @@
 """One writer a journal: advisory locks that the system drops when their holder dies.
 
 One is on the journal's file itself, whatever name or link it was found by. The other is on a file beside it, which says
-who holds it and how far the journal has come (`storage.sqlite.mark`), and is gone after a clean stop.
+who holds it and how far the journal has come (`pumice.storage.sqlite.mark`), and is gone after a clean stop.
 
 SQLite's own locks are of the process, and closing any handle on the file drops them. So the handle that holds the first
 lock is closed after SQLite's, and within one process a second writer is refused without opening the file.
@@ -14,12 +14,12 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Final
 
-from storage.sqlite.mark import OFFSET, read_mark
+from pumice.storage.sqlite.mark import OFFSET, read_mark
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from storage.sqlite.mark import Mark
+    from pumice.storage.sqlite.mark import Mark
 
 if sys.platform == "win32":
     import msvcrt

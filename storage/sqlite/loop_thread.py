@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio.from_thread import start_blocking_portal
 
-from config.errors import InternalError
-from storage.errors import ClosedError
+from pumice.config.errors import InternalError
+from pumice.storage.errors import ClosedError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

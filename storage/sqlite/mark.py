@@ -11,12 +11,12 @@ import struct
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from config.input_file import open_input
+from pumice.config.input_file import open_input
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from storage.journal import Head
+    from pumice.storage.journal import Head
 
 _FORM: Final = struct.Struct("<16sQ16s8s")
 OFFSET: Final = 64

@@ -7,19 +7,19 @@ import sqlite3
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from storage.errors import DamagedError, ForeignFileError, NewerSchemaError, OpenError, UnwritableError
-from storage.journal import Head
-from storage.sqlite import queries
-from storage.sqlite.lock import beside
-from storage.sqlite.mark import read_mark
-from storage.sqlite.migrations import APPLICATION_ID, IDENTIFIED, scripts
-from storage.sqlite.tail import alone, is_being_copied, lost_commits
+from pumice.storage.errors import DamagedError, ForeignFileError, NewerSchemaError, OpenError, UnwritableError
+from pumice.storage.journal import Head
+from pumice.storage.sqlite import queries
+from pumice.storage.sqlite.lock import beside
+from pumice.storage.sqlite.mark import read_mark
+from pumice.storage.sqlite.migrations import APPLICATION_ID, IDENTIFIED, scripts
+from pumice.storage.sqlite.tail import alone, is_being_copied, lost_commits
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable
     from pathlib import Path
 
-    from storage.sqlite.tail import Alone
+    from pumice.storage.sqlite.tail import Alone
 
 
 REBUILT_PAGES: Final = 16_384

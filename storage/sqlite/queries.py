@@ -1,18 +1,18 @@
-"""The SQL of the journal, as text and values; `storage.sqlite.database` runs it."""
+"""The SQL of the journal, as text and values; `pumice.storage.sqlite.database` runs it."""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from storage.errors import DamagedError
-from storage.rows import COLUMNS
+from pumice.storage.errors import DamagedError
+from pumice.storage.rows import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from storage.journal import Stored
-    from storage.rows import JournalRow, PackReader
+    from pumice.storage.journal import Stored
+    from pumice.storage.rows import JournalRow, PackReader
 
 Statement = tuple[str, "Sequence[Any]"]
 
@@ -106,7 +106,7 @@ def inserting(flat: Sequence[Any]) -> Statement:
 
 
 def select_rows(after: int, kinds: Collection[str] | None, limit: int) -> Statement:
-    """Rows (as `storage.rows.JournalRow`) above `after`, of these kinds, oldest first."""
+    """Rows (as `pumice.storage.rows.JournalRow`) above `after`, of these kinds, oldest first."""
     names = sorted(kinds or ())
     of_kind = "" if kinds is None else f"AND kind IN ({','.join('?' * len(names))})"
     return f"{ROWS} WHERE sequence > ? {of_kind} ORDER BY sequence LIMIT ?", (after, *names, limit)

@@ -13,8 +13,8 @@ import sqlite3
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from config.input_file import open_input
-from storage.sqlite.frames import read_frames
+from pumice.config.input_file import open_input
+from pumice.storage.sqlite.frames import read_frames
 
 if TYPE_CHECKING:
     from pathlib import Path

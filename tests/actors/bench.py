@@ -5,15 +5,15 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from actors.api.server import ApiServer
-from actors.api.store import Store
-from actors.runtime.clock import Clock, RealClock
-from actors.runtime.context import Context
-from actors.runtime.mailbox import Mailbox
-from actors.system.ports import ApiPort, RecorderPort
-from core.messages import commands, recording, replies
-from core.messages.events import Mutation
-from storage import codec
+from pumice.actors.api.server import ApiServer
+from pumice.actors.api.store import Store
+from pumice.actors.runtime.clock import Clock, RealClock
+from pumice.actors.runtime.context import Context
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.actors.system.ports import ApiPort, RecorderPort
+from pumice.core.messages import commands, recording, replies
+from pumice.core.messages.events import Mutation
+from pumice.storage import codec
 
 PATIENCE_S = 10
 

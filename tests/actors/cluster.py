@@ -3,17 +3,26 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
-from actors.api.bootstrap import system_queues
-from actors.api.store import Store
-from actors.runtime.reconciler import Machine
-from core.messages.commands import ApiRequest, BindPod, Create, Delete, EvictPod, Patch, StatusCondition, UpdateStatus
-from core.messages.events import Mutation
-from core.messages.faults import ReadFaults
-from core.messages.replies import Accepted, ApiReply, Listing, Refused
-from core.messages.watch import Pull
-from core.objects.parts import kind_of
-from storage.codec import pack, unpack
-from storage.shared_objects import SharedObjects
+from pumice.actors.api.bootstrap import system_queues
+from pumice.actors.api.store import Store
+from pumice.actors.runtime.reconciler import Machine
+from pumice.core.messages.commands import (
+    ApiRequest,
+    BindPod,
+    Create,
+    Delete,
+    EvictPod,
+    Patch,
+    StatusCondition,
+    UpdateStatus,
+)
+from pumice.core.messages.events import Mutation
+from pumice.core.messages.faults import ReadFaults
+from pumice.core.messages.replies import Accepted, ApiReply, Listing, Refused
+from pumice.core.messages.watch import Pull
+from pumice.core.objects.parts import kind_of
+from pumice.storage.codec import pack, unpack
+from pumice.storage.shared_objects import SharedObjects
 
 Object = dict[str, Any]
 

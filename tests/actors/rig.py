@@ -9,17 +9,17 @@ from typing import Any
 
 import anyio
 
-from actors.runtime.clock import Clock, RealClock
-from actors.scheduling.core_decider import core_decider
-from actors.scheduling.decider import Decider
-from actors.system.settings import SystemSettings
-from actors.system.system import System
-from core.messages.commands import StoreRequest
-from core.messages.events import ActorEvent, CycleRecord
-from core.messages.replies import ApiReply, Listing
-from storage import codec
-from storage.journal import Journal
-from storage.memory import MemoryJournal
+from pumice.actors.runtime.clock import Clock, RealClock
+from pumice.actors.scheduling.core_decider import core_decider
+from pumice.actors.scheduling.decider import Decider
+from pumice.actors.system.settings import SystemSettings
+from pumice.actors.system.system import System
+from pumice.core.messages.commands import StoreRequest
+from pumice.core.messages.events import ActorEvent, CycleRecord
+from pumice.core.messages.replies import ApiReply, Listing
+from pumice.storage import codec
+from pumice.storage.journal import Journal
+from pumice.storage.memory import MemoryJournal
 from tests.kit.nodes import node
 
 Object = dict[str, Any]

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from config.argument_types import DURATION, INTEGER, KINDS, NUMBER, SWITCH, TEXT, ArgumentKind, kind_of
-from config.arguments import Arguments
-from config.known import ACTION_ARGUMENTS, PLUGIN_ARGUMENTS, is_argument
-from config.load import parse_scheduler_config
+from pumice.config.argument_types import DURATION, INTEGER, KINDS, NUMBER, SWITCH, TEXT, ArgumentKind, kind_of
+from pumice.config.arguments import Arguments
+from pumice.config.known import ACTION_ARGUMENTS, PLUGIN_ARGUMENTS, is_argument
+from pumice.config.load import parse_scheduler_config
 
 VALUES: tuple[Any, ...] = (0, 1, -1, 2**63, 1.0, 1.5, True, False, "true", "T", "yes", "1", "1h", "h", "", None, [], {})
 

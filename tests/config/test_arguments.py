@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.arguments import Arguments
-from config.durations import duration_s, format_duration, parse_duration, parse_duration_ns
+from pumice.config.arguments import Arguments
+from pumice.config.durations import duration_s, format_duration, parse_duration, parse_duration_ns
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from config.known import KNOWN_ACTIONS, KNOWN_PLUGINS
-from config.load import from_parsed, parse_scheduler_config
+from pumice.config.known import KNOWN_ACTIONS, KNOWN_PLUGINS
+from pumice.config.load import from_parsed, parse_scheduler_config
 
 FOLDER = Path(__file__).parents[3] / "shared" / "conformance"
 SUITES = sorted(FOLDER.glob("*/*.json"))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from config.errors import (
+from pumice.config.errors import (
     ConfigError,
     InternalError,
     PumiceError,
@@ -14,7 +14,7 @@ from config.errors import (
     nearest_keys,
     nearest_name,
 )
-from core.errors import QuantityError, ResourceAssertionError
+from pumice.core.errors import QuantityError, ResourceAssertionError
 
 
 def test_split_by_whose_fault() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from config.fixes import BUILT_FIXES, FIXES, KNOWN_FIXES
 from docs.making import write_fixes
+from pumice.config.fixes import BUILT_FIXES, FIXES, KNOWN_FIXES
 
 
 def test_names_are_distinct_and_plain() -> None:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from config.input_file import demand_file, open_input, read_bytes, read_text
+from pumice.config.input_file import demand_file, open_input, read_bytes, read_text
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from config.errors import ConfigError
-from config.kubeconfig import ExecPlugin, parse_kubeconfig, read_kubeconfig
+from pumice.config.errors import ConfigError
+from pumice.config.kubeconfig import ExecPlugin, parse_kubeconfig, read_kubeconfig
 
 Object = dict[str, Any]
 

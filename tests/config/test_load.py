@@ -6,7 +6,7 @@ from textwrap import dedent, indent
 
 import pytest
 
-from config.errors import (
+from pumice.config.errors import (
     ConfigError,
     ConfigSyntaxError,
     ConflictError,
@@ -14,8 +14,8 @@ from config.errors import (
     UnknownNameError,
     WrongTypeError,
 )
-from config.known import FLAGS, KNOWN_PLUGINS, Flag
-from config.load import (
+from pumice.config.known import FLAGS, KNOWN_PLUGINS, Flag
+from pumice.config.load import (
     BUILT_IN,
     default_text,
     from_parsed,
@@ -23,7 +23,7 @@ from config.load import (
     parse_or_built_in,
     parse_scheduler_config,
 )
-from config.schema import SchedulerConfig
+from pumice.config.schema import SchedulerConfig
 
 
 def parse(text: str, **options: object) -> SchedulerConfig:

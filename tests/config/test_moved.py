@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from config.errors import UnknownNameError
-from config.known import KNOWN_ACTIONS, KNOWN_PLUGINS, PLUGIN_ARGUMENTS, is_argument
-from config.load import parse_scheduler_config
-from config.moved import MOVED_ACTIONS, MOVED_ARGUMENTS, MOVED_PLUGINS
+from pumice.config.errors import UnknownNameError
+from pumice.config.known import KNOWN_ACTIONS, KNOWN_PLUGINS, PLUGIN_ARGUMENTS, is_argument
+from pumice.config.load import parse_scheduler_config
+from pumice.config.moved import MOVED_ACTIONS, MOVED_ARGUMENTS, MOVED_PLUGINS
 
 PLUGIN = 'actions: "allocate"\ntiers:\n- plugins:\n  - {name: %s}\n'
 

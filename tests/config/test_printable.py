@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.printable import printable
+from pumice.config.printable import printable
 
 
 def test_what_moves_the_cursor_is_spelled_out() -> None:

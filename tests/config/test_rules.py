@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from config import rules
-from config.errors import ConfigError, NewerVersionError
-from config.fixes import KNOWN_FIXES
-from config.load import default_text, from_parsed, parse_scheduler_config
-from config.schema import SchedulerConfig
+from pumice.config import rules
+from pumice.config.errors import ConfigError, NewerVersionError
+from pumice.config.fixes import KNOWN_FIXES
+from pumice.config.load import default_text, from_parsed, parse_scheduler_config
+from pumice.config.schema import SchedulerConfig
 
 NAMED = """\
 configurations:

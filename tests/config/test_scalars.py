@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from config.scalars import Scalar, key_text, resolve_for_api, resolve_plain, resolve_tagged
+from pumice.config.scalars import Scalar, key_text, resolve_for_api, resolve_plain, resolve_tagged
 
 YAML_V2: tuple[tuple[str, Scalar], ...] = (
     ("y", True), ("Yes", True), ("ON", True), ("True", True), ("n", False), ("off", False), ("FALSE", False),

@@ -6,13 +6,13 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 import pytest
 
-import config
-from config.errors import ConfigError, NotBuiltError, RemovedSettingError, UnknownNameError, WrongTypeError
-from config.fixes import BUILT_FIXES, KNOWN_FIXES
-from config.load import parse_scheduler_config
-from config.pumice_arguments import PumiceArguments, settings
-from config.schema import SchedulerConfig
-from config.settings import (
+from docs.making.list_volcano import actions_table, flags_table
+from pumice.config.errors import ConfigError, NotBuiltError, RemovedSettingError, UnknownNameError, WrongTypeError
+from pumice.config.fixes import BUILT_FIXES, KNOWN_FIXES
+from pumice.config.load import parse_scheduler_config
+from pumice.config.pumice_arguments import PumiceArguments, settings
+from pumice.config.schema import SchedulerConfig
+from pumice.config.settings import (
     DURATIONS,
     ConfigMapName,
     Duration,
@@ -21,7 +21,6 @@ from config.settings import (
     process_settings,
     read_process_settings,
 )
-from docs.making.list_volcano import actions_table, flags_table
 
 README = Path(config.__file__).parent / "README.md"
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import yaml
 
-import config.yaml_tree as yaml_tree
-from config.errors import ConfigSyntaxError
-from config.yaml_tree import read_documents
+import pumice.config.yaml_tree as yaml_tree
+from pumice.config.errors import ConfigSyntaxError
+from pumice.config.yaml_tree import read_documents
 
 
 @pytest.fixture(params=["pure", "fast"], autouse=True)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.errors import NewerVersionError
-from core.digest import AT_ONCE, COVERED, VERSION, as_encoded, as_row, covered, digest
-from core.messages.decisions import (
+from pumice.config.errors import NewerVersionError
+from pumice.core.digest import AT_ONCE, COVERED, VERSION, as_encoded, as_row, covered, digest
+from pumice.core.messages.decisions import (
     Bind,
     BindContext,
     ClaimedDevices,

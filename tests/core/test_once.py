@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.once import once
+from pumice.core.once import once
 
 
 class Counted:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.pseudonyms import KEPT, Place, Pseudonyms, between
+from pumice.core.pseudonyms import KEPT, Place, Pseudonyms, between
 
 NAMES = st.lists(st.text("ab-.9", min_size=1, max_size=6) | st.sampled_from(KEPT), max_size=60)
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import QuantityError
-from core.quantity import (
+from pumice.core.errors import QuantityError
+from pumice.core.quantity import (
     Quantity,
     QuantityFormat,
     format_bytes,

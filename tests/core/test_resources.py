@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import QuantityError, ResourceAssertionError
-from core.resources import (
+from pumice.conformance.resources import OPERATIONS, CaseResult, run_resource_cases
+from pumice.core.errors import QuantityError, ResourceAssertionError
+from pumice.core.resources import (
     INFINITY,
     LARGEST,
     MIN_RESOURCE,
@@ -21,8 +22,7 @@ from core.resources import (
     is_scalar_resource_name,
     share,
 )
-from core.resources.lists import list_from_amounts
-from pumice.conformance.resources import OPERATIONS, CaseResult, run_resource_cases
+from pumice.core.resources.lists import list_from_amounts
 from tests.kit import source
 
 CASES = Path(__file__).parents[3] / "shared" / "conformance" / "resources.json"

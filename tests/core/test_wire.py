@@ -7,13 +7,13 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-import core.messages.events as events
-from core.messages import decisions, orders
-from core.messages.decisions import Decision
-from core.messages.message import Message
-from core.messages.wire import KEY, WIRE, Wire, newer, tag_of
-from storage import codec
-from storage.errors import CodecError, NewerPayloadError
+import pumice.core.messages.events as events
+from pumice.core.messages import decisions, orders
+from pumice.core.messages.decisions import Decision
+from pumice.core.messages.message import Message
+from pumice.core.messages.wire import KEY, WIRE, Wire, newer, tag_of
+from pumice.storage import codec
+from pumice.storage.errors import CodecError, NewerPayloadError
 
 JOURNALED: list[type[msgspec.Struct]] = [
     events.Mutation,

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from actors.api.schema.table import flat_fields, message
 from docs.making.crd_types import Definitions
 from docs.making.field_notes import NOTES
 from docs.making.go_types import Sources
+from pumice.actors.api.schema.table import flat_fields, message
 
 TYPES = """package v1
 

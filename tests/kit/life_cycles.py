@@ -136,7 +136,7 @@ class Answers:
         self._from_life = {
             alias.asname or alias.name
             for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom) and (node.module in homes or node.module == "core.life")
+            if isinstance(node, ast.ImportFrom) and (node.module in homes or node.module == "pumice.core.life")
             for alias in node.names
         } - {life.states for life in lives()}
         if path in {life.module for life in lives()}:

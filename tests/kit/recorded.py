@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from core.messages.events import Mutation
-from storage import codec
-from storage.journal import API, Record
+from pumice.core.messages.events import Mutation
+from pumice.storage import codec
+from pumice.storage.journal import API, Record
 
 BEGAN: Final = 1_700_000_000.0
 """The moment from which their seconds count."""

@@ -13,9 +13,9 @@ import pytest
 from anyio import move_on_after, sleep
 from prometheus_client.parser import text_string_to_metric_families
 
-from actors.system.settings import SystemSettings
+from pumice.actors.system.settings import SystemSettings
 from pumice.adviser.answers import answer
-from storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import SqliteJournal
 from tests.actors.gateway.rig import serving
 from tests.kit import source
 from tests.kit.jobs import gang, job_task, vcjob

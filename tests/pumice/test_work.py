@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from config.load import default_text, parse_scheduler_config
+from pumice.config.load import default_text, parse_scheduler_config
 from pumice.whatif.search.advised import advised
 from pumice.whatif.search.least import least
 from pumice.whatif.search.searches import searched

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from config.load import default_text, parse_scheduler_config
-from core.cycle import Carry, CycleClock, run_cycle
-from core.messages.decisions import CycleResult
-from core.state.view import View
+from pumice.config.load import default_text, parse_scheduler_config
+from pumice.core.cycle import Carry, CycleClock, run_cycle
+from pumice.core.messages.decisions import CycleResult
+from pumice.core.state.view import View
 
 Object = dict[str, Any]
 

@@ -11,38 +11,38 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from actors.agents.machine import NodeAgentsMachine
-from actors.agents.pod_life import PodState
-from actors.api.faults.faulty_server import FaultyApiServer
-from actors.api.server import ApiServer
-from actors.api.tables import ObjectTables
-from actors.api.verbs.placement import Placement
-from actors.effects.outcomes import Outcomes
-from actors.runtime.asking import expected
-from actors.runtime.level_signal import LevelSignal
-from actors.runtime.mailbox import Mailbox
-from actors.runtime.watcher import WatchedChanges, Watcher
-from actors.scheduling.cache import Cache
-from actors.scheduling.commit import Commit
-from actors.scheduling.cycle_memory import CycleMemory, Unsent
-from actors.scheduling.resync import LONGEST_S
-from core.devices.vgpu import choosing, sharing
-from core.kube.devices import Allocator
-from core.life.pod_group import AFTER_FINDING, RUNS_UNSCHEDULABLE, PodGroupPhase
-from core.messages.commands import BindPod
-from core.messages.events import BindTimedOut, Bound, Mutation
-from core.messages.recording import Append, Entry
-from core.messages.watch import ReadRevision, RevisionRead
-from core.objects.pod import Task
-from core.plugins.extender import Extender
-from core.plugins.gang import Gang
-from core.plugins.pdb import Pdb
-from core.plugins.predicates.dynamic_resources import DynamicResources
-from core.session.points.batches import TaskBatch
-from core.state.assumed import AssumedPods
-from core.state.nodes import NodeTable
-from core.state.snapshot import Snapshot
-from core.state.view import View
+from pumice.actors.agents.machine import NodeAgentsMachine
+from pumice.actors.agents.pod_life import PodState
+from pumice.actors.api.faults.faulty_server import FaultyApiServer
+from pumice.actors.api.server import ApiServer
+from pumice.actors.api.tables import ObjectTables
+from pumice.actors.api.verbs.placement import Placement
+from pumice.actors.effects.outcomes import Outcomes
+from pumice.actors.runtime.asking import expected
+from pumice.actors.runtime.level_signal import LevelSignal
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.actors.runtime.watcher import WatchedChanges, Watcher
+from pumice.actors.scheduling.cache import Cache
+from pumice.actors.scheduling.commit import Commit
+from pumice.actors.scheduling.cycle_memory import CycleMemory, Unsent
+from pumice.actors.scheduling.resync import LONGEST_S
+from pumice.core.devices.vgpu import choosing, sharing
+from pumice.core.kube.devices import Allocator
+from pumice.core.life.pod_group import AFTER_FINDING, RUNS_UNSCHEDULABLE, PodGroupPhase
+from pumice.core.messages.commands import BindPod
+from pumice.core.messages.events import BindTimedOut, Bound, Mutation
+from pumice.core.messages.recording import Append, Entry
+from pumice.core.messages.watch import ReadRevision, RevisionRead
+from pumice.core.objects.pod import Task
+from pumice.core.plugins.extender import Extender
+from pumice.core.plugins.gang import Gang
+from pumice.core.plugins.pdb import Pdb
+from pumice.core.plugins.predicates.dynamic_resources import DynamicResources
+from pumice.core.session.points.batches import TaskBatch
+from pumice.core.state.assumed import AssumedPods
+from pumice.core.state.nodes import NodeTable
+from pumice.core.state.snapshot import Snapshot
+from pumice.core.state.view import View
 
 LATE_FROM_S = 8.0
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from actors.effects import pre_bind
-from core.devices import locks
-from core.devices.ascend import HamiNpu, MindClusterNpu
-from core.devices.gpushare.cards import GpuShare
-from core.state.assumed import AssumedPods
-from core.state.nodes import NodeTable
-from core.state.snapshot import Snapshot
+from pumice.actors.effects import pre_bind
+from pumice.core.devices import locks
+from pumice.core.devices.ascend import HamiNpu, MindClusterNpu
+from pumice.core.devices.gpushare.cards import GpuShare
+from pumice.core.state.assumed import AssumedPods
+from pumice.core.state.nodes import NodeTable
+from pumice.core.state.snapshot import Snapshot
 from tests.simulation import defects
 from tests.simulation.planting import Plant, nothing, replace, wrap
 

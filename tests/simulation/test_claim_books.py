@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.messages.events import Mutation
+from pumice.core.messages.events import Mutation
+from pumice.storage import codec
 from pumice.storm.invariants.claim_books import ClaimBooks
-from storage import codec
 from tests.kit.storage import device_claim, device_slice, using, volume, with_devices
 
 Object = dict[str, Any]

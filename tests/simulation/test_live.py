@@ -13,9 +13,9 @@ from typing import Any, Literal
 import anyio
 import pytest
 
-from actors.agents.pod_runs import DURATION
-from actors.api.faults.strikes import Fault, ListedFaults
-from actors.system.settings import SystemSettings
+from pumice.actors.agents.pod_runs import DURATION
+from pumice.actors.api.faults.strikes import Fault, ListedFaults
+from pumice.actors.system.settings import SystemSettings
 from pumice.runtime.main_job import RunOutcome, RunPlan, Watching, run_plan
 from pumice.runtime.until import parse_until
 from pumice.storm.cluster import node, pod_group, pods, queue

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from core.kube.storage import Storage, UnreadableVolumesError
-from core.objects.metadata import section
-from core.state.view import View
+from pumice.core.kube.storage import Storage, UnreadableVolumesError
+from pumice.core.objects.metadata import section
+from pumice.core.state.view import View
 from tests.simulation import test_scenarios as scenarios
 from tests.simulation.planted import BUGS
 from tests.simulation.planting import Plant

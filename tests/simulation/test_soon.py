@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.runtime.watcher import WatchedChanges, Watcher
-from core.state.view import View
+from pumice.actors.runtime.watcher import WatchedChanges, Watcher
+from pumice.core.state.view import View
 from pumice.storm.invariants.monitor import Monitor
 from pumice.storm.invariants.soon import MOST, misplaced
 from pumice.storm.script.events import Event, Script
@@ -81,7 +81,7 @@ def test_the_cache_need_not_know_what_it_cannot_list(monkeypatch: pytest.MonkeyP
         return await self._relist()
 
     monkeypatch.setattr(Watcher, "_read", listing)
-    monkeypatch.setattr("actors.runtime.supervisor.FIRST_S", 10.0)
+    monkeypatch.setattr("pumice.actors.runtime.supervisor.FIRST_S", 10.0)
     crash = Event("crash", on="watch Node+Queue #2", target="api-server")
     outcome = simulate(Script(1, (NODE, JOB, crash), faults_end_s=1.0))
     assert (outcome.violations, len(outcome.struck)) == ([], 1)

@@ -13,21 +13,21 @@ import pytest
 import trio
 import trio._core._run as trio_run
 
-from actors.api.faults.strikes import KINDS, Fault, ListedFaults, SeededFaults
-from actors.runtime.clock import RealClock
-from actors.system.roles import CRASHABLE
-from actors.system.settings import SystemSettings
-from actors.system.system import System
-from config.errors import ConfigError
-from core.messages.commands import BindPod
+from pumice.actors.api.faults.strikes import KINDS, Fault, ListedFaults, SeededFaults
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.system.roles import CRASHABLE
+from pumice.actors.system.settings import SystemSettings
+from pumice.actors.system.system import System
+from pumice.config.errors import ConfigError
+from pumice.core.messages.commands import BindPod
 from pumice.runtime.determinism import OUTSIDE, SOURCE, SWITCH, TURNS, deterministic, source
+from pumice.storage.memory import MemoryJournal
 from pumice.storm.script.events import read_script, write_script
 from pumice.storm.script.profiles import profile, profiles
 from pumice.storm.script.shrink import shrink
 from pumice.storm.script.workload import Size
 from pumice.storm.simulation import simulate
 from pumice.storm.stress import StressPlan, script_of
-from storage.memory import MemoryJournal
 from tests.simulation.planted import BUGS
 
 SMALL = Size(5, 40)

@@ -8,7 +8,7 @@ from typing import Any
 import anyio.lowlevel
 import pytest
 
-from actors.runtime.watcher import Watcher
+from pumice.actors.runtime.watcher import Watcher
 from pumice.storm.script.events import Event, Script
 from pumice.storm.simulation import simulate
 from pumice.storm.wall import TooLongError, at_most

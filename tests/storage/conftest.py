@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from storage.memory import MemoryJournal
-from storage.sqlite import SqliteJournal
+from pumice.storage.memory import MemoryJournal
+from pumice.storage.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
-    from storage.journal import Journal
+    from pumice.storage.journal import Journal
 
 
 @pytest.fixture

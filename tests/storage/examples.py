@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from core.messages.decisions import Bind
-from core.messages.events import Bound, ConfigLoaded, CycleRecord, Mutation
-from storage import codec
-from storage.journal import KINDS, Record
-from storage.sqlite import SqliteJournal
+from pumice.core.messages.decisions import Bind
+from pumice.core.messages.events import Bound, ConfigLoaded, CycleRecord, Mutation
+from pumice.storage import codec
+from pumice.storage.journal import KINDS, Record
+from pumice.storage.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from storage.journal import Journal, Stored
+    from pumice.storage.journal import Journal, Stored
 
 SMALL = st.builds(
     Record,

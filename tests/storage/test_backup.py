@@ -12,10 +12,10 @@ import anyio
 import pytest
 
 from pumice.replay.verify import verify
-from storage.errors import DiskFailedError, ForeignFileError, MissingFileError, TakenError, UnwritableError
-from storage.journal import Checkpoint
-from storage.sqlite import SqliteJournal, back_up, backup, queries
-from storage.sqlite.lock import PRIVATE
+from pumice.storage.errors import DiskFailedError, ForeignFileError, MissingFileError, TakenError, UnwritableError
+from pumice.storage.journal import Checkpoint
+from pumice.storage.sqlite import SqliteJournal, back_up, backup, queries
+from pumice.storage.sqlite.lock import PRIVATE
 from tests.storage.examples import everything, make, records, run_sql
 from tests.storage.test_golden import copied
 from tests.storage.test_promises import killed, log_of

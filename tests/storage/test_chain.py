@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.chain import Verifier, link
-from storage.journal import GENESIS, FirstBad, Record, Stored
+from pumice.storage.chain import Verifier, link
+from pumice.storage.journal import GENESIS, FirstBad, Record, Stored
 from tests.storage.examples import RECORDS, SMALL, records
 
 

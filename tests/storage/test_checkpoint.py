@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import pytest
 
-from actors.api.store import Store
-from core.messages.decisions import Bind, BindContext
-from core.messages.events import CycleRecord, Mutation
-from core.messages.operations import HeldBind, HeldEviction
-from core.messages.replies import Accepted
+from pumice.actors.api.store import Store
+from pumice.core.messages.decisions import Bind, BindContext
+from pumice.core.messages.events import CycleRecord, Mutation
+from pumice.core.messages.operations import HeldBind, HeldEviction
+from pumice.core.messages.replies import Accepted
 from pumice.replay.replayer import start
-from storage import codec
-from storage.checkpoint import CheckpointState, read_checkpoint
-from storage.errors import CodecError, DamagedError
-from storage.journal import Checkpoint, Journal, Record
-from storage.memory import MemoryJournal
-from storage.recovery import Recovered, recover
+from pumice.storage import codec
+from pumice.storage.checkpoint import CheckpointState, read_checkpoint
+from pumice.storage.errors import CodecError, DamagedError
+from pumice.storage.journal import Checkpoint, Journal, Record
+from pumice.storage.memory import MemoryJournal
+from pumice.storage.recovery import Recovered, recover
 from tests.actors.cluster import Cluster
 from tests.kit.jobs import gang
 from tests.kit.nodes import node

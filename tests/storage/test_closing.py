@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from storage.sqlite import SqliteJournal, opening
-from storage.sqlite.lock import beside
+from pumice.storage.sqlite import SqliteJournal, opening
+from pumice.storage.sqlite.lock import beside
 from tests.storage.examples import records
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.messages.decisions import Bind, Decision, Evict
-from core.messages.events import Bound, Mutation, Outcome
-from storage import codec
-from storage.errors import CodecError
+from pumice.core.messages.decisions import Bind, Decision, Evict
+from pumice.core.messages.events import Bound, Mutation, Outcome
+from pumice.storage import codec
+from pumice.storage.errors import CodecError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 LEAF = (

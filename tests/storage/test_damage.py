@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from storage.errors import DamagedError, OpenError
-from storage.sqlite import SqliteJournal
+from pumice.storage.errors import DamagedError, OpenError
+from pumice.storage.sqlite import SqliteJournal
 from tests.storage.examples import make, run_sql
 
 if TYPE_CHECKING:

@@ -9,9 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.dictionary import DICTIONARY_BYTES, FIRST_LOOK_BYTES, SMALL_BYTES, Dictionary, Sampler, build, deflate
-from storage.journal import Record
-from storage.sqlite import SqliteJournal
+from pumice.storage.dictionary import (
+    DICTIONARY_BYTES,
+    FIRST_LOOK_BYTES,
+    SMALL_BYTES,
+    Dictionary,
+    Sampler,
+    build,
+    deflate,
+)
+from pumice.storage.journal import Record
+from pumice.storage.sqlite import SqliteJournal
 from tests.storage.examples import contents, everything, run_sql
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from storage.errors import StorageError
-from storage.journal import Checkpoint
-from storage.sqlite import SqliteJournal
+from pumice.storage.errors import StorageError
+from pumice.storage.journal import Checkpoint
+from pumice.storage.sqlite import SqliteJournal
 from tests.storage.examples import records
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import Final
 
 import pytest
 
-from core.messages.decisions import Bind, Decision
-from core.messages.events import CycleRecord
+from pumice.core.messages.decisions import Bind, Decision
+from pumice.core.messages.events import CycleRecord
 from pumice.replay.verify import verify
-from storage import codec
-from storage.journal import CYCLE, DECISION
-from storage.sqlite import SqliteJournal
+from pumice.storage import codec
+from pumice.storage.journal import CYCLE, DECISION
+from pumice.storage.sqlite import SqliteJournal
 
 pytestmark = pytest.mark.anyio
 GOLDEN: Final = Path(__file__).parent / "golden"

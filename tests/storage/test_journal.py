@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from storage.errors import ClosedError
-from storage.journal import CHECKPOINT, GENESIS, ChainReport, Checkpoint, Head, Record
+from pumice.storage.errors import ClosedError
+from pumice.storage.journal import CHECKPOINT, GENESIS, ChainReport, Checkpoint, Head, Record
 from tests.storage.examples import contents, everything, record, records
 
 if TYPE_CHECKING:
-    from storage.journal import Journal
+    from pumice.storage.journal import Journal
 
 pytestmark = pytest.mark.anyio
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from storage.journal import Checkpoint, Record, Stored
-from storage.sqlite import SqliteJournal
+from pumice.storage.journal import Checkpoint, Record, Stored
+from pumice.storage.sqlite import SqliteJournal
 
 ROOT = Path(__file__).parents[2]
 KILLS = int(os.environ.get("PUMICE_TEST_KILLS", "4"))

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from storage.sqlite import tail
-from storage.sqlite.opening import uri
-from storage.sqlite.tail import TRIES
+from pumice.storage.sqlite import tail
+from pumice.storage.sqlite.opening import uri
+from pumice.storage.sqlite.tail import TRIES
 
 
 @pytest.fixture

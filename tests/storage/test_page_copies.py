@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import pytest
 
-from storage.errors import DamagedError, StorageError
-from storage.journal import KINDS, Record
-from storage.rows import JournalRow
-from storage.scan import leniently
-from storage.sqlite import SqliteJournal
-from storage.sqlite.queries import is_without_gaps, rising
+from pumice.storage.errors import DamagedError, StorageError
+from pumice.storage.journal import KINDS, Record
+from pumice.storage.rows import JournalRow
+from pumice.storage.scan import leniently
+from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite.queries import is_without_gaps, rising
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from storage.journal import Stored
+    from pumice.storage.journal import Stored
 
 pytestmark = pytest.mark.anyio
 PAGE: Final = 4096

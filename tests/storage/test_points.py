@@ -18,9 +18,9 @@ from typing import Final
 import anyio
 import pytest
 
-from storage.errors import ForeignFileError, MissingFileError
-from storage.journal import Checkpoint, Record
-from storage.sqlite import SqliteJournal, back_up, queries
+from pumice.storage.errors import ForeignFileError, MissingFileError
+from pumice.storage.journal import Checkpoint, Record
+from pumice.storage.sqlite import SqliteJournal, back_up, queries
 from tests.kit.disk import Disk, Files, Link, Said, Step, Sync, SyncFolder, lay_out, library, recording
 from tests.storage.test_kill import assert_batches_are_whole
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from storage.errors import DamagedError, OpenError
-from storage.journal import Checkpoint
-from storage.scan import leniently
-from storage.sqlite import SqliteJournal, back_up
-from storage.sqlite.frames import FRAME, HEADER
-from storage.sqlite.lock import beside
+from pumice.storage.errors import DamagedError, OpenError
+from pumice.storage.journal import Checkpoint
+from pumice.storage.scan import leniently
+from pumice.storage.sqlite import SqliteJournal, back_up
+from pumice.storage.sqlite.frames import FRAME, HEADER
+from pumice.storage.sqlite.lock import beside
 from tests.storage.examples import make, records, run_sql
 
 if TYPE_CHECKING:

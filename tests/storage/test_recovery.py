@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from core.messages.decisions import Bind
-from core.messages.events import Bound, Mutation
-from storage.errors import DamagedError
-from storage.history import CycleReader, RecordedCycle
-from storage.journal import Record
-from storage.recovery import Recovered, recover
-from storage.scan import verified
-from storage.sqlite import SqliteJournal
+from pumice.core.messages.decisions import Bind
+from pumice.core.messages.events import Bound, Mutation
+from pumice.storage.errors import DamagedError
+from pumice.storage.history import CycleReader, RecordedCycle
+from pumice.storage.journal import Record
+from pumice.storage.recovery import Recovered, recover
+from pumice.storage.scan import verified
+from pumice.storage.sqlite import SqliteJournal
 from tests.storage.examples import bind, bound, config, cycle, mutation, run_sql
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from storage.journal import Journal
+    from pumice.storage.journal import Journal
 
 pytestmark = pytest.mark.anyio
 

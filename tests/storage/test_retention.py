@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from storage.checkpoint import CheckpointState
-from storage.journal import Journal
-from storage.memory import MemoryJournal
-from storage.retention import DAY_S, Retention, cut_point, parse_keep
+from pumice.storage.checkpoint import CheckpointState
+from pumice.storage.journal import Journal
+from pumice.storage.memory import MemoryJournal
+from pumice.storage.retention import DAY_S, Retention, cut_point, parse_keep
 from tests.storage.examples import bind, cycle, mutation, record
 
 pytestmark = pytest.mark.anyio

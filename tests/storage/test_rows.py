@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage import rows
-from storage.dictionary import Dictionary
-from storage.errors import DamagedError
-from storage.journal import GENESIS, Record, Stored
-from storage.rows import COLUMNS, JournalRow, PackReader
+from pumice.storage import rows
+from pumice.storage.dictionary import Dictionary
+from pumice.storage.errors import DamagedError
+from pumice.storage.journal import GENESIS, Record, Stored
+from pumice.storage.rows import COLUMNS, JournalRow, PackReader
 from tests.storage.examples import RECORDS, contents, record, records
 
 WIDTH = len(COLUMNS)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec import Raw
 
-from core.messages.events import Mutation
-from storage import codec, shared_objects
-from storage.errors import CodecError
-from storage.shared_objects import SharedObjects
+from pumice.core.messages.events import Mutation
+from pumice.storage import codec, shared_objects
+from pumice.storage.errors import CodecError
+from pumice.storage.shared_objects import SharedObjects
 
 
 def test_what_its_writer_shares_is_not_decoded() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from core.messages.events import Mutation
-from storage.codec import pack, unpack
-from storage.truth import StoredObject, Truth
+from pumice.core.messages.events import Mutation
+from pumice.storage.codec import pack, unpack
+from pumice.storage.truth import StoredObject, Truth
 
 METADATA: dict[str, Any] = {
     "a uid": {"uid": "u1"},

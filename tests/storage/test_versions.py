@@ -7,17 +7,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from config import rules
-from config.errors import NewerVersionError
-from core import digest
-from core.messages.decisions import Bind
-from core.messages.events import CycleRecord
+from pumice.config import rules
+from pumice.config.errors import NewerVersionError
+from pumice.core import digest
+from pumice.core.messages.decisions import Bind
+from pumice.core.messages.events import CycleRecord
 from pumice.replay.compare import compare
 from pumice.replay.verify import ReplayReport, recorded, verify
-from storage import codec
-from storage.journal import CYCLE, Record
-from storage.memory import MemoryJournal
-from storage.sqlite import SqliteJournal
+from pumice.storage import codec
+from pumice.storage.journal import CYCLE, Record
+from pumice.storage.memory import MemoryJournal
+from pumice.storage.sqlite import SqliteJournal
 from tests.actors.rig import idle, started, three_nodes
 from tests.kit.jobs import gang
 from tests.storage.test_golden import copied

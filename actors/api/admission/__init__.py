@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from actors.api.admission import (
+from pumice.actors.api.admission import (
     admission_policies,
     definitions,
     device_selectors,
@@ -26,11 +26,11 @@ from actors.api.admission import (
     webhook_configurations,
     workloads,
 )
-from actors.api.admission.addressed import aggregated, services
-from actors.api.admission.made import batch_jobs, cron_jobs, job_flows, sets
-from actors.api.admission.parts import certificate_requests
-from actors.api.admission.rules import Admission, Lookup
-from actors.api.admission.stated_amounts import STATED
+from pumice.actors.api.admission.addressed import aggregated, services
+from pumice.actors.api.admission.made import batch_jobs, cron_jobs, job_flows, sets
+from pumice.actors.api.admission.parts import certificate_requests
+from pumice.actors.api.admission.rules import Admission, Lookup
+from pumice.actors.api.admission.stated_amounts import STATED
 
 __all__ = ["ADMISSION", "Admission", "Lookup", "admission_of"]
 

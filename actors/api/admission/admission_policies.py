@@ -9,22 +9,22 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from actors.api.admission.match_rules import (
+from pumice.actors.api.admission.match_rules import (
     condition_problems,
     default_matching,
     expression_problems,
     mappings,
     match_problems,
 )
-from actors.api.admission.rules import Lookup
-from actors.api.fields import section
-from actors.api.names import qualified_name_problem
-from actors.api.refusals import Cause, duplicate, invalid_value, required, unsupported
-from core.kube.cel.checking import Scope, check
-from core.kube.cel.reading import ExpressionError
-from core.kube.cel.scopes import of_request
-from core.kube.cel.types import BOOL, DYN, NULL, STRING, CelType
-from core.objects.metadata import Object
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import section
+from pumice.actors.api.names import qualified_name_problem
+from pumice.actors.api.refusals import Cause, duplicate, invalid_value, required, unsupported
+from pumice.core.kube.cel.checking import Scope, check
+from pumice.core.kube.cel.reading import ExpressionError
+from pumice.core.kube.cel.scopes import of_request
+from pumice.core.kube.cel.types import BOOL, DYN, NULL, STRING, CelType
+from pumice.core.objects.metadata import Object
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-from actors.api.names import qualified_name_problem
-from actors.api.refusals import Cause, invalid_value, too_many
-from core.errors import QuantityError
-from core.quantity import Quantity, quantity_of
-from core.short_texts import LONGEST
+from pumice.actors.api.names import qualified_name_problem
+from pumice.actors.api.refusals import Cause, invalid_value, too_many
+from pumice.core.errors import QuantityError
+from pumice.core.quantity import Quantity, quantity_of
+from pumice.core.short_texts import LONGEST
 
 _INT64_MOST: Final = 2**63 - 1
 _IN_UNITS: Final = ("memory", "ephemeral-storage", "storage", "pods")  # the rest is counted in thousandths

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.admission.rules import Lookup
-from actors.api.definitions.naming import names_of
-from actors.api.definitions.structure import structure_problems
-from actors.api.fields import rows, section
-from actors.api.names import label_problem, subdomain_problem
-from actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, required, unsupported
-from core.objects.metadata import Object
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.definitions.naming import names_of
+from pumice.actors.api.definitions.structure import structure_problems
+from pumice.actors.api.fields import rows, section
+from pumice.actors.api.names import label_problem, subdomain_problem
+from pumice.actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, required, unsupported
+from pumice.core.objects.metadata import Object
 
 DEFINITION: Final = "CustomResourceDefinition"
 _SCOPES: Final = ("Cluster", "Namespaced")

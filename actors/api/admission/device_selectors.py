@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from actors.api.admission.match_rules import expression_problems, mappings
-from actors.api.admission.rules import Lookup
-from actors.api.fields import section
-from actors.api.refusals import Cause
-from core.kube.cel.scopes import DEVICE
-from core.kube.cel.types import BOOL, DYN
-from core.objects.metadata import Object
+from pumice.actors.api.admission.match_rules import expression_problems, mappings
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import section
+from pumice.actors.api.refusals import Cause
+from pumice.core.kube.cel.scopes import DEVICE
+from pumice.core.kube.cel.types import BOOL, DYN
+from pumice.core.objects.metadata import Object
 
 
 def validate_class(device_class: Object, lookup: Lookup) -> list[Cause]:

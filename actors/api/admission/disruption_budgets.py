@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors.api.admission.rules import Lookup
-from actors.api.fields import section
-from actors.api.refusals import Cause, invalid_value
-from core.kube.selectors import SelectorError, label_selector
-from core.objects.metadata import Object
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import section
+from pumice.actors.api.refusals import Cause, invalid_value
+from pumice.core.kube.selectors import SelectorError, label_selector
+from pumice.core.objects.metadata import Object
 
 _AMOUNTS: Final = ("minAvailable", "maxUnavailable")
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.admission.rules import Lookup
-from actors.api.definitions.values import value_problems
-from actors.api.definitions.volcano import schema_of
-from actors.api.definitions.work import TooDearError, Work
-from actors.api.fields import rows, section
-from actors.api.refusals import Cause, invalid_value
-from core.kube.patterns import PatternError, pattern_of
-from core.objects.metadata import Object
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.definitions.values import value_problems
+from pumice.actors.api.definitions.volcano import schema_of
+from pumice.actors.api.definitions.work import TooDearError, Work
+from pumice.actors.api.fields import rows, section
+from pumice.actors.api.refusals import Cause, invalid_value
+from pumice.core.kube.patterns import PatternError, pattern_of
+from pumice.core.objects.metadata import Object
 
 _WAYS: Final = ("exactMatch", "regexMatch", "labelMatch")
 

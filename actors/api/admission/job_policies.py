@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, required
+from pumice.actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, required
 
 ANY_EVENT: Final = "*"
 EVENTS: Final = (

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.admission.job_policies import policy_problems
-from actors.api.admission.pod_groups import default_topology, topology_problems
-from actors.api.admission.pod_spec import pod_spec_problems
-from actors.api.admission.rules import MOST_PODS, Lookup
-from actors.api.admission.run_annotations import run_problems
-from actors.api.fields import annotations_of, rows, section
-from actors.api.names import label_problem, qualified_name_problem
-from actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, missing, required, unsupported
-from actors.kube.go_flags import parsed_flags
-from core.objects.metadata import Object
+from pumice.actors.api.admission.job_policies import policy_problems
+from pumice.actors.api.admission.pod_groups import default_topology, topology_problems
+from pumice.actors.api.admission.pod_spec import pod_spec_problems
+from pumice.actors.api.admission.rules import MOST_PODS, Lookup
+from pumice.actors.api.admission.run_annotations import run_problems
+from pumice.actors.api.fields import annotations_of, rows, section
+from pumice.actors.api.names import label_problem, qualified_name_problem
+from pumice.actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, missing, required, unsupported
+from pumice.actors.kube.go_flags import parsed_flags
+from pumice.core.objects.metadata import Object
 
 PLUGINS: Final = ("env", "svc", "ssh", "tensorflow", "mpi", "pytorch", "hcclrank", "ray")
 _NEED_SERVICE: Final = frozenset(("tensorflow", "mpi", "pytorch", "ray"))

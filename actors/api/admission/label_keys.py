@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.admission.pod_templates import own_copy
-from actors.api.fields import labels_of, rows, section
-from core.objects.metadata import Object
+from pumice.actors.api.admission.pod_templates import own_copy
+from pumice.actors.api.fields import labels_of, rows, section
+from pumice.core.objects.metadata import Object
 
 _OPERATORS: Final = (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from actors.api.admission.amounts import amount_problems, exceeds, settle_amounts
-from actors.api.admission.pod_templates import own_copy
-from actors.api.admission.rules import Lookup
-from actors.api.fields import containers_of, rows, section
-from actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, unsupported
-from core.errors import QuantityError
-from core.objects.metadata import Object
-from core.quantity import Quantity, quantity_of
+from pumice.actors.api.admission.amounts import amount_problems, exceeds, settle_amounts
+from pumice.actors.api.admission.pod_templates import own_copy
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import containers_of, rows, section
+from pumice.actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, unsupported
+from pumice.core.errors import QuantityError
+from pumice.core.objects.metadata import Object
+from pumice.core.quantity import Quantity, quantity_of
 
 KIND: Final = "LimitRange"
 NOTE: Final = "kubernetes.io/limit-ranger"

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.fields import is_list, is_mapping, section
-from actors.api.names import label_value_problem, qualified_name_problem
-from actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, required, too_many, unsupported
-from core.kube.cel.checking import Scope, compile_problem
-from core.kube.cel.types import BOOL, CelType
-from core.objects.metadata import Object
+from pumice.actors.api.fields import is_list, is_mapping, section
+from pumice.actors.api.names import label_value_problem, qualified_name_problem
+from pumice.actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, required, too_many, unsupported
+from pumice.core.kube.cel.checking import Scope, compile_problem
+from pumice.core.kube.cel.types import BOOL, CelType
+from pumice.core.objects.metadata import Object
 
 _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _SCOPES: Final = ("*", "Cluster", "Namespaced")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.admission.rules import Lookup
-from actors.api.names import label_problem
-from actors.api.refusals import Cause, invalid_value
-from core.objects.metadata import Object, section
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.names import label_problem
+from pumice.actors.api.refusals import Cause, invalid_value
+from pumice.core.objects.metadata import Object, section
 
 LABEL: Final = "kubernetes.io/metadata.name"
 _IMMORTAL: Final = ("default", "kube-system", "kube-public")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.admission.amounts import amount_problems, settle_amounts
-from actors.api.admission.rules import Lookup
-from actors.api.fields import rows, section
-from actors.api.names import label_value_problem, qualified_name_problem
-from actors.api.refusals import Cause, duplicate, invalid_value, unsupported
-from core.objects.metadata import Object, text_map
-from core.objects.node_devices import ANNOTATION, read_devices
+from pumice.actors.api.admission.amounts import amount_problems, settle_amounts
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import rows, section
+from pumice.actors.api.names import label_value_problem, qualified_name_problem
+from pumice.actors.api.refusals import Cause, duplicate, invalid_value, unsupported
+from pumice.core.objects.metadata import Object, text_map
+from pumice.core.objects.node_devices import ANNOTATION, read_devices
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 

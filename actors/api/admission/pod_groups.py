@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.api.admission.amounts import amount_problems, settle_amounts
-from actors.api.admission.rules import Lookup
-from actors.api.fields import annotations_of, rows, section
-from actors.api.refusals import Cause, forbidden_field, invalid_value, missing
-from core.objects.metadata import Object
+from pumice.actors.api.admission.amounts import amount_problems, settle_amounts
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import annotations_of, rows, section
+from pumice.actors.api.refusals import Cause, forbidden_field, invalid_value, missing
+from pumice.core.objects.metadata import Object
 
 QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.admission.amounts import (
+from pumice.actors.api.admission.amounts import (
     MOST_RESOURCES,
     amount_problems,
     exceeds,
     quantity_total_too_large,
     settle_amounts,
 )
-from actors.api.fields import Mapping, containers_of, rows, section
-from actors.api.metadata import label_problems
-from actors.api.names import label_problem, qualified_name_problem
-from actors.api.refusals import Cause, duplicate, invalid_value, required, too_many, unsupported
+from pumice.actors.api.fields import Mapping, containers_of, rows, section
+from pumice.actors.api.metadata import label_problems
+from pumice.actors.api.names import label_problem, qualified_name_problem
+from pumice.actors.api.refusals import Cause, duplicate, invalid_value, required, too_many, unsupported
 
 _RESTART: Final = ("Always", "OnFailure", "Never")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-from actors.api.admission.pod_spec import default_pod_spec, pod_spec_problems, qos_class
-from actors.api.refusals import Cause
-from storage.codec import repack, unpack
+from pumice.actors.api.admission.pod_spec import default_pod_spec, pod_spec_problems, qos_class
+from pumice.actors.api.refusals import Cause
+from pumice.storage.codec import repack, unpack
 
 _KEPT: Final = 64
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-from actors.api.admission.label_keys import settle_label_keys
-from actors.api.admission.limit_ranges import fill_in, pod_problem
-from actors.api.admission.pod_spec import pod_spec_problems, qos_class
-from actors.api.admission.pod_templates import problems, settled
-from actors.api.admission.rules import Lookup
-from actors.api.admission.run_annotations import DURATIONS, EXIT_CODE, run_problems
-from actors.api.fields import annotations_of, rows, section
-from actors.api.refusals import Cause, forbidden_field, invalid_value
-from core.objects.metadata import Object
-from core.whole_numbers import whole_number
-from storage.codec import repack, unpack
+from pumice.actors.api.admission.label_keys import settle_label_keys
+from pumice.actors.api.admission.limit_ranges import fill_in, pod_problem
+from pumice.actors.api.admission.pod_spec import pod_spec_problems, qos_class
+from pumice.actors.api.admission.pod_templates import problems, settled
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.admission.run_annotations import DURATIONS, EXIT_CODE, run_problems
+from pumice.actors.api.fields import annotations_of, rows, section
+from pumice.actors.api.refusals import Cause, forbidden_field, invalid_value
+from pumice.core.objects.metadata import Object
+from pumice.core.whole_numbers import whole_number
+from pumice.storage.codec import repack, unpack
 
 SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """Classes that exist without an object."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors.api.admission.pods import SYSTEM_CLASSES
-from actors.api.admission.rules import Lookup
-from actors.api.refusals import Cause, forbidden_field, invalid_value, unsupported
-from core.objects.metadata import Object
+from pumice.actors.api.admission.pods import SYSTEM_CLASSES
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.refusals import Cause, forbidden_field, invalid_value, unsupported
+from pumice.core.objects.metadata import Object
 
 HIGHEST: Final = 1_000_000_000
 LOWEST: Final = -(2**31)

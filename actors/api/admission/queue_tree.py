@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from actors.api.admission.amounts import exceeds
-from actors.api.admission.rules import Lookup
-from actors.api.fields import section
-from actors.api.refusals import Cause, invalid_value, missing
-from core.errors import QuantityError
-from core.objects.metadata import Object
-from core.quantity import Quantity, quantity_of
+from pumice.actors.api.admission.amounts import exceeds
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import section
+from pumice.actors.api.refusals import Cause, invalid_value, missing
+from pumice.core.errors import QuantityError
+from pumice.core.objects.metadata import Object
+from pumice.core.quantity import Quantity, quantity_of
 
 MOST_DEPTH: Final = 5
 """Levels below the root, as in Volcano's webhook's default."""

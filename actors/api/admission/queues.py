@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.admission.amounts import amount_problems, exceeds
-from actors.api.admission.queue_tree import tree_problems
-from actors.api.admission.rules import Lookup
-from actors.api.fields import annotations_of, section
-from actors.api.refusals import Cause, forbidden_field, invalid_value, unsupported
-from core.objects.metadata import Object
+from pumice.actors.api.admission.amounts import amount_problems, exceeds
+from pumice.actors.api.admission.queue_tree import tree_problems
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import annotations_of, section
+from pumice.actors.api.refusals import Cause, forbidden_field, invalid_value, unsupported
+from pumice.core.objects.metadata import Object
 
 HIERARCHY: Final = "volcano.sh/hierarchy"
 WEIGHTS: Final = "volcano.sh/hierarchy-weights"

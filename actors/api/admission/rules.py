@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from actors.api.refusals import Cause
-from core.objects.metadata import Object
+from pumice.actors.api.refusals import Cause
+from pumice.core.objects.metadata import Object
 
 MOST_PODS: Final = 150_000
 """Pods of one object; more than a cluster of Kubernetes holds nobody makes in earnest.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors.api.refusals import Cause, invalid_value
-from config.durations import duration_s
-from core.whole_numbers import whole_number
+from pumice.actors.api.refusals import Cause, invalid_value
+from pumice.config.durations import duration_s
+from pumice.core.whole_numbers import whole_number
 
 DURATIONS: Final = ("pumice.dev/duration", "pumice.dev/termination")
 EXIT_CODE: Final = "pumice.dev/exit-code"

@@ -6,10 +6,10 @@ import binascii
 from base64 import b64decode, b64encode
 from typing import Any
 
-from actors.api.admission.rules import Lookup
-from actors.api.fields import section
-from actors.api.refusals import Cause, forbidden_field, invalid_value
-from core.objects.metadata import Object
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import section
+from pumice.actors.api.refusals import Cause, forbidden_field, invalid_value
+from pumice.core.objects.metadata import Object
 
 
 def default(secret: Object, lookup: Lookup) -> None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from actors.api.admission.made.batch_jobs import selection_problems
-from actors.api.admission.rules import Lookup
-from actors.api.fields import annotations_of, rows, section
-from actors.api.refusals import Cause, forbidden_field
-from core.objects.metadata import Object
+from pumice.actors.api.admission.made.batch_jobs import selection_problems
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import annotations_of, rows, section
+from pumice.actors.api.refusals import Cause, forbidden_field
+from pumice.core.objects.metadata import Object
 
 DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 OWN_PROVISIONER: Final = "pumice.dev/volumes"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from actors.api.admission.amounts import amount_problems
-from actors.api.admission.rules import Admission, Lookup
-from actors.api.refusals import Cause
-from core.objects.metadata import Object, section
+from pumice.actors.api.admission.amounts import amount_problems
+from pumice.actors.api.admission.rules import Admission, Lookup
+from pumice.actors.api.refusals import Cause
+from pumice.core.objects.metadata import Object, section
 
 _PLACES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "ResourceQuota": (("spec", "hard"), ("status", "hard"), ("status", "used")),

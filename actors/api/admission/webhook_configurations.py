@@ -10,7 +10,7 @@ import binascii
 import ssl
 from typing import Any, Final
 
-from actors.api.admission.match_rules import (
+from pumice.actors.api.admission.match_rules import (
     condition_problems,
     default_matching,
     mappings,
@@ -18,13 +18,13 @@ from actors.api.admission.match_rules import (
     rule_problems,
     texts,
 )
-from actors.api.admission.rules import Lookup
-from actors.api.fields import is_mapping, section
-from actors.api.names import old_label_problem, subdomain_problem
-from actors.api.refusals import Cause, duplicate, invalid_value, required, unsupported
-from core.kube.cel.network import NetworkError, any_url
-from core.kube.cel.scopes import of_request
-from core.objects.metadata import Object
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import is_mapping, section
+from pumice.actors.api.names import old_label_problem, subdomain_problem
+from pumice.actors.api.refusals import Cause, duplicate, invalid_value, required, unsupported
+from pumice.core.kube.cel.network import NetworkError, any_url
+from pumice.core.kube.cel.scopes import of_request
+from pumice.core.objects.metadata import Object
 
 _FAILURE_POLICIES: Final = ("Fail", "Ignore")
 _REINVOCATION: Final = ("IfNeeded", "Never")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from actors.api.admission.made.templates import (
+from pumice.actors.api.admission.made.templates import (
     number_problems,
     selector_problems,
     settle_rolled_template,
     template_problems,
 )
-from actors.api.admission.rules import Lookup
-from actors.api.fields import section
-from actors.api.refusals import Cause, forbidden_field
-from core.objects.metadata import Object
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import section
+from pumice.actors.api.refusals import Cause, forbidden_field
+from pumice.core.objects.metadata import Object
 
 
 def default(workload: Object, lookup: Lookup) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from actors.api.apply.field_sets import NOTHING, FieldSet
-from actors.api.apply.paths import field
-from actors.api.apply.same import same
-from actors.api.apply.walks import elements, is_leaf
-from actors.api.schema.plain import COMPOUND, is_list, is_map
-from actors.api.schema.shapes import Shape, field_shape
+from pumice.actors.api.apply.field_sets import NOTHING, FieldSet
+from pumice.actors.api.apply.paths import field
+from pumice.actors.api.apply.same import same
+from pumice.actors.api.apply.walks import elements, is_leaf
+from pumice.actors.api.schema.plain import COMPOUND, is_list, is_map
+from pumice.actors.api.schema.shapes import Shape, field_shape
 
 _ABSENT: Any = object()
 _NOT_THERE: Final[list[Any]] = [_ABSENT]

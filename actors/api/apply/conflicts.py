@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from actors.api.apply.field_sets import FieldSet
-from actors.api.apply.owners import Manager
-from actors.api.apply.paths import shown
-from core.messages.replies import Refused
+from pumice.actors.api.apply.field_sets import FieldSet
+from pumice.actors.api.apply.owners import Manager
+from pumice.actors.api.apply.paths import shown
+from pumice.core.messages.replies import Refused
 
 
 def conflict(clashes: Mapping[Manager, FieldSet]) -> Refused:

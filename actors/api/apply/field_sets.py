@@ -11,8 +11,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
-from actors.api.apply.paths import Path
-from actors.api.schema.plain import is_map
+from pumice.actors.api.apply.paths import Path
+from pumice.actors.api.schema.plain import is_map
 
 _DEEPEST: Final = 200
 _SELF: Final = "."

@@ -7,14 +7,14 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.api.apply.comparing import compare
-from actors.api.apply.field_sets import NOTHING, FieldSet, field_set
-from actors.api.apply.owners import UPDATE, Manager, Managers, Owned, ownable
-from actors.api.apply.paths import field
-from actors.api.apply.walks import fields_of
-from actors.api.schema.plain import is_map
-from actors.api.schema.shapes import Shape
-from core.objects.metadata import Object, section
+from pumice.actors.api.apply.comparing import compare
+from pumice.actors.api.apply.field_sets import NOTHING, FieldSet, field_set
+from pumice.actors.api.apply.owners import UPDATE, Manager, Managers, Owned, ownable
+from pumice.actors.api.apply.paths import field
+from pumice.actors.api.apply.walks import fields_of
+from pumice.actors.api.schema.plain import is_map
+from pumice.actors.api.schema.shapes import Shape
+from pumice.core.objects.metadata import Object, section
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _BEFORE: Final = "before-first-apply"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.api.apply.errors import ApplyError
-from actors.api.apply.paths import steps_of
-from actors.api.apply.same import same
-from actors.api.apply.walks import is_leaf
-from actors.api.schema.plain import COMPOUND, is_list, is_map
-from actors.api.schema.shapes import Shape, field_shape
+from pumice.actors.api.apply.errors import ApplyError
+from pumice.actors.api.apply.paths import steps_of
+from pumice.actors.api.apply.same import same
+from pumice.actors.api.apply.walks import is_leaf
+from pumice.actors.api.schema.plain import COMPOUND, is_list, is_map
+from pumice.actors.api.schema.shapes import Shape, field_shape
 
 
 def merge(live: Any, config: Any, shape: Shape, path: str = "") -> Any:

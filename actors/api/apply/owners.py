@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from actors.api.apply.field_sets import FieldSet, field_set, from_fields, to_fields
-from actors.api.apply.paths import field
-from actors.api.schema.plain import is_list, is_map
-from core.objects.metadata import Object, parse_time, section
+from pumice.actors.api.apply.field_sets import FieldSet, field_set, from_fields, to_fields
+from pumice.actors.api.apply.paths import field
+from pumice.actors.api.schema.plain import is_list, is_map
+from pumice.core.objects.metadata import Object, parse_time, section
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"

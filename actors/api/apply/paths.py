@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from actors.api.schema.plain import is_map
-from actors.api.schema.shapes import Shape
+from pumice.actors.api.schema.plain import is_map
+from pumice.actors.api.schema.shapes import Shape
 
 Path = tuple[str, ...]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.schema.shapes import Shape
-from core.errors import QuantityError
-from core.quantity import quantity_of
+from pumice.actors.api.schema.shapes import Shape
+from pumice.core.errors import QuantityError
+from pumice.core.quantity import quantity_of
 
 _SPELLINGS: Final = (str, int, float)
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from actors.api import refusals
-from actors.api.apply.comparing import compare
-from actors.api.apply.conflicts import conflict
-from actors.api.apply.errors import ApplyError
-from actors.api.apply.field_sets import NOTHING, FieldSet
-from actors.api.apply.history import allowed_by_last_applied, first_owners, with_last_applied
-from actors.api.apply.merging import merge
-from actors.api.apply.owners import (
+from pumice.actors.api import refusals
+from pumice.actors.api.apply.comparing import compare
+from pumice.actors.api.apply.conflicts import conflict
+from pumice.actors.api.apply.errors import ApplyError
+from pumice.actors.api.apply.field_sets import NOTHING, FieldSet
+from pumice.actors.api.apply.history import allowed_by_last_applied, first_owners, with_last_applied
+from pumice.actors.api.apply.merging import merge
+from pumice.actors.api.apply.owners import (
     APPLY,
     Manager,
     Managers,
@@ -25,11 +25,11 @@ from actors.api.apply.owners import (
     without_managers,
     write_managers,
 )
-from actors.api.apply.walks import Known, fields_of, with_named, without, without_nulls
-from actors.api.schema.mistyped import mistyped
-from actors.api.schema.shapes import Shape
-from core.messages.replies import Refused
-from core.objects.metadata import Object, section
+from pumice.actors.api.apply.walks import Known, fields_of, with_named, without, without_nulls
+from pumice.actors.api.schema.mistyped import mistyped
+from pumice.actors.api.schema.shapes import Shape
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object, section
 
 _KUBECTL: Final = "kubectl"
 
@@ -37,7 +37,7 @@ _KUBECTL: Final = "kubectl"
 class Applicant(NamedTuple):
     """Who applies what way: field manager, apiVersion of the kind, subresource, whether conflicts are taken over.
 
-    `reset` are the parts of an object that the write does not reach (`actors.api.apply.tracking.resets`).
+    `reset` are the parts of an object that the write does not reach (`pumice.actors.api.apply.tracking.resets`).
     """
 
     name: str

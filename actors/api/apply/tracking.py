@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from actors.api.apply.comparing import compare
-from actors.api.apply.field_sets import NOTHING
-from actors.api.apply.owners import (
+from pumice.actors.api.apply.comparing import compare
+from pumice.actors.api.apply.field_sets import NOTHING
+from pumice.actors.api.apply.owners import (
     UPDATE,
     Manager,
     Managers,
@@ -15,8 +15,8 @@ from actors.api.apply.owners import (
     without_managers,
     write_managers,
 )
-from actors.api.schema.shapes import Shape
-from core.objects.metadata import Object, section
+from pumice.actors.api.schema.shapes import Shape
+from pumice.core.objects.metadata import Object, section
 
 MAIN_RESETS = ("status",)
 STATUS_RESETS = ("apiVersion", "kind", "metadata", "spec")

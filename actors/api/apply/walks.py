@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.api.apply.field_sets import NOTHING, FieldSet
-from actors.api.apply.paths import field, steps_of
-from actors.api.schema.plain import COMPOUND, is_list, is_map
-from actors.api.schema.shapes import Shape, field_shape
+from pumice.actors.api.apply.field_sets import NOTHING, FieldSet
+from pumice.actors.api.apply.paths import field, steps_of
+from pumice.actors.api.schema.plain import COMPOUND, is_list, is_map
+from pumice.actors.api.schema.shapes import Shape, field_shape
 
 
 def is_leaf(value: Any, shape: Shape) -> bool:

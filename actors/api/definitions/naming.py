@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from actors.api.fields import rows, section
-from actors.api.kinds import Kind
-from core.objects.metadata import Object
+from pumice.actors.api.fields import rows, section
+from pumice.actors.api.kinds import Kind
+from pumice.core.objects.metadata import Object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

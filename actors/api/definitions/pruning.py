@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.definitions.structure import EMBEDDED, PRESERVE
-from actors.api.definitions.work import TooDearError, Work, size_of
-from actors.api.fields import is_list, is_mapping, section
-from actors.api.schema.plain import COMPOUND
-from storage.codec import repack, unpack
+from pumice.actors.api.definitions.structure import EMBEDDED, PRESERVE
+from pumice.actors.api.definitions.work import TooDearError, Work, size_of
+from pumice.actors.api.fields import is_list, is_mapping, section
+from pumice.actors.api.schema.plain import COMPOUND
+from pumice.storage.codec import repack, unpack
 
 _ANYTHING: Final[dict[str, Any]] = {"nullable": True, PRESERVE: True}
 _ALWAYS: Final = frozenset(("apiVersion", "kind", "metadata"))

@@ -9,16 +9,16 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from actors.api.definitions.schema_types import schema_type
-from actors.api.definitions.work import TooDearError, Work
-from actors.api.fields import is_list, is_mapping, rows
-from actors.api.refusals import Cause, invalid_value, required, unsupported
-from core.kube.cel.checking import Scope, check, compile_problem
-from core.kube.cel.costs import SPEND
-from core.kube.cel.evaluating import evaluate
-from core.kube.cel.reading import CelNode, ExpressionError, make_node, read_expression
-from core.kube.cel.types import BOOL, DYN, STRING, optional_of
-from core.kube.cel.values import NONE, OptionalValue
+from pumice.actors.api.definitions.schema_types import schema_type
+from pumice.actors.api.definitions.work import TooDearError, Work
+from pumice.actors.api.fields import is_list, is_mapping, rows
+from pumice.actors.api.refusals import Cause, invalid_value, required, unsupported
+from pumice.core.kube.cel.checking import Scope, check, compile_problem
+from pumice.core.kube.cel.costs import SPEND
+from pumice.core.kube.cel.evaluating import evaluate
+from pumice.core.kube.cel.reading import CelNode, ExpressionError, make_node, read_expression
+from pumice.core.kube.cel.types import BOOL, DYN, STRING, optional_of
+from pumice.core.kube.cel.values import NONE, OptionalValue
 
 Schema = dict[str, Any]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from actors.api.fields import is_mapping
-from core.kube.cel.reading import RESERVED
-from core.kube.cel.scopes import object_of
-from core.kube.cel.types import BOOL, BYTES, DYN, INT, STRING, CelType, list_of, map_of
+from pumice.actors.api.fields import is_mapping
+from pumice.core.kube.cel.reading import RESERVED
+from pumice.core.kube.cel.scopes import object_of
+from pumice.core.kube.cel.types import BOOL, BYTES, DYN, INT, STRING, CelType, list_of, map_of
 
 Schema = dict[str, Any]
 

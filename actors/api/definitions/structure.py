@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.definitions.rules import RULES, unreadable
-from actors.api.fields import is_list, is_mapping
-from actors.api.refusals import Cause, invalid_value, required, unsupported
-from core.kube.patterns import PatternError, pattern_of
+from pumice.actors.api.definitions.rules import RULES, unreadable
+from pumice.actors.api.fields import is_list, is_mapping
+from pumice.actors.api.refusals import Cause, invalid_value, required, unsupported
+from pumice.core.kube.patterns import PatternError, pattern_of
 
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 INT_OR_STRING: Final = "x-kubernetes-int-or-string"

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
-from actors.api.definitions.rules import RULES, rule_problems
-from actors.api.definitions.structure import EMBEDDED, INT_OR_STRING, PRESERVE
-from actors.api.definitions.work import Work
-from actors.api.fields import is_list, is_mapping
-from actors.api.refusals import Cause, duplicate, required, unsupported
-from core.kube.patterns import PatternError, pattern_of
+from pumice.actors.api.definitions.rules import RULES, rule_problems
+from pumice.actors.api.definitions.structure import EMBEDDED, INT_OR_STRING, PRESERVE
+from pumice.actors.api.definitions.work import Work
+from pumice.actors.api.fields import is_list, is_mapping
+from pumice.actors.api.refusals import Cause, duplicate, required, unsupported
+from pumice.core.kube.patterns import PatternError, pattern_of
 
 Schema = dict[str, Any]
 

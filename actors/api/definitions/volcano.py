@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from actors.api import schema
-from actors.api.schema.model import Field, element
-from actors.api.schema.table import flat_fields, is_message
+from pumice.actors.api import schema
+from pumice.actors.api.schema.model import Field, element
+from pumice.actors.api.schema.table import flat_fields, is_message
 
 Schema = dict[str, Any]
 _OWN: Final = "volcano."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.schema.plain import COMPOUND
-from config.errors import RequestError
+from pumice.actors.api.schema.plain import COMPOUND
+from pumice.config.errors import RequestError
 
 STEPS: Final = 40_000
 EACH: Final = 3

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from core.messages.commands import BindPod, Delete, Patch, UpdateStatus
-from storage import codec
+from pumice.core.messages.commands import BindPod, Delete, Patch, UpdateStatus
+from pumice.storage import codec
 
 if TYPE_CHECKING:
-    from actors.api.store import Store
-    from core.messages.commands import StoreRequest
+    from pumice.actors.api.store import Store
+    from pumice.core.messages.commands import StoreRequest
 
 USER: Final = "somebody-else"
 SHRUNK: Final = {"allocatable": {"cpu": "1", "memory": "1Gi"}}

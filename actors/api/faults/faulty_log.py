@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from actors.api.watch import Events
-from actors.errors import ActorFailedError
+from pumice.actors.api.watch import Events
+from pumice.actors.errors import ActorFailedError
 
 if TYPE_CHECKING:
-    from actors.api.faults.network import Network
-    from actors.api.faults.strikes import Faults
-    from actors.api.watch import RevisionLog
+    from pumice.actors.api.faults.network import Network
+    from pumice.actors.api.faults.strikes import Faults
+    from pumice.actors.api.watch import RevisionLog
 
 REPLAYED: Final = 10
 """Revisions that a replayed watch goes back."""

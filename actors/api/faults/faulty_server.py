@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any, Final
 from anyio import lowlevel
 from msgspec import Struct
 
-from actors.api.faults.disruptions import disrupt
-from actors.api.faults.faulty_log import FaultyLog
-from actors.api.faults.network import Delivery, Network
-from actors.api.server import ApiServer
-from actors.errors import blames_the_world, words_of
-from core.messages import commands, recording, replies
-from core.messages.supervision import Restart
+from pumice.actors.api.faults.disruptions import disrupt
+from pumice.actors.api.faults.faulty_log import FaultyLog
+from pumice.actors.api.faults.network import Delivery, Network
+from pumice.actors.api.server import ApiServer
+from pumice.actors.errors import blames_the_world, words_of
+from pumice.core.messages import commands, recording, replies
+from pumice.core.messages.supervision import Restart
 
 if TYPE_CHECKING:
-    from actors.api.faults.strikes import Fault, Faults
-    from actors.api.store import Store
-    from actors.api.watch import ChangeLog
-    from actors.runtime.context import Context
-    from actors.runtime.envelope import Received
-    from actors.system.ports import ApiPort, RecorderPort, SupervisorPort
+    from pumice.actors.api.faults.strikes import Fault, Faults
+    from pumice.actors.api.store import Store
+    from pumice.actors.api.watch import ChangeLog
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.envelope import Received
+    from pumice.actors.system.ports import ApiPort, RecorderPort, SupervisorPort
 
 
 REFUSALS: Final = {

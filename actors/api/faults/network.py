@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from actors.api.faults.chance import chance
+from pumice.actors.api.faults.chance import chance
 
 if TYPE_CHECKING:
-    from actors.runtime.context import Context
-    from core.messages import commands, replies
+    from pumice.actors.runtime.context import Context
+    from pumice.core.messages import commands, replies
 
 
 class Delivery(Struct, order=True):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, assert_never
 
-from core.messages import commands, watch
-from core.messages.reflection import Reflect
-from storage import codec
+from pumice.core.messages import commands, watch
+from pumice.core.messages.reflection import Reflect
+from pumice.storage import codec
 
 SCHEDULER: Final = "scheduler"
 PRE_BINDER: Final = "pre-bind-worker"

@@ -1,5 +1,5 @@
 """Which fault strikes which request of the api: from a seed and rates, or from a list. Pure; who carries it out is
-`actors.api.faults.faulty_server`.
+`pumice.actors.api.faults.faulty_server`.
 
 A fault waits for an *occasion*: what is asked about what, for the n-th time ("bind default/web-0 #2"). Whether one
 strikes there depends on the seed and the occasion alone and not on what came before, so a storm that is cut down still
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, Protocol
 
-from actors.api.faults.chance import chance
-from actors.api.faults.occasions import Occasions, sort_of, subject, watching
-from config.errors import ConfigError
-from core.messages import commands
+from pumice.actors.api.faults.chance import chance
+from pumice.actors.api.faults.occasions import Occasions, sort_of, subject, watching
+from pumice.config.errors import ConfigError
+from pumice.core.messages import commands
 
 BIND: Final = (
     "bind-refused",

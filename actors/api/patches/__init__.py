@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from actors.api import refusals
-from actors.api.patches.operations import apply_operations, decoded_operations
-from actors.api.patches.strategic import strategic_merge
-from actors.api.registry import FoundObject
-from actors.api.schema import of_kind
-from actors.kube.merge_patch import merge_patch
-from core.messages.replies import Refused
-from core.objects.metadata import Object
+from pumice.actors.api import refusals
+from pumice.actors.api.patches.operations import apply_operations, decoded_operations
+from pumice.actors.api.patches.strategic import strategic_merge
+from pumice.actors.api.registry import FoundObject
+from pumice.actors.api.schema import of_kind
+from pumice.actors.kube.merge_patch import merge_patch
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 
 __all__ = ["decoded_operations", "patched"]
 

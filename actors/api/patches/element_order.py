@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.api.patches.errors import PatchError
-from actors.api.schema.plain import is_map
+from pumice.actors.api.patches.errors import PatchError
+from pumice.actors.api.schema.plain import is_map
 
 
 def in_order(merged: list[Any], order: list[Any], server: list[Any], key: str) -> list[Any]:

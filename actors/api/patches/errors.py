@@ -1,6 +1,6 @@
 """Why a patch cannot be applied."""
 
-from config.errors import RequestError
+from pumice.config.errors import RequestError
 
 
 class PatchError(RequestError):

@@ -8,11 +8,11 @@ from typing import Any, Final, cast
 import msgspec
 from jsonpatch import JsonPatch, JsonPatchException, JsonPatchTestFailed, JsonPointer, JsonPointerException
 
-from actors.api import refusals
-from core.messages.replies import Refused
-from core.objects.metadata import Object
-from storage.codec import repack, unpack
-from storage.errors import CodecError
+from pumice.actors.api import refusals
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
+from pumice.storage.codec import repack, unpack
+from pumice.storage.errors import CodecError
 
 _MOST: Final = 10_000
 MOST_COPIED: Final = 64 * 1024

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from actors.api import refusals
-from actors.api.patches.directives import without_directives
-from actors.api.patches.element_order import check_order, in_order, name_of, positions
-from actors.api.patches.errors import PatchError
-from actors.api.schema.model import NO_RULES, Field, Rules, SchemaMessage, element
-from actors.api.schema.plain import is_list, is_map
-from actors.api.schema.table import flat_fields, is_message
-from core.messages.replies import Refused
-from core.objects.metadata import Object
+from pumice.actors.api import refusals
+from pumice.actors.api.patches.directives import without_directives
+from pumice.actors.api.patches.element_order import check_order, in_order, name_of, positions
+from pumice.actors.api.patches.errors import PatchError
+from pumice.actors.api.schema.model import NO_RULES, Field, Rules, SchemaMessage, element
+from pumice.actors.api.schema.plain import is_list, is_map
+from pumice.actors.api.schema.table import flat_fields, is_message
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 
 _PATCH: Final = "$patch"
 _RETAIN: Final = "$retainKeys"

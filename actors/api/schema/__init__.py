@@ -4,13 +4,13 @@ The facts come from the data file `kinds.json`, made from the sources of Kuberne
 `docs/making/write_schema.py`; it is read at the first question.
 """
 
-from actors.api.schema.compiled import is_described, type_of_kind
-from actors.api.schema.duplicates import duplicate_fields
-from actors.api.schema.mistyped import Mistyped, mistyped
-from actors.api.schema.model import Field, Rules, SchemaMessage
-from actors.api.schema.shapes import Shape, shape_of_kind, shape_of_schema, shape_of_type
-from actors.api.schema.table import message, of_kind, of_type
-from actors.api.schema.unknown import misplaced_fields, pruned, unknown_fields
+from pumice.actors.api.schema.compiled import is_described, type_of_kind
+from pumice.actors.api.schema.duplicates import duplicate_fields
+from pumice.actors.api.schema.mistyped import Mistyped, mistyped
+from pumice.actors.api.schema.model import Field, Rules, SchemaMessage
+from pumice.actors.api.schema.shapes import Shape, shape_of_kind, shape_of_schema, shape_of_type
+from pumice.actors.api.schema.table import message, of_kind, of_type
+from pumice.actors.api.schema.unknown import misplaced_fields, pruned, unknown_fields
 
 __all__ = [
     "Field",

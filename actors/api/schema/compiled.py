@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from actors.api.schema.model import element
-from actors.api.schema.table import flat_fields, is_message, message, of_kind
+from pumice.actors.api.schema.model import element
+from pumice.actors.api.schema.table import flat_fields, is_message, message, of_kind
 
 _METADATA: Final = "meta.v1.ObjectMeta"
 _TIME: Final = r"^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$"
@@ -31,7 +31,7 @@ _SCALARS: Final[dict[str, Any]] = {
     "FieldsV1": dict[str, Any],
 }
 _FREE: Final = ("apiextensions.v1.JSONSchemaProps",)
-"""Holds itself, and has rules of its own (`actors.api.definitions.structure`)."""
+"""Holds itself, and has rules of its own (`pumice.actors.api.definitions.structure`)."""
 
 
 def is_described(obj: dict[str, Any], group: str, version: str, kind: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from actors.api.schema.plain import is_list
+from pumice.actors.api.schema.plain import is_list
 
 _MOST = 100
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from actors.api.schema.plain import is_list, is_map
-from actors.api.schema.shapes import Shape, field_shape
+from pumice.actors.api.schema.plain import is_list, is_map
+from pumice.actors.api.schema.shapes import Shape, field_shape
 
 _MOST: Final = 100
 _FITS: Final[dict[str, tuple[str, ...]]] = {

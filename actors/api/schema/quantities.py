@@ -8,11 +8,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from actors.api.schema.model import element
-from actors.api.schema.plain import is_list, is_map
-from actors.api.schema.table import flat_fields, is_message, of_kind
-from core.errors import QuantityError
-from core.quantity import quantity_of
+from pumice.actors.api.schema.model import element
+from pumice.actors.api.schema.plain import is_list, is_map
+from pumice.actors.api.schema.table import flat_fields, is_message, of_kind
+from pumice.core.errors import QuantityError
+from pumice.core.quantity import quantity_of
 
 _QUANTITY: Final = "Quantity"
 _SELF_HOLDING: Final = ("apiextensions.v1.JSONSchemaProps",)

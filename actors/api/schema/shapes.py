@@ -9,10 +9,10 @@ from collections.abc import Collection
 from functools import cache
 from typing import Any, Final, Literal
 
-from actors.api.schema.model import NO_RULES, Rules, element
-from actors.api.schema.plain import is_map
-from actors.api.schema.table import flat_fields, is_message, message, of_kind
-from core.once import once
+from pumice.actors.api.schema.model import NO_RULES, Rules, element
+from pumice.actors.api.schema.plain import is_map
+from pumice.actors.api.schema.table import flat_fields, is_message, message, of_kind
+from pumice.core.once import once
 
 Sort = Literal["scalar", "list", "map", "any"]
 _SCALARS: Final = {

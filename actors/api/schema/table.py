@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from actors.api.schema.model import Field, SchemaMessage
+from pumice.actors.api.schema.model import Field, SchemaMessage
 
 
 class _Entry(Struct, frozen=True):
@@ -26,7 +26,7 @@ class _Data(Struct, frozen=True):
 
 @cache
 def _data() -> _Data:
-    text = resources.files("actors.api.schema").joinpath("kinds.json").read_bytes()
+    text = resources.files("pumice.actors.api.schema").joinpath("kinds.json").read_bytes()
     return msgspec.json.decode(text, type=_Data)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.schema.plain import is_list, is_map
-from actors.api.schema.shapes import Shape, field_shape
-from core.objects.metadata import Object
+from pumice.actors.api.schema.plain import is_list, is_map
+from pumice.actors.api.schema.shapes import Shape, field_shape
+from pumice.core.objects.metadata import Object
 
 _MOST: Final = 100
 _INSIDE: Final = frozenset(("map", "list"))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from actors.api import refusals
-from actors.api.kinds import Kind
-from actors.api.registry import FoundObject, Registry
-from actors.api.verbs.changes import Changes
-from actors.api.verbs.creation import Creation
-from actors.api.verbs.decoding import decoded
-from actors.api.verbs.ownership import applied, owners_in
-from actors.api.verbs.requests import RequestMoment
-from core.messages.commands import Patch
-from core.messages.replies import Accepted, Refused
-from core.objects.metadata import Object, section
+from pumice.actors.api import refusals
+from pumice.actors.api.kinds import Kind
+from pumice.actors.api.registry import FoundObject, Registry
+from pumice.actors.api.verbs.changes import Changes
+from pumice.actors.api.verbs.creation import Creation
+from pumice.actors.api.verbs.decoding import decoded
+from pumice.actors.api.verbs.ownership import applied, owners_in
+from pumice.actors.api.verbs.requests import RequestMoment
+from pumice.core.messages.commands import Patch
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object, section
 
 
 class Applying:

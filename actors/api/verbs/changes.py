@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api import metadata, patches, refusals
-from actors.api.admission import admission_of
-from actors.api.metadata import WITHOUT_GENERATION
-from actors.api.registry import FoundObject, FoundRecord, Registry
-from actors.api.verbs.creation import Creation
-from actors.api.verbs.decoding import decoded, may_hold_null, name_of
-from actors.api.verbs.deletion import Deletion
-from actors.api.verbs.ownership import MANAGED, owners_in, tracked
-from actors.api.verbs.part_writes import PART_WRITES
-from actors.api.verbs.requests import RequestMoment
-from actors.api.verbs.sound_patches import sound_patch
-from actors.kube.merge_patch import merge_patch
-from core.messages.commands import Patch, Update, UpdateStatus
-from core.messages.replies import Accepted, Refused
-from core.objects.metadata import Object, section
-from storage.codec import pack
+from pumice.actors.api import metadata, patches, refusals
+from pumice.actors.api.admission import admission_of
+from pumice.actors.api.metadata import WITHOUT_GENERATION
+from pumice.actors.api.registry import FoundObject, FoundRecord, Registry
+from pumice.actors.api.verbs.creation import Creation
+from pumice.actors.api.verbs.decoding import decoded, may_hold_null, name_of
+from pumice.actors.api.verbs.deletion import Deletion
+from pumice.actors.api.verbs.ownership import MANAGED, owners_in, tracked
+from pumice.actors.api.verbs.part_writes import PART_WRITES
+from pumice.actors.api.verbs.requests import RequestMoment
+from pumice.actors.api.verbs.sound_patches import sound_patch
+from pumice.actors.kube.merge_patch import merge_patch
+from pumice.core.messages.commands import Patch, Update, UpdateStatus
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object, section
+from pumice.storage.codec import pack
 
 STATUS: Final = "status"
 FINALIZE: Final = "finalize"

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api import metadata, refusals
-from actors.api.admission import Admission, admission_of
-from actors.api.admission.served import fill_in_served, served_problems
-from actors.api.kinds import Kind
-from actors.api.metadata import WITHOUT_GENERATION
-from actors.api.names import generated_name, uid_of
-from actors.api.namespaces import ending, is_missing, new_namespace, not_there
-from actors.api.registry import Registry
-from actors.api.tables import Key, owner_uids
-from actors.api.verbs.decoding import decoded, may_hold_null, name_of
-from actors.api.verbs.deletion import Deletion
-from actors.api.verbs.ownership import made
-from actors.api.verbs.quotas import over_quota, take
-from actors.api.verbs.requests import RequestMoment
-from core.messages.replies import Accepted, Refused
-from core.objects.metadata import Object
-from storage.codec import pack
+from pumice.actors.api import metadata, refusals
+from pumice.actors.api.admission import Admission, admission_of
+from pumice.actors.api.admission.served import fill_in_served, served_problems
+from pumice.actors.api.kinds import Kind
+from pumice.actors.api.metadata import WITHOUT_GENERATION
+from pumice.actors.api.names import generated_name, uid_of
+from pumice.actors.api.namespaces import ending, is_missing, new_namespace, not_there
+from pumice.actors.api.registry import Registry
+from pumice.actors.api.tables import Key, owner_uids
+from pumice.actors.api.verbs.decoding import decoded, may_hold_null, name_of
+from pumice.actors.api.verbs.deletion import Deletion
+from pumice.actors.api.verbs.ownership import made
+from pumice.actors.api.verbs.quotas import over_quota, take
+from pumice.actors.api.verbs.requests import RequestMoment
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object
+from pumice.storage.codec import pack
 
 SUBMIT: Final = "submit"
 """Who hands in the manifests with which a run starts."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from actors.api import refusals
-from actors.api.fields import is_list, is_mapping
-from actors.api.schema.plain import COMPOUND
-from core.messages.replies import Refused
-from core.objects.metadata import Object
-from storage.codec import unpack
-from storage.errors import CodecError
+from pumice.actors.api import refusals
+from pumice.actors.api.fields import is_list, is_mapping
+from pumice.actors.api.schema.plain import COMPOUND
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
+from pumice.storage.codec import unpack
+from pumice.storage.errors import CodecError
 
 _NIL: Final = 0xC0  # as a number it is looked for at a third of what it costs as bytes
 

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from actors.api.definitions.naming import is_accepted
-from actors.api.fields import rows
-from actors.api.tables import Key, ObjectTables, owner_uids
-from actors.api.verbs.requests import RequestMoment
-from actors.api.verbs.terminating import NAMESPACE, waits_for_others, with_conditions
-from actors.kube.times import timestamp
-from core.objects.metadata import Object, section
+from pumice.actors.api.definitions.naming import is_accepted
+from pumice.actors.api.fields import rows
+from pumice.actors.api.tables import Key, ObjectTables, owner_uids
+from pumice.actors.api.verbs.requests import RequestMoment
+from pumice.actors.api.verbs.terminating import NAMESPACE, waits_for_others, with_conditions
+from pumice.actors.kube.times import timestamp
+from pumice.core.objects.metadata import Object, section
 
 DEFAULT_GRACE_S: Final = 30
 FOREGROUND: Final = "foregroundDeletion"

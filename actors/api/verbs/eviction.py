@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api import refusals
-from actors.api.kinds import KINDS
-from actors.api.registry import FoundObject, Registry
-from actors.api.verbs.deletion import Deletion
-from actors.api.verbs.placement import set_condition
-from actors.api.verbs.requests import RequestMoment
-from actors.api.verbs.scales import Scales
-from actors.kube.budgets import budget_status, covers, is_ready, selector_of
-from core.messages.commands import RequestEviction, StatusCondition
-from core.messages.replies import Accepted, Refused
-from core.objects.metadata import Object, section
+from pumice.actors.api import refusals
+from pumice.actors.api.kinds import KINDS
+from pumice.actors.api.registry import FoundObject, Registry
+from pumice.actors.api.verbs.deletion import Deletion
+from pumice.actors.api.verbs.placement import set_condition
+from pumice.actors.api.verbs.requests import RequestMoment
+from pumice.actors.api.verbs.scales import Scales
+from pumice.actors.kube.budgets import budget_status, covers, is_ready, selector_of
+from pumice.core.messages.commands import RequestEviction, StatusCondition
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object, section
 
 _PODS: Final = KINDS["Pod"]
 _BUDGETS: Final = KINDS["PodDisruptionBudget"]

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api import refusals
-from actors.api.admission import Admission, admission_of
-from actors.api.kinds import Kind
-from actors.api.metadata import WITHOUT_GENERATION, is_uid
-from actors.api.namespaces import is_missing
-from actors.api.refusals import Cause, invalid_value, required
-from actors.api.registry import Registry
-from actors.api.tables import owner_uids
-from actors.api.verbs.creation import SUBMIT, Creation
-from actors.api.verbs.decoding import decoded, may_hold_null, name_of
-from actors.api.verbs.deletion import Deletion
-from actors.api.verbs.requests import RequestMoment
-from config.errors import RequestError
-from core.messages.replies import Accepted, Refused
-from core.objects.metadata import Object, parse_time
-from core.state.view import View
-from core.state.watched import WATCHED
+from pumice.actors.api import refusals
+from pumice.actors.api.admission import Admission, admission_of
+from pumice.actors.api.kinds import Kind
+from pumice.actors.api.metadata import WITHOUT_GENERATION, is_uid
+from pumice.actors.api.namespaces import is_missing
+from pumice.actors.api.refusals import Cause, invalid_value, required
+from pumice.actors.api.registry import Registry
+from pumice.actors.api.tables import owner_uids
+from pumice.actors.api.verbs.creation import SUBMIT, Creation
+from pumice.actors.api.verbs.decoding import decoded, may_hold_null, name_of
+from pumice.actors.api.verbs.deletion import Deletion
+from pumice.actors.api.verbs.requests import RequestMoment
+from pumice.config.errors import RequestError
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object, parse_time
+from pumice.core.state.view import View
+from pumice.core.state.watched import WATCHED
 
 _OF_THE_OTHER: Final = ("resourceVersion", "selfLink", "managedFields")
 """Metadata that a server writes about its own copy of an object."""

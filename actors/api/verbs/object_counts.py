@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from actors.api.registry import Registry
-from actors.api.verbs.quotas import KIND, bounded
-from actors.kube.min_resources import texts
-from actors.kube.quota_usage import COUNTED, OBJECTS, counts
-from core.messages.events import Mutation
-from core.objects.metadata import Object, section
-from core.quantity import quantity_of
+from pumice.actors.api.registry import Registry
+from pumice.actors.api.verbs.quotas import KIND, bounded
+from pumice.actors.kube.min_resources import texts
+from pumice.actors.kube.quota_usage import COUNTED, OBJECTS, counts
+from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import Object, section
+from pumice.core.quantity import quantity_of
 
 USER: Final = "resourcequota-controller"
 

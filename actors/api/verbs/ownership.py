@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api import apply as serverside
-from actors.api.apply.history import first_owners
-from actors.api.apply.owners import write_managers
-from actors.api.apply.tracking import by_update, resets, updated
-from actors.api.kind_table import KindTable
-from actors.api.kinds import Kind
-from actors.api.schema.shapes import Shape, shape_of_kind
-from actors.api.verbs.requests import RequestMoment
-from core.messages.commands import Patch
-from core.messages.replies import Refused
-from core.objects.metadata import Object
+from pumice.actors.api import apply as serverside
+from pumice.actors.api.apply.history import first_owners
+from pumice.actors.api.apply.owners import write_managers
+from pumice.actors.api.apply.tracking import by_update, resets, updated
+from pumice.actors.api.kind_table import KindTable
+from pumice.actors.api.kinds import Kind
+from pumice.actors.api.schema.shapes import Shape, shape_of_kind
+from pumice.actors.api.verbs.requests import RequestMoment
+from pumice.core.messages.commands import Patch
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 
 MANAGED: Final = "managedFields"
 

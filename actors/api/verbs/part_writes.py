@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from actors.api.admission.parts import certificate_requests, ephemeral_containers
-from actors.api.refusals import Cause
-from core.objects.metadata import Object
+from pumice.actors.api.admission.parts import certificate_requests, ephemeral_containers
+from pumice.actors.api.refusals import Cause
+from pumice.core.objects.metadata import Object
 
 PartWrite = Callable[[Object, Object, str], tuple[Object, list[Cause]]]
 """Of the stored object, the given one, and the time as text: the new object, and what is wrong with it."""

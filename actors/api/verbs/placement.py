@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api import refusals
-from actors.api.kinds import KINDS
-from actors.api.tables import Key, ObjectTables
-from actors.api.verbs.deletion import Deletion
-from actors.api.verbs.requests import RequestMoment
-from core.messages.commands import BindPod, EvictPod, StatusCondition
-from core.messages.replies import Accepted, Refused
-from core.objects.metadata import Object, section
+from pumice.actors.api import refusals
+from pumice.actors.api.kinds import KINDS
+from pumice.actors.api.tables import Key, ObjectTables
+from pumice.actors.api.verbs.deletion import Deletion
+from pumice.actors.api.verbs.requests import RequestMoment
+from pumice.core.messages.commands import BindPod, EvictPod, StatusCondition
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object, section
 
 _PODS: Final = KINDS["Pod"]
 _SCHEDULED: Final = StatusCondition("PodScheduled", "True")

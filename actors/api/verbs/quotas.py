@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors.api.admission.rules import Lookup
-from actors.api.kinds import Kind
-from actors.api.tables import ObjectTables
-from actors.kube.min_resources import Amounts, texts
-from actors.kube.quota_usage import COUNTED, OBJECTS, counts, total_of, usage_of
-from core.errors import QuantityError
-from core.objects.metadata import Object, section
-from core.quantity import Quantity, quantity_of
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.kinds import Kind
+from pumice.actors.api.tables import ObjectTables
+from pumice.actors.kube.min_resources import Amounts, texts
+from pumice.actors.kube.quota_usage import COUNTED, OBJECTS, counts, total_of, usage_of
+from pumice.core.errors import QuantityError
+from pumice.core.objects.metadata import Object, section
+from pumice.core.quantity import Quantity, quantity_of
 
 KIND: Final = "ResourceQuota"
 _COMPUTE: Final = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
@@ -32,7 +32,7 @@ def over_quota(lookup: Lookup, kind: Kind, obj: Object) -> str | None:
 def take(tables: ObjectTables, lookup: Lookup, kind: Kind, obj: Object, user: str) -> None:
     """Add what the object counts to the quotas of its namespace; it is not in the tables yet.
 
-    Where it counts as an object only, `actors.api.verbs.object_counts` does.
+    Where it counts as an object only, `pumice.actors.api.verbs.object_counts` does.
     """
     namespace = obj["metadata"].get("namespace") or ""
     for quota in lookup.all(KIND, namespace):

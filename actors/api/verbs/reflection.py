@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from actors.api import refusals
-from actors.api.registry import Registry
-from actors.api.tables import own
-from core.messages.reflection import Reflect
-from core.messages.replies import Accepted, Refused
-from core.objects.metadata import Object
-from storage.codec import unpack
+from pumice.actors.api import refusals
+from pumice.actors.api.registry import Registry
+from pumice.actors.api.tables import own
+from pumice.core.messages.reflection import Reflect
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object
+from pumice.storage.codec import unpack
 
 
 class Reflection:

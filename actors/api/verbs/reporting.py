@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from actors.api import refusals
-from actors.api.registry import Registry
-from actors.api.verbs.changes import Changes
-from actors.api.verbs.requests import RequestMoment
-from actors.kube.statuses import reported
-from core.messages.commands import ReportStatus
-from core.messages.replies import Accepted, Refused
+from pumice.actors.api import refusals
+from pumice.actors.api.registry import Registry
+from pumice.actors.api.verbs.changes import Changes
+from pumice.actors.api.verbs.requests import RequestMoment
+from pumice.actors.kube.statuses import reported
+from pumice.core.messages.commands import ReportStatus
+from pumice.core.messages.replies import Accepted, Refused
 
 
 class Reporting:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from actors.kube.times import written_second
+from pumice.actors.kube.times import written_second
 
 
 class RequestMoment(Struct, frozen=True, gc=False):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.api.fields import rows
-from actors.api.registry import Registry
-from actors.kube.budgets import Scale
-from core.objects.metadata import Object, section
+from pumice.actors.api.fields import rows
+from pumice.actors.api.registry import Registry
+from pumice.actors.kube.budgets import Scale
+from pumice.core.objects.metadata import Object, section
 
 
 class Scales:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from actors.api.admission.shapes.kind_shapes import status_problems
-from actors.api.fields import is_mapping
-from actors.api.verbs.decoding import decoded, may_hold_null
-from core.messages.replies import Refused
-from core.objects.metadata import Object
+from pumice.actors.api.admission.shapes.kind_shapes import status_problems
+from pumice.actors.api.fields import is_mapping
+from pumice.actors.api.verbs.decoding import decoded, may_hold_null
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 
 _KEPT: Final = 256
 

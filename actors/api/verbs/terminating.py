@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
-from actors.api.fields import section
-from actors.api.kinds import KINDS
-from actors.api.tables import Key, ObjectTables
-from actors.kube.conditions import merge_condition
-from core.objects.metadata import Object
+from pumice.actors.api.fields import section
+from pumice.actors.api.kinds import KINDS
+from pumice.actors.api.tables import Key, ObjectTables
+from pumice.actors.kube.conditions import merge_condition
+from pumice.core.objects.metadata import Object
 
 NAMESPACE: Final = "Namespace"
 OWN_FINALIZER: Final = "kubernetes"

@@ -13,12 +13,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec import field as made_of
 
-from actors.controllers.batch import indexes
-from actors.controllers.batch.failures import is_counted, verdict_on
-from actors.controllers.batch.indexes import index_of
-from actors.controllers.pods_of import ENDED, is_active, is_leaving, phase
-from actors.kube.budgets import is_ready
-from core.objects.metadata import section
+from pumice.actors.controllers.batch import indexes
+from pumice.actors.controllers.batch.failures import is_counted, verdict_on
+from pumice.actors.controllers.batch.indexes import index_of
+from pumice.actors.controllers.pods_of import ENDED, is_active, is_leaving, phase
+from pumice.actors.kube.budgets import is_ready
+from pumice.core.objects.metadata import section
 
 Object = dict[str, Any]
 

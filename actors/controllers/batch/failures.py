@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from core.objects.metadata import parse_time, section, text_map
-from core.whole_numbers import whole_number
+from pumice.core.objects.metadata import parse_time, section, text_map
+from pumice.core.whole_numbers import whole_number
 
 Object = dict[str, Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from core.objects.metadata import text_map
-from core.whole_numbers import whole_number
+from pumice.core.objects.metadata import text_map
+from pumice.core.whole_numbers import whole_number
 
 Object = dict[str, Any]
 

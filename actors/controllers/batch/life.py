@@ -9,8 +9,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any, Final
 
-from core.life.cycle import LifeCycle
-from core.objects.metadata import section
+from pumice.core.life.cycle import LifeCycle
+from pumice.core.objects.metadata import section
 
 Object = dict[str, Any]
 

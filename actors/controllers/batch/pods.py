@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
-from actors.controllers.batch.counting import JobProgress, is_indexed, replaces_failed_only
-from actors.controllers.batch.failures import FAILURES, IGNORED, again_at, failures_before, verdict_on
-from actors.controllers.batch.indexes import INDEX, index_of
-from actors.controllers.pods_of import least_missed, pod_from
+from pumice.actors.controllers.batch.counting import JobProgress, is_indexed, replaces_failed_only
+from pumice.actors.controllers.batch.failures import FAILURES, IGNORED, again_at, failures_before, verdict_on
+from pumice.actors.controllers.batch.indexes import INDEX, index_of
+from pumice.actors.controllers.pods_of import least_missed, pod_from
 
 Object = dict[str, Any]
 

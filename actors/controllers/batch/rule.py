@@ -8,22 +8,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from actors.controllers.adoption import Belongs, by_selector
-from actors.controllers.batch import counting, indexes
-from actors.controllers.batch.counting import GonePods, JobProgress, is_indexed
-from actors.controllers.batch.failures import past_limit, verdict_on
-from actors.controllers.batch.life import BATCH_JOB_LIFE, OVER, BatchJobState, BatchJobTrigger, state_of
-from actors.controllers.batch.pods import PodChange, changed
-from actors.controllers.batch.success import enough
-from actors.controllers.pods_of import is_leaving
-from actors.controllers.rule import Agenda, OwnerRule, OwnFamily
-from actors.kube.events import event
-from actors.kube.merge_patch import diff_patch
-from actors.kube.times import timestamp
-from core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
-from core.objects.metadata import parse_time, section
-from core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
-from storage.codec import pack
+from pumice.actors.controllers.adoption import Belongs, by_selector
+from pumice.actors.controllers.batch import counting, indexes
+from pumice.actors.controllers.batch.counting import GonePods, JobProgress, is_indexed
+from pumice.actors.controllers.batch.failures import past_limit, verdict_on
+from pumice.actors.controllers.batch.life import BATCH_JOB_LIFE, OVER, BatchJobState, BatchJobTrigger, state_of
+from pumice.actors.controllers.batch.pods import PodChange, changed
+from pumice.actors.controllers.batch.success import enough
+from pumice.actors.controllers.pods_of import is_leaving
+from pumice.actors.controllers.rule import Agenda, OwnerRule, OwnFamily
+from pumice.actors.kube.events import event
+from pumice.actors.kube.merge_patch import diff_patch
+from pumice.actors.kube.times import timestamp
+from pumice.core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
+from pumice.core.objects.metadata import parse_time, section
+from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
+from pumice.storage.codec import pack
 
 Object = dict[str, Any]
 

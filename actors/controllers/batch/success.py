@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.controllers.batch import indexes
-from actors.controllers.batch.counting import JobProgress
-from core.objects.metadata import section
+from pumice.actors.controllers.batch import indexes
+from pumice.actors.controllers.batch.counting import JobProgress
+from pumice.core.objects.metadata import section
 
 Object = dict[str, Any]
 

@@ -7,18 +7,18 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from actors.kube.events import Sayings
-from config.errors import ConfigError
-from config.settings import CHARTS
-from config.unwrap import USUAL_KEY, conf_keys
-from core.messages.commands import ApiRequest
-from core.messages.replies import Accepted, ApiReply
-from core.objects.metadata import section
-from storage.codec import unpack
+from pumice.actors.kube.events import Sayings
+from pumice.config.errors import ConfigError
+from pumice.config.settings import CHARTS
+from pumice.config.unwrap import USUAL_KEY, conf_keys
+from pumice.core.messages.commands import ApiRequest
+from pumice.core.messages.replies import Accepted, ApiReply
+from pumice.core.objects.metadata import section
+from pumice.storage.codec import unpack
 
 if TYPE_CHECKING:
-    from actors.scheduling.config_source import ConfigSource
-    from config.settings import ConfigMapName
+    from pumice.actors.scheduling.config_source import ConfigSource
+    from pumice.config.settings import ConfigMapName
 
 Object = dict[str, Any]
 Offer = Callable[[str, str], str]

@@ -1,27 +1,27 @@
 """The config watcher: hands the scheduler the configuration that stands in a ConfigMap of the cluster.
 
-Owns: which text it has handed over last (`actors.controllers.configuration.machine`).
+Owns: which text it has handed over last (`pumice.actors.controllers.configuration.machine`).
 Accepts: `Poke`.
 Sends: asks the api; tells the session runner the text.
-When full and how it stops: see `actors.runtime.reconciler`.
+When full and how it stops: see `pumice.actors.runtime.reconciler`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actors.controllers.configuration.machine import ConfigMachine
-from actors.runtime.reconciler import Machine, Reconciler
-from core.messages.cycles import OfferConfig
+from pumice.actors.controllers.configuration.machine import ConfigMachine
+from pumice.actors.runtime.reconciler import Machine, Reconciler
+from pumice.core.messages.cycles import OfferConfig
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from actors.controllers.configuration.machine import Offer as Check
-    from actors.runtime.context import Context
-    from actors.system.ports import ApiPort, PokePort, RunnerPort
-    from config.settings import ConfigMapName
-    from core.messages.commands import ApiRequest
+    from pumice.actors.controllers.configuration.machine import Offer as Check
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.system.ports import ApiPort, PokePort, RunnerPort
+    from pumice.config.settings import ConfigMapName
+    from pumice.core.messages.commands import ApiRequest
 
 
 class ConfigWatcher(Reconciler):

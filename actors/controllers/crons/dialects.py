@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from core.objects.metadata import parse_time, section
+from pumice.core.objects.metadata import parse_time, section
 
 Object = dict[str, Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from actors.kube.schedules import TimesOfSchedule
+from pumice.actors.kube.schedules import TimesOfSchedule
 
 MANY = 100
 """So many times that were missed are worth a warning."""

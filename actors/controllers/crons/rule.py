@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from actors.controllers.crons.dialects import Dialect, FinishedJob
-from actors.controllers.crons.missed import MANY, due_time
-from actors.controllers.pods_of import is_leaving, reference
-from actors.controllers.rule import Agenda, ChildWords, OwnerRule, OwnFamily
-from actors.kube.events import event
-from actors.kube.merge_patch import diff_patch
-from actors.kube.schedules import ScheduleError, TimesOfSchedule, read_schedule
-from actors.kube.times import timestamp
-from config.time_zones import time_zone
-from core.messages.commands import Create, Delete, UpdateStatus
-from core.objects.metadata import parse_time, section, text_map
-from storage.codec import pack
+from pumice.actors.controllers.crons.dialects import Dialect, FinishedJob
+from pumice.actors.controllers.crons.missed import MANY, due_time
+from pumice.actors.controllers.pods_of import is_leaving, reference
+from pumice.actors.controllers.rule import Agenda, ChildWords, OwnerRule, OwnFamily
+from pumice.actors.kube.events import event
+from pumice.actors.kube.merge_patch import diff_patch
+from pumice.actors.kube.schedules import ScheduleError, TimesOfSchedule, read_schedule
+from pumice.actors.kube.times import timestamp
+from pumice.config.time_zones import time_zone
+from pumice.core.messages.commands import Create, Delete, UpdateStatus
+from pumice.core.objects.metadata import parse_time, section, text_map
+from pumice.storage.codec import pack
 
 Object = dict[str, Any]
 

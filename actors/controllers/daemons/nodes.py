@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.controllers.pods_of import pod_from
-from actors.controllers.revisions import POD_HASH, hash_of
-from core.kube.node_selector import NODE_NAME, REQUIRED
-from core.kube.selectors import SelectorError, requirement
-from core.kube.taints import tolerated
-from core.objects.metadata import section, text_map
+from pumice.actors.controllers.pods_of import pod_from
+from pumice.actors.controllers.revisions import POD_HASH, hash_of
+from pumice.core.kube.node_selector import NODE_NAME, REQUIRED
+from pumice.core.kube.selectors import SelectorError, requirement
+from pumice.core.kube.taints import tolerated
+from pumice.core.objects.metadata import section, text_map
 
 Object = dict[str, Any]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from actors.controllers.pods_of import ENDED, available_at, is_leaving, phase
-from actors.controllers.revisions import POD_HASH
-from core.objects.metadata import section, text_map
-from core.whole_numbers import whole_number
+from pumice.actors.controllers.pods_of import ENDED, available_at, is_leaving, phase
+from pumice.actors.controllers.revisions import POD_HASH
+from pumice.core.objects.metadata import section, text_map
+from pumice.core.whole_numbers import whole_number
 
 Object = dict[str, Any]
 

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from actors.controllers.adoption import Belongs, by_selector
-from actors.controllers.daemons.nodes import node_of, pod_for, runs_on
-from actors.controllers.daemons.plan import DaemonPlan, DaemonPlanner, NodeView, daemon_status
-from actors.controllers.pods_of import available_at, phase
-from actors.controllers.revisions import KIND, POD_HASH, hash_of, outdated, revisions_of
-from actors.controllers.rule import Agenda, OwnerRule, OwnFamily
-from actors.kube.events import event
-from actors.kube.merge_patch import diff_patch
-from core.messages.commands import Create, Delete, UpdateStatus
-from core.objects.metadata import section, text_map
-from core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
-from storage.codec import pack
+from pumice.actors.controllers.adoption import Belongs, by_selector
+from pumice.actors.controllers.daemons.nodes import node_of, pod_for, runs_on
+from pumice.actors.controllers.daemons.plan import DaemonPlan, DaemonPlanner, NodeView, daemon_status
+from pumice.actors.controllers.pods_of import available_at, phase
+from pumice.actors.controllers.revisions import KIND, POD_HASH, hash_of, outdated, revisions_of
+from pumice.actors.controllers.rule import Agenda, OwnerRule, OwnFamily
+from pumice.actors.kube.events import event
+from pumice.actors.kube.merge_patch import diff_patch
+from pumice.core.messages.commands import Create, Delete, UpdateStatus
+from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
+from pumice.storage.codec import pack
 
 Object = dict[str, Any]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from core.messages.commands import ApiRequest, Get, Update
-from core.messages.replies import Accepted, ApiReply, Refused
-from core.objects.metadata import section
-from core.objects.parts import POD_WITH_CLAIMS
-from storage.codec import pack, unpack
+from pumice.core.messages.commands import ApiRequest, Get, Update
+from pumice.core.messages.replies import Accepted, ApiReply, Refused
+from pumice.core.objects.metadata import section
+from pumice.core.objects.parts import POD_WITH_CLAIMS
+from pumice.storage.codec import pack, unpack
 
 Object = dict[str, Any]
 Name = tuple[str, str]

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from actors.kube.budgets import STALE_S, Scale, budget_status, covers, is_ready, selector_of
-from actors.kube.merge_patch import diff_patch
-from core.kube.selectors import LabelSelector
-from core.messages.commands import ApiRequest, UpdateStatus
-from core.messages.replies import ApiReply
-from core.objects.metadata import parse_time, section
-from storage.codec import pack
+from pumice.actors.kube.budgets import STALE_S, Scale, budget_status, covers, is_ready, selector_of
+from pumice.actors.kube.merge_patch import diff_patch
+from pumice.core.kube.selectors import LabelSelector
+from pumice.core.messages.commands import ApiRequest, UpdateStatus
+from pumice.core.messages.replies import ApiReply
+from pumice.core.objects.metadata import parse_time, section
+from pumice.storage.codec import pack
 
 Object = dict[str, Any]
 Name = tuple[str, str]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.controllers.endpoints.objects import (
+from pumice.actors.controllers.endpoints.objects import (
     MANAGED_BY,
     SERVICE_NAME,
     SLICE_CONTROLLER,
@@ -17,10 +17,10 @@ from actors.controllers.endpoints.objects import (
     slices_of,
     target_of,
 )
-from core.messages.commands import ApiRequest, Create, Delete, Patch
-from core.messages.replies import ApiReply
-from core.objects.metadata import section, text_map
-from storage.codec import pack
+from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch
+from pumice.core.messages.replies import ApiReply
+from pumice.core.objects.metadata import section, text_map
+from pumice.storage.codec import pack
 
 Object = dict[str, Any]
 Key = tuple[str, str]

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from actors.controllers.pods_of import reference
-from core.objects.metadata import section, text_map
+from pumice.actors.controllers.pods_of import reference
+from pumice.core.objects.metadata import section, text_map
 
 Object = dict[str, Any]
 Ports = tuple[tuple[str, int, str, str], ...]

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, Final
 
-from actors.kube.events import event
-from actors.kube.scheduler_words import (
+from pumice.actors.kube.events import event
+from pumice.actors.kube.scheduler_words import (
     EVICTED,
     Said,
     conditions_of,
@@ -23,12 +23,12 @@ from actors.kube.scheduler_words import (
     of_placed,
     of_waiting,
 )
-from actors.runtime.timers import Timers
-from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
-from core.messages.commands import ApiRequest, Create, Delete, Patch
-from core.messages.replies import ApiReply
-from core.objects.metadata import section, text_map
-from storage.codec import pack
+from pumice.actors.runtime.timers import Timers
+from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
+from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch
+from pumice.core.messages.replies import ApiReply
+from pumice.core.objects.metadata import section, text_map
+from pumice.storage.codec import pack
 
 Object = dict[str, Any]
 Name = tuple[str, str]

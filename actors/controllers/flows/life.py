@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Final
 
-from core.life.cycle import LifeCycle
+from pumice.core.life.cycle import LifeCycle
 
 
 class FlowPhase(StrEnum):

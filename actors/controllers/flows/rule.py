@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, Final
 
-from actors.controllers.flows.life import FLOW_LIFE, FlowPhase, trigger_of
-from actors.controllers.flows.status import by_phase, flow_status, phase_of
-from actors.controllers.pods_of import is_leaving, reference
-from actors.controllers.rule import Agenda, OwnerRule, OwnFamily
-from actors.kube.events import event
-from actors.kube.merge_patch import diff_patch
-from core.messages.commands import Create, Delete, UpdateStatus
-from core.objects.metadata import section, text_map
-from storage.codec import pack
+from pumice.actors.controllers.flows.life import FLOW_LIFE, FlowPhase, trigger_of
+from pumice.actors.controllers.flows.status import by_phase, flow_status, phase_of
+from pumice.actors.controllers.pods_of import is_leaving, reference
+from pumice.actors.controllers.rule import Agenda, OwnerRule, OwnFamily
+from pumice.actors.kube.events import event
+from pumice.actors.kube.merge_patch import diff_patch
+from pumice.core.messages.commands import Create, Delete, UpdateStatus
+from pumice.core.objects.metadata import section, text_map
+from pumice.storage.codec import pack
 
 Object = dict[str, Any]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.kube.times import timestamp
-from config.durations import duration_s
-from core.objects.metadata import parse_time, section
+from pumice.actors.kube.times import timestamp
+from pumice.config.durations import duration_s
+from pumice.core.objects.metadata import parse_time, section
 
 Object = dict[str, Any]
 

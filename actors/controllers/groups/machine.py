@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.controllers import job_keys as keys
-from actors.kube.min_resources import pod_min_resources
-from actors.kube.times import timestamp
-from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
-from core.messages.replies import ApiReply, Refused
-from core.objects.metadata import section, text_map
-from core.objects.parts import GROUP_MADE, POD_UNGROUPED, QUEUE_STATES
-from core.whole_numbers import whole_number
-from storage.codec import repack
+from pumice.actors.controllers import job_keys as keys
+from pumice.actors.kube.min_resources import pod_min_resources
+from pumice.actors.kube.times import timestamp
+from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
+from pumice.core.messages.replies import ApiReply, Refused
+from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.parts import GROUP_MADE, POD_UNGROUPED, QUEUE_STATES
+from pumice.core.whole_numbers import whole_number
+from pumice.storage.codec import repack
 
 Object = dict[str, Any]
 PodKey = tuple[str, str]

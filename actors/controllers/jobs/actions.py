@@ -6,19 +6,27 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from actors.controllers import job_keys as keys
-from actors.controllers.jobs.life import Action, Do, JobPhase, Reaction, Then, next_phase, phase_of
-from actors.controllers.jobs.plugins.plugins import controlled, plugins_of, trouble_of
-from actors.controllers.jobs.plugins.svc import SvcPlugin
-from actors.controllers.jobs.pod_group import followed, pod_group_of
-from actors.controllers.jobs.pods import PodMaker, claim_name, owner_reference, pod_name
-from actors.controllers.jobs.policies import Resolved
-from actors.controllers.jobs.state import JobState, PodView
-from actors.controllers.jobs.status import CREATION_REFUSED, conditioned, counted, initial, run_for, tallied, troubled
-from actors.kube.merge_patch import diff_patch
-from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
-from core.objects.metadata import section
-from storage.codec import repack
+from pumice.actors.controllers import job_keys as keys
+from pumice.actors.controllers.jobs.life import Action, Do, JobPhase, Reaction, Then, next_phase, phase_of
+from pumice.actors.controllers.jobs.plugins.plugins import controlled, plugins_of, trouble_of
+from pumice.actors.controllers.jobs.plugins.svc import SvcPlugin
+from pumice.actors.controllers.jobs.pod_group import followed, pod_group_of
+from pumice.actors.controllers.jobs.pods import PodMaker, claim_name, owner_reference, pod_name
+from pumice.actors.controllers.jobs.policies import Resolved
+from pumice.actors.controllers.jobs.state import JobState, PodView
+from pumice.actors.controllers.jobs.status import (
+    CREATION_REFUSED,
+    conditioned,
+    counted,
+    initial,
+    run_for,
+    tallied,
+    troubled,
+)
+from pumice.actors.kube.merge_patch import diff_patch
+from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
+from pumice.core.objects.metadata import section
+from pumice.storage.codec import repack
 
 Object = dict[str, Any]
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.controllers.jobs.life import Action
-from actors.controllers.jobs.policies import Resolved
-from actors.kube.events import Sayings
-from config.durations import SECOND_NS, format_duration
-from core.messages.commands import Create, Patch
+from pumice.actors.controllers.jobs.life import Action
+from pumice.actors.controllers.jobs.policies import Resolved
+from pumice.actors.kube.events import Sayings
+from pumice.config.durations import SECOND_NS, format_duration
+from pumice.core.messages.commands import Create, Patch
 
 Object = dict[str, Any]
 

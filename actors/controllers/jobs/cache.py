@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, Final
 
-from actors.controllers.jobs.life import FINISHED, Action, JobPhase, phase_of
-from actors.controllers.jobs.policies import JOB_UNKNOWN, JobTrigger
-from actors.controllers.jobs.state import (
+from pumice.actors.controllers.jobs.life import FINISHED, Action, JobPhase, phase_of
+from pumice.actors.controllers.jobs.policies import JOB_UNKNOWN, JobTrigger
+from pumice.actors.controllers.jobs.state import (
     GroupView,
     JobKey,
     JobState,
@@ -20,8 +20,8 @@ from actors.controllers.jobs.state import (
     pod_trigger,
     view_of,
 )
-from actors.controllers.jobs.timers import TTL, JobTimers
-from core.objects.metadata import parse_time, section
+from pumice.actors.controllers.jobs.timers import TTL, JobTimers
+from pumice.core.objects.metadata import parse_time, section
 
 Object = dict[str, Any]
 

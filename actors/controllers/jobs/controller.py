@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actors.runtime.reconciler import Reconciler
-from core.messages.events import PodsCreated
+from pumice.actors.runtime.reconciler import Reconciler
+from pumice.core.messages.events import PodsCreated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from actors.controllers.jobs.machine import JobMachine
-    from actors.runtime.context import Context
-    from actors.runtime.reconciler import Machine
-    from actors.system.ports import ApiPort, MetricsPort, PokePort
-    from core.messages.commands import ApiRequest
+    from pumice.actors.controllers.jobs.machine import JobMachine
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.reconciler import Machine
+    from pumice.actors.system.ports import ApiPort, MetricsPort, PokePort
+    from pumice.core.messages.commands import ApiRequest
 
 
 class JobController(Reconciler):

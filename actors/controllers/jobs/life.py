@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from core.life.cycle import LifeCycle
-from core.objects.metadata import section
+from pumice.core.life.cycle import LifeCycle
+from pumice.core.objects.metadata import section
 
 
 class JobPhase(StrEnum):

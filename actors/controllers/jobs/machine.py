@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
-from actors.controllers.jobs.actions import KEEP_GROUP, SCALES_QUIETLY, USER, kill, plugin_trouble, sync
-from actors.controllers.jobs.announcements import Announcements
-from actors.controllers.jobs.cache import JobCache, key_of, no_fixes
-from actors.controllers.jobs.life import REACTIONS, Action, Do, phase_of
-from actors.controllers.jobs.policies import COMMAND_ISSUED, JobTrigger, Resolved, resolve
-from actors.controllers.jobs.state import JobState, controlling_job
-from actors.controllers.jobs.timers import RETRY, TTL, JobTimers
-from core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
-from core.messages.replies import Accepted, ApiReply, Refused
-from core.objects.metadata import parse_time, section
-from core.objects.parts import GROUP_OF_JOB, JOB_OF_OTHERS, POD_OF_JOB, QUEUE_NAMES
-from storage.codec import unpack
+from pumice.actors.controllers.jobs.actions import KEEP_GROUP, SCALES_QUIETLY, USER, kill, plugin_trouble, sync
+from pumice.actors.controllers.jobs.announcements import Announcements
+from pumice.actors.controllers.jobs.cache import JobCache, key_of, no_fixes
+from pumice.actors.controllers.jobs.life import REACTIONS, Action, Do, phase_of
+from pumice.actors.controllers.jobs.policies import COMMAND_ISSUED, JobTrigger, Resolved, resolve
+from pumice.actors.controllers.jobs.state import JobState, controlling_job
+from pumice.actors.controllers.jobs.timers import RETRY, TTL, JobTimers
+from pumice.core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
+from pumice.core.messages.replies import Accepted, ApiReply, Refused
+from pumice.core.objects.metadata import parse_time, section
+from pumice.core.objects.parts import GROUP_OF_JOB, JOB_OF_OTHERS, POD_OF_JOB, QUEUE_NAMES
+from pumice.storage.codec import unpack
 
 Object = dict[str, Any]
 
@@ -36,7 +36,7 @@ class JobMachine:
     """Acts for Jobs. `read`: `unpack`, or what gives the same, not to be changed.
 
     `aloud`: whether to say in events what is done, and to keep how long it took to make pods. `fixes`: the defects of
-    Volcano that are mended now (`config.fixes`).
+    Volcano that are mended now (`pumice.config.fixes`).
     """
 
     kinds = (QUEUE_NAMES, "PriorityClass", JOB_OF_OTHERS, GROUP_OF_JOB, POD_OF_JOB, "Command")

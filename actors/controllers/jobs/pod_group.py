@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from actors.controllers import job_keys as keys
-from actors.controllers.jobs.pods import owner_reference, pod_group_name
-from actors.kube.min_resources import min_resources
+from pumice.actors.controllers import job_keys as keys
+from pumice.actors.controllers.jobs.pods import owner_reference, pod_group_name
+from pumice.actors.kube.min_resources import min_resources
 
 Object = dict[str, Any]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.controllers import job_keys as keys
-from core.objects.metadata import section, text_map
+from pumice.actors.controllers import job_keys as keys
+from pumice.core.objects.metadata import section, text_map
 
 Object = dict[str, Any]
 

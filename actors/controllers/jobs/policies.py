@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from actors.controllers.jobs.life import Action
-from config.durations import duration_s
-from core.objects.metadata import section
+from pumice.actors.controllers.jobs.life import Action
+from pumice.config.durations import duration_s
+from pumice.core.objects.metadata import section
 
 ANY_EVENT: Final = "*"
 OUT_OF_SYNC: Final = "OutOfSync"

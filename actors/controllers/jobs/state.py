@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from actors.controllers import job_keys as keys
-from actors.controllers.jobs.policies import (
+from pumice.actors.controllers import job_keys as keys
+from pumice.actors.controllers.jobs.policies import (
     OUT_OF_SYNC,
     POD_EVICTED,
     POD_FAILED,
@@ -17,8 +17,8 @@ from actors.controllers.jobs.policies import (
     TASK_FAILED,
     JobTrigger,
 )
-from core.objects.metadata import section, text_map
-from core.whole_numbers import whole_number
+from pumice.core.objects.metadata import section, text_map
+from pumice.core.whole_numbers import whole_number
 
 Object = dict[str, Any]
 JobKey = tuple[str, str]

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
-from actors.controllers.jobs.state import PodView
-from actors.kube.times import timestamp
-from config.durations import SECOND_NS, format_duration
-from core.objects.metadata import section
+from pumice.actors.controllers.jobs.state import PodView
+from pumice.actors.kube.times import timestamp
+from pumice.config.durations import SECOND_NS, format_duration
+from pumice.core.objects.metadata import section
 
 Object = dict[str, Any]
 

@@ -6,10 +6,17 @@ from typing import Final
 
 from msgspec import structs
 
-from actors.controllers.jobs.life import TARGETED, Action
-from actors.controllers.jobs.policies import POD_EVICTED, POD_FAILED, POD_PENDING, POD_RUNNING, JobTrigger, Resolved
-from actors.controllers.jobs.state import JobKey
-from actors.runtime.timers import Timers
+from pumice.actors.controllers.jobs.life import TARGETED, Action
+from pumice.actors.controllers.jobs.policies import (
+    POD_EVICTED,
+    POD_FAILED,
+    POD_PENDING,
+    POD_RUNNING,
+    JobTrigger,
+    Resolved,
+)
+from pumice.actors.controllers.jobs.state import JobKey
+from pumice.actors.runtime.timers import Timers
 
 TTL: Final = "ttl"
 RETRY: Final = "retry"

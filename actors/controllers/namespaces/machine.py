@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from core.messages.commands import ApiRequest, Create
-from core.messages.replies import ApiReply
-from core.objects.metadata import section
-from storage.codec import pack
+from pumice.core.messages.commands import ApiRequest, Create
+from pumice.core.messages.replies import ApiReply
+from pumice.core.objects.metadata import section
+from pumice.storage.codec import pack
 
 Object = dict[str, Any]
 Name = tuple[str, str, str]

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.kube.times import timestamp
-from core.messages.commands import ApiRequest, Patch
-from core.messages.replies import ApiReply
-from core.objects.metadata import section, text_map
-from storage.codec import pack
+from pumice.actors.kube.times import timestamp
+from pumice.core.messages.commands import ApiRequest, Patch
+from pumice.core.messages.replies import ApiReply
+from pumice.core.objects.metadata import section, text_map
+from pumice.storage.codec import pack
 
 Object = dict[str, Any]
 

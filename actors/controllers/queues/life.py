@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from core.life.cycle import LifeCycle
+from pumice.core.life.cycle import LifeCycle
 
 
 class QueueState(StrEnum):

@@ -1,7 +1,7 @@
 """The Queue controller as a pure machine: states, and queues that open and close with their parents.
 
 Source: Volcano's `pkg/controllers/queue`. As there, how many PodGroups of a queue are in which phase is a metric
-(`actors.gateway.queue_counts`) and not in the status.
+(`pumice.actors.gateway.queue_counts`) and not in the status.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from actors.controllers.queues.life import QUEUE_LIFE, QueueAction, QueueState, state_of, trigger_of
-from core.messages.commands import ApiRequest, Delete, Patch, UpdateStatus
-from core.messages.replies import Accepted, ApiReply
-from core.objects.metadata import section, text_map
-from core.objects.parts import CLOSED_BY_PARENT, GROUP_SPECS, QUEUE_FAMILIES
-from storage.codec import repack, unpack
+from pumice.actors.controllers.queues.life import QUEUE_LIFE, QueueAction, QueueState, state_of, trigger_of
+from pumice.core.messages.commands import ApiRequest, Delete, Patch, UpdateStatus
+from pumice.core.messages.replies import Accepted, ApiReply
+from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.parts import CLOSED_BY_PARENT, GROUP_SPECS, QUEUE_FAMILIES
+from pumice.storage.codec import repack, unpack
 
 Object = dict[str, Any]
 

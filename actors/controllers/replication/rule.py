@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from actors.controllers.adoption import Belongs, by_selector
-from actors.controllers.pods_of import available_at, is_active, least_missed, pod_from
-from actors.controllers.rule import Agenda, OwnerRule, OwnFamily
-from actors.kube.conditions import merge_condition
-from actors.kube.merge_patch import diff_patch
-from actors.kube.times import timestamp
-from core.messages.commands import Delete, UpdateStatus
-from core.objects.metadata import section, text_map
-from core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
-from storage.codec import pack
+from pumice.actors.controllers.adoption import Belongs, by_selector
+from pumice.actors.controllers.pods_of import available_at, is_active, least_missed, pod_from
+from pumice.actors.controllers.rule import Agenda, OwnerRule, OwnFamily
+from pumice.actors.kube.conditions import merge_condition
+from pumice.actors.kube.merge_patch import diff_patch
+from pumice.actors.kube.times import timestamp
+from pumice.core.messages.commands import Delete, UpdateStatus
+from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
+from pumice.storage.codec import pack
 
 Object = dict[str, Any]
 

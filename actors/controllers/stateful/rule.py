@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.controllers.adoption import Belongs, by_selector
-from actors.controllers.pods_of import available_at, is_leaving
-from actors.controllers.revisions import KIND, POD_HASH, outdated, revisions_of
-from actors.controllers.rule import Agenda, ChildWords, OwnerRule, OwnFamily
-from actors.controllers.stateful.plan import SetPlan, SetPlanner
-from actors.controllers.stateful.pods import (
+from pumice.actors.controllers.adoption import Belongs, by_selector
+from pumice.actors.controllers.pods_of import available_at, is_leaving
+from pumice.actors.controllers.revisions import KIND, POD_HASH, outdated, revisions_of
+from pumice.actors.controllers.rule import Agenda, ChildWords, OwnerRule, OwnFamily
+from pumice.actors.controllers.stateful.plan import SetPlan, SetPlanner
+from pumice.actors.controllers.stateful.pods import (
     claims_of,
     first_ordinal,
     is_running_and_ready,
@@ -21,12 +21,12 @@ from actors.controllers.stateful.pods import (
     ordinal_of,
     pod_of_set,
 )
-from actors.kube.events import event
-from actors.kube.merge_patch import diff_patch
-from core.messages.commands import Create, Delete, Patch, UpdateStatus
-from core.objects.metadata import section, text_map
-from core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
-from storage.codec import pack
+from pumice.actors.kube.events import event
+from pumice.actors.kube.merge_patch import diff_patch
+from pumice.core.messages.commands import Create, Delete, Patch, UpdateStatus
+from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
+from pumice.storage.codec import pack
 
 Object = dict[str, Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Final
 
-from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
-from core.objects.metadata import section
+from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
+from pumice.core.objects.metadata import section
 
 Object = dict[str, Any]
 

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, Final
 
-from actors.controllers.unserved.kinds import NO_CONTROLLER, UNSERVED, other_scheduler
-from actors.kube.conditions import merge_condition
-from actors.kube.events import event
-from actors.kube.times import timestamp
-from core.messages.commands import ApiRequest, Create, UpdateStatus
-from core.messages.replies import ApiReply
-from core.objects.metadata import section
-from core.objects.parts import POD_OF_OTHERS
-from storage.codec import repack
+from pumice.actors.controllers.unserved.kinds import NO_CONTROLLER, UNSERVED, other_scheduler
+from pumice.actors.kube.conditions import merge_condition
+from pumice.actors.kube.events import event
+from pumice.actors.kube.times import timestamp
+from pumice.core.messages.commands import ApiRequest, Create, UpdateStatus
+from pumice.core.messages.replies import ApiReply
+from pumice.core.objects.metadata import section
+from pumice.core.objects.parts import POD_OF_OTHERS
+from pumice.storage.codec import repack
 
 Object = dict[str, Any]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from core.kube.storage import NO_PROVISIONER
-from core.messages.commands import ApiRequest, Create, Delete, Update
-from core.messages.replies import ApiReply, Refused
-from core.objects.metadata import section, text_map
-from storage.codec import pack, unpack
+from pumice.core.kube.storage import NO_PROVISIONER
+from pumice.core.messages.commands import ApiRequest, Create, Delete, Update
+from pumice.core.messages.replies import ApiReply, Refused
+from pumice.core.objects.metadata import section, text_map
+from pumice.storage.codec import pack, unpack
 
 Object = dict[str, Any]
 

@@ -12,14 +12,22 @@ from collections.abc import Iterator, Sequence
 from functools import cmp_to_key
 from typing import Any, Final
 
-from core.kube.selectors import SelectorError
-from core.kube.storage import NO_PROVISIONER, SELECTED_NODE, claim_key, class_name, is_fully_bound, name_of, volume_name
-from core.kube.volume_matching import is_available, is_for, is_large_enough, is_taken, storage_capacity
-from core.kube.volume_writes import bound_claim, bound_volume, claimed_by, in_phase, is_promised, made_volume
-from core.messages.commands import ApiRequest, Create, Delete, Get, Update
-from core.messages.replies import Accepted, ApiReply, Refused
-from core.objects.metadata import section, text_map
-from storage.codec import pack, unpack
+from pumice.core.kube.selectors import SelectorError
+from pumice.core.kube.storage import (
+    NO_PROVISIONER,
+    SELECTED_NODE,
+    claim_key,
+    class_name,
+    is_fully_bound,
+    name_of,
+    volume_name,
+)
+from pumice.core.kube.volume_matching import is_available, is_for, is_large_enough, is_taken, storage_capacity
+from pumice.core.kube.volume_writes import bound_claim, bound_volume, claimed_by, in_phase, is_promised, made_volume
+from pumice.core.messages.commands import ApiRequest, Create, Delete, Get, Update
+from pumice.core.messages.replies import Accepted, ApiReply, Refused
+from pumice.core.objects.metadata import section, text_map
+from pumice.storage.codec import pack, unpack
 
 Object = dict[str, Any]
 

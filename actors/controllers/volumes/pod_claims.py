@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
-from core.messages.replies import Accepted, ApiReply, Refused
-from core.objects.metadata import section, text_map
-from core.objects.parts import POD_WITH_CLAIMS
-from storage.codec import pack, unpack
+from pumice.core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
+from pumice.core.messages.replies import Accepted, ApiReply, Refused
+from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.parts import POD_WITH_CLAIMS
+from pumice.storage.codec import pack, unpack
 
 Object = dict[str, Any]
 Name = tuple[str, str]

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.controllers.workloads.rollout import bounds, has, replicas_of
-from actors.kube.times import timestamp
-from core.objects.metadata import parse_time, section
+from pumice.actors.controllers.workloads.rollout import bounds, has, replicas_of
+from pumice.actors.kube.times import timestamp
+from pumice.core.objects.metadata import parse_time, section
 
 Object = dict[str, Any]
 Words = tuple[str, str, str]

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core.objects.metadata import section, text_map
-from core.whole_numbers import whole_number
+from pumice.core.objects.metadata import section, text_map
+from pumice.core.whole_numbers import whole_number
 
 Object = dict[str, Any]
 

@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, Final
 
-from actors.controllers.adoption import Belongs, by_selector
-from actors.controllers.pods_of import reference
-from actors.controllers.rule import Agenda, ChildWords, OwnerRule, OwnFamily
-from actors.controllers.workloads import rollout
-from actors.controllers.workloads.deployment_status import deployment_status, timed_out_at
-from actors.kube.events import event
-from actors.kube.merge_patch import diff_patch
-from core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
-from core.objects.metadata import section, text_map
-from core.whole_numbers import whole_number
-from storage.codec import pack
+from pumice.actors.controllers.adoption import Belongs, by_selector
+from pumice.actors.controllers.pods_of import reference
+from pumice.actors.controllers.rule import Agenda, ChildWords, OwnerRule, OwnFamily
+from pumice.actors.controllers.workloads import rollout
+from pumice.actors.controllers.workloads.deployment_status import deployment_status, timed_out_at
+from pumice.actors.kube.events import event
+from pumice.actors.kube.merge_patch import diff_patch
+from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
+from pumice.core.objects.metadata import section, text_map
+from pumice.core.whole_numbers import whole_number
+from pumice.storage.codec import pack
 
 Object = dict[str, Any]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from actors.api.kind_table import KindTable
-from actors.api.kinds import Kind
-from actors.gateway import advice
-from actors.gateway.advice import AdviceKind
-from core.objects.metadata import Object
+from pumice.actors.api.kind_table import KindTable
+from pumice.actors.api.kinds import Kind
+from pumice.actors.gateway import advice
+from pumice.actors.gateway.advice import AdviceKind
+from pumice.core.objects.metadata import Object
 
 VERBS: Final = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 READ: Final = ["get", "list"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import platform
 import sys
 
-from actors.kube.release import RELEASE
-from core.objects.metadata import Object
+from pumice.actors.kube.release import RELEASE
+from pumice.core.objects.metadata import Object
 
 
 def version() -> Object:

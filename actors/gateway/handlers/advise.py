@@ -6,11 +6,11 @@ from typing import Final
 
 import anyio
 
-from actors.gateway.advice import KINDS, VERSION, AdviserAnswer, AdviserQuestion, refusal
-from actors.gateway.front import Front
-from actors.gateway.problems import ApiError, no_such_path, wrong_method
-from actors.gateway.request.exchange import ClientGoneError, Exchange
-from actors.gateway.request.paths import Target
+from pumice.actors.gateway.advice import KINDS, VERSION, AdviserAnswer, AdviserQuestion, refusal
+from pumice.actors.gateway.front import Front
+from pumice.actors.gateway.problems import ApiError, no_such_path, wrong_method
+from pumice.actors.gateway.request.exchange import ClientGoneError, Exchange
+from pumice.actors.gateway.request.paths import Target
 
 METHODS: Final = {"get": ("GET", "HEAD"), "create": ("POST",)}
 OK: Final = 200

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from actors.gateway.fault_counts import exposed_faults
-from actors.gateway.handlers.object_counts import exposed_objects
-from actors.gateway.problems import no_such_path
-from actors.gateway.queue_counts import counted, exposed_counts
-from actors.gateway.request.exchange import Exchange
-from actors.gateway.site import Site, guarded
-from actors.runtime.asking import ask_again, expected
-from core.messages import commands
-from core.messages.cycles import TellQueues
-from core.messages.faults import FaultsRead, ReadFaults
-from core.messages.replies import Exposition
-from storage import codec
+from pumice.actors.gateway.fault_counts import exposed_faults
+from pumice.actors.gateway.handlers.object_counts import exposed_objects
+from pumice.actors.gateway.problems import no_such_path
+from pumice.actors.gateway.queue_counts import counted, exposed_counts
+from pumice.actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.site import Site, guarded
+from pumice.actors.runtime.asking import ask_again, expected
+from pumice.core.messages import commands
+from pumice.core.messages.cycles import TellQueues
+from pumice.core.messages.faults import FaultsRead, ReadFaults
+from pumice.core.messages.replies import Exposition
+from pumice.storage import codec
 
 CHECKS = {"livez": ("ping",), "healthz": ("ping", "api"), "readyz": ("ping", "api", "watches")}
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"

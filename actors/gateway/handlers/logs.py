@@ -7,16 +7,16 @@ from typing import Any, Final, NamedTuple
 
 import anyio
 
-from actors.gateway.problems import ApiError, bad_request
-from actors.gateway.request.exchange import Exchange
-from actors.gateway.request.paths import Target
-from actors.gateway.request.query import Query
-from actors.gateway.request.upgrades import raw
-from actors.gateway.site import Site
-from actors.kube.commands.containers import DURATION, plan_of
-from actors.kube.commands.plans import FOR_EVER, Plan
-from actors.kube.times import timestamp
-from core.objects.metadata import Object, parse_time, section
+from pumice.actors.gateway.problems import ApiError, bad_request
+from pumice.actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.request.paths import Target
+from pumice.actors.gateway.request.query import Query
+from pumice.actors.gateway.request.upgrades import raw
+from pumice.actors.gateway.site import Site
+from pumice.actors.kube.commands.containers import DURATION, plan_of
+from pumice.actors.kube.commands.plans import FOR_EVER, Plan
+from pumice.actors.kube.times import timestamp
+from pumice.core.objects.metadata import Object, parse_time, section
 
 ENDED: Final = ("Succeeded", "Failed")
 _STATUSES: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")

@@ -11,21 +11,21 @@ from typing import Any, Final, cast
 
 from anyio import lowlevel
 
-from actors.api.fields import rows
-from actors.api.kinds import KINDS, Kind
-from actors.gateway.forms import Writer, encode, writer
-from actors.gateway.problems import no_such_path, not_found, wrong_method
-from actors.gateway.request.exchange import Exchange
-from actors.gateway.request.negotiation import negotiate
-from actors.gateway.request.paths import Target
-from actors.gateway.request.query import list_options
-from actors.gateway.request.selection import selection, traits_of
-from actors.gateway.site import Site
-from actors.kube.times import timestamp
-from core.errors import QuantityError
-from core.objects.metadata import Object, section
-from core.quantity import Quantity, quantity_of
-from storage import codec
+from pumice.actors.api.fields import rows
+from pumice.actors.api.kinds import KINDS, Kind
+from pumice.actors.gateway.forms import Writer, encode, writer
+from pumice.actors.gateway.problems import no_such_path, not_found, wrong_method
+from pumice.actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.request.negotiation import negotiate
+from pumice.actors.gateway.request.paths import Target
+from pumice.actors.gateway.request.query import list_options
+from pumice.actors.gateway.request.selection import selection, traits_of
+from pumice.actors.gateway.site import Site
+from pumice.actors.kube.times import timestamp
+from pumice.core.errors import QuantityError
+from pumice.core.objects.metadata import Object, section
+from pumice.core.quantity import Quantity, quantity_of
+from pumice.storage import codec
 
 GROUP: Final = "metrics.k8s.io"
 NODES: Final = KINDS["NodeMetrics"]

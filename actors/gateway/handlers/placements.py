@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.gateway.forms import encode
-from actors.gateway.handlers.writes import delete_fields
-from actors.gateway.problems import bad_request
-from actors.gateway.request.bodies import read_object
-from actors.gateway.request.exchange import Exchange
-from actors.gateway.request.paths import Target
-from actors.gateway.request.query import dry_run, write_options
-from actors.gateway.site import Site
-from actors.gateway.statuses import success
-from core.messages import commands
-from core.objects.metadata import Object, section
+from pumice.actors.gateway.forms import encode
+from pumice.actors.gateway.handlers.writes import delete_fields
+from pumice.actors.gateway.problems import bad_request
+from pumice.actors.gateway.request.bodies import read_object
+from pumice.actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.request.paths import Target
+from pumice.actors.gateway.request.query import dry_run, write_options
+from pumice.actors.gateway.site import Site
+from pumice.actors.gateway.statuses import success
+from pumice.core.messages import commands
+from pumice.core.objects.metadata import Object, section
 
 
 async def bind(site: Site, exchange: Exchange, target: Target) -> None:

@@ -12,19 +12,19 @@ from typing import Any, Final, cast
 
 from anyio import lowlevel
 
-from actors.api.kinds import Kind
-from actors.gateway.forms import Writer, encode, writer
-from actors.gateway.kept import Page, token_of
-from actors.gateway.past import key_of, listing_at
-from actors.gateway.problems import too_new
-from actors.gateway.request.exchange import Exchange
-from actors.gateway.request.negotiation import negotiate
-from actors.gateway.request.paths import Target
-from actors.gateway.request.query import ListOptions, list_options
-from actors.gateway.request.selection import Selection, selection
-from actors.gateway.site import Site
-from core.objects.metadata import Object
-from storage import codec
+from pumice.actors.api.kinds import Kind
+from pumice.actors.gateway.forms import Writer, encode, writer
+from pumice.actors.gateway.kept import Page, token_of
+from pumice.actors.gateway.past import key_of, listing_at
+from pumice.actors.gateway.problems import too_new
+from pumice.actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.request.negotiation import negotiate
+from pumice.actors.gateway.request.paths import Target
+from pumice.actors.gateway.request.query import ListOptions, list_options
+from pumice.actors.gateway.request.selection import Selection, selection
+from pumice.actors.gateway.site import Site
+from pumice.core.objects.metadata import Object
+from pumice.storage import codec
 
 ROWS: Final = 10
 SLICE: Final = 100

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from actors.api.kinds import Kind
-from actors.gateway import advice
-from actors.gateway.handlers import (
+from pumice.actors.api.kinds import Kind
+from pumice.actors.gateway import advice
+from pumice.actors.gateway.handlers import (
     advise,
     logs,
     metrics_api,
@@ -19,11 +19,11 @@ from actors.gateway.handlers import (
     watches,
     writes,
 )
-from actors.gateway.problems import ApiError, no_such_path, wrong_method
-from actors.gateway.request.exchange import Exchange
-from actors.gateway.request.paths import Target
-from actors.gateway.site import Site
-from core.messages.replies import Refused
+from pumice.actors.gateway.problems import ApiError, no_such_path, wrong_method
+from pumice.actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.request.paths import Target
+from pumice.actors.gateway.site import Site
+from pumice.core.messages.replies import Refused
 
 Handler = Callable[[Site, Exchange, Target, Kind], Awaitable[None]]
 

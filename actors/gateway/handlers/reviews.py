@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors.gateway.discovery.groups import REVIEWS
-from actors.gateway.forms import encode
-from actors.gateway.problems import bad_request, no_such_path, wrong_method
-from actors.gateway.request.bodies import read_object
-from actors.gateway.request.exchange import Exchange
-from actors.gateway.request.negotiation import negotiate
-from actors.gateway.request.paths import Target
-from actors.gateway.site import Site
-from actors.kube.identity import GROUPS, USER
-from core.objects.metadata import Object, section
+from pumice.actors.gateway.discovery.groups import REVIEWS
+from pumice.actors.gateway.forms import encode
+from pumice.actors.gateway.problems import bad_request, no_such_path, wrong_method
+from pumice.actors.gateway.request.bodies import read_object
+from pumice.actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.request.negotiation import negotiate
+from pumice.actors.gateway.request.paths import Target
+from pumice.actors.gateway.site import Site
+from pumice.actors.kube.identity import GROUPS, USER
+from pumice.core.objects.metadata import Object, section
 
 EVERYTHING: Final[Object] = {
     "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple, cast
 
-from actors.api.kind_table import KindTable
-from actors.api.kinds import Kind
-from actors.gateway.forms import Writer, encode
-from actors.gateway.handlers.writes import who
-from actors.gateway.problems import PATCH_TYPES, bad_request, invalid, unsupported_media, wrong_method
-from actors.gateway.request.bodies import media_type, packed, read_object, read_value
-from actors.gateway.request.exchange import Exchange
-from actors.gateway.request.negotiation import negotiate
-from actors.gateway.request.paths import Target
-from actors.gateway.request.query import write_options
-from actors.gateway.site import Site
-from actors.gateway.tables.printers import printer_of
-from actors.kube.merge_patch import merge_patch
-from core.messages import commands
-from core.objects.metadata import Object, section
-from storage import codec
+from pumice.actors.api.kind_table import KindTable
+from pumice.actors.api.kinds import Kind
+from pumice.actors.gateway.forms import Writer, encode
+from pumice.actors.gateway.handlers.writes import who
+from pumice.actors.gateway.problems import PATCH_TYPES, bad_request, invalid, unsupported_media, wrong_method
+from pumice.actors.gateway.request.bodies import media_type, packed, read_object, read_value
+from pumice.actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.request.negotiation import negotiate
+from pumice.actors.gateway.request.paths import Target
+from pumice.actors.gateway.request.query import write_options
+from pumice.actors.gateway.site import Site
+from pumice.actors.gateway.tables.printers import printer_of
+from pumice.actors.kube.merge_patch import merge_patch
+from pumice.core.messages import commands
+from pumice.core.objects.metadata import Object, section
+from pumice.storage import codec
 
 API_VERSION: Final = "autoscaling/v1"
 MERGES: Final = ("application/merge-patch+json", "application/strategic-merge-patch+json")

@@ -15,20 +15,20 @@ from typing import Any, Final, cast
 import anyio
 from anyio import lowlevel
 
-from actors.api.kinds import Kind
-from actors.gateway.forms import Writer, writer
-from actors.gateway.problems import ApiError, expired, too_new
-from actors.gateway.request.exchange import Exchange
-from actors.gateway.request.negotiation import negotiate
-from actors.gateway.request.paths import Target
-from actors.gateway.request.query import ListOptions, list_options
-from actors.gateway.request.selection import Condition, Selection, selection
-from actors.gateway.request.upgrades import lines
-from actors.gateway.ring import Ring, RingEntry, RingPart, event_line
-from actors.gateway.site import Site
-from actors.gateway.statuses import failure
-from core.objects.metadata import Object
-from storage import codec
+from pumice.actors.api.kinds import Kind
+from pumice.actors.gateway.forms import Writer, writer
+from pumice.actors.gateway.problems import ApiError, expired, too_new
+from pumice.actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.request.negotiation import negotiate
+from pumice.actors.gateway.request.paths import Target
+from pumice.actors.gateway.request.query import ListOptions, list_options
+from pumice.actors.gateway.request.selection import Condition, Selection, selection
+from pumice.actors.gateway.request.upgrades import lines
+from pumice.actors.gateway.ring import Ring, RingEntry, RingPart, event_line
+from pumice.actors.gateway.site import Site
+from pumice.actors.gateway.statuses import failure
+from pumice.core.objects.metadata import Object
+from pumice.storage import codec
 
 SLICE: Final = 100
 LONGEST_S: Final = 1800

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from actors.api.kinds import Kind
-from actors.gateway.forms import encode, writer
-from actors.gateway.problems import PATCH_TYPES, bad_request, invalid, unsupported_media, wrong_method
-from actors.gateway.request.bodies import media_type, packed, read_object, read_value
-from actors.gateway.request.exchange import Exchange
-from actors.gateway.request.negotiation import negotiate
-from actors.gateway.request.paths import Target
-from actors.gateway.request.query import WriteOptions, dry_run, list_options, write_options
-from actors.gateway.request.selection import selection
-from actors.gateway.request.validation import demand_type, fitting
-from actors.gateway.request.versions import is_turned, stored
-from actors.gateway.site import Site
-from actors.gateway.statuses import success
-from actors.gateway.webhooks import passage
-from core.messages import commands
-from core.messages.replies import Accepted
-from core.objects.metadata import Object, section
-from storage import codec
+from pumice.actors.api.kinds import Kind
+from pumice.actors.gateway.forms import encode, writer
+from pumice.actors.gateway.problems import PATCH_TYPES, bad_request, invalid, unsupported_media, wrong_method
+from pumice.actors.gateway.request.bodies import media_type, packed, read_object, read_value
+from pumice.actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.request.negotiation import negotiate
+from pumice.actors.gateway.request.paths import Target
+from pumice.actors.gateway.request.query import WriteOptions, dry_run, list_options, write_options
+from pumice.actors.gateway.request.selection import selection
+from pumice.actors.gateway.request.validation import demand_type, fitting
+from pumice.actors.gateway.request.versions import is_turned, stored
+from pumice.actors.gateway.site import Site
+from pumice.actors.gateway.statuses import success
+from pumice.actors.gateway.webhooks import passage
+from pumice.core.messages import commands
+from pumice.core.messages.replies import Accepted
+from pumice.core.objects.metadata import Object, section
+from pumice.storage import codec
 
 FORMS: Final = {
     "application/json-patch+json": "json",

@@ -7,10 +7,10 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from actors.gateway.problems import no_such_path
+from pumice.actors.gateway.problems import no_such_path
 
 if TYPE_CHECKING:
-    from actors.gateway.request.exchange import Exchange
+    from pumice.actors.gateway.request.exchange import Exchange
 
 HOME: Final = "index.html"
 LOGIN: Final = "login.html"
@@ -52,7 +52,7 @@ def asset(name: str) -> Asset:
     if media is None or "/" in name:
         raise no_such_path()
     shown = LOGIN if name == WRONG_TOKEN else name
-    file = resources.files("actors.gateway.page").joinpath("assets", shown)
+    file = resources.files("pumice.actors.gateway.page").joinpath("assets", shown)
     if not file.is_file():
         raise no_such_path()
     body = file.read_bytes()

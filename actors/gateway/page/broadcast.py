@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import numpy as np
 
-from actors.gateway.page import frames
-from actors.runtime.asking import ask_again
-from actors.runtime.level_signal import LevelSignal
-from core.messages.boards import BoardRead, ReadBoard, ReadRecent, RecentRead
-from core.messages.cycles import TellQueues
+from pumice.actors.gateway.page import frames
+from pumice.actors.runtime.asking import ask_again
+from pumice.actors.runtime.level_signal import LevelSignal
+from pumice.core.messages.boards import BoardRead, ReadBoard, ReadRecent, RecentRead
+from pumice.core.messages.cycles import TellQueues
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from actors.system.ports import CachePort, MetricsPort, RunnerPort
-    from core.messages.boards import BoardLayout
-    from core.messages.events import CycleMeasured
-    from core.messages.queue_tables import QueuesMeasured
+    from pumice.actors.system.ports import CachePort, MetricsPort, RunnerPort
+    from pumice.core.messages.boards import BoardLayout
+    from pumice.core.messages.events import CycleMeasured
+    from pumice.core.messages.queue_tables import QueuesMeasured
 
 PERIOD_S: Final = 0.25
 QUEUES_S: Final = 2.0

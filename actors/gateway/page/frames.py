@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
-from core.messages.queue_gauges import standing_amounts
-from core.messages.queue_tables import QueuesMeasured, readable
+from pumice.core.messages.queue_gauges import standing_amounts
+from pumice.core.messages.queue_tables import QueuesMeasured, readable
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from core.messages.boards import BoardLayout, BoardRead
-    from core.messages.card_table import CardTable
-    from core.messages.events import CycleMeasured
+    from pumice.core.messages.boards import BoardLayout, BoardRead
+    from pumice.core.messages.card_table import CardTable
+    from pumice.core.messages.events import CycleMeasured
 
 Plain = dict[str, Any]
 PARTS: Final = ("used", "releasing", "assumed", "nominated")

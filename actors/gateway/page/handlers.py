@@ -8,15 +8,15 @@ from typing import Final, TypeVar
 
 import anyio
 
-from actors.gateway.forms import encode
-from actors.gateway.front import Front
-from actors.gateway.page import assets
-from actors.gateway.page.login import log_in, log_out
-from actors.gateway.problems import ApiError, no_such_path, unavailable, wrong_method
-from actors.gateway.request.exchange import Exchange
-from actors.gateway.security import READS
-from actors.gateway.site import Site, guarded
-from core.messages.boards import ReadResidents, ResidentsRead
+from pumice.actors.gateway.forms import encode
+from pumice.actors.gateway.front import Front
+from pumice.actors.gateway.page import assets
+from pumice.actors.gateway.page.login import log_in, log_out
+from pumice.actors.gateway.problems import ApiError, no_such_path, unavailable, wrong_method
+from pumice.actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.security import READS
+from pumice.actors.gateway.site import Site, guarded
+from pumice.core.messages.boards import ReadResidents, ResidentsRead
 
 F = TypeVar("F", bound=Front)
 UNAUTHORIZED: Final = 401

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs
 
-from actors.gateway.page import assets
-from actors.gateway.security import COOKIE
+from pumice.actors.gateway.page import assets
+from pumice.actors.gateway.security import COOKIE
 
 if TYPE_CHECKING:
-    from actors.gateway.request.exchange import Exchange
-    from actors.gateway.security import Doorkeeper
+    from pumice.actors.gateway.request.exchange import Exchange
+    from pumice.actors.gateway.security import Doorkeeper
 
 FORM: Final = 8192
 """Bytes of a form."""

@@ -8,17 +8,17 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from actors.gateway.advice import GROUP, KINDS
-from actors.gateway.endpoint import Endpoint, Unslashed
-from actors.gateway.forms import encode
-from actors.gateway.front import Front
-from actors.gateway.handlers.advise import advise
-from actors.gateway.page import assets
-from actors.gateway.page.handlers import home, page_with, wants_page
-from actors.gateway.problems import no_such_path
-from actors.gateway.request.exchange import Exchange
-from actors.gateway.request.paths import parse_path
-from actors.gateway.request.upgrades import Upgrades
+from pumice.actors.gateway.advice import GROUP, KINDS
+from pumice.actors.gateway.endpoint import Endpoint, Unslashed
+from pumice.actors.gateway.forms import encode
+from pumice.actors.gateway.front import Front
+from pumice.actors.gateway.handlers.advise import advise
+from pumice.actors.gateway.page import assets
+from pumice.actors.gateway.page.handlers import home, page_with, wants_page
+from pumice.actors.gateway.problems import no_such_path
+from pumice.actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.request.paths import parse_path
+from pumice.actors.gateway.request.upgrades import Upgrades
 
 
 def build_viewer(front: Front, file: str) -> Starlette:

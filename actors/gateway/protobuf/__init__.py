@@ -3,7 +3,7 @@
 Go clients send core kinds so and give no way to stop them. Answers are JSON, always.
 """
 
-from actors.gateway.protobuf.envelope import decode
-from actors.gateway.protobuf.errors import MalformedBodyError, UnknownProtobufKindError
+from pumice.actors.gateway.protobuf.envelope import decode
+from pumice.actors.gateway.protobuf.errors import MalformedBodyError, UnknownProtobufKindError
 
 __all__ = ["MalformedBodyError", "UnknownProtobufKindError", "decode"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors.api.schema.model import SchemaMessage
-from actors.api.schema.table import flat_fields, of_kind, of_type
-from actors.gateway.protobuf.errors import MalformedBodyError, UnknownProtobufKindError
-from actors.gateway.protobuf.messages import read_message
-from actors.gateway.protobuf.wire import Fields, fields, text_of
-from core.objects.metadata import Object
+from pumice.actors.api.schema.model import SchemaMessage
+from pumice.actors.api.schema.table import flat_fields, of_kind, of_type
+from pumice.actors.gateway.protobuf.errors import MalformedBodyError, UnknownProtobufKindError
+from pumice.actors.gateway.protobuf.messages import read_message
+from pumice.actors.gateway.protobuf.wire import Fields, fields, text_of
+from pumice.core.objects.metadata import Object
 
 MAGIC: Final = b"k8s\x00"
 _TYPE: Final = 1

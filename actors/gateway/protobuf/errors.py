@@ -1,6 +1,6 @@
 """What can be wrong with a protobuf body."""
 
-from config.errors import RequestError
+from pumice.config.errors import RequestError
 
 
 class MalformedBodyError(RequestError):

@@ -9,13 +9,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from actors.api.schema.model import Field, element
-from actors.api.schema.plain import is_map
-from actors.api.schema.table import is_message, message
-from actors.gateway.protobuf.errors import MalformedBodyError
-from actors.gateway.protobuf.scalars import READERS, raw, whole
-from actors.gateway.protobuf.wire import Value, fields, text_of, varint
-from core.objects.metadata import Object
+from pumice.actors.api.schema.model import Field, element
+from pumice.actors.api.schema.plain import is_map
+from pumice.actors.api.schema.table import is_message, message
+from pumice.actors.gateway.protobuf.errors import MalformedBodyError
+from pumice.actors.gateway.protobuf.scalars import READERS, raw, whole
+from pumice.actors.gateway.protobuf.wire import Value, fields, text_of, varint
+from pumice.core.objects.metadata import Object
 
 _DEEPEST: Final = 64
 _MOST_MESSAGES: Final = 3_000

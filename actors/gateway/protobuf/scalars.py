@@ -8,9 +8,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from actors.gateway.protobuf.errors import MalformedBodyError
-from actors.gateway.protobuf.wire import Value, fields, text_of
-from config.durations import format_duration
+from pumice.actors.gateway.protobuf.errors import MalformedBodyError
+from pumice.actors.gateway.protobuf.wire import Value, fields, text_of
+from pumice.config.durations import format_duration
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from actors.gateway.protobuf.errors import MalformedBodyError
+from pumice.actors.gateway.protobuf.errors import MalformedBodyError
 
 Value = int | float | memoryview
 Fields = dict[int, list[Value]]

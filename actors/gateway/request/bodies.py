@@ -8,16 +8,16 @@ from typing import Any, Final, cast
 import anyio.to_thread
 import msgspec
 
-from actors.gateway import protobuf
-from actors.gateway.problems import BODY_TYPES, ApiError, bad_request, unsupported_media
-from actors.gateway.request.exchange import Exchange
-from config.errors import ConfigError, DuplicateKeyError
-from config.yaml_tree import read_documents
-from core.messages.replies import Refused
-from core.objects.metadata import Object
-from core.objects.soundness import MOST_DEPTH, unsound
-from storage import codec
-from storage.errors import CodecError
+from pumice.actors.gateway import protobuf
+from pumice.actors.gateway.problems import BODY_TYPES, ApiError, bad_request, unsupported_media
+from pumice.actors.gateway.request.exchange import Exchange
+from pumice.config.errors import ConfigError, DuplicateKeyError
+from pumice.config.yaml_tree import read_documents
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
+from pumice.core.objects.soundness import MOST_DEPTH, unsound
+from pumice.storage import codec
+from pumice.storage.errors import CodecError
 
 JSON: Final = "application/json"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"

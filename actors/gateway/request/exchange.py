@@ -9,10 +9,10 @@ from typing import Any, Final
 import anyio
 from anyio import lowlevel
 
-from actors.gateway.problems import ApiError, bad_request, too_large
-from actors.gateway.request.query import Query
-from actors.gateway.request.upgrades import SOCKET, Frames, Socket
-from core.messages.replies import Refused
+from pumice.actors.gateway.problems import ApiError, bad_request, too_large
+from pumice.actors.gateway.request.query import Query
+from pumice.actors.gateway.request.upgrades import SOCKET, Frames, Socket
+from pumice.core.messages.replies import Refused
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from actors.gateway.problems import not_acceptable
+from pumice.actors.gateway.problems import not_acceptable
 
 _JSON: Final = ("application/json", "application/*", "*/*")
 _YAML: Final = ("application/yaml", "text/yaml")

@@ -7,8 +7,8 @@ from urllib.parse import parse_qsl
 
 from msgspec import Struct
 
-from actors.gateway.problems import bad_request, invalid
-from config.printable import printable
+from pumice.actors.gateway.problems import bad_request, invalid
+from pumice.config.printable import printable
 
 Form = Literal["", "Ignore", "Warn", "Strict"]
 _FORMS: Final[dict[str, Form]] = {"": "", "Ignore": "Ignore", "Warn": "Warn", "Strict": "Strict"}

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from actors.api.kinds import Kind
-from actors.api.selectors import Requirement, SelectorTextError, matches, parse_selector
-from actors.gateway.problems import ApiError, bad_request
-from core.objects.metadata import Object, section
+from pumice.actors.api.kinds import Kind
+from pumice.actors.api.selectors import Requirement, SelectorTextError, matches, parse_selector
+from pumice.actors.gateway.problems import ApiError, bad_request
+from pumice.core.objects.metadata import Object, section
 
 _EMPTY: Final[Mapping[str, str]] = {}
 _NAMES: Final = ("metadata.name", "metadata.namespace")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors.api import schema
-from actors.api.kinds import Kind
-from actors.gateway.problems import bad_request
-from actors.gateway.request.exchange import Exchange
-from actors.gateway.request.query import Form
-from actors.gateway.site import Site
-from core.objects.metadata import Object, section
+from pumice.actors.api import schema
+from pumice.actors.api.kinds import Kind
+from pumice.actors.gateway.problems import bad_request
+from pumice.actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.request.query import Form
+from pumice.actors.gateway.site import Site
+from pumice.core.objects.metadata import Object, section
 
 APPLY: Final = "apply"
 

@@ -9,8 +9,8 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from actors.api.fields import is_list, is_mapping, rows, section
-from core.objects.metadata import Object
+from pumice.actors.api.fields import is_list, is_mapping, rows, section
+from pumice.core.objects.metadata import Object
 
 Turn = Callable[[Object], Object]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors.gateway.tables.column import UNKNOWN
-from core.objects.metadata import Object, parse_time, section
+from pumice.actors.gateway.tables.column import UNKNOWN
+from pumice.core.objects.metadata import Object, parse_time, section
 
 _MINUTE: Final = 60
 _HOUR: Final = 3600

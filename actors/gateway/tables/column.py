@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from core.objects.metadata import Object
+from pumice.core.objects.metadata import Object
 
 Include = Literal["Metadata", "Object", "None"]
 """What a row carries beside its cells: the object's metadata, all of it, or nothing."""

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.gateway.tables.ages import since
-from actors.gateway.tables.column import NAME, Printer, TableColumn
-from actors.gateway.tables.json_path import Effort, JsonPathError, find
-from actors.gateway.tables.words import name_of
-from core.objects.metadata import Object
+from pumice.actors.gateway.tables.ages import since
+from pumice.actors.gateway.tables.column import NAME, Printer, TableColumn
+from pumice.actors.gateway.tables.json_path import Effort, JsonPathError, find
+from pumice.actors.gateway.tables.words import name_of
+from pumice.core.objects.metadata import Object
 
 _CREATED: Final = ".metadata.creationTimestamp"
 AGE_ONLY: Final = ({"name": "Age", "type": "date", "jsonPath": _CREATED},)

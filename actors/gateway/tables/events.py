@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.gateway.tables.ages import since
-from actors.gateway.tables.column import Printer, TableColumn, text
-from actors.gateway.tables.words import count, name_of
-from core.objects.metadata import Object, section
+from pumice.actors.gateway.tables.ages import since
+from pumice.actors.gateway.tables.column import Printer, TableColumn, text
+from pumice.actors.gateway.tables.words import count, name_of
+from pumice.core.objects.metadata import Object, section
 
 
 def _cells(event: Object, now: float) -> list[Any]:

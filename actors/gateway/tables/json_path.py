@@ -14,7 +14,7 @@ from itertools import chain
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final, TypeGuard
 
-from config.errors import RequestError
+from pumice.config.errors import RequestError
 
 Step = Callable[[list[Any]], list[Any]]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.fields import rows
-from actors.gateway.tables.ages import age
-from actors.gateway.tables.column import AGE, NAME, NONE, SELECTOR, UNKNOWN, UNSET, Printer, text
-from actors.gateway.tables.words import label_map, label_selector, name_of, or_none, some, spec_of, status_of
-from core.objects.metadata import Object, section
+from pumice.actors.api.fields import rows
+from pumice.actors.gateway.tables.ages import age
+from pumice.actors.gateway.tables.column import AGE, NAME, NONE, SELECTOR, UNKNOWN, UNSET, Printer, text
+from pumice.actors.gateway.tables.words import label_map, label_selector, name_of, or_none, some, spec_of, status_of
+from pumice.core.objects.metadata import Object, section
 
 _SHOWN: Final = 3
 

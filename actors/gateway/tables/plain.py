@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.fields import rows
-from actors.gateway.tables.ages import age
-from actors.gateway.tables.column import AGE, NAME, NONE, Printer, TableColumn, number, text
-from actors.gateway.tables.words import count, deleted, name_of, quantity, spec_of, status_of
-from core.objects.metadata import Object, section
-from core.quantity import quantity_of
+from pumice.actors.api.fields import rows
+from pumice.actors.gateway.tables.ages import age
+from pumice.actors.gateway.tables.column import AGE, NAME, NONE, Printer, TableColumn, number, text
+from pumice.actors.gateway.tables.words import count, deleted, name_of, quantity, spec_of, status_of
+from pumice.core.objects.metadata import Object, section
+from pumice.core.quantity import quantity_of
 
 
 def _aged(obj: Object, now: float) -> list[Any]:

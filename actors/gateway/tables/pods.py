@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from actors.api.fields import rows
-from actors.gateway.tables.ages import age, human_duration
-from actors.gateway.tables.column import AGE, NAME, NONE, Printer, text
-from actors.gateway.tables.words import count, deleted, name_of, or_none, spec_of, status_of
-from core.objects.metadata import Object, parse_time, section
+from pumice.actors.api.fields import rows
+from pumice.actors.gateway.tables.ages import age, human_duration
+from pumice.actors.gateway.tables.column import AGE, NAME, NONE, Printer, text
+from pumice.actors.gateway.tables.words import count, deleted, name_of, or_none, spec_of, status_of
+from pumice.core.objects.metadata import Object, parse_time, section
 
 _ENDED: Final = {
     "Succeeded": "The pod has completed successfully.",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.gateway.tables.ages import age, human_duration
-from actors.gateway.tables.column import AGE, NAME, NONE, Printer, flag, number, text
-from actors.gateway.tables.words import count, name_of, quantity, spec_of, status_of
-from core.objects.metadata import Object, section
+from pumice.actors.gateway.tables.ages import age, human_duration
+from pumice.actors.gateway.tables.column import AGE, NAME, NONE, Printer, flag, number, text
+from pumice.actors.gateway.tables.words import count, name_of, quantity, spec_of, status_of
+from pumice.core.objects.metadata import Object, section
 
 
 def _budget(obj: Object, now: float) -> list[Any]:

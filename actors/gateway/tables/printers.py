@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from actors.gateway.tables import installed, networks, plain, policies, volumes, workloads
-from actors.gateway.tables.autoscalers import AUTOSCALERS
-from actors.gateway.tables.column import Printer
-from actors.gateway.tables.custom import SERVERS, VOLCANO, custom_printer
-from actors.gateway.tables.events import EVENTS
-from actors.gateway.tables.nodes import NAMESPACES, NODES
-from actors.gateway.tables.pods import PODS
+from pumice.actors.gateway.tables import installed, networks, plain, policies, volumes, workloads
+from pumice.actors.gateway.tables.autoscalers import AUTOSCALERS
+from pumice.actors.gateway.tables.column import Printer
+from pumice.actors.gateway.tables.custom import SERVERS, VOLCANO, custom_printer
+from pumice.actors.gateway.tables.events import EVENTS
+from pumice.actors.gateway.tables.nodes import NAMESPACES, NODES
+from pumice.actors.gateway.tables.pods import PODS
 
 PRINTERS: Final[dict[str, Printer]] = {
     "Pod": PODS,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.gateway.tables.ages import since
-from actors.gateway.tables.column import Include, Printer
-from core.objects.metadata import Object, section
+from pumice.actors.gateway.tables.ages import since
+from pumice.actors.gateway.tables.column import Include, Printer
+from pumice.core.objects.metadata import Object, section
 
 _UNREADABLE: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import Any, Final, cast
 
-from actors.api.fields import rows
-from actors.gateway.tables.column import NONE
-from core.errors import QuantityError
-from core.objects.metadata import Object, section, text_map
-from core.quantity import quantity_of
+from pumice.actors.api.fields import rows
+from pumice.actors.gateway.tables.column import NONE
+from pumice.core.errors import QuantityError
+from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.quantity import quantity_of
 
 _ACCESS_MODES: Final = {
     "ReadWriteOnce": "RWO",

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.fields import rows
-from actors.gateway.tables.ages import age, human_duration, since
-from actors.gateway.tables.column import AGE, CONTAINERS, IMAGES, NAME, NONE, SELECTOR, UNSET, Printer, number, text
-from actors.gateway.tables.words import (
+from pumice.actors.api.fields import rows
+from pumice.actors.gateway.tables.ages import age, human_duration, since
+from pumice.actors.gateway.tables.column import (
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    NAME,
+    NONE,
+    SELECTOR,
+    UNSET,
+    Printer,
+    number,
+    text,
+)
+from pumice.actors.gateway.tables.words import (
     containers,
     count,
     deleted,
@@ -17,7 +28,7 @@ from actors.gateway.tables.words import (
     spec_of,
     status_of,
 )
-from core.objects.metadata import Object, parse_time, section
+from pumice.core.objects.metadata import Object, parse_time, section
 
 _TEMPLATE: Final = (CONTAINERS, IMAGES, SELECTOR)
 _JOB_STATES: Final = (

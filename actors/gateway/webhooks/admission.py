@@ -11,17 +11,17 @@ from dataclasses import replace
 
 import anyio
 
-from actors.api.fields import section
-from actors.api.patches.operations import apply_operations
-from actors.gateway.problems import ApiError, bad_request
-from actors.gateway.site import Site
-from actors.gateway.webhooks import calls, hooks
-from actors.gateway.webhooks.hooks import AdmissionRequest
-from actors.gateway.webhooks.policies import obeyed
-from actors.gateway.webhooks.reviews import BadAnswerError, HookVerdict, review, uid_of_review, verdict
-from core.kube.cel.reading import ExpressionError
-from core.messages.replies import Refused
-from core.objects.metadata import Object
+from pumice.actors.api.fields import section
+from pumice.actors.api.patches.operations import apply_operations
+from pumice.actors.gateway.problems import ApiError, bad_request
+from pumice.actors.gateway.site import Site
+from pumice.actors.gateway.webhooks import calls, hooks
+from pumice.actors.gateway.webhooks.hooks import AdmissionRequest
+from pumice.actors.gateway.webhooks.policies import obeyed
+from pumice.actors.gateway.webhooks.reviews import BadAnswerError, HookVerdict, review, uid_of_review, verdict
+from pumice.core.kube.cel.reading import ExpressionError
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 
 
 async def mutated(site: Site, request: AdmissionRequest) -> tuple[Object | None, list[str]]:

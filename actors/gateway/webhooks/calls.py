@@ -15,8 +15,8 @@ from typing import Any, Final
 import anyio
 import httpx
 
-from actors.api.fields import rows, section
-from core.objects.metadata import Object
+from pumice.actors.api.fields import rows, section
+from pumice.core.objects.metadata import Object
 
 MOST_BYTES: Final = 4 << 20
 DEFAULT_TIMEOUT_S: Final = 10

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from actors.api.kinds import Kind
-from actors.gateway.problems import ApiError
-from actors.gateway.request.paths import Target
-from actors.gateway.site import Site
-from actors.gateway.webhooks import passage
-from core.messages.commands import ApiRequest, Create, Delete, Patch, Update
-from core.objects.metadata import Object, section
-from storage import codec
+from pumice.actors.api.kinds import Kind
+from pumice.actors.gateway.problems import ApiError
+from pumice.actors.gateway.request.paths import Target
+from pumice.actors.gateway.site import Site
+from pumice.actors.gateway.webhooks import passage
+from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, Update
+from pumice.core.objects.metadata import Object, section
+from pumice.storage import codec
 
 if TYPE_CHECKING:
-    from actors.runtime.door import Passed
+    from pumice.actors.runtime.door import Passed
 
 AT_ONCE: Final = 16
 """So many requests of one controller are with webhooks at a time."""

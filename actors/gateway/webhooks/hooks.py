@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from actors.api.fields import rows, section
-from actors.api.kinds import Kind
-from core.kube.cel.costs import SPEND, StepsLeft
-from core.kube.cel.evaluating import evaluate
-from core.kube.cel.reading import ExpressionError, read_expression
-from core.kube.cel.values import Authority
-from core.kube.selectors import SelectorError, label_selector
-from core.objects.metadata import Object, text_map
+from pumice.actors.api.fields import rows, section
+from pumice.actors.api.kinds import Kind
+from pumice.core.kube.cel.costs import SPEND, StepsLeft
+from pumice.core.kube.cel.evaluating import evaluate
+from pumice.core.kube.cel.reading import ExpressionError, read_expression
+from pumice.core.kube.cel.values import Authority
+from pumice.core.kube.selectors import SelectorError, label_selector
+from pumice.core.objects.metadata import Object, text_map
 
 MUTATING: Final = "MutatingWebhookConfiguration"
 VALIDATING: Final = "ValidatingWebhookConfiguration"

@@ -7,16 +7,16 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from actors.api.kinds import Kind
-from actors.gateway.request.bodies import packed
-from actors.gateway.request.paths import Target
-from actors.gateway.site import Site
-from actors.gateway.webhooks.admission import judged, labels_of_namespace, mutated
-from actors.gateway.webhooks.hooks import AdmissionRequest
-from core.messages import commands
-from core.messages.commands import Create, Delete, Patch, Update
-from core.objects.metadata import Object, section
-from storage import codec
+from pumice.actors.api.kinds import Kind
+from pumice.actors.gateway.request.bodies import packed
+from pumice.actors.gateway.request.paths import Target
+from pumice.actors.gateway.site import Site
+from pumice.actors.gateway.webhooks.admission import judged, labels_of_namespace, mutated
+from pumice.actors.gateway.webhooks.hooks import AdmissionRequest
+from pumice.core.messages import commands
+from pumice.core.messages.commands import Create, Delete, Patch, Update
+from pumice.core.objects.metadata import Object, section
+from pumice.storage import codec
 
 _SERVERS = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
 """What only the server says of a new object: a webhook is asked before it has."""

@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from actors.api.fields import rows, section
-from actors.gateway.problems import ApiError
-from actors.gateway.site import Site
-from actors.gateway.webhooks import hooks
-from actors.gateway.webhooks.hooks import AdmissionRequest
-from core.kube.cel.costs import SPEND, StepsLeft
-from core.kube.cel.evaluating import evaluate
-from core.kube.cel.reading import ExpressionError, read_expression
-from core.kube.cel.values import truth
-from core.kube.selectors import SelectorError, label_selector
-from core.messages import commands, replies
-from core.messages.replies import Refused
-from core.objects.metadata import Object, text_map
-from storage import codec
+from pumice.actors.api.fields import rows, section
+from pumice.actors.gateway.problems import ApiError
+from pumice.actors.gateway.site import Site
+from pumice.actors.gateway.webhooks import hooks
+from pumice.actors.gateway.webhooks.hooks import AdmissionRequest
+from pumice.core.kube.cel.costs import SPEND, StepsLeft
+from pumice.core.kube.cel.evaluating import evaluate
+from pumice.core.kube.cel.reading import ExpressionError, read_expression
+from pumice.core.kube.cel.values import truth
+from pumice.core.kube.selectors import SelectorError, label_selector
+from pumice.core.messages import commands, replies
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object, text_map
+from pumice.storage import codec
 
 _CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
 _INVALID: Final = "Invalid"

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final
 
-from actors.api.fields import is_list, is_mapping, section
-from actors.gateway.webhooks.hooks import AdmissionRequest, told
-from core.messages.replies import Refused
-from core.objects.metadata import Object
+from pumice.actors.api.fields import is_list, is_mapping, section
+from pumice.actors.gateway.webhooks.hooks import AdmissionRequest, told
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 
 VERSION: Final = "admission.k8s.io/v1"
 _LEAST: Final = 400

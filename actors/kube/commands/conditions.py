@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from operator import eq, ge, gt, le, lt, ne
 from typing import Final
 
-from actors.kube.commands.shell_words import NotUnderstoodError
-from core.whole_numbers import whole_number
+from pumice.actors.kube.commands.shell_words import NotUnderstoodError
+from pumice.core.whole_numbers import whole_number
 
 _TEXTS: Final[dict[str, Callable[[str, str], bool]]] = {"=": eq, "==": eq, "!=": ne}
 _NUMBERS: Final[dict[str, Callable[[int, int], bool]]] = {

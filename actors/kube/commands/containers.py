@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from actors.kube.commands.plans import FOR_EVER, Plan
-from actors.kube.commands.programs import is_server, waits_for_input
-from actors.kube.commands.shell import Variables, planned
-from core.objects.metadata import section, text_map
+from pumice.actors.kube.commands.plans import FOR_EVER, Plan
+from pumice.actors.kube.commands.programs import is_server, waits_for_input
+from pumice.actors.kube.commands.shell import Variables, planned
+from pumice.core.objects.metadata import section, text_map
 
 Object = dict[str, Any]
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from actors.kube.commands.plans import FOR_EVER
-from core.whole_numbers import whole_number
+from pumice.actors.kube.commands.plans import FOR_EVER
+from pumice.core.whole_numbers import whole_number
 
 NOT_FOUND: Final = 127
 SHELLS: Final = ("sh", "bash", "ash", "dash")

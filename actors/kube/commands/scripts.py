@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from actors.kube.commands.shell_words import TEXT, NotUnderstoodError, Token, Word, WordPart, tokens
+from pumice.actors.kube.commands.shell_words import TEXT, NotUnderstoodError, Token, Word, WordPart, tokens
 
 DEEPEST: Final = 16
 """Loops in loops, scripts in scripts."""

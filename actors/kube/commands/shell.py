@@ -13,9 +13,9 @@ from functools import lru_cache
 from itertools import dropwhile, takewhile
 from typing import Final
 
-from actors.kube.commands.conditions import judged
-from actors.kube.commands.plans import AT_ITS_END, FOR_EVER, LONGEST_S, MOST_PRINTED, Plan
-from actors.kube.commands.programs import (
+from pumice.actors.kube.commands.conditions import judged
+from pumice.actors.kube.commands.plans import AT_ITS_END, FOR_EVER, LONGEST_S, MOST_PRINTED, Plan
+from pumice.actors.kube.commands.programs import (
     NOT_FOUND,
     QUIET,
     SHELLS,
@@ -29,9 +29,9 @@ from actors.kube.commands.programs import (
     span_s,
     waits_for_input,
 )
-from actors.kube.commands.scripts import DEEPEST, AndOr, For, If, Lines, Node, Not, Simple, While, parsed
-from actors.kube.commands.shell_words import SCRIPT, TEXT, VARIABLE, NotUnderstoodError, Word, WordPart
-from core.whole_numbers import whole_number
+from pumice.actors.kube.commands.scripts import DEEPEST, AndOr, For, If, Lines, Node, Not, Simple, While, parsed
+from pumice.actors.kube.commands.shell_words import SCRIPT, TEXT, VARIABLE, NotUnderstoodError, Word, WordPart
+from pumice.core.whole_numbers import whole_number
 
 MOST_STEPS: Final = 2_000
 """Commands that one container carries out in thought; one that has not ended then runs for ever."""

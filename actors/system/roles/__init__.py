@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from actors.system.roles.cluster import API_SERVER, ARRIVALS, CLUSTER_API, GATEWAY, MIRROR, NODE_AGENTS
-from actors.system.roles.controllers import (
+from pumice.actors.system.roles.cluster import API_SERVER, ARRIVALS, CLUSTER_API, GATEWAY, MIRROR, NODE_AGENTS
+from pumice.actors.system.roles.controllers import (
     CONFIG_WATCHER,
     DISRUPTION_CONTROLLER,
     JOB_CONTROLLER,
@@ -15,9 +15,9 @@ from actors.system.roles.controllers import (
     VOLUME_CONTROLLER,
     WORKLOAD_CONTROLLER,
 )
-from actors.system.roles.effects import BIND_WORKER, EVICT_WORKER, PRE_BIND_WORKER, STATUS_WRITER
-from actors.system.roles.records import CHECKPOINTER, METRICS, RECORDER, SUPERVISOR
-from actors.system.roles.scheduling import (
+from pumice.actors.system.roles.effects import BIND_WORKER, EVICT_WORKER, PRE_BIND_WORKER, STATUS_WRITER
+from pumice.actors.system.roles.records import CHECKPOINTER, METRICS, RECORDER, SUPERVISOR
+from pumice.actors.system.roles.scheduling import (
     ACTION_WORKER,
     CACHE,
     DRY_RUN_WORKER,
@@ -27,7 +27,7 @@ from actors.system.roles.scheduling import (
 )
 
 if TYPE_CHECKING:
-    from actors.runtime.switchboard import Links
+    from pumice.actors.runtime.switchboard import Links
 
 ROLES: Final = (
     API_SERVER, CACHE, SESSION_RUNNER, BIND_WORKER, EVICT_WORKER, STATUS_WRITER, PRE_BIND_WORKER, NODE_AGENTS,

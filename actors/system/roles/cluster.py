@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from actors.agents.arrivals import Arrivals
-from actors.agents.node_agents import NodeAgents
-from actors.api.faults.faulty_server import api_server
-from actors.runtime.clock import VirtualClock
-from actors.system import ports
-from actors.system.settings import elsewhere, has_arrivals, mirroring, running_nodes, serving
-from actors.system.wiring import Role
+from pumice.actors.agents.arrivals import Arrivals
+from pumice.actors.agents.node_agents import NodeAgents
+from pumice.actors.api.faults.faulty_server import api_server
+from pumice.actors.runtime.clock import VirtualClock
+from pumice.actors.system import ports
+from pumice.actors.system.settings import elsewhere, has_arrivals, mirroring, running_nodes, serving
+from pumice.actors.system.wiring import Role
 
 if TYPE_CHECKING:
-    from actors.api.server import ApiServer
-    from actors.cluster.cluster_api import ClusterApi
-    from actors.gateway.gateway import Gateway
-    from actors.mirror.mirror import Mirror
-    from actors.system.wiring import Wiring
+    from pumice.actors.api.server import ApiServer
+    from pumice.actors.cluster.cluster_api import ClusterApi
+    from pumice.actors.gateway.gateway import Gateway
+    from pumice.actors.mirror.mirror import Mirror
+    from pumice.actors.system.wiring import Wiring
 
 AHEAD: Final = 2
 """Batches of the api under way to the journal while it applies the next: the journal's thread always has one to write
@@ -32,7 +32,7 @@ def _api_server(wiring: Wiring, name: str) -> ApiServer:
 
 
 def _gateway(wiring: Wiring, name: str) -> Gateway:
-    from actors.gateway.gateway import Gateway  # noqa: PLC0415 - a web server is a tenth of a start
+    from pumice.actors.gateway.gateway import Gateway  # noqa: PLC0415 - a web server is a tenth of a start
 
     settings, stormy = wiring.settings.gateway, wiring.settings.faults is not None
     assert settings is not None
@@ -51,7 +51,7 @@ def _arrivals(wiring: Wiring, name: str) -> Arrivals:
 
 
 def _mirror(wiring: Wiring, name: str) -> Mirror:
-    from actors.mirror.mirror import Mirror  # noqa: PLC0415 - few have one
+    from pumice.actors.mirror.mirror import Mirror  # noqa: PLC0415 - few have one
 
     settings = wiring.settings.mirror
     assert settings is not None, "there is a mirror where something is mirrored"
@@ -60,7 +60,7 @@ def _mirror(wiring: Wiring, name: str) -> Mirror:
 
 
 def _cluster_api(wiring: Wiring, name: str) -> ClusterApi:
-    from actors.cluster.cluster_api import ClusterApi  # noqa: PLC0415 - few have one
+    from pumice.actors.cluster.cluster_api import ClusterApi  # noqa: PLC0415 - few have one
 
     settings = wiring.settings.cluster
     assert settings is not None, "there is one where decisions are carried out elsewhere"

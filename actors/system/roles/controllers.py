@@ -9,45 +9,45 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Final
 
-from actors.controllers.batch.rule import JobRule
-from actors.controllers.configuration.watcher import ConfigWatcher
-from actors.controllers.crons.dialects import KUBERNETES, VOLCANO
-from actors.controllers.crons.rule import CronRule
-from actors.controllers.daemons.rule import DaemonSetRule
-from actors.controllers.devices.machine import DeviceMachine
-from actors.controllers.disruptions.machine import BUDGET, DisruptionMachine
-from actors.controllers.endpoints.machine import EndpointsMachine
-from actors.controllers.events.machine import PodEventsMachine
-from actors.controllers.family import FamilyMachine
-from actors.controllers.flows.rule import JobFlowRule, JobTemplateRule
-from actors.controllers.groups.machine import PodGroupMachine
-from actors.controllers.jobs.controller import JobController
-from actors.controllers.jobs.machine import JobMachine
-from actors.controllers.namespaces.machine import NamespaceMachine
-from actors.controllers.nodes.machine import NodeTaintsMachine
-from actors.controllers.queues.machine import QueueMachine
-from actors.controllers.quotas.machine import QUOTA, QuotaMachine
-from actors.controllers.replication.rule import REPLICA_SETS, REPLICATION_CONTROLLERS, ReplicationRule
-from actors.controllers.rule import OwnerRule
-from actors.controllers.stateful.rule import StatefulSetRule
-from actors.controllers.unserved.kinds import LEFT, UNSERVED
-from actors.controllers.unserved.machine import UnservedMachine
-from actors.controllers.volumes.drivers import DriversMachine
-from actors.controllers.volumes.machine import VolumeMachine
-from actors.controllers.volumes.pod_claims import PodClaimsMachine
-from actors.controllers.workloads.rule import DeploymentRule
-from actors.runtime.reconciler import Reconciler
-from actors.system import ports
-from actors.system.settings import controlling, playing, serving
-from actors.system.wiring import Role, always
-from core.objects.parts import POD_OF_OTHERS
+from pumice.actors.controllers.batch.rule import JobRule
+from pumice.actors.controllers.configuration.watcher import ConfigWatcher
+from pumice.actors.controllers.crons.dialects import KUBERNETES, VOLCANO
+from pumice.actors.controllers.crons.rule import CronRule
+from pumice.actors.controllers.daemons.rule import DaemonSetRule
+from pumice.actors.controllers.devices.machine import DeviceMachine
+from pumice.actors.controllers.disruptions.machine import BUDGET, DisruptionMachine
+from pumice.actors.controllers.endpoints.machine import EndpointsMachine
+from pumice.actors.controllers.events.machine import PodEventsMachine
+from pumice.actors.controllers.family import FamilyMachine
+from pumice.actors.controllers.flows.rule import JobFlowRule, JobTemplateRule
+from pumice.actors.controllers.groups.machine import PodGroupMachine
+from pumice.actors.controllers.jobs.controller import JobController
+from pumice.actors.controllers.jobs.machine import JobMachine
+from pumice.actors.controllers.namespaces.machine import NamespaceMachine
+from pumice.actors.controllers.nodes.machine import NodeTaintsMachine
+from pumice.actors.controllers.queues.machine import QueueMachine
+from pumice.actors.controllers.quotas.machine import QUOTA, QuotaMachine
+from pumice.actors.controllers.replication.rule import REPLICA_SETS, REPLICATION_CONTROLLERS, ReplicationRule
+from pumice.actors.controllers.rule import OwnerRule
+from pumice.actors.controllers.stateful.rule import StatefulSetRule
+from pumice.actors.controllers.unserved.kinds import LEFT, UNSERVED
+from pumice.actors.controllers.unserved.machine import UnservedMachine
+from pumice.actors.controllers.volumes.drivers import DriversMachine
+from pumice.actors.controllers.volumes.machine import VolumeMachine
+from pumice.actors.controllers.volumes.pod_claims import PodClaimsMachine
+from pumice.actors.controllers.workloads.rule import DeploymentRule
+from pumice.actors.runtime.reconciler import Reconciler
+from pumice.actors.system import ports
+from pumice.actors.system.settings import controlling, playing, serving
+from pumice.actors.system.wiring import Role, always
+from pumice.core.objects.parts import POD_OF_OTHERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from actors.runtime.reconciler import Machine
-    from actors.system.settings import SystemSettings
-    from actors.system.wiring import Wiring
+    from pumice.actors.runtime.reconciler import Machine
+    from pumice.actors.system.settings import SystemSettings
+    from pumice.actors.system.wiring import Wiring
 
     Machines = Callable[[Wiring], Sequence[Machine]]
 

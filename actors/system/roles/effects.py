@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from actors.effects.bind_worker import BindWorker
-from actors.effects.evict_worker import EvictWorker
-from actors.effects.pre_bind_worker import PreBindWorker
-from actors.effects.status_writer import WAIT_S, StatusWriter
-from actors.system import ports
-from actors.system.settings import elsewhere, numbered, scheduling
-from actors.system.wiring import Role
+from pumice.actors.effects.bind_worker import BindWorker
+from pumice.actors.effects.evict_worker import EvictWorker
+from pumice.actors.effects.pre_bind_worker import PreBindWorker
+from pumice.actors.effects.status_writer import WAIT_S, StatusWriter
+from pumice.actors.system import ports
+from pumice.actors.system.settings import elsewhere, numbered, scheduling
+from pumice.actors.system.wiring import Role
 
 if TYPE_CHECKING:
-    from actors.system.wiring import Wiring
+    from pumice.actors.system.wiring import Wiring
 
 
 def _bind_worker(wiring: Wiring, name: str) -> BindWorker:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from actors.journal.checkpointer import Checkpointer
-from actors.journal.recorder import Recorder
-from actors.metrics.metrics import Metrics
-from actors.runtime.clock import VirtualClock
-from actors.system import ports
-from actors.system.wiring import Role, plainly
+from pumice.actors.journal.checkpointer import Checkpointer
+from pumice.actors.journal.recorder import Recorder
+from pumice.actors.metrics.metrics import Metrics
+from pumice.actors.runtime.clock import VirtualClock
+from pumice.actors.system import ports
+from pumice.actors.system.wiring import Role, plainly
 
 if TYPE_CHECKING:
-    from actors.system.wiring import Wiring
+    from pumice.actors.system.wiring import Wiring
 
 
 def _recorder(wiring: Wiring, name: str) -> Recorder:

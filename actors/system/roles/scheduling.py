@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from actors.outside.client import ExtenderClient
-from actors.scheduling.action_worker import ActionWorker
-from actors.scheduling.cache import Cache
-from actors.scheduling.commit import Commit
-from actors.scheduling.cycle_memory import RunnerSettings
-from actors.scheduling.session_runner import SessionRunner
-from actors.scheduling.usage_collector import UsageCollector, sources_of
-from actors.system import ports
-from actors.system.settings import elsewhere, numbered, scheduling, viewing
-from actors.system.wiring import Role
+from pumice.actors.outside.client import ExtenderClient
+from pumice.actors.scheduling.action_worker import ActionWorker
+from pumice.actors.scheduling.cache import Cache
+from pumice.actors.scheduling.commit import Commit
+from pumice.actors.scheduling.cycle_memory import RunnerSettings
+from pumice.actors.scheduling.session_runner import SessionRunner
+from pumice.actors.scheduling.usage_collector import UsageCollector, sources_of
+from pumice.actors.system import ports
+from pumice.actors.system.settings import elsewhere, numbered, scheduling, viewing
+from pumice.actors.system.wiring import Role
 
 if TYPE_CHECKING:
-    from actors.dry_run.worker import DryRunWorker
-    from actors.system.wiring import Wiring
+    from pumice.actors.dry_run.worker import DryRunWorker
+    from pumice.actors.system.wiring import Wiring
 
 
 def _cache(wiring: Wiring, name: str) -> Cache:

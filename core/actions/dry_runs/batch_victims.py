@@ -1,4 +1,4 @@
-"""Victims on many nodes at once: the question of `core.actions.dry_runs.dry_run` asked of columns.
+"""Victims on many nodes at once: the question of `pumice.core.actions.dry_runs.dry_run` asked of columns.
 
 For trials in which no plugin has anything to simulate and every plugin can say of a batch who may be evicted; the
 answers are those of node after node, float by float. One after the other, `bench preempt` takes 9 times as long; where
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.actions.dry_runs.findings import Findings, joined
-from core.actions.victims.asked import asked, movable
-from core.resources import MIN_RESOURCE
-from core.session.victim_order import removal_order
+from pumice.core.actions.dry_runs.findings import Findings, joined
+from pumice.core.actions.victims.asked import asked, movable
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.session.victim_order import removal_order
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.points.batches import BoolArray, FloatArray, RowArray, TaskBatch
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.batches import BoolArray, FloatArray, RowArray, TaskBatch
+    from pumice.core.session.session import Session
 
 
 def may_go(session: Session, preemptor: Task, nodes: RowArray, *, own_job: bool) -> TaskBatch:

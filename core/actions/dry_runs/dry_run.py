@@ -9,18 +9,18 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from core.actions.dry_runs.batch_victims import BatchTrial, may_go
-from core.actions.dry_runs.findings import Findings, joined, one_by_one, unpacked
-from core.actions.dry_runs.node_trial import select_victims
-from core.actions.victims.asked import asked, movable
+from pumice.core.actions.dry_runs.batch_victims import BatchTrial, may_go
+from pumice.core.actions.dry_runs.findings import Findings, joined, one_by_one, unpacked
+from pumice.core.actions.dry_runs.node_trial import select_victims
+from pumice.core.actions.victims.asked import asked, movable
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
 
-    from core.actions.dry_runs.findings import Candidate, Finding
-    from core.actions.victims.candidates import RowArray
-    from core.objects.pod import Task
-    from core.session.session import Session
+    from pumice.core.actions.dry_runs.findings import Candidate, Finding
+    from pumice.core.actions.victims.candidates import RowArray
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
 
     Steps = Generator["DryRun", Candidate | None, None]
 

@@ -13,9 +13,9 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.session.points.batches import RowArray
-    from core.session.residents import Residents
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.batches import RowArray
+    from pumice.core.session.residents import Residents
 
 TASK_ROWS = np.dtype("<i8")
 Finding = tuple[int, bytes]

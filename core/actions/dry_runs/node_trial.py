@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from core.actions.victims.on_node import add_request, available, fits, make_room
-from core.session.victim_order import victim_queue
+from pumice.core.actions.victims.on_node import add_request, available, fits, make_room
+from pumice.core.session.victim_order import victim_queue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.session.session import Session
 
 FIX = "dry-run-asks-queue"
 

@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from core.objects.pod import PREEMPTABLE
-from core.resources import MIN_RESOURCE
+from pumice.core.objects.pod import PREEMPTABLE
+from pumice.core.resources import MIN_RESOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from core.objects.pod import Task
-    from core.objects.pod_group import PodGroupSpec
-    from core.session.session import Session
-    from core.session.subjobs import SubJob
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_group import PodGroupSpec
+    from pumice.core.session.session import Session
+    from pumice.core.session.subjobs import SubJob
+    from pumice.core.state.jobs import Job
 
 FREE = float("inf")  # the return of a bundle that costs its job nothing
 Amounts = dict[int, float]

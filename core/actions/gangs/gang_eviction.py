@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.actions.gangs.bundles import Bundle, Cost, bundles_of, may_lose_tasks, requests
-from core.actions.gangs.gang_trial import GangTrial
-from core.actions.placing.worksheet import organize, ungated
-from core.resources import MIN_RESOURCE
-from core.session.action_arguments import caches_errors
-from core.session.trail.records import Ending
+from pumice.core.actions.gangs.bundles import Bundle, Cost, bundles_of, may_lose_tasks, requests
+from pumice.core.actions.gangs.gang_trial import GangTrial
+from pumice.core.actions.placing.worksheet import organize, ungated
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.session.action_arguments import caches_errors
+from pumice.core.session.trail.records import Ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from core.actions.gangs.bundles import Amounts
-    from core.objects.pod import Task
-    from core.session.session import Session
-    from core.session.subjobs import SubJob
-    from core.state.hypernodes import Domain
-    from core.state.jobs import Job
+    from pumice.core.actions.gangs.bundles import Amounts
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
+    from pumice.core.session.subjobs import SubJob
+    from pumice.core.state.hypernodes import Domain
+    from pumice.core.state.jobs import Job
 
 MAX_DOMAINS = 8
 FEWEST = "gangs-evict-no-more"

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.actions.placing.worksheet import organize, ungated
-from core.actions.victims.candidates import CandidateNodes
-from core.resources import MIN_RESOURCE
-from core.session.reasons import FitFailure
-from core.session.statement import save
+from pumice.core.actions.placing.worksheet import organize, ungated
+from pumice.core.actions.victims.candidates import CandidateNodes
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.session.reasons import FitFailure
+from pumice.core.session.statement import save
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.actions.victims.candidates import BoolArray, RowArray
-    from core.objects.pod import Task
-    from core.session.heap import PopSource
-    from core.session.session import Session
-    from core.session.statement import Operation, Statement
-    from core.session.subjobs import SubJob
-    from core.state.columns import FloatArray
-    from core.state.hypernodes import Domain
-    from core.state.jobs import Job
+    from pumice.core.actions.victims.candidates import BoolArray, RowArray
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.heap import PopSource
+    from pumice.core.session.session import Session
+    from pumice.core.session.statement import Operation, Statement
+    from pumice.core.session.subjobs import SubJob
+    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.hypernodes import Domain
+    from pumice.core.state.jobs import Job
 
 
 class GangTrial:

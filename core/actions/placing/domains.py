@@ -11,19 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from core.actions.placing.nomination import allocate_as_nominated
-from core.actions.placing.task_loop import allocate_tasks
-from core.session.statement import ONCE, Operation, save
-from core.session.trail.records import Ending
+from pumice.core.actions.placing.nomination import allocate_as_nominated
+from pumice.core.actions.placing.task_loop import allocate_tasks
+from pumice.core.session.statement import ONCE, Operation, save
+from pumice.core.session.trail.records import Ending
 
 if TYPE_CHECKING:
-    from core.actions.placing.worksheet import Worksheet
-    from core.session.heap import PopSource
-    from core.session.session import Session
-    from core.session.statement import Statement
-    from core.session.subjobs import SubJob
-    from core.state.hypernodes import Domain
-    from core.state.jobs import Job
+    from pumice.core.actions.placing.worksheet import Worksheet
+    from pumice.core.session.heap import PopSource
+    from pumice.core.session.session import Session
+    from pumice.core.session.statement import Statement
+    from pumice.core.session.subjobs import SubJob
+    from pumice.core.state.hypernodes import Domain
+    from pumice.core.state.jobs import Job
 
 
 LISTING: Final = frozenset(("allocate", "gangpreempt", "gangreclaim"))

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.session.reasons import FitFailure
-from core.session.search.node_search import ErrorCache
+from pumice.core.session.reasons import FitFailure
+from pumice.core.session.search.node_search import ErrorCache
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.heap import PopSource
-    from core.session.session import Session
-    from core.session.statement import Statement
-    from core.session.subjobs import SubJob
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.heap import PopSource
+    from pumice.core.session.session import Session
+    from pumice.core.session.statement import Statement
+    from pumice.core.session.subjobs import SubJob
 
 
 def allocate_as_nominated(

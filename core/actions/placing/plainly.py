@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.life.task import TaskStatus
-from core.resources import MIN_RESOURCE
+from pumice.core.life.task import TaskStatus
+from pumice.core.resources import MIN_RESOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 PLENTY = 1 << 30
 

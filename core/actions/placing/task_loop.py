@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.session.reasons import FitErrors, FitFailure
-from core.session.search.node_search import ErrorCache
-from core.session.trail.records import Ending
-from core.state.hypernodes import TOP
+from pumice.core.session.reasons import FitErrors, FitFailure
+from pumice.core.session.search.node_search import ErrorCache
+from pumice.core.session.trail.records import Ending
+from pumice.core.state.hypernodes import TOP
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
-    from core.session.heap import PopSource
-    from core.session.reasons import IntArray
-    from core.session.search.node_search import NodeSearch
-    from core.session.session import Session
-    from core.session.statement import Statement
-    from core.session.subjobs import SubJob
-    from core.state.hypernodes import Domain
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.session.heap import PopSource
+    from pumice.core.session.reasons import IntArray
+    from pumice.core.session.search.node_search import NodeSearch
+    from pumice.core.session.session import Session
+    from pumice.core.session.statement import Statement
+    from pumice.core.session.subjobs import SubJob
+    from pumice.core.state.hypernodes import Domain
 
 NO_NODE = -1
 UNSCORED = -2

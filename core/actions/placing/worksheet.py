@@ -8,16 +8,16 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from core.session.heap import PriorityQueue
+from pumice.core.session.heap import PriorityQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.objects.pod import Task
-    from core.session.heap import PopSource
-    from core.session.session import Session
-    from core.session.subjobs import SubJob
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.heap import PopSource
+    from pumice.core.session.session import Session
+    from pumice.core.session.subjobs import SubJob
+    from pumice.core.state.jobs import Job
 
 
 @dataclass(slots=True)

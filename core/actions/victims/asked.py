@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.life.task import TaskStatus
+from pumice.core.life.task import TaskStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from core.objects.pod import Task
-    from core.session.points.batches import BoolArray, TaskBatch
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.batches import BoolArray, TaskBatch
+    from pumice.core.session.session import Session
 
     BatchFilter = Callable[[TaskBatch], BoolArray]
 

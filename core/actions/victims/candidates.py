@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from core.session.search.node_search import ErrorCache
-from core.session.trail.records import Ending
+from pumice.core.session.search.node_search import ErrorCache
+from pumice.core.session.trail.records import Ending
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.search.node_search import NodeSearch
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.search.node_search import NodeSearch
+    from pumice.core.session.session import Session
 
 BoolArray = npt.NDArray[np.bool_]
 RowArray = npt.NDArray[np.intp]

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from core.actions.victims.candidates import RowArray
-    from core.objects.pod import Task
-    from core.session.search.node_search import NodeSearch
-    from core.session.session import Session
+    from pumice.core.actions.victims.candidates import RowArray
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.search.node_search import NodeSearch
+    from pumice.core.session.session import Session
 
 
 class Attempt(NamedTuple):

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.resources import MIN_RESOURCE
-from core.session.reasons import Code, FitFailure
-from core.session.trail.records import Ending
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.session.reasons import Code, FitFailure
+from pumice.core.session.trail.records import Ending
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.objects.pod import Task
-    from core.session.reasons import Reason
-    from core.session.session import Session
-    from core.session.statement import Statement
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.reasons import Reason
+    from pumice.core.session.session import Session
+    from pumice.core.session.statement import Statement
 
 NEVER = "Never"
 

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.actions.victims.asked import asked
-from core.resources import MIN_RESOURCE
-from core.session.trail.records import Ending
+from pumice.core.actions.victims.asked import asked
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.session.trail.records import Ending
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from core.actions.victims.asked import BatchFilter
-    from core.objects.pod import Task
-    from core.session.points.batches import BoolArray, RowArray, TaskBatch
-    from core.session.points.victims import TieredIntersection
-    from core.session.session import Session
+    from pumice.core.actions.victims.asked import BatchFilter
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.batches import BoolArray, RowArray, TaskBatch
+    from pumice.core.session.points.victims import TieredIntersection
+    from pumice.core.session.session import Session
 
 TRIED_FIRST = 2  # nodes that are tried before anything is computed for all of them
 LOOKED_AT_FIRST, LOOKED_AT_MORE = 64, 4  # then so many at once, then so many times as many

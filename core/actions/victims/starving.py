@@ -7,18 +7,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from core.life.task import TaskStatus
-from core.session.heap import PriorityQueue
-from core.session.trail.records import Ending
+from pumice.core.life.task import TaskStatus
+from pumice.core.session.heap import PriorityQueue
+from pumice.core.session.trail.records import Ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.session.heap import PopSource
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.session.heap import PopSource
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 
 @dataclass(slots=True)

@@ -13,15 +13,15 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from core.devices.family import amount
-from core.objects.metadata import section
+from pumice.core.devices.family import amount
+from pumice.core.objects.metadata import section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.devices.ascend.settings import ChipModel
-    from core.devices.family import BoolArray
-    from core.objects.node import NodeSpec
+    from pumice.core.devices.ascend.settings import ChipModel
+    from pumice.core.devices.family import BoolArray
+    from pumice.core.objects.node import NodeSpec
 
 IntArray = npt.NDArray[np.int64]
 NETWORK: Final = "NetworkID"

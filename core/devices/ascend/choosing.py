@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from core.devices.vgpu.codec import Assigned
-from core.devices.words import short_of
+from pumice.core.devices.vgpu.codec import Assigned
+from pumice.core.devices.words import short_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.devices.ascend.chips import Chip
-    from core.devices.ascend.settings import ChipModel
-    from core.devices.vgpu.asking import CardRequest
+    from pumice.core.devices.ascend.chips import Chip
+    from pumice.core.devices.ascend.settings import ChipModel
+    from pumice.core.devices.vgpu.asking import CardRequest
 
 BINPACK, SPREAD = "binpack", "spread"
 FULL: Final = 100

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
-from core.devices.ascend.choosing import ChipUsage, allowed, chip_against, choose, memory_asked, score
-from core.devices.family import ALL, DeviceError, Family, Notes, Refusal, Rows, is_all, numbers_of
-from core.devices.vgpu.asking import WHOLE, AskedByTemplate, CardRequest
-from core.devices.vgpu.codec import Assigned, encoded, int32
-from core.devices.vgpu.settings import VgpuSettings
+from pumice.core.devices.ascend.choosing import ChipUsage, allowed, chip_against, choose, memory_asked, score
+from pumice.core.devices.family import ALL, DeviceError, Family, Notes, Refusal, Rows, is_all, numbers_of
+from pumice.core.devices.vgpu.asking import WHOLE, AskedByTemplate, CardRequest
+from pumice.core.devices.vgpu.codec import Assigned, encoded, int32
+from pumice.core.devices.vgpu.settings import VgpuSettings
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-    from core.devices.ascend.chips import Chips, IntArray
-    from core.devices.ascend.settings import ChipModel
-    from core.devices.family import Around, BoolArray, FloatArray
-    from core.objects.pod import Task
+    from pumice.core.devices.ascend.chips import Chips, IntArray
+    from pumice.core.devices.ascend.settings import ChipModel
+    from pumice.core.devices.family import Around, BoolArray, FloatArray
+    from pumice.core.objects.pod import Task
 
 REFUSAL: Final = Refusal("no ascend device available", is_error=True)
 NODE: Final = "hami.io/vgpu-node"

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from core.devices.ascend.cuts import HIGH, LOW, NOTHING, NULL, OFF, ON, Part, lesser, name_of, template_for
-from core.devices.ascend.npu_node import CORE, NpuNode
-from core.devices.ascend.npu_telling import DEFAULT, NpuFrame, npu_body
-from core.devices.ascend.npu_use import VirtualChipUse
-from core.devices.family import (
+from pumice.core.devices.ascend.cuts import HIGH, LOW, NOTHING, NULL, OFF, ON, Part, lesser, name_of, template_for
+from pumice.core.devices.ascend.npu_node import CORE, NpuNode
+from pumice.core.devices.ascend.npu_telling import DEFAULT, NpuFrame, npu_body
+from pumice.core.devices.ascend.npu_use import VirtualChipUse
+from pumice.core.devices.family import (
     ALL,
     DeviceError,
     Family,
@@ -28,14 +28,14 @@ from core.devices.family import (
     numbers_of,
     requests_of,
 )
-from core.devices.numa.go_sort import in_go_order
+from pumice.core.devices.numa.go_sort import in_go_order
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
-    from core.devices.ascend.virtual_chip import VirtualChip
-    from core.devices.family import Around, BoolArray, FloatArray
-    from core.objects.pod import Task
+    from pumice.core.devices.ascend.virtual_chip import VirtualChip
+    from pumice.core.devices.family import Around, BoolArray, FloatArray
+    from pumice.core.objects.pod import Task
 
 PREDICATE_TIME: Final = "predicate-time"
 KIND_OF_JOB: Final = "ring-controller.atlas"

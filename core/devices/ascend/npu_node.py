@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
 
-from core.devices.ascend.cuts import ASCEND_310P, CPUS, NOTHING, NULL, OFF, ON, TEMPLATES, Part
-from core.devices.ascend.virtual_chip import VirtualChip
-from core.devices.family import whole_number
+from pumice.core.devices.ascend.cuts import ASCEND_310P, CPUS, NOTHING, NULL, OFF, ON, TEMPLATES, Part
+from pumice.core.devices.ascend.virtual_chip import VirtualChip
+from pumice.core.devices.family import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from core.devices.ascend.reports import Reported
-    from core.objects.node import NodeSpec
-    from core.objects.pod import Task
+    from pumice.core.devices.ascend.reports import Reported
+    from pumice.core.objects.node import NodeSpec
+    from pumice.core.objects.pod import Task
 
 VENDOR: Final = "huawei.com/"
 CORE: Final = "huawei.com/npu-core"

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from core.devices.ascend.cuts import ASCEND_310P, OFF, TEMPLATES, Part
-from core.devices.ascend.npu_node import CHIP_TYPE, CORE, VENDOR
-from core.objects.metadata import section
+from pumice.core.devices.ascend.cuts import ASCEND_310P, OFF, TEMPLATES, Part
+from pumice.core.devices.ascend.npu_node import CHIP_TYPE, CORE, VENDOR
+from pumice.core.objects.metadata import section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from core.devices.ascend.npu_node import NpuFacts, NpuNode
-    from core.devices.ascend.virtual_chip import VirtualChip
+    from pumice.core.devices.ascend.npu_node import NpuFacts, NpuNode
+    from pumice.core.devices.ascend.virtual_chip import VirtualChip
 
 Body = dict[str, Any]
 BASE: Final = "baseDeviceInfos"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.devices.ascend.cuts import Part
-    from core.devices.ascend.npu_node import NpuNode
-    from core.devices.ascend.virtual_chip import VirtualChip
+    from pumice.core.devices.ascend.cuts import Part
+    from pumice.core.devices.ascend.npu_node import NpuNode
+    from pumice.core.devices.ascend.virtual_chip import VirtualChip
 
 
 class VirtualChipUse:

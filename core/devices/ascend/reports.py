@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
 
-from core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

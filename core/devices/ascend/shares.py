@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from core.devices.family import FloatArray
+    from pumice.core.devices.family import FloatArray
 
 
 def shares(rank: FloatArray, high: float) -> FloatArray:

@@ -6,9 +6,9 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Final
 
-from core.devices.ascend.cuts import ASCEND_310P, NULL, OFF, ON, Part
-from core.devices.family import whole_number
-from core.devices.words import short_of
+from pumice.core.devices.ascend.cuts import ASCEND_310P, NULL, OFF, ON, Part
+from pumice.core.devices.family import whole_number
+from pumice.core.devices.words import short_of
 
 UNUSED: Final = Part(dvpp=OFF)
 _FEW_LEFT: Final = {3: 4, 4: 2}

@@ -3,6 +3,6 @@
 Source: Volcano `api/devices/nvidia/gpushare`.
 """
 
-from core.devices.gpushare.cards import GpuShare, cards_of
+from pumice.core.devices.gpushare.cards import GpuShare, cards_of
 
 __all__ = ["GpuShare", "cards_of"]

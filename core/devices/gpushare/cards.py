@@ -11,15 +11,25 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from core.devices.family import ALL, DeviceError, Family, Notes, Refusal, amount, containers, limits_of, whole_number
-from core.devices.words import short_of
-from core.objects.metadata import section
+from pumice.core.devices.family import (
+    ALL,
+    DeviceError,
+    Family,
+    Notes,
+    Refusal,
+    amount,
+    containers,
+    limits_of,
+    whole_number,
+)
+from pumice.core.devices.words import short_of
+from pumice.core.objects.metadata import section
 
 if TYPE_CHECKING:
-    from core.devices.family import Around, BoolArray, FloatArray, Rows
-    from core.objects.node import NodeSpec
-    from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
+    from pumice.core.devices.family import Around, BoolArray, FloatArray, Rows
+    from pumice.core.objects.node import NodeSpec
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
 
 NAME: Final = "GpuShare"
 LOCK: Final = "gpu"

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from core.devices.milli.shares import FULL, CardAsk, IntArray, NodeStates, fitting, fullest
+from pumice.core.devices.milli.shares import FULL, CardAsk, IntArray, NodeStates, fitting, fullest
 
 if TYPE_CHECKING:
-    from core.devices.milli.typical import TypicalPods
+    from pumice.core.devices.milli.typical import TypicalPods
 
 FloatArray = npt.NDArray[np.float64]
 HUNDRED: Final = 100.0

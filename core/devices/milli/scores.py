@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from core.devices.milli.shares import FULL, CardAsk, IntArray, NodeStates, fitting
+from pumice.core.devices.milli.shares import FULL, CardAsk, IntArray, NodeStates, fitting
 
 FloatArray = npt.NDArray[np.float64]
 PARTS: Final = 25

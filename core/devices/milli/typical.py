@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from core.devices.milli.shares import BoolArray, IntArray
+from pumice.core.devices.milli.shares import BoolArray, IntArray
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from core.devices.family import containers, limits_of, requests_of, whole
-from core.devices.numa.topology import CPU
-from core.quantity import quantity_of
+from pumice.core.devices.family import containers, limits_of, requests_of, whole
+from pumice.core.devices.numa.topology import CPU
+from pumice.core.quantity import quantity_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod_template import PodTemplate
+    from pumice.core.objects.pod_template import PodTemplate
 
 COUNTED = (CPU, "memory")
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from core.devices.numa.taking import take
-from core.devices.numa.topology import NONE
+from pumice.core.devices.numa.taking import take
+from pumice.core.devices.numa.topology import NONE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.devices.numa.topology import Cpus, Topology
+    from pumice.core.devices.numa.topology import Cpus, Topology
 
 BEST_EFFORT, RESTRICTED, SINGLE = "best-effort", "restricted", "single-numa-node"
 MERGING: Final = (BEST_EFFORT, RESTRICTED, SINGLE)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.devices.numa.go_sort import in_go_order
-from core.devices.numa.topology import NONE
+from pumice.core.devices.numa.go_sort import in_go_order
+from pumice.core.devices.numa.topology import NONE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.devices.numa.topology import CpuPlace, Cpus
+    from pumice.core.devices.numa.topology import CpuPlace, Cpus
 
 
 def take(places: Mapping[int, CpuPlace], available: Cpus, wanted: int) -> Cpus | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from core.devices.family import whole_number
-from core.errors import QuantityError
-from core.objects.metadata import section, text_map
-from core.quantity import quantity_of
+from pumice.core.devices.family import whole_number
+from pumice.core.errors import QuantityError
+from pumice.core.objects.metadata import section, text_map
+from pumice.core.quantity import quantity_of
 
 if TYPE_CHECKING:
-    from core.objects.metadata import Object
+    from pumice.core.objects.metadata import Object
 
 CPU: Final = "cpu"
 Cpus = frozenset[int]

@@ -3,9 +3,9 @@
 Source: Volcano `api/devices/nvidia/vgpu`, `api/devices/config`.
 """
 
-from core.devices.vgpu.cards import VgpuCards, cards_of
-from core.devices.vgpu.exclusive import Rules, read_rules
-from core.devices.vgpu.settings import VgpuSettings, settings_of
-from core.devices.vgpu.sharing import Vgpu
+from pumice.core.devices.vgpu.cards import VgpuCards, cards_of
+from pumice.core.devices.vgpu.exclusive import Rules, read_rules
+from pumice.core.devices.vgpu.settings import VgpuSettings, settings_of
+from pumice.core.devices.vgpu.sharing import Vgpu
 
 __all__ = ["Rules", "Vgpu", "VgpuCards", "VgpuSettings", "cards_of", "read_rules", "settings_of"]

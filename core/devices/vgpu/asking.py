@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from core.devices.family import containers, limits_of, requests_of, whole
+from pumice.core.devices.family import containers, limits_of, requests_of, whole
 
 if TYPE_CHECKING:
-    from core.devices.vgpu.settings import VgpuSettings
-    from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
+    from pumice.core.devices.vgpu.settings import VgpuSettings
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
 
 USE: Final = "nvidia.com/use-gputype"
 AVOID: Final = "nvidia.com/nouse-gputype"

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from core.devices.family import amount
-from core.devices.vgpu.codec import HAMI, MIG, REGISTER, Registered, registered
-from core.devices.vgpu.settings import CORES, MEMORY, NUMBER, Geometry, VgpuSettings
-from core.objects.metadata import section
+from pumice.core.devices.family import amount
+from pumice.core.devices.vgpu.codec import HAMI, MIG, REGISTER, Registered, registered
+from pumice.core.devices.vgpu.settings import CORES, MEMORY, NUMBER, Geometry, VgpuSettings
+from pumice.core.objects.metadata import section
 
 if TYPE_CHECKING:
-    from core.devices.family import BoolArray
-    from core.objects.node import NodeSpec
+    from pumice.core.devices.family import BoolArray
+    from pumice.core.objects.node import NodeSpec
 
 IntArray = npt.NDArray[np.int64]
 NEEDED: Final = (NUMBER, CORES, MEMORY)

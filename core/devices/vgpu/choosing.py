@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from core.devices.vgpu import slices
-from core.devices.vgpu.asking import MODE, NVIDIA, READ, CardRequest, likes
-from core.devices.vgpu.codec import Assigned
-from core.devices.vgpu.occupancy import CardOccupancy
-from core.devices.words import short_of
+from pumice.core.devices.vgpu import slices
+from pumice.core.devices.vgpu.asking import MODE, NVIDIA, READ, CardRequest, likes
+from pumice.core.devices.vgpu.codec import Assigned
+from pumice.core.devices.vgpu.occupancy import CardOccupancy
+from pumice.core.devices.words import short_of
 
 BINPACK, SPREAD = "binpack", "spread"
 FULL: Final = 100

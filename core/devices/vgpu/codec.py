@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from core.devices.family import whole_number
-from core.objects.metadata import parse_bool
+from pumice.core.devices.family import whole_number
+from pumice.core.objects.metadata import parse_bool
 
 REGISTER: Final = "volcano.sh/node-vgpu-register"
 IDS: Final = "volcano.sh/vgpu-ids-new"

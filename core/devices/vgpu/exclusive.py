@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
+    from pumice.core.objects.pod import Task
 
 Rules = tuple[tuple[tuple[str, str], ...], ...]
 """Each is the labels, with their values, that a pod must have for it."""

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.devices.family import Notes
-from core.devices.vgpu import slices
-from core.devices.vgpu.asking import group_of
-from core.devices.vgpu.codec import IDS, MIG, Assigned, assigned
-from core.devices.vgpu.exclusive import Reserved
-from core.messages.card_table import CardTable, PodOnCard
+from pumice.core.devices.family import Notes
+from pumice.core.devices.vgpu import slices
+from pumice.core.devices.vgpu.asking import group_of
+from pumice.core.devices.vgpu.codec import IDS, MIG, Assigned, assigned
+from pumice.core.devices.vgpu.exclusive import Reserved
+from pumice.core.messages.card_table import CardTable, PodOnCard
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from core.devices.vgpu.asking import CardRequest
-    from core.devices.vgpu.cards import IntArray, VgpuCards
-    from core.devices.vgpu.exclusive import Rules
-    from core.devices.vgpu.settings import Geometry, VgpuSettings
-    from core.objects.pod import Task
+    from pumice.core.devices.vgpu.asking import CardRequest
+    from pumice.core.devices.vgpu.cards import IntArray, VgpuCards
+    from pumice.core.devices.vgpu.exclusive import Rules
+    from pumice.core.devices.vgpu.settings import Geometry, VgpuSettings
+    from pumice.core.objects.pod import Task
 
 
 @dataclass(slots=True)

@@ -8,15 +8,25 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from core.devices.family import ALL, DeviceError, Family, Notes, Refusal, is_all, numbers_of
-from core.devices.vgpu import slices
-from core.devices.vgpu.asking import GROUPS, MODE, READ, UNSAID, WHOLE, AskedByTemplate, CardRequest, kept_apart
-from core.devices.vgpu.choosing import CardRow, Choosing, Wanted, has_room
-from core.devices.vgpu.codec import ASSIGNED, BIND_PHASE, BIND_TIME, IDS, NODE, TIME, TO_ALLOCATE, assigned, encoded
+from pumice.core.devices.family import ALL, DeviceError, Family, Notes, Refusal, is_all, numbers_of
+from pumice.core.devices.vgpu import slices
+from pumice.core.devices.vgpu.asking import GROUPS, MODE, READ, UNSAID, WHOLE, AskedByTemplate, CardRequest, kept_apart
+from pumice.core.devices.vgpu.choosing import CardRow, Choosing, Wanted, has_room
+from pumice.core.devices.vgpu.codec import (
+    ASSIGNED,
+    BIND_PHASE,
+    BIND_TIME,
+    IDS,
+    NODE,
+    TIME,
+    TO_ALLOCATE,
+    assigned,
+    encoded,
+)
 
 if TYPE_CHECKING:
-    from core.devices.family import Around, BoolArray, FloatArray, Rows
-    from core.objects.pod import Task
+    from pumice.core.devices.family import Around, BoolArray, FloatArray, Rows
+    from pumice.core.objects.pod import Task
 
 REFUSAL: Final = Refusal("hami-vgpuDeviceSharing error")
 CHOOSY: Final = frozenset(READ) - frozenset(GROUPS)

@@ -9,12 +9,12 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from core.devices.family import whole_number
+from pumice.core.devices.family import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.devices.vgpu.settings import Geometry
+    from pumice.core.devices.vgpu.settings import Geometry
 
 UNCUT: Final = -1
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
-from core.kube.cel.environment import call, is_function, signatures
-from core.kube.cel.reading import CelNode, ExpressionError, dotted, make_node, read_expression
-from core.kube.cel.texts import VERBS, TextError, clauses
-from core.kube.cel.types import (
+from pumice.core.kube.cel.environment import call, is_function, signatures
+from pumice.core.kube.cel.reading import CelNode, ExpressionError, dotted, make_node, read_expression
+from pumice.core.kube.cel.texts import VERBS, TextError, clauses
+from pumice.core.kube.cel.types import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -29,13 +29,13 @@ from core.kube.cel.types import (
     needs_reading,
     optional_of,
 )
-from core.kube.cel.values import TYPE_NAMES, kind_of
-from core.kube.patterns import PatternError, pattern_of
+from pumice.core.kube.cel.values import TYPE_NAMES, kind_of
+from pumice.core.kube.patterns import PatternError, pattern_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from core.kube.cel.environment import Called
+    from pumice.core.kube.cel.environment import Called
 
 _SIGNS: Final = {"index": "_[_]", "[?": "_[?_]", "not": "!_", "minus": "-_", "in": "@in"}
 _LITERALS: Final = {"int": INT, "double": DOUBLE, "string": STRING, "bool": BOOL, "bytes": BYTES, "null_type": NULL}

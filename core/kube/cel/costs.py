@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from core.kube.cel.reading import ExpressionError, is_collection, is_list, is_map
-from core.kube.patterns import PatternError, pattern_of
+from pumice.core.kube.cel.reading import ExpressionError, is_collection, is_list, is_map
+from pumice.core.kube.patterns import PatternError, pattern_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence, Sized

@@ -12,11 +12,11 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from core.errors import QuantityError
-from core.kube.cel import formats, lists, network, numbers, quantities, texts, times, values
-from core.kube.cel.reading import FORMATS, ExpressionError
-from core.kube.cel.types import CelType, Signature, signature
-from core.kube.cel.values import Authority, OptionalValue, compare
+from pumice.core.errors import QuantityError
+from pumice.core.kube.cel import formats, lists, network, numbers, quantities, texts, times, values
+from pumice.core.kube.cel.reading import FORMATS, ExpressionError
+from pumice.core.kube.cel.types import CelType, Signature, signature
+from pumice.core.kube.cel.values import Authority, OptionalValue, compare
 
 Function = Callable[..., Any]
 

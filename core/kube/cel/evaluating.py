@@ -6,14 +6,14 @@ import base64
 import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from core.errors import QuantityError
-from core.kube.cel import lists
-from core.kube.cel.costs import SPEND, StepsLeft, pay, pay_result, pay_round
-from core.kube.cel.environment import call
-from core.kube.cel.reading import ExpressionError, is_collection, is_list, is_map, read_expression, shown
-from core.kube.cel.times import day_of, duration_of, timestamp_of
-from core.kube.cel.types import CelType, needs_reading
-from core.kube.cel.values import (
+from pumice.core.errors import QuantityError
+from pumice.core.kube.cel import lists
+from pumice.core.kube.cel.costs import SPEND, StepsLeft, pay, pay_result, pay_round
+from pumice.core.kube.cel.environment import call
+from pumice.core.kube.cel.reading import ExpressionError, is_collection, is_list, is_map, read_expression, shown
+from pumice.core.kube.cel.times import day_of, duration_of, timestamp_of
+from pumice.core.kube.cel.types import CelType, needs_reading
+from pumice.core.kube.cel.values import (
     NONE,
     TYPE_NAMES,
     Authority,
@@ -25,12 +25,12 @@ from core.kube.cel.values import (
     named_type,
     truth,
 )
-from core.kube.patterns import PatternError
+from pumice.core.kube.patterns import PatternError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from core.kube.cel.reading import CelNode
+    from pumice.core.kube.cel.reading import CelNode
 
 _MARK: Final = re.compile(r"__(underscores|dot|dash|slash|[a-z]+)__")
 _MARKS: Final = {"underscores": "__", "dot": ".", "dash": "-", "slash": "/"}

@@ -7,10 +7,10 @@ import binascii
 import re
 from typing import TYPE_CHECKING, Final
 
-from core.kube.cel.network import NetworkError, request_url
-from core.kube.cel.reading import FORMATS
-from core.kube.cel.times import TimeError, day_of
-from core.kube.cel.values import NONE, NamedFormat, OptionalValue
+from pumice.core.kube.cel.network import NetworkError, request_url
+from pumice.core.kube.cel.reading import FORMATS
+from pumice.core.kube.cel.times import TimeError, day_of
+from pumice.core.kube.cel.values import NONE, NamedFormat, OptionalValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable

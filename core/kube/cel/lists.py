@@ -7,11 +7,11 @@ import itertools
 import operator
 from typing import Any
 
-from core.kube.cel.numbers import NumberError, plus
-from core.kube.cel.reading import is_list, is_map
-from core.kube.cel.texts import bounded
-from core.kube.cel.times import Duration
-from core.kube.cel.values import (
+from pumice.core.kube.cel.numbers import NumberError, plus
+from pumice.core.kube.cel.reading import is_list, is_map
+from pumice.core.kube.cel.texts import bounded
+from pumice.core.kube.cel.times import Duration
+from pumice.core.kube.cel.values import (
     NONE,
     QUICK,
     ListMap,

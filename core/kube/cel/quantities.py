@@ -6,8 +6,8 @@ import re
 from functools import total_ordering
 from typing import Final
 
-from core.kube.cel.numbers import whole
-from core.quantity import Quantity, QuantityFormat, parse_quantity
+from pumice.core.kube.cel.numbers import whole
+from pumice.core.quantity import Quantity, QuantityFormat, parse_quantity
 
 _LONGEST: Final = 256
 _IDENTIFIERS: Final = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeGuard
 
-from config.errors import RequestError
-from core.kube.cel.numbers import Uint
+from pumice.config.errors import RequestError
+from pumice.core.kube.cel.numbers import Uint
 
 _STRING: Final = (
     r"[rR](?:\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?'''|\"[^\"\n\r]*\"|'[^'\n\r]*')"

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.kube.cel.checking import Scope
-from core.kube.cel.types import BOOL, DYN, INT, STRING, CelType, list_of, map_of, type_named
+from pumice.core.kube.cel.checking import Scope
+from pumice.core.kube.cel.types import BOOL, DYN, INT, STRING, CelType, list_of, map_of, type_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

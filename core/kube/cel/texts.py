@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from core.kube.cel.numbers import text_of_double
-from core.kube.cel.reading import is_list, is_map
-from core.kube.cel.times import Duration, Timestamp
-from core.kube.cel.values import TypeValue, kind_of
-from core.kube.patterns import pattern_of
+from pumice.core.kube.cel.numbers import text_of_double
+from pumice.core.kube.cel.reading import is_list, is_map
+from pumice.core.kube.cel.times import Duration, Timestamp
+from pumice.core.kube.cel.values import TypeValue, kind_of
+from pumice.core.kube.patterns import pattern_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Final
 
-from config.time_zones import time_zone
-from core.kube.cel.numbers import NumberError
+from pumice.config.time_zones import time_zone
+from pumice.core.kube.cel.numbers import NumberError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from core.kube.cel.network import IpAddress, IpNetwork, Url
-from core.kube.cel.numbers import NumberError, Uint
-from core.kube.cel.quantities import Amount, Version
-from core.kube.cel.reading import ExpressionError, is_list, is_map, shown
-from core.kube.cel.times import Duration, Timestamp
+from pumice.core.kube.cel.network import IpAddress, IpNetwork, Url
+from pumice.core.kube.cel.numbers import NumberError, Uint
+from pumice.core.kube.cel.quantities import Amount, Version
+from pumice.core.kube.cel.reading import ExpressionError, is_list, is_map, shown
+from pumice.core.kube.cel.times import Duration, Timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,6 +16,6 @@
 | plugin.py | wiring |
 """
 
-from core.plugins.capacity.plugin import Capacity
+from pumice.core.plugins.capacity.plugin import Capacity
 
 __all__ = ["Capacity"]

@@ -7,10 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from core.resources import Resource, share
+from pumice.core.resources import Resource, share
 
 if TYPE_CHECKING:
-    from core.plugins.capacity.claims import ClaimQuota
+    from pumice.core.plugins.capacity.claims import ClaimQuota
 
 
 @dataclass(slots=True, eq=False)

@@ -10,21 +10,21 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from core.kube.claims import COUNT, Devices, DevicesByClaim
-from core.life.task import IS_ALLOCATED
-from core.objects.metadata import key_of, section
-from core.once import once
-from core.quantity import quantity_of
+from pumice.core.kube.claims import COUNT, Devices, DevicesByClaim
+from pumice.core.life.task import IS_ALLOCATED
+from pumice.core.objects.metadata import key_of, section
+from pumice.core.once import once
+from pumice.core.quantity import quantity_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from core.objects.metadata import Object
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.plugins.capacity.attributes import CapacityAttributes
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.objects.metadata import Object
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.plugins.capacity.attributes import CapacityAttributes
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 COUNT_PREFIX: Final = "deviceclass/"
 CAPACITY_MARK: Final = ".deviceclass/"

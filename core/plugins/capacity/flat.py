@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.plugins.capacity.attributes import FixedAttributes
-from core.resources import INFINITY, LARGEST, Resource, exceeded_part, higher
+from pumice.core.plugins.capacity.attributes import FixedAttributes
+from pumice.core.resources import INFINITY, LARGEST, Resource, exceeded_part, higher
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.state.sources import LimitedQueue
+    from pumice.core.state.sources import LimitedQueue
 
 
 def free_of_guarantees(total: Resource, queues: Iterable[LimitedQueue]) -> Resource:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.messages.queue_tables import QueueTables
-from core.plugins.capacity.kept import Columns
+from pumice.core.messages.queue_tables import QueueTables
+from pumice.core.plugins.capacity.kept import Columns
 
 if TYPE_CHECKING:
-    from core.plugins.capacity.kept import BoolArray
-    from core.plugins.capacity.ledger import Ledger
+    from pumice.core.plugins.capacity.kept import BoolArray
+    from pumice.core.plugins.capacity.ledger import Ledger
 
 
 def gauges(ledger: Ledger) -> QueueTables:

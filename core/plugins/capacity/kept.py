@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from core.plugins.capacity.flat import flat_limits, free_of_guarantees, idle_limits
-from core.plugins.capacity.tree import tree_limits
-from core.state.columns import FloatArray
-from core.state.derived import derived
-from core.state.sources import QUEUE_LIMITS
+from pumice.core.plugins.capacity.flat import flat_limits, free_of_guarantees, idle_limits
+from pumice.core.plugins.capacity.tree import tree_limits
+from pumice.core.state.columns import FloatArray
+from pumice.core.state.derived import derived
+from pumice.core.state.sources import QUEUE_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from core.plugins.capacity.attributes import FixedAttributes
-    from core.resources import Resource
-    from core.state.dimensions import Dimensions
-    from core.state.sources import LimitedQueue, QueueLimits
+    from pumice.core.plugins.capacity.attributes import FixedAttributes
+    from pumice.core.resources import Resource
+    from pumice.core.state.dimensions import Dimensions
+    from pumice.core.state.sources import LimitedQueue, QueueLimits
 
 BoolArray = npt.NDArray[np.bool_]
 

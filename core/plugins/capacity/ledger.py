@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.plugins.capacity.attributes import CapacityAttributes, FixedAttributes
-from core.plugins.capacity.kept import kept_limits
-from core.plugins.capacity.misplaced import tree_problem
-from core.resources import MIN_RESOURCE
-from core.session.demand import QueueDemand
+from pumice.core.plugins.capacity.attributes import CapacityAttributes, FixedAttributes
+from pumice.core.plugins.capacity.kept import kept_limits
+from pumice.core.plugins.capacity.misplaced import tree_problem
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.session.demand import QueueDemand
 
 if TYPE_CHECKING:
-    from core.resources import Resource
-    from core.session.session import Session
-    from core.state.columns import FloatArray
+    from pumice.core.resources import Resource
+    from pumice.core.session.session import Session
+    from pumice.core.state.columns import FloatArray
 
 
 class Ledger:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.plugins.capacity.tree import ROOT
-from core.resources import Resource, exceeded_part, higher
-from core.session.fit import TooLittle, queue_parts
-from core.session.points.votes import Vote
+from pumice.core.plugins.capacity.tree import ROOT
+from pumice.core.resources import Resource, exceeded_part, higher
+from pumice.core.session.fit import TooLittle, queue_parts
+from pumice.core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.plugins.capacity.attributes import CapacityAttributes
-    from core.plugins.capacity.claims import DeviceQuotas
-    from core.plugins.capacity.ledger import Ledger
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.plugins.capacity.attributes import CapacityAttributes
+    from pumice.core.plugins.capacity.claims import DeviceQuotas
+    from pumice.core.plugins.capacity.ledger import Ledger
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 
 COUNTS_LENT: Final = "enqueue-counts-what-is-lent"

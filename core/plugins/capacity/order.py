@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from core.objects.queue import Queue
-    from core.plugins.capacity.attributes import CapacityAttributes
-    from core.plugins.capacity.ledger import Ledger
+    from pumice.core.objects.queue import Queue
+    from pumice.core.plugins.capacity.attributes import CapacityAttributes
+    from pumice.core.plugins.capacity.ledger import Ledger
 
 
 class QueueOrders:

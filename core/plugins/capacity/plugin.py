@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from config.arguments import Arguments
-from core.plugins.capacity.claims import DeviceQuotas, quota_of
-from core.plugins.capacity.gauges import amounts, gauges, overused
-from core.plugins.capacity.ledger import Ledger
-from core.plugins.capacity.limits import CapacityLimits
-from core.plugins.capacity.order import QueueOrders
-from core.plugins.capacity.reclaim import CapacityReclaim
-from core.plugins.capacity.simulate import CapacitySimulation
+from pumice.config.arguments import Arguments
+from pumice.core.plugins.capacity.claims import DeviceQuotas, quota_of
+from pumice.core.plugins.capacity.gauges import amounts, gauges, overused
+from pumice.core.plugins.capacity.ledger import Ledger
+from pumice.core.plugins.capacity.limits import CapacityLimits
+from pumice.core.plugins.capacity.order import QueueOrders
+from pumice.core.plugins.capacity.reclaim import CapacityReclaim
+from pumice.core.plugins.capacity.simulate import CapacitySimulation
 
 if TYPE_CHECKING:
-    from core.messages.queue_tables import QueueTables
-    from core.objects.pod import Task
-    from core.resources import Resource
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.messages.queue_tables import QueueTables
+    from pumice.core.objects.pod import Task
+    from pumice.core.resources import Resource
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 LEVEL: Final = "ancestorReclaimLevel"
 COUNT_DEVICES: Final = "capacity.DynamicResourceAllocationEnable"

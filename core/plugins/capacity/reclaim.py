@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.plugins.capacity.tree import ROOT
-from core.resources import PODS, ZERO, intersection
-from core.session.points.votes import Vote
-from core.session.victim_order import victim_queue
+from pumice.core.plugins.capacity.tree import ROOT
+from pumice.core.resources import PODS, ZERO, intersection
+from pumice.core.session.points.votes import Vote
+from pumice.core.session.victim_order import victim_queue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.plugins.capacity.attributes import CapacityAttributes
-    from core.plugins.capacity.ledger import Ledger
-    from core.resources import Resource
-    from core.session.points.victims import GangEvictor
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.plugins.capacity.attributes import CapacityAttributes
+    from pumice.core.plugins.capacity.ledger import Ledger
+    from pumice.core.resources import Resource
+    from pumice.core.session.points.victims import GangEvictor
+    from pumice.core.session.session import Session
 
 Answer = tuple[list["Task"], Vote]
 

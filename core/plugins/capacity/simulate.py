@@ -8,16 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from core.plugins.capacity.limits import fits
+from pumice.core.plugins.capacity.limits import fits
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.plugins.capacity.attributes import CapacityAttributes
-    from core.plugins.capacity.claims import ClaimQuota, DeviceQuotas
-    from core.plugins.capacity.ledger import Ledger
-    from core.resources import Resource
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.plugins.capacity.attributes import CapacityAttributes
+    from pumice.core.plugins.capacity.claims import ClaimQuota, DeviceQuotas
+    from pumice.core.plugins.capacity.ledger import Ledger
+    from pumice.core.resources import Resource
+    from pumice.core.session.session import Session
 
 NAME: Final = "capacity"
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.plugins.capacity.attributes import FixedAttributes
-from core.resources import INFINITY, Resource, exceeded_part, higher
+from pumice.core.plugins.capacity.attributes import FixedAttributes
+from pumice.core.resources import INFINITY, Resource, exceeded_part, higher
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.state.sources import LimitedQueue
+    from pumice.core.state.sources import LimitedQueue
 
 ROOT = "root"
 NO_LIMIT = 9.223372036854775807e18  # MaxInt64, Volcano's "as much as you like" for scalars

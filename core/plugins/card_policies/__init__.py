@@ -11,6 +11,6 @@ Source: "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragment
 | plugin.py | arguments, what is registered where |
 """
 
-from core.plugins.card_policies.plugin import BestFit, Clustering, DotProd, Fgd, GpuPacking
+from pumice.core.plugins.card_policies.plugin import BestFit, Clustering, DotProd, Fgd, GpuPacking
 
 __all__ = ["BestFit", "Clustering", "DotProd", "Fgd", "GpuPacking"]

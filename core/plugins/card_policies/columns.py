@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from core.devices.milli.shares import FULL, CardAsk, NodeStates
-from core.devices.milli.typical import MODELS, CardClass
-from core.devices.vgpu import Vgpu
-from core.devices.vgpu.asking import UNSAID, USE
-from core.life.task import TaskStatus
-from core.state.dimensions import CPU
+from pumice.core.devices.milli.shares import FULL, CardAsk, NodeStates
+from pumice.core.devices.milli.typical import MODELS, CardClass
+from pumice.core.devices.vgpu import Vgpu
+from pumice.core.devices.vgpu.asking import UNSAID, USE
+from pumice.core.life.task import TaskStatus
+from pumice.core.state.dimensions import CPU
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy.typing as npt
 
-    from core.devices.milli.shares import BoolArray, IntArray
-    from core.objects.pod import Task
-    from core.session.session import Session
+    from pumice.core.devices.milli.shares import BoolArray, IntArray
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
 
 ENDED = (TaskStatus.SUCCEEDED, TaskStatus.FAILED, TaskStatus.UNKNOWN)
 

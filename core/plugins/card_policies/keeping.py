@@ -11,10 +11,10 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from core.devices.milli.shares import CardAsk, IntArray, NodeStates
-    from core.plugins.card_policies.columns import CardColumns, CardWish
-    from core.session.points.nodes import FloatArray
-    from core.session.session import Session
+    from pumice.core.devices.milli.shares import CardAsk, IntArray, NodeStates
+    from pumice.core.plugins.card_policies.columns import CardColumns, CardWish
+    from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.session import Session
 
 
 class Scorer(Protocol):

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
-from config.argument_types import CLASSES, SHARE
-from config.arguments import Arguments
-from core.devices.milli.scores import best_fit, dot_product
-from core.devices.milli.typical import CardClass, TypicalPods, typical_of
-from core.devices.vgpu.asking import USE
-from core.once import once
-from core.plugins.card_policies.columns import CardColumns
-from core.plugins.card_policies.keeping import KeptScores, ScoringPolicy
-from core.plugins.card_policies.policies import PACKING, FragmentationGradient, GpuClustering, by_room
-from core.session.points.by_rows import RowsScore
-from core.session.points.nodes import Reads
+from pumice.config.argument_types import CLASSES, SHARE
+from pumice.config.arguments import Arguments
+from pumice.core.devices.milli.scores import best_fit, dot_product
+from pumice.core.devices.milli.typical import CardClass, TypicalPods, typical_of
+from pumice.core.devices.vgpu.asking import USE
+from pumice.core.once import once
+from pumice.core.plugins.card_policies.columns import CardColumns
+from pumice.core.plugins.card_policies.keeping import KeptScores, ScoringPolicy
+from pumice.core.plugins.card_policies.policies import PACKING, FragmentationGradient, GpuClustering, by_room
+from pumice.core.session.points.by_rows import RowsScore
+from pumice.core.session.points.nodes import Reads
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from core.objects.pod import Task
-    from core.plugins.card_policies.columns import CardWish
-    from core.session.points.nodes import FloatArray, Rows
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.plugins.card_policies.columns import CardWish
+    from pumice.core.session.points.nodes import FloatArray, Rows
+    from pumice.core.session.session import Session
 
 
 COVERAGE = 95.0

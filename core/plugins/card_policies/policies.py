@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.devices.milli.fragmentation import Fragmentation
-from core.devices.milli.scores import clustering, packing
-from core.plugins.card_policies.keeping import ScoringPolicy
+from pumice.core.devices.milli.fragmentation import Fragmentation
+from pumice.core.devices.milli.scores import clustering, packing
+from pumice.core.plugins.card_policies.keeping import ScoringPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
 
-    from core.devices.milli.shares import CardAsk, IntArray, NodeStates
-    from core.devices.milli.typical import TypicalPods
-    from core.objects.pod import Task
-    from core.plugins.card_policies.columns import CardColumns
-    from core.session.points.nodes import FloatArray
-    from core.session.session import Session
+    from pumice.core.devices.milli.shares import CardAsk, IntArray, NodeStates
+    from pumice.core.devices.milli.typical import TypicalPods
+    from pumice.core.objects.pod import Task
+    from pumice.core.plugins.card_policies.columns import CardColumns
+    from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.session import Session
 
     Scores = tuple[FloatArray, IntArray | None]
     Rows = npt.NDArray[np.intp]

@@ -9,6 +9,6 @@
 | trials.py | the dry runs of preemption |
 """
 
-from core.plugins.deviceshare.plugin import DeviceShare
+from pumice.core.plugins.deviceshare.plugin import DeviceShare
 
 __all__ = ["DeviceShare"]

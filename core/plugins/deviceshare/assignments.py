@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.devices.family import DeviceError
-from core.life.task import ALLOCATED_STATUSES, TaskStatus
-from core.messages.decisions import BindContext
+from pumice.core.devices.family import DeviceError
+from pumice.core.life.task import ALLOCATED_STATUSES, TaskStatus
+from pumice.core.messages.decisions import BindContext
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from core.devices.family import Family, Notes
-    from core.devices.locks import NodeLocks
-    from core.objects.pod import Task
-    from core.session.session import Session
+    from pumice.core.devices.family import Family, Notes
+    from pumice.core.devices.locks import NodeLocks
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
 
 ASSIGNER: Final = "predicates"
 KEPT: Final = "terminating-pods-keep-cards"

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from core.devices import ascend, gpushare, vgpu
-from core.devices.settings import device_config
-from core.plugins.deviceshare.npus import mindcluster
-from core.state.derived import derived
-from core.state.sources import NODES
+from pumice.core.devices import ascend, gpushare, vgpu
+from pumice.core.devices.settings import device_config
+from pumice.core.plugins.deviceshare.npus import mindcluster
+from pumice.core.state.derived import derived
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.devices.ascend import ChipModel, Chips
-    from core.devices.family import Family
-    from core.devices.gpushare.cards import Cards
-    from core.devices.vgpu import Rules, VgpuCards, VgpuSettings
-    from core.session.session import Session
-    from core.state.sources import NodeSpecs
+    from pumice.core.devices.ascend import ChipModel, Chips
+    from pumice.core.devices.family import Family
+    from pumice.core.devices.gpushare.cards import Cards
+    from pumice.core.devices.vgpu import Rules, VgpuCards, VgpuSettings
+    from pumice.core.session.session import Session
+    from pumice.core.state.sources import NodeSpecs
 
 
 SLICES_ONCE: Final = "mig-slices-once"

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.session.points.by_rows import RowsCheck, RowsScore
-from core.session.points.nodes import Reads
-from core.session.reasons import Code, Reason
+from pumice.core.session.points.by_rows import RowsCheck, RowsScore
+from pumice.core.session.points.nodes import Reads
+from pumice.core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from core.devices.family import Family
-    from core.objects.pod import Task
-    from core.session.points.nodes import FloatArray, Rows
-    from core.session.reasons import IntArray
-    from core.session.session import Session
+    from pumice.core.devices.family import Family
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.nodes import FloatArray, Rows
+    from pumice.core.session.reasons import IntArray
+    from pumice.core.session.session import Session
 
 NAME: Final = "deviceshare"
 

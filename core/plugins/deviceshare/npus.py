@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.devices.ascend import CORE, MindClusterNpu, NpuFrame, Reports, Resident, npu_node, shares
-from core.life.task import TaskStatus
-from core.session.points.by_rows import RowsScore
-from core.session.points.nodes import Reads
+from pumice.core.devices.ascend import CORE, MindClusterNpu, NpuFrame, Reports, Resident, npu_node, shares
+from pumice.core.life.task import TaskStatus
+from pumice.core.session.points.by_rows import RowsScore
+from pumice.core.session.points.nodes import Reads
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.points.nodes import FloatArray, Rows
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.nodes import FloatArray, Rows
+    from pumice.core.session.session import Session
 
 SETTINGS: Final = "init-params"
 BY_CLUSTER: Final = "useClusterInfoManager"

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from config.arguments import Arguments
-from core.devices.ascend import MindClusterNpu
-from core.devices.locks import NodeLocks
-from core.devices.settings import config_map_of
-from core.devices.vgpu import read_rules
-from core.plugins.deviceshare.assignments import Assignments
-from core.plugins.deviceshare.families import Switches, families_of
-from core.plugins.deviceshare.looking import NAME, DeviceFilter, DeviceScorer
-from core.plugins.deviceshare.npus import NpuScorer
-from core.plugins.deviceshare.trials import DeviceTrials
-from core.plugins.plugin import KnowsDevices
+from pumice.config.arguments import Arguments
+from pumice.core.devices.ascend import MindClusterNpu
+from pumice.core.devices.locks import NodeLocks
+from pumice.core.devices.settings import config_map_of
+from pumice.core.devices.vgpu import read_rules
+from pumice.core.plugins.deviceshare.assignments import Assignments
+from pumice.core.plugins.deviceshare.families import Switches, families_of
+from pumice.core.plugins.deviceshare.looking import NAME, DeviceFilter, DeviceScorer
+from pumice.core.plugins.deviceshare.npus import NpuScorer
+from pumice.core.plugins.deviceshare.trials import DeviceTrials
+from pumice.core.plugins.plugin import KnowsDevices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.session.session import Session
+    from pumice.core.session.session import Session
 
 SWITCH_NAMES: Final = tuple(
     f"{NAME}.{kind}Enable" for kind in ("GPUSharing", "GPUNumber", "VGPU", "AscendMindClusterVNPU", "AscendHAMiVNPU")

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.plugins.deviceshare.looking import NAME
+from pumice.core.plugins.deviceshare.looking import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.devices.family import Family
-    from core.objects.pod import Task
-    from core.session.session import Session
+    from pumice.core.devices.family import Family
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
 
 
 class DeviceTrials:

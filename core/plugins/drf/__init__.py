@@ -7,6 +7,6 @@
 | plugin.py | orders, victims, wiring |
 """
 
-from core.plugins.drf.plugin import Drf
+from pumice.core.plugins.drf.plugin import Drf
 
 __all__ = ["Drf"]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from core.plugins.drf.shares import Shares
-    from core.session.points.batches import BoolArray, TaskBatch
+    from pumice.core.plugins.drf.shares import Shares
+    from pumice.core.session.points.batches import BoolArray, TaskBatch
 
 SHARE_DELTA: Final = 0.000001
 

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.plugins.drf.batches import keeps_its_share
-from core.plugins.drf.shares import Shares, changed
-from core.plugins.drf.tree import HierarchicalShares
-from core.session.points.orders import JobColumn
-from core.session.points.victims import Mask
-from core.session.points.votes import Vote
+from pumice.core.plugins.drf.batches import keeps_its_share
+from pumice.core.plugins.drf.shares import Shares, changed
+from pumice.core.plugins.drf.tree import HierarchicalShares
+from pumice.core.session.points.orders import JobColumn
+from pumice.core.session.points.victims import Mask
+from pumice.core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.session.points.batches import BoolArray, TaskBatch
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.session.points.batches import BoolArray, TaskBatch
+    from pumice.core.session.session import Session
 
 Answer = tuple[list["Task"], Vote]
 

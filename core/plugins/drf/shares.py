@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.messages.job_shares import JobShares
-from core.resources import MIN_RESOURCE
-from core.state.scalars import floats, lines
+from pumice.core.messages.job_shares import JobShares
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.state.scalars import floats, lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.session.points.batches import FloatArray, RowArray
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.batches import FloatArray, RowArray
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 
 class Shares:

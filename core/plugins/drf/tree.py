@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.resources import MIN_RESOURCE
+from pumice.core.resources import MIN_RESOURCE
 
 if TYPE_CHECKING:
-    from core.objects.queue import Queue
-    from core.plugins.drf.shares import Shares
-    from core.state.jobs import Job
+    from pumice.core.objects.queue import Queue
+    from pumice.core.plugins.drf.shares import Shares
+    from pumice.core.state.jobs import Job
 
 HIERARCHY: Final = "volcano.sh/hierarchy"
 WEIGHTS: Final = "volcano.sh/hierarchy-weights"

@@ -5,6 +5,6 @@ replies.py reads what comes back, calls.py asks one verb, nodes.py are the filte
 all of it.
 """
 
-from core.plugins.extender.plugin import Extender
+from pumice.core.plugins.extender.plugin import Extender
 
 __all__ = ["Extender"]

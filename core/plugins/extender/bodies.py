@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from core.objects.metadata import section
-from core.objects.node import oversubscription
-from core.objects.typed import canonical, typed_queue
-from core.plugins.extender.job_bodies import JobBodies
-from core.plugins.extender.node_parts import NodeParts
-from core.plugins.extender.task_bodies import TaskBodies, amounts_body, resource_body
-from core.state.dimensions import CPU, MEMORY, PODS
+from pumice.core.objects.metadata import section
+from pumice.core.objects.node import oversubscription
+from pumice.core.objects.typed import canonical, typed_queue
+from pumice.core.plugins.extender.job_bodies import JobBodies
+from pumice.core.plugins.extender.node_parts import NodeParts
+from pumice.core.plugins.extender.task_bodies import TaskBodies, amounts_body, resource_body
+from pumice.core.state.dimensions import CPU, MEMORY, PODS
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.session.session import Session
-    from core.state.columns import FloatArray
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.session.session import Session
+    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.jobs import Job
 
 Body = dict[str, Any]
 READY: Final = 1

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from core.outside import NOBODY, NOT_RECORDED, SUPPOSED, question
-from core.plugins.extender.replies import ExtenderError, ReplyShape, read_answer
+from pumice.core.outside import NOBODY, NOT_RECORDED, SUPPOSED, question
+from pumice.core.plugins.extender.replies import ExtenderError, ReplyShape, read_answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.plugins.extender.bodies import Body
-    from core.plugins.extender.settings import ExtenderSettings
-    from core.session.session import Session
+    from pumice.core.plugins.extender.bodies import Body
+    from pumice.core.plugins.extender.settings import ExtenderSettings
+    from pumice.core.session.session import Session
 
 NAME: Final = "extender"
 UNASKED: Final = (NOBODY, NOT_RECORDED, SUPPOSED)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from config.durations import parse_duration_ns
-from core.life.pod_group import LABELS
-from core.objects.metadata import format_time, section
-from core.objects.typed import typed_group
+from pumice.config.durations import parse_duration_ns
+from pumice.core.life.pod_group import LABELS
+from pumice.core.objects.metadata import format_time, section
+from pumice.core.objects.typed import typed_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.plugins.extender.task_bodies import TaskBodies
-    from core.session.session import Session
-    from core.session.subjobs import SubJob
-    from core.session.topology import Wish
-    from core.state.columns import FloatArray
-    from core.state.jobs import Job
+    from pumice.core.plugins.extender.task_bodies import TaskBodies
+    from pumice.core.session.session import Session
+    from pumice.core.session.subjobs import SubJob
+    from pumice.core.session.topology import Wish
+    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.jobs import Job
 
 Body = dict[str, Any]
 WAITING_TIME: Final = ("volcano.sh/sla-waiting-time", "sla-waiting-time")

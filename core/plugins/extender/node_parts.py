@@ -8,18 +8,18 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from core.devices.family import Around
-from core.messages.questions import AskedPod
-from core.objects.metadata import format_time, section
-from core.objects.node_usage import KIND, usage_of
-from core.objects.typed import typed_node
-from core.outside import WholePod
+from pumice.core.devices.family import Around
+from pumice.core.messages.questions import AskedPod
+from pumice.core.objects.metadata import format_time, section
+from pumice.core.objects.node_usage import KIND, usage_of
+from pumice.core.objects.typed import typed_node
+from pumice.core.outside import WholePod
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.objects.pod import Task
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
 
 Body = dict[str, Any]
 NEVER: Final = "0001-01-01T00:00:00Z"

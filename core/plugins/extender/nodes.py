@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.plugins.extender.calls import NAME
-from core.plugins.extender.replies import PREDICATE, PRIORITIZE, ExtenderError
-from core.session.points.by_rows import RowsCheck, each
-from core.session.points.nodes import Reads, Volatility
-from core.session.points.ready import WholeScore
-from core.session.reasons import Code, Reason
+from pumice.core.plugins.extender.calls import NAME
+from pumice.core.plugins.extender.replies import PREDICATE, PRIORITIZE, ExtenderError
+from pumice.core.session.points.by_rows import RowsCheck, each
+from pumice.core.session.points.nodes import Reads, Volatility
+from pumice.core.session.points.ready import WholeScore
+from pumice.core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     import numpy.typing as npt
 
-    from core.objects.pod import Task
-    from core.plugins.extender.bodies import Bodies
-    from core.plugins.extender.calls import Calls, Reply
-    from core.plugins.extender.settings import ExtenderSettings
-    from core.session.points.nodes import FloatArray, Rows
-    from core.session.reasons import IntArray
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.plugins.extender.bodies import Bodies
+    from pumice.core.plugins.extender.calls import Calls, Reply
+    from pumice.core.plugins.extender.settings import ExtenderSettings
+    from pumice.core.session.points.nodes import FloatArray, Rows
+    from pumice.core.session.reasons import IntArray
+    from pumice.core.session.session import Session
 
 _KNOWN: Final = {code.value for code in Code}
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from core.plugins.extender.bodies import Bodies
-from core.plugins.extender.calls import NAME, Calls
-from core.plugins.extender.nodes import ExtenderFilter, ExtenderScorer
-from core.plugins.extender.replies import (
+from pumice.core.plugins.extender.bodies import Bodies
+from pumice.core.plugins.extender.calls import NAME, Calls
+from pumice.core.plugins.extender.nodes import ExtenderFilter, ExtenderScorer
+from pumice.core.plugins.extender.replies import (
     ENQUEUEABLE,
     EVENT,
     OVERUSED,
@@ -19,18 +19,18 @@ from core.plugins.extender.replies import (
     ExtenderError,
     ReplyShape,
 )
-from core.plugins.extender.settings import read_settings
-from core.session.points.votes import Vote, sign
+from pumice.core.plugins.extender.settings import read_settings
+from pumice.core.session.points.votes import Vote, sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.plugins.extender.settings import ExtenderSettings
-    from core.session.points.binding import Handler
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.plugins.extender.settings import ExtenderSettings
+    from pumice.core.session.points.binding import Handler
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 JOB_READY: Final = "extender-job-ready"
 

@@ -10,12 +10,12 @@ import json
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from core.outside import SUPPOSED
+from pumice.core.outside import SUPPOSED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.messages.questions import OutsideAnswer
+    from pumice.core.messages.questions import OutsideAnswer
 
 OK: Final = 200
 BODY_LIMIT: Final = 10 << 20

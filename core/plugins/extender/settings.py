@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from config.arguments import Arguments
-from core.objects.metadata import section
+from pumice.config.arguments import Arguments
+from pumice.core.objects.metadata import section
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.objects.pod import Task
+    from pumice.core.objects.pod import Task
 
 VERBS: Final = (
     "onSessionOpen",

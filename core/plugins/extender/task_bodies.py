@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from core.life.task import TaskStatus
-from core.messages.questions import AskedPod
-from core.objects.metadata import section
-from core.objects.typed import canonical
-from core.outside import WholePod
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.questions import AskedPod
+from pumice.core.objects.metadata import section
+from pumice.core.objects.typed import canonical
+from pumice.core.outside import WholePod
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.objects.pod import Task
-    from core.resources.amounts import Amounts
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.resources.amounts import Amounts
+    from pumice.core.session.session import Session
 
 Body = dict[str, Any]
 NUMA_POLICY: Final = "volcano.sh/numa-topology-policy"

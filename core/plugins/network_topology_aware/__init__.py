@@ -2,6 +2,6 @@
 `plugins/network-topology-aware`.
 """
 
-from core.plugins.network_topology_aware.plugin import NetworkTopologyAware
+from pumice.core.plugins.network_topology_aware.plugin import NetworkTopologyAware
 
 __all__ = ["NetworkTopologyAware"]

@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from core.resources import Resource
+from pumice.core.resources import Resource
 
 if TYPE_CHECKING:
-    from core.plugins.network_topology_aware.occupancy import DomainOccupancy
-    from core.session.session import Session
-    from core.session.subjobs import SubJob
-    from core.state.hypernodes import Domain, HyperNodeTree
-    from core.state.jobs import Job
+    from pumice.core.plugins.network_topology_aware.occupancy import DomainOccupancy
+    from pumice.core.session.session import Session
+    from pumice.core.session.subjobs import SubJob
+    from pumice.core.state.hypernodes import Domain, HyperNodeTree
+    from pumice.core.state.jobs import Job
 
 EVICT = "evict"
 BY_NAME: Final = "domains-of-a-tier-by-name"

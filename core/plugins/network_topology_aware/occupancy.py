@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.resources import MIN_RESOURCE
-from core.state.scalars import floats
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.state.scalars import floats
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.session import Session
-    from core.state.columns import FloatArray
-    from core.state.hypernodes import RowArray
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
+    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.hypernodes import RowArray
 
 
 class DomainOccupancy:

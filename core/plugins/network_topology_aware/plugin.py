@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.plugins.network_topology_aware.gradients import Gradients
-from core.plugins.network_topology_aware.occupancy import DomainOccupancy
-from core.plugins.network_topology_aware.scores import Scores
-from core.plugins.network_topology_aware.weights import read_weights
+from pumice.core.plugins.network_topology_aware.gradients import Gradients
+from pumice.core.plugins.network_topology_aware.occupancy import DomainOccupancy
+from pumice.core.plugins.network_topology_aware.scores import Scores
+from pumice.core.plugins.network_topology_aware.weights import read_weights
 
 if TYPE_CHECKING:
-    from core.session.session import Session
+    from pumice.core.session.session import Session
 
 
 class NetworkTopologyAware:

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.resources import MIN_RESOURCE
-from core.session.points.nodes import TEMPLATE_ONLY, FloatArray, Volatility
-from core.session.points.ready import WholeScore
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.session.points.nodes import TEMPLATE_ONLY, FloatArray, Volatility
+from pumice.core.session.points.ready import WholeScore
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.plugins.network_topology_aware.occupancy import DomainOccupancy
-    from core.plugins.network_topology_aware.weights import Weights
-    from core.session.points.nodes import NodeScore
-    from core.session.session import Session
-    from core.session.subjobs import SubJob
-    from core.state.hypernodes import RowArray
+    from pumice.core.objects.pod import Task
+    from pumice.core.plugins.network_topology_aware.occupancy import DomainOccupancy
+    from pumice.core.plugins.network_topology_aware.weights import Weights
+    from pumice.core.session.points.nodes import NodeScore
+    from pumice.core.session.session import Session
+    from pumice.core.session.subjobs import SubJob
+    from pumice.core.state.hypernodes import RowArray
 
 MAX_SCORE = 100.0
 PYTHON: Final = "powers-as-python-has-them"

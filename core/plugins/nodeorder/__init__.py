@@ -3,6 +3,6 @@
 The weights are in plugin.py.
 """
 
-from core.plugins.nodeorder.plugin import NodeOrder
+from pumice.core.plugins.nodeorder.plugin import NodeOrder
 
 __all__ = ["NodeOrder"]

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from core.kube.allocatable import capacity
-from core.plugins.nodeorder.shares import NAMES, nonzero_own, nonzero_taken
-from core.session.points.columns import ForTasks
-from core.session.points.nodes import TEMPLATE_ONLY
-from core.state.derived import derived
-from core.state.scalars import CellColumn, cells_of
-from core.state.sources import NODES
+from pumice.core.kube.allocatable import capacity
+from pumice.core.plugins.nodeorder.shares import NAMES, nonzero_own, nonzero_taken
+from pumice.core.session.points.columns import ForTasks
+from pumice.core.session.points.nodes import TEMPLATE_ONLY
+from pumice.core.state.derived import derived
+from pumice.core.state.scalars import CellColumn, cells_of
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.objects.pod import Task
-    from core.plugins.nodeorder.shares import Taken
-    from core.session.points.columns import At, ColumnScore, RowReader, V
-    from core.session.session import Session
-    from core.state.sources import NodeSpecs
+    from pumice.core.objects.pod import Task
+    from pumice.core.plugins.nodeorder.shares import Taken
+    from pumice.core.session.points.columns import At, ColumnScore, RowReader, V
+    from pumice.core.session.session import Session
+    from pumice.core.state.sources import NodeSpecs
 
 Own = tuple[float, float]
 """What a pod itself asks for: milli-cores, bytes."""

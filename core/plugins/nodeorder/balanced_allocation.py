@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from core.kube.allocatable import capacity
-from core.kube.requests import scored_request
-from core.plugins.nodeorder.shares import NAMES, Taken, taken_of
-from core.session.points.columns import ForTasks
-from core.session.points.nodes import TEMPLATE_ONLY
-from core.state.derived import derived
-from core.state.scalars import CellColumn, cells_of
-from core.state.sources import NODES
+from pumice.core.kube.allocatable import capacity
+from pumice.core.kube.requests import scored_request
+from pumice.core.plugins.nodeorder.shares import NAMES, Taken, taken_of
+from pumice.core.session.points.columns import ForTasks
+from pumice.core.session.points.nodes import TEMPLATE_ONLY
+from pumice.core.state.derived import derived
+from pumice.core.state.scalars import CellColumn, cells_of
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.kube.rows import NodeRows
-    from core.objects.pod import Task
-    from core.session.points.columns import At, ColumnScore, RowReader, V
-    from core.session.session import Session
-    from core.state.sources import NodeSpecs
+    from pumice.core.kube.rows import NodeRows
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.columns import At, ColumnScore, RowReader, V
+    from pumice.core.session.session import Session
+    from pumice.core.state.sources import NodeSpecs
 
     Fraction = Callable[[float, At], V]
 

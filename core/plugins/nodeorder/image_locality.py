@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.kube.images import container_images, image_scores
-from core.plugins.nodeorder.static import StaticScore
-from core.session.points.nodes import TEMPLATE_ONLY
-from core.state.derived import derived
-from core.state.sources import NODES
+from pumice.core.kube.images import container_images, image_scores
+from pumice.core.plugins.nodeorder.static import StaticScore
+from pumice.core.session.points.nodes import TEMPLATE_ONLY
+from pumice.core.state.derived import derived
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
-    from core.session.points.nodes import FloatArray
-    from core.session.session import Session
-    from core.state.sources import NodeSpecs
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.session import Session
+    from pumice.core.state.sources import NodeSpecs
 
 
 @derived(NODES)

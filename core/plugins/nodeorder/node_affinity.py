@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from core.kube.node_selector import rows_in_term
-from core.kube.selectors import SelectorError
-from core.objects.metadata import section
-from core.plugins.nodeorder.static import StaticScore
-from core.session.points.nodes import Reads
-from core.state.derived import Like, derived
-from core.state.sources import NODES
+from pumice.core.kube.node_selector import rows_in_term
+from pumice.core.kube.selectors import SelectorError
+from pumice.core.objects.metadata import section
+from pumice.core.plugins.nodeorder.static import StaticScore
+from pumice.core.session.points.nodes import Reads
+from pumice.core.state.derived import Like, derived
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.kube.rows import NodeRows
-    from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
-    from core.session.points.nodes import FloatArray
-    from core.session.session import Session
-    from core.state.sources import NodeSpecs
+    from pumice.core.kube.rows import NodeRows
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.session import Session
+    from pumice.core.state.sources import NodeSpecs
 
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from config.arguments import Arguments
-from core.kube.placed import placed_pods
-from core.plugins.nodeorder.allocated import LEAST, MOST, Allocated
-from core.plugins.nodeorder.balanced_allocation import BalancedAllocation
-from core.plugins.nodeorder.image_locality import ImageLocality
-from core.plugins.nodeorder.node_affinity import NodeAffinityScorer
-from core.plugins.nodeorder.pod_affinity import PodAffinityScorer
-from core.plugins.nodeorder.taint_toleration import TaintToleration
-from core.plugins.nodeorder.topology_spread import TopologySpreadScorer
+from pumice.config.arguments import Arguments
+from pumice.core.kube.placed import placed_pods
+from pumice.core.plugins.nodeorder.allocated import LEAST, MOST, Allocated
+from pumice.core.plugins.nodeorder.balanced_allocation import BalancedAllocation
+from pumice.core.plugins.nodeorder.image_locality import ImageLocality
+from pumice.core.plugins.nodeorder.node_affinity import NodeAffinityScorer
+from pumice.core.plugins.nodeorder.pod_affinity import PodAffinityScorer
+from pumice.core.plugins.nodeorder.taint_toleration import TaintToleration
+from pumice.core.plugins.nodeorder.topology_spread import TopologySpreadScorer
 
 if TYPE_CHECKING:
-    from core.session.points.nodes import NodeScorer
-    from core.session.session import Session
+    from pumice.core.session.points.nodes import NodeScorer
+    from pumice.core.session.session import Session
 
 WEIGHTS = {
     "leastrequested": 1,

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.kube.affinity import resolved, terms_of
-from core.kube.labels import label_column
-from core.kube.pod_index import pod_index
-from core.kube.selectors import SelectorError
-from core.kube.terms_index import terms_index
-from core.session.points.nodes import ReadsLabelsInPlay
-from core.session.points.ready import KeptScore
+from pumice.core.kube.affinity import resolved, terms_of
+from pumice.core.kube.labels import label_column
+from pumice.core.kube.pod_index import pod_index
+from pumice.core.kube.selectors import SelectorError
+from pumice.core.kube.terms_index import terms_index
+from pumice.core.session.points.nodes import ReadsLabelsInPlay
+from pumice.core.session.points.ready import KeptScore
 
 if TYPE_CHECKING:
-    from core.kube.affinity import AffinityTerm
-    from core.kube.labels import LabelColumn
-    from core.kube.placed import Placed
-    from core.kube.pod_index import Matching
-    from core.objects.pod import Task
-    from core.session.points.nodes import FloatArray
-    from core.session.session import Session
+    from pumice.core.kube.affinity import AffinityTerm
+    from pumice.core.kube.labels import LabelColumn
+    from pumice.core.kube.placed import Placed
+    from pumice.core.kube.pod_index import Matching
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.session import Session
 
 
 def spread_over_domains(column: LabelColumn, per_node: FloatArray) -> FloatArray:

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from core.kube.allocatable import capacity
-from core.kube.requests import scored_nonzero
-from core.state.scalars import CellColumn, cells_of
+from pumice.core.kube.allocatable import capacity
+from pumice.core.kube.requests import scored_nonzero
+from pumice.core.state.scalars import CellColumn, cells_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.kube.allocatable import AllocatableColumn
-    from core.objects.pod_template import PodTemplate
-    from core.session.points.columns import At, Readable, RowReader, V
-    from core.session.points.nodes import FloatArray
-    from core.session.session import Session
+    from pumice.core.kube.allocatable import AllocatableColumn
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.session.points.columns import At, Readable, RowReader, V
+    from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.session import Session
 
 CPU, MEMORY = 0, 1
 NAMES = ("cpu", "memory")

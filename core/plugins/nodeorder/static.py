@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.kube.scores import normalise
-from core.session.points.ready import ReadyScore
+from pumice.core.kube.scores import normalise
+from pumice.core.session.points.ready import ReadyScore
 
 if TYPE_CHECKING:
-    from core.session.points.nodes import FloatArray
+    from pumice.core.session.points.nodes import FloatArray
 
 
 class StaticScore(ReadyScore):

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from core.kube.scores import MAX_NODE_SCORE
-from core.kube.taints import count_soft_untolerated
-from core.plugins.nodeorder.static import ConstantScore, StaticScore
-from core.session.points.nodes import TEMPLATE_ONLY
-from core.state.derived import Like, derived
-from core.state.sources import NODES
+from pumice.core.kube.scores import MAX_NODE_SCORE
+from pumice.core.kube.taints import count_soft_untolerated
+from pumice.core.plugins.nodeorder.static import ConstantScore, StaticScore
+from pumice.core.session.points.nodes import TEMPLATE_ONLY
+from pumice.core.state.derived import Like, derived
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.kube.taints import Toleration
-    from core.objects.pod import Task
-    from core.session.points.nodes import FloatArray
-    from core.session.session import Session
-    from core.state.sources import NodeSpecs
+    from pumice.core.kube.taints import Toleration
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.session import Session
+    from pumice.core.state.sources import NodeSpecs
 
 
 @derived(NODES)

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.kube.pod_index import pod_index
-from core.kube.scores import MAX_NODE_SCORE
-from core.kube.selectors import SelectorError
-from core.kube.spread import HOSTNAME, SOFT, constraints_of, nodes_with_all
-from core.session.points.nodes import Reads
-from core.session.points.ready import WholeScore
+from pumice.core.kube.pod_index import pod_index
+from pumice.core.kube.scores import MAX_NODE_SCORE
+from pumice.core.kube.selectors import SelectorError
+from pumice.core.kube.spread import HOSTNAME, SOFT, constraints_of, nodes_with_all
+from pumice.core.session.points.nodes import Reads
+from pumice.core.session.points.ready import WholeScore
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from core.kube.placed import Placed
-    from core.kube.spread import SpreadConstraint
-    from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
-    from core.session.points.nodes import FloatArray
-    from core.session.session import Session
+    from pumice.core.kube.placed import Placed
+    from pumice.core.kube.spread import SpreadConstraint
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.session import Session
 
 
 def rounded(values: FloatArray) -> FloatArray:

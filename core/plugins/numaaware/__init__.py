@@ -3,6 +3,6 @@
 Source: Volcano `plugins/numaaware`, `api/node_info.go` (RefreshNumaSchedulerInfoByCrd).
 """
 
-from core.plugins.numaaware.plugin import NumaAware
+from pumice.core.plugins.numaaware.plugin import NumaAware
 
 __all__ = ["NumaAware"]

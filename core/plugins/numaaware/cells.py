@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from core.devices.numa.topology import CPU, NONE, Cpus, Topology, cpus_of, read_topology, text_of
-from core.life.task import TaskStatus
-from core.objects.metadata import section
-from core.state.derived import memory
-from core.state.sources import NODES
+from pumice.core.devices.numa.topology import CPU, NONE, Cpus, Topology, cpus_of, read_topology, text_of
+from pumice.core.life.task import TaskStatus
+from pumice.core.objects.metadata import section
+from pumice.core.state.derived import memory
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
-    from core.objects.metadata import Object
-    from core.session.session import Session
-    from core.state.sources import NodeSpecs
+    from pumice.core.objects.metadata import Object
+    from pumice.core.session.session import Session
+    from pumice.core.state.sources import NodeSpecs
 
 KIND: Final = "Numatopology"
 FIX: Final = "numa-waits-for-kubelet"

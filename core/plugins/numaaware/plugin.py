@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from config.arguments import Arguments
-from core.devices.numa.asking import asked_by, is_guaranteed
-from core.devices.numa.hints import given_on, hints, judged
-from core.devices.numa.topology import CPU, NONE
-from core.plugins.numaaware.cells import Cells
-from core.session.points.by_rows import RowCheck, RowScore
-from core.session.points.nodes import Reads
-from core.session.reasons import Code, Reason
+from pumice.config.arguments import Arguments
+from pumice.core.devices.numa.asking import asked_by, is_guaranteed
+from pumice.core.devices.numa.hints import given_on, hints, judged
+from pumice.core.devices.numa.topology import CPU, NONE
+from pumice.core.plugins.numaaware.cells import Cells
+from pumice.core.session.points.by_rows import RowCheck, RowScore
+from pumice.core.session.points.nodes import Reads
+from pumice.core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from core.devices.numa.topology import Cpus, Topology
-    from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
-    from core.session.points.nodes import FloatArray
-    from core.session.session import Session
+    from pumice.core.devices.numa.topology import Cpus, Topology
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.session import Session
 
 NAME: Final = "numa-aware"
 POLICY: Final = "volcano.sh/numa-topology-policy"

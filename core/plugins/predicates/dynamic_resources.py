@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.kube.cel.reading import ExpressionError
-from core.kube.devices import Allocator, DeviceId, Given, constraints_of, devices_of, requests_of
-from core.kube.node_selector import rows_in_term
-from core.kube.selectors import SelectorError
-from core.messages.decisions import ClaimedDevices
-from core.objects.metadata import key_of, section
-from core.session.points.nodes import Reads
-from core.session.points.ready import KeptCheck
-from core.session.reasons import Code, FitFailure, Reason
+from pumice.core.kube.cel.reading import ExpressionError
+from pumice.core.kube.devices import Allocator, DeviceId, Given, constraints_of, devices_of, requests_of
+from pumice.core.kube.node_selector import rows_in_term
+from pumice.core.kube.selectors import SelectorError
+from pumice.core.messages.decisions import ClaimedDevices
+from pumice.core.objects.metadata import key_of, section
+from pumice.core.session.points.nodes import Reads
+from pumice.core.session.points.ready import KeptCheck
+from pumice.core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
-    from core.kube.devices import Device, DeviceConstraint, DeviceRequest
-    from core.kube.rows import BoolArray
-    from core.objects.metadata import Object
-    from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
-    from core.session.reasons import IntArray
-    from core.session.session import Session
+    from pumice.core.kube.devices import Device, DeviceConstraint, DeviceRequest
+    from pumice.core.kube.rows import BoolArray
+    from pumice.core.objects.metadata import Object
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.session.reasons import IntArray
+    from pumice.core.session.session import Session
 
 NAME = "DynamicResources"
 SHORT = Reason(NAME, Code.UNRESOLVABLE, "cannot allocate all claims")

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from core.kube.node_selector import NODE_NAME, required_terms, rows_required
-from core.session.reasons import Code, FitFailure, Reason
+from pumice.core.kube.node_selector import NODE_NAME, required_terms, rows_required
+from pumice.core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from core.kube.rows import BoolArray, NodeRows
-    from core.objects.pod_template import PodTemplate
+    from pumice.core.kube.rows import BoolArray, NodeRows
+    from pumice.core.objects.pod_template import PodTemplate
 
 NAME = "NodeAffinity"
 CONFLICT = Reason(NAME, Code.ERROR, f"plugin {NAME} pre-predicates failed pod affinity terms conflict")

@@ -7,30 +7,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from config.arguments import Arguments
-from core.kube.placed import placed_pods
-from core.messages.decisions import BindContext
-from core.plugins.predicates.dynamic_resources import DynamicResources
-from core.plugins.predicates.node_affinity import RequiredAffinity
-from core.plugins.predicates.pod_affinity import PodAffinityFilter
-from core.plugins.predicates.pod_affinity_trial import Trials
-from core.plugins.predicates.pod_count import PodCount
-from core.plugins.predicates.ports import NodePorts
-from core.plugins.predicates.reservations import Reservations
-from core.plugins.predicates.static import StaticFilter
-from core.plugins.predicates.taints import UntoleratedTaints
-from core.plugins.predicates.taken_back import TakenBack
-from core.plugins.predicates.topology_spread import TopologySpreadFilter
-from core.plugins.predicates.unschedulable import Unschedulable
-from core.plugins.predicates.volume_binding import NOTHING, VolumeBinding
-from core.plugins.predicates.volume_limits import VolumeLimits
-from core.plugins.predicates.volume_zone import VolumeZone
+from pumice.config.arguments import Arguments
+from pumice.core.kube.placed import placed_pods
+from pumice.core.messages.decisions import BindContext
+from pumice.core.plugins.predicates.dynamic_resources import DynamicResources
+from pumice.core.plugins.predicates.node_affinity import RequiredAffinity
+from pumice.core.plugins.predicates.pod_affinity import PodAffinityFilter
+from pumice.core.plugins.predicates.pod_affinity_trial import Trials
+from pumice.core.plugins.predicates.pod_count import PodCount
+from pumice.core.plugins.predicates.ports import NodePorts
+from pumice.core.plugins.predicates.reservations import Reservations
+from pumice.core.plugins.predicates.static import StaticFilter
+from pumice.core.plugins.predicates.taints import UntoleratedTaints
+from pumice.core.plugins.predicates.taken_back import TakenBack
+from pumice.core.plugins.predicates.topology_spread import TopologySpreadFilter
+from pumice.core.plugins.predicates.unschedulable import Unschedulable
+from pumice.core.plugins.predicates.volume_binding import NOTHING, VolumeBinding
+from pumice.core.plugins.predicates.volume_limits import VolumeLimits
+from pumice.core.plugins.predicates.volume_zone import VolumeZone
 
 if TYPE_CHECKING:
-    from core.kube.placed import Placed
-    from core.objects.pod import Task
-    from core.session.points.nodes import NodeFilter
-    from core.session.session import Session
+    from pumice.core.kube.placed import Placed
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.nodes import NodeFilter
+    from pumice.core.session.session import Session
 
 
 BIND_TIMEOUT_S = 600

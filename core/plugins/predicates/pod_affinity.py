@@ -6,20 +6,27 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.kube.affinity import terms_of
-from core.kube.selectors import SelectorError
-from core.kube.terms_index import terms_index
-from core.plugins.predicates.pod_affinity_rule import NAME, NO_TERMS, REASONS, AffinityCounts, OwnTerms, own_terms
-from core.session.points.nodes import ReadsLabelsInPlay
-from core.session.points.ready import KeptCheck
-from core.session.reasons import Code, FitFailure, Reason
+from pumice.core.kube.affinity import terms_of
+from pumice.core.kube.selectors import SelectorError
+from pumice.core.kube.terms_index import terms_index
+from pumice.core.plugins.predicates.pod_affinity_rule import (
+    NAME,
+    NO_TERMS,
+    REASONS,
+    AffinityCounts,
+    OwnTerms,
+    own_terms,
+)
+from pumice.core.session.points.nodes import ReadsLabelsInPlay
+from pumice.core.session.points.ready import KeptCheck
+from pumice.core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
-    from core.kube.affinity import PodTerms
-    from core.kube.placed import Placed
-    from core.objects.pod import Task
-    from core.session.reasons import IntArray
-    from core.session.session import Session
+    from pumice.core.kube.affinity import PodTerms
+    from pumice.core.kube.placed import Placed
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.reasons import IntArray
+    from pumice.core.session.session import Session
 
 EVERYWHERE: Final = slice(None)
 FEW: Final = 8

@@ -14,25 +14,25 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from core.kube.affinity import namespace_labels, readable_terms_of, resolved
-from core.kube.labels import ABSENT, label_column
-from core.kube.pod_index import pod_index
-from core.kube.selectors import LabelSelector
-from core.kube.terms_index import terms_index
-from core.session.reasons import Code, Reason
+from pumice.core.kube.affinity import namespace_labels, readable_terms_of, resolved
+from pumice.core.kube.labels import ABSENT, label_column
+from pumice.core.kube.pod_index import pod_index
+from pumice.core.kube.selectors import LabelSelector
+from pumice.core.kube.terms_index import terms_index
+from pumice.core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import numpy.typing as npt
 
-    from core.kube.affinity import AffinityTerm, PodTerms
-    from core.kube.labels import LabelColumn
-    from core.kube.placed import Placed
-    from core.kube.pod_index import Matching, PodIndex
-    from core.kube.rows import BoolArray
-    from core.objects.pod import Task
-    from core.session.session import Session
+    from pumice.core.kube.affinity import AffinityTerm, PodTerms
+    from pumice.core.kube.labels import LabelColumn
+    from pumice.core.kube.placed import Placed
+    from pumice.core.kube.pod_index import Matching, PodIndex
+    from pumice.core.kube.rows import BoolArray
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
 
     At = int | slice
     Mask = np.bool_ | BoolArray

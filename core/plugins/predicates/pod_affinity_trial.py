@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from core.kube.affinity import readable_terms_of, terms_of
-from core.kube.selectors import SelectorError
-from core.kube.terms_index import terms_index
-from core.plugins.predicates.pod_affinity_rule import REASONS, AffinityCounts, own_terms
+from pumice.core.kube.affinity import readable_terms_of, terms_of
+from pumice.core.kube.selectors import SelectorError
+from pumice.core.kube.terms_index import terms_index
+from pumice.core.plugins.predicates.pod_affinity_rule import REASONS, AffinityCounts, own_terms
 
 if TYPE_CHECKING:
-    from core.kube.affinity import PodTerms
-    from core.kube.placed import Placed
-    from core.objects.pod import Task
-    from core.session.session import Session
+    from pumice.core.kube.affinity import PodTerms
+    from pumice.core.kube.placed import Placed
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
 
 NAME: Final = "predicates"
 

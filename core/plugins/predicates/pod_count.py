@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from core.session.points.columns import Clause, ColumnCheck
-from core.session.points.nodes import TEMPLATE_ONLY
-from core.session.reasons import Code, Reason
-from core.state.derived import derived
-from core.state.scalars import CellColumn, cells_of
-from core.state.sources import ALLOCATABLE
+from pumice.core.session.points.columns import Clause, ColumnCheck
+from pumice.core.session.points.nodes import TEMPLATE_ONLY
+from pumice.core.session.reasons import Code, Reason
+from pumice.core.state.derived import derived
+from pumice.core.state.scalars import CellColumn, cells_of
+from pumice.core.state.sources import ALLOCATABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.objects.pod import Task
-    from core.session.points.batches import BoolArray
-    from core.session.points.columns import At, RowReader, V
-    from core.session.session import Session
-    from core.state.sources import Allocatable
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.batches import BoolArray
+    from pumice.core.session.points.columns import At, RowReader, V
+    from pumice.core.session.session import Session
+    from pumice.core.state.sources import Allocatable
 
 EXCEEDED = Reason("predicates", Code.UNSCHEDULABLE, "node(s) pod number exceeded")
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from core.kube.ports import ports_in_use
-from core.session.points.columns import Clause, ColumnCheck
-from core.session.points.nodes import Reads
-from core.session.reasons import Code, Reason
-from core.state.scalars import CellColumn, cells_of
+from pumice.core.kube.ports import ports_in_use
+from pumice.core.session.points.columns import Clause, ColumnCheck
+from pumice.core.session.points.nodes import Reads
+from pumice.core.session.reasons import Code, Reason
+from pumice.core.state.scalars import CellColumn, cells_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.kube.placed import Placed
-    from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
-    from core.session.points.batches import BoolArray
-    from core.session.points.columns import At, RowReader, V
-    from core.session.session import Session
+    from pumice.core.kube.placed import Placed
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.session.points.batches import BoolArray
+    from pumice.core.session.points.columns import At, RowReader, V
+    from pumice.core.session.session import Session
 
 TAKEN = Reason("NodePorts", Code.UNSCHEDULABLE, "node(s) didn't have free ports for the requested pod ports")
 

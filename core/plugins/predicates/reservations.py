@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from core.life.task import TaskStatus
+from pumice.core.life.task import TaskStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.plugins.predicates.dynamic_resources import DynamicResources
-    from core.plugins.predicates.volume_binding import VolumeBinding
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.plugins.predicates.dynamic_resources import DynamicResources
+    from pumice.core.plugins.predicates.volume_binding import VolumeBinding
+    from pumice.core.session.session import Session
 
 FIX: Final = "promises-reserve"
 NOWHERE: Final = -1

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
-from core.session.points.nodes import TEMPLATE_ONLY
-from core.session.points.ready import ReadyCheck
-from core.state.derived import Like, derived
-from core.state.sources import NODES
+from pumice.core.session.points.nodes import TEMPLATE_ONLY
+from pumice.core.session.points.ready import ReadyCheck
+from pumice.core.state.derived import Like, derived
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from core.kube.rows import BoolArray, NodeRows
-    from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
-    from core.session.reasons import Reason
-    from core.session.session import Session
-    from core.state.sources import NodeSpecs
+    from pumice.core.kube.rows import BoolArray, NodeRows
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.session.reasons import Reason
+    from pumice.core.session.session import Session
+    from pumice.core.state.sources import NodeSpecs
 
 
 class Question(Protocol):

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.life.task import TaskStatus
+from pumice.core.life.task import TaskStatus
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
 
 FIX = "unevict-restores-pods"
 

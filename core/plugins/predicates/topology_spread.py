@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.kube.pod_index import pod_index
-from core.kube.selectors import SelectorError
-from core.kube.spread import HARD, constraints_of
-from core.session.points.nodes import Reads
-from core.session.points.ready import KeptCheck
-from core.session.reasons import Code, FitFailure, Reason
+from pumice.core.kube.pod_index import pod_index
+from pumice.core.kube.selectors import SelectorError
+from pumice.core.kube.spread import HARD, constraints_of
+from pumice.core.session.points.nodes import Reads
+from pumice.core.session.points.ready import KeptCheck
+from pumice.core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
-    from core.kube.placed import Placed
-    from core.kube.spread import SpreadConstraint
-    from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
-    from core.session.reasons import IntArray
-    from core.session.session import Session
+    from pumice.core.kube.placed import Placed
+    from pumice.core.kube.spread import SpreadConstraint
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.session.reasons import IntArray
+    from pumice.core.session.session import Session
 
 NAME = "PodTopologySpread"
 SKEWED = Reason(NAME, Code.UNSCHEDULABLE, "node(s) didn't match pod topology spread constraints")

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from core.kube.taints import UNSCHEDULABLE_TAINT, tolerated
-from core.session.reasons import Code, Reason
+from pumice.core.kube.taints import UNSCHEDULABLE_TAINT, tolerated
+from pumice.core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
-    from core.kube.rows import BoolArray, NodeRows
-    from core.objects.pod_template import PodTemplate
+    from pumice.core.kube.rows import BoolArray, NodeRows
+    from pumice.core.objects.pod_template import PodTemplate
 
 
 class Unschedulable:

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.kube.selectors import SelectorError
-from core.kube.storage import Storage, UnreadableVolumesError, has_ephemeral, uses_claims
-from core.kube.volume_plan import Planner, Promises, VolumePromise, read_claims
-from core.session.points.nodes import Reads
-from core.session.points.ready import KeptCheck
-from core.session.reasons import Code, FitFailure, Reason
+from pumice.core.kube.selectors import SelectorError
+from pumice.core.kube.storage import Storage, UnreadableVolumesError, has_ephemeral, uses_claims
+from pumice.core.kube.volume_plan import Planner, Promises, VolumePromise, read_claims
+from pumice.core.session.points.nodes import Reads
+from pumice.core.session.points.ready import KeptCheck
+from pumice.core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
-    from core.kube.volume_plan import PodClaims, VolumePlan
-    from core.objects.pod import Task
-    from core.session.reasons import IntArray, ReasonTable
-    from core.session.session import Session
+    from pumice.core.kube.volume_plan import PodClaims, VolumePlan
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.reasons import IntArray, ReasonTable
+    from pumice.core.session.session import Session
 
 NAME = "VolumeBinding"
 NOTHING = VolumePromise((), ())

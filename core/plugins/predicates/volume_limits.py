@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from core.kube.attachments import attachables, attachments
-from core.kube.storage import UnreadableVolumesError, has_ephemeral, uses_claims
-from core.session.points.columns import Clause, ColumnCheck
-from core.session.points.nodes import Reads
-from core.session.points.ready import ReadyCheck
-from core.session.reasons import Code, Reason
-from core.state.scalars import CellColumn, cells_of
+from pumice.core.kube.attachments import attachables, attachments
+from pumice.core.kube.storage import UnreadableVolumesError, has_ephemeral, uses_claims
+from pumice.core.session.points.columns import Clause, ColumnCheck
+from pumice.core.session.points.nodes import Reads
+from pumice.core.session.points.ready import ReadyCheck
+from pumice.core.session.reasons import Code, Reason
+from pumice.core.state.scalars import CellColumn, cells_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.kube.attachments import Attachable, Attachments
-    from core.kube.placed import Placed
-    from core.objects.pod import Task
-    from core.session.points.batches import BoolArray
-    from core.session.points.columns import At, RowReader, V
-    from core.session.session import Session
+    from pumice.core.kube.attachments import Attachable, Attachments
+    from pumice.core.kube.placed import Placed
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.batches import BoolArray
+    from pumice.core.session.points.columns import At, RowReader, V
+    from pumice.core.session.session import Session
 
 NAME = "NodeVolumeLimits"
 EXCEEDED = Reason(NAME, Code.UNSCHEDULABLE, "node(s) exceed max volume count")

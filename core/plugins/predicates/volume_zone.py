@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.kube.labels import ABSENT, label_column
-from core.kube.storage import (
+from pumice.core.kube.labels import ABSENT, label_column
+from pumice.core.kube.storage import (
     Storage,
     UnreadableVolumesError,
     claim_names,
@@ -16,16 +16,16 @@ from core.kube.storage import (
     uses_claims,
     volume_name,
 )
-from core.objects.metadata import section, text_map
-from core.session.points.nodes import Reads
-from core.session.points.ready import ReadyCheck
-from core.session.reasons import Code, FitFailure, Reason
+from pumice.core.objects.metadata import section, text_map
+from pumice.core.session.points.nodes import Reads
+from pumice.core.session.points.ready import ReadyCheck
+from pumice.core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
-    from core.kube.rows import BoolArray, NodeRows
-    from core.objects.metadata import Object
-    from core.objects.pod import Task
-    from core.session.session import Session
+    from pumice.core.kube.rows import BoolArray, NodeRows
+    from pumice.core.objects.metadata import Object
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
 
 NAME = "VolumeZone"
 ELSEWHERE = Reason(NAME, Code.UNRESOLVABLE, "node(s) had no available volume zone")

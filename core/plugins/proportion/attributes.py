@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from core.messages.queue_tables import QueueTables
-from core.plugins.proportion.limits import limits_of
-from core.plugins.proportion.water_fill import Basin, fill
-from core.resources import CPU, MEMORY, MIN_RESOURCE, PODS, Resource
-from core.session.demand import QueueDemand
-from core.state.derived import Like, derived
-from core.state.sources import QUEUE_LIMITS
+from pumice.core.messages.queue_tables import QueueTables
+from pumice.core.plugins.proportion.limits import limits_of
+from pumice.core.plugins.proportion.water_fill import Basin, fill
+from pumice.core.resources import CPU, MEMORY, MIN_RESOURCE, PODS, Resource
+from pumice.core.session.demand import QueueDemand
+from pumice.core.state.derived import Like, derived
+from pumice.core.state.sources import QUEUE_LIMITS
 
 if TYPE_CHECKING:
-    from core.session.session import Session
-    from core.state.columns import FloatArray
-    from core.state.sources import QueueLimits
+    from pumice.core.session.session import Session
+    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.sources import QueueLimits
 
 NONE: Final[dict[str, float]] = {}
 Due = tuple[float, float, tuple[tuple[str, float], ...]]

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from core.resources import INFINITY, LARGEST, Resource, exceeded_part
-from core.state.derived import derived
-from core.state.sources import QUEUE_LIMITS
+from pumice.core.resources import INFINITY, LARGEST, Resource, exceeded_part
+from pumice.core.state.derived import derived
+from pumice.core.state.sources import QUEUE_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.state.columns import FloatArray
-    from core.state.dimensions import Dimensions
-    from core.state.sources import LimitedQueue, QueueLimits
+    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.dimensions import Dimensions
+    from pumice.core.state.sources import LimitedQueue, QueueLimits
 
 
 @dataclass(slots=True, eq=False)

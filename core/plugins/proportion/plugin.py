@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.plugins.proportion.attributes import Attributes
-from core.plugins.proportion.simulate import ProportionSimulation
-from core.resources import ZERO, Resource
-from core.session.fit import TooLittle, queue_parts
-from core.session.points.votes import Vote
+from pumice.core.plugins.proportion.attributes import Attributes
+from pumice.core.plugins.proportion.simulate import ProportionSimulation
+from pumice.core.resources import ZERO, Resource
+from pumice.core.session.fit import TooLittle, queue_parts
+from pumice.core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.messages.queue_tables import QueueTables
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.plugins.proportion.attributes import ProportionAttributes
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.messages.queue_tables import QueueTables
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.plugins.proportion.attributes import ProportionAttributes
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 
 class Proportion:

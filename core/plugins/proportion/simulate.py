@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.plugins.proportion.attributes import Attributes, ProportionAttributes
-    from core.resources import Resource
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.plugins.proportion.attributes import Attributes, ProportionAttributes
+    from pumice.core.resources import Resource
+    from pumice.core.session.session import Session
 
 NAME: Final = "proportion"
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.resources.amounts import MIN_RESOURCE
-from core.state.dimensions import PODS
+from pumice.core.resources.amounts import MIN_RESOURCE
+from pumice.core.state.dimensions import PODS
 
 if TYPE_CHECKING:
-    from core.state.columns import FloatArray
+    from pumice.core.state.columns import FloatArray
 
 
 @dataclass(slots=True, eq=False)

@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from core.objects.metadata import section
-from core.plugins.rescheduling.qos import Qos, qos_of
-from core.quantity import quantity_of
+from pumice.core.objects.metadata import section
+from pumice.core.plugins.rescheduling.qos import Qos, qos_of
+from pumice.core.quantity import quantity_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.node import NodeSpec
-    from core.objects.pod import Task
-    from core.session.session import Session
+    from pumice.core.objects.node import NodeSpec
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
 
 
 class Thresholds(NamedTuple):

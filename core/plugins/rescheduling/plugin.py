@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from config.durations import parse_duration
-from core.objects.node_usage import KIND, usage_of
-from core.plugins.rescheduling.low_node_utilization import Load, Thresholds, victims
+from pumice.config.durations import parse_duration
+from pumice.core.objects.node_usage import KIND, usage_of
+from pumice.core.plugins.rescheduling.low_node_utilization import Load, Thresholds, victims
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from core.objects.pod import Task
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
 
 NAME: Final = "rescheduling"
 STRATEGY: Final = "lowNodeUtilization"

@@ -8,12 +8,12 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from core.objects.metadata import section
-from core.quantity import quantity_of
+from pumice.core.objects.metadata import section
+from pumice.core.quantity import quantity_of
 
 if TYPE_CHECKING:
-    from core.objects.pod_template import PodTemplate
-    from core.quantity import Quantity
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.quantity import Quantity
 
 COMPUTE = ("cpu", "memory")
 

@@ -3,6 +3,6 @@
 arguments.py reads what is configured, scorer.py scores (sra included), proportional.py refuses nodes.
 """
 
-from core.plugins.resource_strategy_fit.plugin import ResourceStrategyFit
+from pumice.core.plugins.resource_strategy_fit.plugin import ResourceStrategyFit
 
 __all__ = ["ResourceStrategyFit"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.plugins.resource_strategy_fit import arguments as read
-from core.plugins.resource_strategy_fit.proportional import Proportional
-from core.plugins.resource_strategy_fit.scorer import StrategyScorer
+from pumice.core.plugins.resource_strategy_fit import arguments as read
+from pumice.core.plugins.resource_strategy_fit.proportional import Proportional
+from pumice.core.plugins.resource_strategy_fit.scorer import StrategyScorer
 
 if TYPE_CHECKING:
-    from core.session.session import Session
+    from pumice.core.session.session import Session
 
 
 class ResourceStrategyFit:

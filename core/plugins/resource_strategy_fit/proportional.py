@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from core.session.points.columns import Clause, ColumnCheck
-from core.session.points.nodes import TEMPLATE_ONLY
-from core.session.reasons import Code, Reason
-from core.state.scalars import CellColumn, cells_of
+from pumice.core.session.points.columns import Clause, ColumnCheck
+from pumice.core.session.points.nodes import TEMPLATE_ONLY
+from pumice.core.session.reasons import Code, Reason
+from pumice.core.state.scalars import CellColumn, cells_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.objects.pod import Task
-    from core.plugins.resource_strategy_fit.arguments import IdleShare
-    from core.resources import Resource
-    from core.session.points.batches import BoolArray
-    from core.session.points.columns import At, RowReader, V
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.plugins.resource_strategy_fit.arguments import IdleShare
+    from pumice.core.resources import Resource
+    from pumice.core.session.points.batches import BoolArray
+    from pumice.core.session.points.columns import At, RowReader, V
+    from pumice.core.session.session import Session
 
 CPU, MEMORY = 0, 1
 MEGA = 1000

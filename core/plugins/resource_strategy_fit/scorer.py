@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 import numpy as np
 
-from core.plugins.resource_strategy_fit.arguments import LEAST, MOST, Strategy, strategy_for
-from core.resources import MIN_RESOURCE
-from core.session.fill import FULL, FillTerm, fill_score
-from core.session.points.nodes import Reads
-from core.session.points.ready import ReadyScore
+from pumice.core.plugins.resource_strategy_fit.arguments import LEAST, MOST, Strategy, strategy_for
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.session.fill import FULL, FillTerm, fill_score
+from pumice.core.session.points.nodes import Reads
+from pumice.core.session.points.ready import ReadyScore
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from core.objects.pod import Task
-    from core.plugins.resource_strategy_fit.arguments import Sra
-    from core.session.points.columns import ColumnScore
-    from core.session.points.nodes import FloatArray
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.plugins.resource_strategy_fit.arguments import Sra
+    from pumice.core.session.points.columns import ColumnScore
+    from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.session import Session
 
 TYPE_ANNOTATION: Final = "volcano.sh/resource-strategy-scoring-type"
 WEIGHT_ANNOTATION: Final = "volcano.sh/resource-strategy-weight"

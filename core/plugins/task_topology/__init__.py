@@ -4,6 +4,6 @@ relations.py reads what the PodGroup says, buckets.py groups a job's tasks, orde
 groups.
 """
 
-from core.plugins.task_topology.plugin import TaskTopology
+from pumice.core.plugins.task_topology.plugin import TaskTopology
 
 __all__ = ["TaskTopology"]

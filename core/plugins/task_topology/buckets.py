@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from core.objects.pod import TASK_SPEC
+from pumice.core.objects.pod import TASK_SPEC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.objects.pod import Task
-    from core.plugins.task_topology.relations import Relations
+    from pumice.core.objects.pod import Task
+    from pumice.core.plugins.task_topology.relations import Relations
 
 MEMORY: Final = 1
 MEBI: Final = 1024

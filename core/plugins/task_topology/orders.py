@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.objects.pod import Task
-    from core.plugins.task_topology.buckets import JobBuckets
+    from pumice.core.objects.pod import Task
+    from pumice.core.plugins.task_topology.buckets import JobBuckets
 
 
 class BucketOrder:

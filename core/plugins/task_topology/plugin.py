@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from config.arguments import Arguments
-from core.plugins.task_topology.buckets import JobBuckets
-from core.plugins.task_topology.orders import BucketOrder
-from core.plugins.task_topology.relations import relations_of
-from core.plugins.task_topology.scores import BucketScorer
+from pumice.config.arguments import Arguments
+from pumice.core.plugins.task_topology.buckets import JobBuckets
+from pumice.core.plugins.task_topology.orders import BucketOrder
+from pumice.core.plugins.task_topology.relations import relations_of
+from pumice.core.plugins.task_topology.scores import BucketScorer
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 
 class TaskTopology:

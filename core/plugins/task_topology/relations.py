@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from core.state.jobs import Job
+    from pumice.core.state.jobs import Job
 
 AFFINITY: Final = "volcano.sh/task-topology-affinity"
 ANTI_AFFINITY: Final = "volcano.sh/task-topology-anti-affinity"

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from core.plugins.task_topology.buckets import role_of
-from core.resources import MIN_RESOURCE
-from core.session.points.by_rows import RowsScore
-from core.session.points.nodes import Reads, Volatility
-from core.state.derived import derived
-from core.state.sources import ALLOCATABLE
+from pumice.core.plugins.task_topology.buckets import role_of
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.session.points.by_rows import RowsScore
+from pumice.core.session.points.nodes import Reads, Volatility
+from pumice.core.state.derived import derived
+from pumice.core.state.sources import ALLOCATABLE
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
-    from core.objects.pod import Task
-    from core.plugins.task_topology.buckets import Bucket, JobBuckets
-    from core.session.points.nodes import FloatArray, Rows
-    from core.session.session import Session
-    from core.state.sources import Allocatable
+    from pumice.core.objects.pod import Task
+    from pumice.core.plugins.task_topology.buckets import Bucket, JobBuckets
+    from pumice.core.session.points.nodes import FloatArray, Rows
+    from pumice.core.session.session import Session
+    from pumice.core.state.sources import Allocatable
 
 BoolArray = npt.NDArray[np.bool_]
 FULL, SCALARS = 100.0, 2

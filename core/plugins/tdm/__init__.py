@@ -8,6 +8,6 @@
 | plugin.py | wiring, victims |
 """
 
-from core.plugins.tdm.plugin import Tdm
+from pumice.core.plugins.tdm.plugin import Tdm
 
 __all__ = ["Tdm"]

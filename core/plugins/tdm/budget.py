@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from core.life.task import TaskStatus
+from pumice.core.life.task import TaskStatus
 
 if TYPE_CHECKING:
-    from core.session.jobs import SessionJobs
-    from core.state.jobs import Job
+    from pumice.core.session.jobs import SessionJobs
+    from pumice.core.state.jobs import Job
 
 MIN_AVAILABLE: Final = "volcano.sh/jdb-min-available"
 MAX_UNAVAILABLE: Final = "volcano.sh/jdb-max-unavailable"

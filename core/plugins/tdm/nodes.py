@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.session.points.nodes import Reads
-from core.session.points.ready import ReadyCheck, ReadyScore
-from core.session.reasons import Code, Reason
+from pumice.core.session.points.nodes import Reads
+from pumice.core.session.points.ready import ReadyCheck, ReadyScore
+from pumice.core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.plugins.tdm.zones import Zones
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.plugins.tdm.zones import Zones
+    from pumice.core.session.session import Session
 
 NAME: Final = "tdm"
 NOT_ALLOWED: Final = "not allow to dispatch to revocable node"

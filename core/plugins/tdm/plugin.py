@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from config.durations import parse_duration
-from config.time_zones import time_zone
-from core.life.task import TaskStatus
-from core.plugins.tdm.budget import evictable_count
-from core.plugins.tdm.nodes import RevocableFilter, RevocableScorer
-from core.plugins.tdm.zones import Zones
-from core.session.points.orders import JobColumn
-from core.session.points.votes import Vote
+from pumice.config.durations import parse_duration
+from pumice.config.time_zones import time_zone
+from pumice.core.life.task import TaskStatus
+from pumice.core.plugins.tdm.budget import evictable_count
+from pumice.core.plugins.tdm.nodes import RevocableFilter, RevocableScorer
+from pumice.core.plugins.tdm.zones import Zones
+from pumice.core.session.points.orders import JobColumn
+from pumice.core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from core.objects.pod import Task
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 ZONE_PREFIX: Final = "tdm.revocable-zone."
 PERIOD: Final = "tdm.evict.period"

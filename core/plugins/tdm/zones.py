@@ -8,7 +8,7 @@ import re
 from datetime import UTC
 from typing import TYPE_CHECKING, Final
 
-from config.time_zones import WallClock
+from pumice.config.time_zones import WallClock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,7 +4,7 @@ plugin.py stands in for the plugin, points.py for its functions, nodes.py for it
 remembers what went wrong.
 """
 
-from core.plugins.user.failures import PluginFailures
-from core.plugins.user.plugin import UserPlugin, guarded
+from pumice.core.plugins.user.failures import PluginFailures
+from pumice.core.plugins.user.plugin import UserPlugin, guarded
 
 __all__ = ["PluginFailures", "UserPlugin", "guarded"]

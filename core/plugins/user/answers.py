@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from core.messages.decisions import BindContext
-from core.objects.pod import Task
-from core.plugins.user.nodes import WrongAnswerError
-from core.session.points.votes import ValidateResult, Vote
+from pumice.core.messages.decisions import BindContext
+from pumice.core.objects.pod import Task
+from pumice.core.plugins.user.nodes import WrongAnswerError
+from pumice.core.session.points.votes import ValidateResult, Vote
 
 Instead = Callable[[str], Any]  # sentence -> answer
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec.structs import replace
 
-from core.messages.failed_answers import MOST, NOWHERE, FailedAnswers
-from core.session.reasons import Code, FitFailure, Reason
+from pumice.core.messages.failed_answers import MOST, NOWHERE, FailedAnswers
+from pumice.core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
-    from core.session.session import Session
+    from pumice.core.session.session import Session
 
 T = TypeVar("T")
 Tell = Callable[[str, str], None]  # (plugin, what it did)

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from core.session.points.by_rows import RowCheck, RowScore, each
-from core.session.points.nodes import Reads, Volatility
-from core.session.reasons import FitFailure
+from pumice.core.session.points.by_rows import RowCheck, RowScore, each
+from pumice.core.session.points.nodes import Reads, Volatility
+from pumice.core.session.reasons import FitFailure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.objects.pod import Task
-    from core.plugins.user.failures import PluginFailures
-    from core.session.points.nodes import FloatArray, NodeCheck, NodeFilter, NodeScore, NodeScorer, Rows
-    from core.session.reasons import IntArray
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.plugins.user.failures import PluginFailures
+    from pumice.core.session.points.nodes import FloatArray, NodeCheck, NodeFilter, NodeScore, NodeScorer, Rows
+    from pumice.core.session.reasons import IntArray
+    from pumice.core.session.session import Session
 
 
 T = TypeVar("T")

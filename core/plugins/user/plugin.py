@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from core.plugins.user.failures import PluginFailures, PluginQuestion, Tell
-from core.plugins.user.points import GuardedSession
-from core.session.points.nodes import TEMPLATE_ONLY
-from core.session.points.ready import ReadyCheck
+from pumice.core.plugins.user.failures import PluginFailures, PluginQuestion, Tell
+from pumice.core.plugins.user.points import GuardedSession
+from pumice.core.session.points.nodes import TEMPLATE_ONLY
+from pumice.core.session.points.ready import ReadyCheck
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.plugins.plugin import Plugin, PluginBuilder
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.plugins.plugin import Plugin, PluginBuilder
+    from pumice.core.session.session import Session
 
 
 class UserPlugin:

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from core.messages.failed_answers import NOWHERE
-from core.plugins.user.answers import HANDLER, INSTEAD
-from core.plugins.user.nodes import GuardedFilter, GuardedScorer
-from core.session.points.node_points import lifted_filters, lifted_scorers
-from core.session.points.orders import JobColumn, TaskKey, comparing, comparing_keys
-from core.session.points.point import Point
-from core.session.points.victims import Mask
-from core.session.points.votes import Vote
-from core.session.reasons import FitFailure
+from pumice.core.messages.failed_answers import NOWHERE
+from pumice.core.plugins.user.answers import HANDLER, INSTEAD
+from pumice.core.plugins.user.nodes import GuardedFilter, GuardedScorer
+from pumice.core.session.points.node_points import lifted_filters, lifted_scorers
+from pumice.core.session.points.orders import JobColumn, TaskKey, comparing, comparing_keys
+from pumice.core.session.points.point import Point
+from pumice.core.session.points.victims import Mask
+from pumice.core.session.points.votes import Vote
+from pumice.core.session.reasons import FitFailure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.plugins.user.failures import PluginFailures
-    from core.session.points.binding import Handler
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.plugins.user.failures import PluginFailures
+    from pumice.core.session.points.binding import Handler
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 
 def guard(point: str, function: Callable[..., Any], failures: PluginFailures) -> Callable[..., Any]:

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.digest import digest
-from core.life.pod_group import AFTER_FINDING, SHORT, finding
-from core.life.pod_group import LABELS as PHASES
-from core.life.task import COMPLETED_STATUSES, SCHEDULED_STATUSES, TaskStatus
-from core.messages.decisions import CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
-from core.session.closing.leaving import leaving
-from core.session.closing.queue_status import queue_statuses
-from core.session.closing.report import brief, closing
-from core.session.fit import ALL_NODES_UNAVAILABLE
+from pumice.core.digest import digest
+from pumice.core.life.pod_group import AFTER_FINDING, SHORT, finding
+from pumice.core.life.pod_group import LABELS as PHASES
+from pumice.core.life.task import COMPLETED_STATUSES, SCHEDULED_STATUSES, TaskStatus
+from pumice.core.messages.decisions import CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
+from pumice.core.session.closing.leaving import leaving
+from pumice.core.session.closing.queue_status import queue_statuses
+from pumice.core.session.closing.report import brief, closing
+from pumice.core.session.fit import ALL_NODES_UNAVAILABLE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from core.objects.pod import Task
-    from core.session.demand import JobRows
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.demand import JobRows
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 STAY: Final = "void-nominations-stay"
 EXPLAINED = [TaskStatus.ALLOCATED, TaskStatus.PENDING, TaskStatus.PIPELINED]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from core.life.task import SCHEDULED_STATUSES, TaskStatus
+from pumice.core.life.task import SCHEDULED_STATUSES, TaskStatus
 
 if TYPE_CHECKING:
-    from core.session.session import Session
+    from pumice.core.session.session import Session
 
 
 def leaving(session: Session) -> npt.NDArray[np.int64]:

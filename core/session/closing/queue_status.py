@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from core.errors import QuantityError
-from core.kube.claims import COUNT, DevicesByClaim
-from core.life.task import IS_ALLOCATED
-from core.messages.decisions import QueueStatus
-from core.quantity import format_bytes, format_milli, format_whole, parse_quantity
-from core.session.demand import OF_ALLOCATED
-from core.state.derived import memory
-from core.state.dimensions import PODS
-from core.state.sources import QUEUE_NAMES
+from pumice.core.errors import QuantityError
+from pumice.core.kube.claims import COUNT, DevicesByClaim
+from pumice.core.life.task import IS_ALLOCATED
+from pumice.core.messages.decisions import QueueStatus
+from pumice.core.quantity import format_bytes, format_milli, format_whole, parse_quantity
+from pumice.core.session.demand import OF_ALLOCATED
+from pumice.core.state.derived import memory
+from pumice.core.state.dimensions import PODS
+from pumice.core.state.sources import QUEUE_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.session.session import Session
 
 ROOT = "root"
 NOTHING: Final = frozenset[str]()

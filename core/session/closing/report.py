@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.devices.vgpu import Vgpu
-from core.life.pod_group import LABELS as PHASES
-from core.life.task import COUNT, LABELS, TaskStatus
-from core.messages.card_table import CardTable
-from core.messages.decisions import BindingJob, CycleReport, PendingReason, TaskAtOpen
-from core.messages.job_shares import JobShares
-from core.messages.queue_tables import QueueTables, readable
-from core.session.fit import ALL_NODES_UNAVAILABLE
-from core.session.reasons import FitFailure
-from core.session.search.node_search import ErrorCache
-from core.session.shortage import LargestNode
+from pumice.core.devices.vgpu import Vgpu
+from pumice.core.life.pod_group import LABELS as PHASES
+from pumice.core.life.task import COUNT, LABELS, TaskStatus
+from pumice.core.messages.card_table import CardTable
+from pumice.core.messages.decisions import BindingJob, CycleReport, PendingReason, TaskAtOpen
+from pumice.core.messages.job_shares import JobShares
+from pumice.core.messages.queue_tables import QueueTables, readable
+from pumice.core.session.fit import ALL_NODES_UNAVAILABLE
+from pumice.core.session.reasons import FitFailure
+from pumice.core.session.search.node_search import ErrorCache
+from pumice.core.session.shortage import LargestNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from core.objects.pod import Task
-    from core.session.closing.telling import QueueTeller, Tellers, Texts
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.closing.telling import QueueTeller, Tellers, Texts
+    from pumice.core.session.session import Session
 
 APART = "gauges-kept-apart"
 

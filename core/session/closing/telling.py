@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from core.messages.job_shares import JobShares
-    from core.messages.queue_tables import QueueTables
-    from core.objects.pod import Task
-    from core.resources import Resource
+    from pumice.core.messages.job_shares import JobShares
+    from pumice.core.messages.queue_tables import QueueTables
+    from pumice.core.objects.pod import Task
+    from pumice.core.resources import Resource
 
     Owned = Callable[[], Iterable[tuple[Task, dict[str, float]]]]
     Texts = Callable[[], dict[str, dict[str, str]]]

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.session.points.binding import BindingPoints
-from core.session.points.listed import listed_plugins
-from core.session.points.node_points import NodePoints
-from core.session.points.orders import OrderPoints
-from core.session.points.point import Point
-from core.session.points.trials import TrialPoints
-from core.session.points.victims import VictimPoints
-from core.session.points.votes import VotePoints
-from core.state.derived import itself
+from pumice.core.session.points.binding import BindingPoints
+from pumice.core.session.points.listed import listed_plugins
+from pumice.core.session.points.node_points import NodePoints
+from pumice.core.session.points.orders import OrderPoints
+from pumice.core.session.points.point import Point
+from pumice.core.session.points.trials import TrialPoints
+from pumice.core.session.points.victims import VictimPoints
+from pumice.core.session.points.votes import VotePoints
+from pumice.core.state.derived import itself
 
 if TYPE_CHECKING:
-    from config.schema import SchedulerConfig
-    from core.session.points.victims import AsBatch
-    from core.session.trail.trail import Trail
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.session.points.victims import AsBatch
+    from pumice.core.session.trail.trail import Trail
 
 
 class Points(OrderPoints, VotePoints, VictimPoints, TrialPoints, NodePoints, BindingPoints):

@@ -11,8 +11,8 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.session.residents import Residents
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.residents import Residents
 
 BoolArray = npt.NDArray[np.bool_]
 RowArray = npt.NDArray[np.intp]

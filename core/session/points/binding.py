@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from core.messages.decisions import BindContext
-from core.session.points.point import Point
+from pumice.core.messages.decisions import BindContext
+from pumice.core.session.points.point import Point
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.session.points.listed import Listed
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.listed import Listed
 
 
 class Handler(Protocol):

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, Typ
 
 import numpy as np
 
-from core.once import once
-from core.session.points.nodes import FloatArray, Rows, Volatility
+from pumice.core.once import once
+from pumice.core.session.points.nodes import FloatArray, Rows, Volatility
 
 if TYPE_CHECKING:
-    from core.session.points.batches import BoolArray
-    from core.session.reasons import IntArray
-    from core.state.scalars import CellColumn
+    from pumice.core.session.points.batches import BoolArray
+    from pumice.core.session.reasons import IntArray
+    from pumice.core.state.scalars import CellColumn
 
 V = TypeVar("V", float, FloatArray)
 V_co = TypeVar("V_co", covariant=True)

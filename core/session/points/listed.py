@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from config.schema import PluginOption, SchedulerConfig
-    from core.state.derived import Like
+    from pumice.config.schema import PluginOption, SchedulerConfig
+    from pumice.core.state.derived import Like
 
 # Point -> the flag that switches it; None: no flag, always on.
 FLAGS: Final[dict[str, str | None]] = {

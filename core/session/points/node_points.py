@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from core.session.points.nodes import NodeFilter, NodeScorer
-from core.session.points.per_node import NodeRate, NodeTest, PerNodeFilter, PerNodeScorer
-from core.session.points.point import Point
-from core.session.points.votes import Notified
+from pumice.core.session.points.nodes import NodeFilter, NodeScorer
+from pumice.core.session.points.per_node import NodeRate, NodeTest, PerNodeFilter, PerNodeScorer
+from pumice.core.session.points.point import Point
+from pumice.core.session.points.votes import Notified
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.points.listed import Listed
-    from core.session.subjobs import SubJob
-    from core.state.hypernodes import Domain
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.listed import Listed
+    from pumice.core.session.subjobs import SubJob
+    from pumice.core.state.hypernodes import Domain
+    from pumice.core.state.jobs import Job
 
 S = TypeVar("S")
 

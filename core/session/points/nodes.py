@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
-    from core.session.reasons import IntArray
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.session.reasons import IntArray
+    from pumice.core.session.session import Session
 
 FloatArray = npt.NDArray[np.float64]
 Rows = slice | npt.NDArray[np.intp]  # slice(None) for all nodes, or row numbers

@@ -16,19 +16,19 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from core.once import once
-from core.session.heap import KeyedQueue, PopSource, PriorityQueue, SortedQueue
-from core.session.points.point import Point
+from pumice.core.once import once
+from pumice.core.session.heap import KeyedQueue, PopSource, PriorityQueue, SortedQueue
+from pumice.core.session.points.point import Point
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.session.points.batches import TaskBatch
-    from core.session.points.listed import Listed
-    from core.session.subjobs import SubJob
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.session.points.batches import TaskBatch
+    from pumice.core.session.points.listed import Listed
+    from pumice.core.session.subjobs import SubJob
+    from pumice.core.state.jobs import Job
 
     JobQueue = KeyedQueue[Job] | PriorityQueue[Job]
 

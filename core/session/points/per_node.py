@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING
 
-from core.session.points.by_rows import RowCheck, RowScore
-from core.session.points.nodes import Reads, Volatility
-from core.session.reasons import Code, Reason
+from pumice.core.session.points.by_rows import RowCheck, RowScore
+from pumice.core.session.points.nodes import Reads, Volatility
+from pumice.core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
-    from core.objects.node import NodeSpec
-    from core.objects.pod import Task
-    from core.session.points.nodes import FloatArray
-    from core.session.session import Session
+    from pumice.core.objects.node import NodeSpec
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.session import Session
 
 
 class NodeLook:

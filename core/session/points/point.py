@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from core.once import once
+from pumice.core.once import once
 
 if TYPE_CHECKING:
-    from core.session.points.listed import Listed
+    from pumice.core.session.points.listed import Listed
 
 R = TypeVar("R")
 

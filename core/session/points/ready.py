@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.session.points.nodes import Volatility
+from pumice.core.session.points.nodes import Volatility
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from core.session.points.nodes import FloatArray, Rows
-    from core.session.reasons import IntArray
+    from pumice.core.session.points.nodes import FloatArray, Rows
+    from pumice.core.session.reasons import IntArray
 
 
 class ReadyCheck:

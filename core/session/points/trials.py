@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from core.session.points.point import Point
-from core.session.points.votes import AllAgree, FirstAnswer
+from pumice.core.session.points.point import Point
+from pumice.core.session.points.votes import AllAgree, FirstAnswer
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.session.points.listed import Listed
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.session.points.listed import Listed
 
 State = dict[str, Any]
 

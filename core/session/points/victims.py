@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, final
 import numpy as np
 from msgspec import Struct
 
-from core.once import once
-from core.session.points.point import Point
-from core.session.points.votes import Vote
+from pumice.core.once import once
+from pumice.core.session.points.point import Point
+from pumice.core.session.points.votes import Vote
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.points.batches import BoolArray, TaskBatch
-    from core.session.points.listed import Listed
-    from core.session.trail.elections import Elections
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.batches import BoolArray, TaskBatch
+    from pumice.core.session.points.listed import Listed
+    from pumice.core.session.trail.elections import Elections
+    from pumice.core.state.jobs import Job
 
 S = TypeVar("S")
 Answer = tuple[list["Task"], Vote]

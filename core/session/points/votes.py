@@ -8,17 +8,17 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar, TypeVarTuple
 
-from core.session.points.point import Point
+from pumice.core.session.points.point import Point
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.session.points.listed import Listed
-    from core.session.subjobs import SubJob
-    from core.session.trail.records import AdmissionVotes
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.session.points.listed import Listed
+    from pumice.core.session.subjobs import SubJob
+    from pumice.core.session.trail.records import AdmissionVotes
+    from pumice.core.state.jobs import Job
 
 S = TypeVar("S")
 A = TypeVar("A")

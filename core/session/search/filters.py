@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.session.points.nodes import Volatility
+from pumice.core.session.points.nodes import Volatility
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     BoolArray = npt.NDArray[np.bool_]
 
-    from core.objects.pod import Task
-    from core.session.points.nodes import NodeCheck, Rows
-    from core.session.reasons import IntArray
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.nodes import NodeCheck, Rows
+    from pumice.core.session.reasons import IntArray
+    from pumice.core.session.session import Session
 
 
 class Filters:

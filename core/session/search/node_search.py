@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from core.resources import MIN_RESOURCE
-from core.session.search.filters import Filters
-from core.session.search.scoring import Scoring
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.session.search.filters import Filters
+from pumice.core.session.search.scoring import Scoring
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.points.nodes import FloatArray, Rows
-    from core.session.reasons import IntArray
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.nodes import FloatArray, Rows
+    from pumice.core.session.reasons import IntArray
+    from pumice.core.session.session import Session
 
 ALL = slice(None)
 BoolArray = npt.NDArray[np.bool_]

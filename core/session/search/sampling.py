@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from core.session.carry import Carry
+    from pumice.core.session.carry import Carry
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from core.session.points.nodes import FloatArray, Rows, Volatility
-from core.state.scalars import floats
+from pumice.core.session.points.nodes import FloatArray, Rows, Volatility
+from pumice.core.state.scalars import floats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableSequence, Sequence
 
-    from core.objects.pod import Task
-    from core.session.points.nodes import NodeScore, NodeScorer
-    from core.session.points.point import Point
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.nodes import NodeScore, NodeScorer
+    from pumice.core.session.points.point import Point
+    from pumice.core.session.session import Session
 
 BoolArray = npt.NDArray[np.bool_]
 ALL = slice(None)

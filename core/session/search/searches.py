@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from core.once import once
-from core.session.points.nodes import labels_of
-from core.session.reasons import Code, Reason
-from core.session.search.node_search import NodeSearch
-from core.session.search.sampling import Sampling, look
+from pumice.core.once import once
+from pumice.core.session.points.nodes import labels_of
+from pumice.core.session.reasons import Code, Reason
+from pumice.core.session.search.node_search import NodeSearch
+from pumice.core.session.search.sampling import Sampling, look
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-    from config.schema import SchedulerConfig
-    from core.objects.pod import Task
-    from core.objects.pod_template import PodTemplate
-    from core.session.carry import SessionOptions
-    from core.session.points.all_points import Points
-    from core.session.points.nodes import NodeFilter, NodeScorer
-    from core.session.points.point import Point
-    from core.session.session import Session
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.session.carry import SessionOptions
+    from pumice.core.session.points.all_points import Points
+    from pumice.core.session.points.nodes import NodeFilter, NodeScorer
+    from pumice.core.session.points.point import Point
+    from pumice.core.session.session import Session
 
 BoolArray = npt.NDArray[np.bool_]
 KEPT_ROWS = 500_000  # rows of all searches that are kept: the roles of a gang, and jobs alike, interleave

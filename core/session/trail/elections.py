@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from core.objects.pod import Task
-from core.session.trail.records import Election, Opinion
+from pumice.core.objects.pod import Task
+from pumice.core.session.trail.records import Election, Opinion
 
 if TYPE_CHECKING:
-    from core.session.points.batches import BoolArray, TaskBatch
-    from core.session.session import Session
-    from core.session.trail.trail import Trail
+    from pumice.core.session.points.batches import BoolArray, TaskBatch
+    from pumice.core.session.session import Session
+    from pumice.core.session.trail.trail import Trail
 
 
 class Hearing:

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.resources.amounts import MIN_RESOURCE
-from core.session.points.nodes import Volatility
-from core.session.search.node_search import ALL, NodeSearch
-from core.session.trail.records import FilterAnswer, Look
+from pumice.core.resources.amounts import MIN_RESOURCE
+from pumice.core.session.points.nodes import Volatility
+from pumice.core.session.search.node_search import ALL, NodeSearch
+from pumice.core.session.trail.records import FilterAnswer, Look
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from core.objects.pod import Task
-    from core.session.points.batches import BoolArray, FloatArray
-    from core.session.points.nodes import NodeCheck
-    from core.session.reasons import FitFailure, IntArray
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.batches import BoolArray, FloatArray
+    from pumice.core.session.points.nodes import NodeCheck
+    from pumice.core.session.reasons import FitFailure, IntArray
+    from pumice.core.session.session import Session
 
 
 class HeardSearch(NodeSearch):

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from core.session.points.batches import BoolArray
-    from core.session.points.nodes import FloatArray
-    from core.session.reasons import IntArray, Reason, ReasonTable
+    from pumice.core.session.points.batches import BoolArray
+    from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.reasons import IntArray, Reason, ReasonTable
 
 FITS = "fits"
 UNSEEN = "not looked at"

@@ -5,22 +5,22 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from core.life.task import LABELS
-from core.session.reasons import FitFailure
-from core.session.search.node_search import NodeSearch
-from core.session.trail.elections import Elections
-from core.session.trail.looks import HeardSearch, look_at_one, look_of, look_of_nobody
-from core.session.trail.records import AdmissionVotes, Ended, Ending, Precedence, Turn
+from pumice.core.life.task import LABELS
+from pumice.core.session.reasons import FitFailure
+from pumice.core.session.search.node_search import NodeSearch
+from pumice.core.session.trail.elections import Elections
+from pumice.core.session.trail.looks import HeardSearch, look_at_one, look_of, look_of_nobody
+from pumice.core.session.trail.records import AdmissionVotes, Ended, Ending, Precedence, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Container, Generator
 
-    from core.objects.pod import Task
-    from core.session.points.batches import BoolArray
-    from core.session.points.orders import JobQueue
-    from core.session.session import Session
-    from core.session.trail.records import Look
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.batches import BoolArray
+    from pumice.core.session.points.orders import JobQueue
+    from pumice.core.session.session import Session
+    from pumice.core.session.trail.records import Look
+    from pumice.core.state.jobs import Job
 
 
 class Silence:

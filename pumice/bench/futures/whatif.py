@@ -7,10 +7,10 @@ from __future__ import annotations
 import random
 from typing import Any, Final
 
-from core.messages.events import ConfigLoaded
 from pumice.bench import cluster
 from pumice.bench.cycle import stock_config
 from pumice.bench.figures import Advance, Parameters, Samples, settled
+from pumice.core.messages.events import ConfigLoaded
 from pumice.oneshot.moment import format_moment
 from pumice.whatif.ask import what_if
 from pumice.whatif.beside import another_process

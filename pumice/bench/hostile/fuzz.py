@@ -14,18 +14,18 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 
-from actors.gateway.listening import listen
-from actors.gateway.settings import GatewaySettings
-from actors.runtime.clock import RealClock
-from actors.system.settings import SystemSettings
-from actors.system.system import System
-from core.messages.replies import Refused
+from pumice.actors.gateway.listening import listen
+from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.system.settings import SystemSettings
+from pumice.actors.system.system import System
 from pumice.bench.cluster import nodes
 from pumice.bench.figures import Advance, Parameters, Samples, settled
 from pumice.bench.hostile.bodies import NAMESPACE, pod
 from pumice.bench.hostile.requests import HostileRequest, requests
 from pumice.bench.pauses import pauses
-from storage.memory import MemoryJournal
+from pumice.core.messages.replies import Refused
+from pumice.storage.memory import MemoryJournal
 
 DEFAULTS: Final = Parameters(nodes=5_000, pods=50_000, runs=1, backend="asyncio")
 BATCH: Final = 500

@@ -17,20 +17,20 @@ import msgspec
 from anyio.abc import Process
 from anyio.streams.text import TextReceiveStream
 
-from actors.mirror.settings import MirrorSettings
-from actors.runtime.clock import RealClock
-from actors.system.settings import SystemSettings, mirrored
-from actors.system.system import System
-from config.kubeconfig import ClusterAccess
-from core.messages.commands import Get
-from core.messages.events import Mutation
-from core.messages.replies import Accepted
+from pumice.actors.mirror.settings import MirrorSettings
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.system.settings import SystemSettings, mirrored
+from pumice.actors.system.system import System
 from pumice.bench.cluster import NAMESPACE
 from pumice.bench.figures import Advance, Parameters, Samples, peak_rss_bytes
 from pumice.bench.mirrored.origin import AT
-from storage import codec
-from storage.journal import API, Journal
-from storage.sqlite import SqliteJournal
+from pumice.config.kubeconfig import ClusterAccess
+from pumice.core.messages.commands import Get
+from pumice.core.messages.events import Mutation
+from pumice.core.messages.replies import Accepted
+from pumice.storage import codec
+from pumice.storage.journal import API, Journal
+from pumice.storage.sqlite import SqliteJournal
 
 DEFAULTS: Final = Parameters(nodes=5000, pods=50_000, gang=8, runs=1, backend="asyncio")
 SHARE: Final = 5

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
-from core.session.carry import Carry, CycleClock
 from pumice.adviser.census import census_of
 from pumice.bench import cluster
 from pumice.bench.cycle import stock_config
 from pumice.bench.figures import Advance, Parameters, Samples, settled
 from pumice.bench.steady import fill
+from pumice.core.session.carry import Carry, CycleClock
 from pumice.explain.account import account_of
 from pumice.explain.scene import Scene
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import anyio
 
-from config.errors import nearest_keys
 from pumice.cli.exits import UsageError
 from pumice.cli.futures.options import ForkSource
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
+from pumice.config.errors import nearest_keys
 from pumice.errors import InputError
 from pumice.eta.estimate import Estimate, FutureSampling, estimates_of, lived_s
 from pumice.eta.runs import RunBook, runs_in

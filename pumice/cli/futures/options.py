@@ -13,14 +13,14 @@ from typing import Annotated, Any, Final
 import anyio
 import typer
 
-from config.durations import EXPECTED, parse_duration
-from config.errors import nearest_name
 from pumice.cli.exits import UsageError
 from pumice.cli.futures.together import refuse_repetition
 from pumice.cli.given.configurations import in_force, told_of
 from pumice.cli.given.inputs import load_manifests, moment_of
 from pumice.cli.given.sources import one_source
 from pumice.cli.terminal import Terminal
+from pumice.config.durations import EXPECTED, parse_duration
+from pumice.config.errors import nearest_name
 from pumice.explain.server import Server, fetch
 from pumice.load.manifests import load
 from pumice.oneshot.obstacles import obstacles

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from config.load import default_text, read_text
-from config.schema import SchedulerConfig
-from core.messages.events import ConfigLoaded
+from pumice.config.load import default_text, read_text
+from pumice.config.schema import SchedulerConfig
+from pumice.core.messages.events import ConfigLoaded
 from pumice.explain.server import Server, configuration
 from pumice.plugins.loader import identities, install_plugins
 from pumice.replay.plugins import demand

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, cast
 
-from config.load import load_scheduler_config, parse_or_built_in
-from config.schema import SchedulerConfig
-from core.actions import ACTIONS
-from core.objects.metadata import parse_time
-from core.plugins import PLUGINS
 from pumice.cli.exits import UsageError
 from pumice.cli.terminal import Terminal
 from pumice.collecting import keeping
+from pumice.config.load import load_scheduler_config, parse_or_built_in
+from pumice.config.schema import SchedulerConfig
+from pumice.core.actions import ACTIONS
+from pumice.core.objects.metadata import parse_time
+from pumice.core.plugins import PLUGINS
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load
 from pumice.load.remarks import remarks, strangers

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from core.objects.metadata import section
 from pumice.cli.tables.whole import WholeTable, show_lines
+from pumice.core.objects.metadata import section
 from pumice.oneshot.between import Object, object_key
 from pumice.oneshot.cycles import Cycle
 from pumice.oneshot.outcome import waits

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from config.errors import PumiceError
-from core.messages.queue_gauges import WHOLE
 from pumice.adviser.pictures import measures_of
 from pumice.cli.tables.sparks import sparkline
+from pumice.config.errors import PumiceError
+from pumice.core.messages.queue_gauges import WHOLE
 from pumice.explain.server import Server, ask
 
 if TYPE_CHECKING:

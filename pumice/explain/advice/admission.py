@@ -7,9 +7,9 @@ from typing import Final
 
 import msgspec
 
-from config.arguments import Arguments
-from config.schema import PluginOption, SchedulerConfig, Tier
-from core.plugins.overcommit import DEFAULT_FACTOR, FACTOR_KEY
+from pumice.config.arguments import Arguments
+from pumice.config.schema import PluginOption, SchedulerConfig, Tier
+from pumice.core.plugins.overcommit import DEFAULT_FACTOR, FACTOR_KEY
 from pumice.explain.advice.changes import Change, ChangeFamily
 
 OVERCOMMIT: Final = "overcommit"

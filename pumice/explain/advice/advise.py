@@ -27,7 +27,7 @@ from pumice.oneshot.supposing import unasked
 from pumice.work import OBJECT, of_cycle
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
+    from pumice.core.objects.pod import Task
 
 
 @dataclass(frozen=True, slots=True)

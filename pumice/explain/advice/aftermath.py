@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from actors.controllers.job_keys import TASK_SPEC
-from actors.controllers.jobs.life import Action
-from actors.controllers.jobs.policies import POD_EVICTED, JobTrigger, resolve
-from core.objects.metadata import section, text_map
+from pumice.actors.controllers.job_keys import TASK_SPEC
+from pumice.actors.controllers.jobs.life import Action
+from pumice.actors.controllers.jobs.policies import POD_EVICTED, JobTrigger, resolve
+from pumice.core.objects.metadata import section, text_map
 from pumice.explain.advice.changes import Identity, Object, identity_of
 from pumice.oneshot.between import object_key
 from pumice.oneshot.expand import expanded

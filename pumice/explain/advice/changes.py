@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from config.schema import SchedulerConfig
+from pumice.config.schema import SchedulerConfig
 
 Object = dict[str, Any]
 Identity = tuple[str, str, str]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-from core.cycle import Trail
+from pumice.core.cycle import Trail
 from pumice.work import OBJECT, WorkBudget, WorkOverError, of_step
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.trail.records import Ending
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.trail.records import Ending
+    from pumice.core.state.jobs import Job
 
 T = TypeVar("T")
 Spent = WorkBudget

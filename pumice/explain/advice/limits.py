@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from math import ceil, gcd
 from typing import Final
 
-from core.objects.metadata import section
-from core.quantity import quantity_of
+from pumice.core.objects.metadata import section
+from pumice.core.quantity import quantity_of
 from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Group, Identity, Object
 from pumice.explain.advice.groups import WaitingGroup
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from actors.api.admission.priority_classes import HIGHEST
-from actors.controllers.unserved.kinds import SCHEDULER
-from core.objects.metadata import section
-from core.objects.pod import GROUP_NAME, is_strange
+from pumice.actors.api.admission.priority_classes import HIGHEST
+from pumice.actors.controllers.unserved.kinds import SCHEDULER
+from pumice.core.objects.metadata import section
+from pumice.core.objects.pod import GROUP_NAME, is_strange
 from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object, single
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
+    from pumice.core.objects.pod import Task
 
 
 def about_claims(task: Task, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:

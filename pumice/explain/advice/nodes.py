@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.kube.taints import HARD_EFFECTS, UNSCHEDULABLE_TAINT, tolerated
-from core.objects.metadata import section
-from core.objects.pod import Task
+from pumice.core.kube.taints import HARD_EFFECTS, UNSCHEDULABLE_TAINT, tolerated
+from pumice.core.objects.metadata import section
+from pumice.core.objects.pod import Task
 from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object, single
 
 if TYPE_CHECKING:
-    from core.session.trail.records import Look
+    from pumice.core.session.trail.records import Look
     from pumice.explain.watch import Room
 
 TAINTED, CORDONED, ELSEWHERE = "TaintToleration", "NodeUnschedulable", "NodeAffinity"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Final
 
-from core.quantity import quantity_of
+from pumice.core.quantity import quantity_of
 from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Object
 from pumice.explain.advice.nodes import NodeRefusals, in_brief
 from pumice.units import amount

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from core.objects.metadata import section
+from pumice.core.objects.metadata import section
 from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Object, single
 from pumice.explain.advice.groups import WaitingGroup
 

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from core.cycle import close_session, open_session, run_action
-from core.life.task import ALLOCATED_STATUSES, LABELS, TaskStatus
-from core.messages.decisions import Evict
-from core.session.carry import Carry, CycleClock
-from core.state.volumes import volume_rules
+from pumice.core.cycle import close_session, open_session, run_action
+from pumice.core.life.task import ALLOCATED_STATUSES, LABELS, TaskStatus
+from pumice.core.messages.decisions import Evict
+from pumice.core.session.carry import Carry, CycleClock
+from pumice.core.state.volumes import volume_rules
 from pumice.explain.advice.aftermath import made_again, with_policies
 from pumice.explain.advice.changes import Change, Identity, Object, identity_of
 from pumice.explain.advice.deadline import Spent, TimedTrail, demand_time, while_time
@@ -24,11 +24,11 @@ from pumice.oneshot.supposing import AskedOnce
 from pumice.work import of_cycle
 
 if TYPE_CHECKING:
-    from config.schema import SchedulerConfig
-    from core.messages.decisions import CycleResult
-    from core.objects.pod import Task
-    from core.state.snapshot import Snapshot
-    from core.state.view import View
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.messages.decisions import CycleResult
+    from pumice.core.objects.pod import Task
+    from pumice.core.state.snapshot import Snapshot
+    from pumice.core.state.view import View
     from pumice.explain.scene import Scene
 
 SEATED: Final = frozenset(LABELS[status] for status in (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED))

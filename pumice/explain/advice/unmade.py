@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from core.objects.metadata import section
+from pumice.core.objects.metadata import section
 from pumice.explain.advice.aftermath import around
 from pumice.oneshot.cycles import fill
 from pumice.oneshot.expand import expanded

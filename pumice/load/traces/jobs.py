@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from actors.agents.pod_runs import DURATION
-from core.resources.amounts import CPU, MEMORY
+from pumice.actors.agents.pod_runs import DURATION
+from pumice.core.resources.amounts import CPU, MEMORY
 from pumice.measures.lives import USER
 from pumice.runtime.arrivals import ARRIVAL, duration_text
 

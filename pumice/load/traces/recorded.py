@@ -11,20 +11,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from actors.agents.pod_runs import DURATION
-from actors.api.origin import as_new
-from core.messages.events import Mutation
-from core.objects.metadata import section, text_map
+from pumice.actors.agents.pod_runs import DURATION
+from pumice.actors.api.origin import as_new
 from pumice.aside import waited
+from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import section, text_map
 from pumice.errors import InputError
 from pumice.load.traces.jobs import Left
 from pumice.measures.lives import Lives
 from pumice.measures.measures import beginning
 from pumice.replay.remainder import ITSELF, asked
 from pumice.runtime.arrivals import ARRIVAL, duration_text
-from storage import codec
-from storage.journal import API, Stored
-from storage.sqlite import SqliteJournal
+from pumice.storage import codec
+from pumice.storage.journal import API, Stored
+from pumice.storage.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

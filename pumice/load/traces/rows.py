@@ -6,9 +6,9 @@ import csv
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
-from actors.api.names import subdomain_problem
-from core.errors import QuantityError
-from core.quantity import parse_quantity
+from pumice.actors.api.names import subdomain_problem
+from pumice.core.errors import QuantityError
+from pumice.core.quantity import parse_quantity
 from pumice.errors import InputError
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
-from actors.api.admission.priority_classes import HIGHEST, LOWEST
-from actors.api.admission.rules import MOST_PODS
-from config.input_file import demand_file
+from pumice.actors.api.admission.priority_classes import HIGHEST, LOWEST
+from pumice.actors.api.admission.rules import MOST_PODS
+from pumice.config.input_file import demand_file
 from pumice.errors import InputError
 from pumice.extras import demand
 from pumice.load.traces.jobs import GPU, TraceJob

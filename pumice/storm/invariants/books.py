@@ -7,30 +7,30 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import asdict, astuple, replace
 
-from actors.agents.pod_life import PodState
-from actors.agents.pod_runs import read_run
-from actors.api.store import Store
-from core.life.task import COMPLETED_STATUSES, TaskStatus
-from core.messages.events import Mutation
-from core.objects.metadata import section
-from core.objects.node import read_node
-from core.objects.pod import Task, read_task
-from core.state.tasks import NOWHERE
-from core.state.volumes import attachable_on
+from pumice.actors.agents.pod_life import PodState
+from pumice.actors.agents.pod_runs import read_run
+from pumice.actors.api.store import Store
+from pumice.core.life.task import COMPLETED_STATUSES, TaskStatus
+from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import section
+from pumice.core.objects.node import read_node
+from pumice.core.objects.pod import Task, read_task
+from pumice.core.state.tasks import NOWHERE
+from pumice.core.state.volumes import attachable_on
+from pumice.storage import codec
+from pumice.storage.journal import API
 from pumice.storm.invariants.budget_books import BUDGET
 from pumice.storm.invariants.card_books import miscounted_cells, without_cards
 from pumice.storm.invariants.group_status import wrong_statuses
 from pumice.storm.invariants.pod_book import ENDED, unscheduled
 from pumice.storm.invariants.truth import SCHEDULERS
-from storage import codec
-from storage.journal import API
 
 if TYPE_CHECKING:
-    from actors.system.system import System
-    from core.objects.metadata import Object
-    from core.state.view import View
+    from pumice.actors.system.system import System
+    from pumice.core.objects.metadata import Object
+    from pumice.core.state.view import View
+    from pumice.storage.journal import Journal
     from pumice.storm.invariants.monitor import Monitor
-    from storage.journal import Journal
 
 Found = tuple[str, str]
 Objects = dict[tuple[str, str, str], bytes]

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Final
 
-from core.kube.selectors import LabelSelector, SelectorError, label_selector
-from core.messages.events import Mutation
-from core.objects.metadata import section, text_map
-from storage import codec
+from pumice.core.kube.selectors import LabelSelector, SelectorError, label_selector
+from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import section, text_map
+from pumice.storage import codec
 
 Object = dict[str, Any]
 Name = tuple[str, str]

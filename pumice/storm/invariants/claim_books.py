@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from core.messages.events import Mutation
-from core.objects.metadata import section
+from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import section
+from pumice.storage import codec
 from pumice.storm.script.claims import HOSTNAME
-from storage import codec
 
 Object = dict[str, Any]
 Device = tuple[str, str, str]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from core.messages.events import BindRefused, BindTimedOut, Bound
-from core.messages.operations import BeganAnew, ForgotBind
+from pumice.core.messages.events import BindRefused, BindTimedOut, Bound
+from pumice.core.messages.operations import BeganAnew, ForgotBind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.messages.events import Outcome
-    from core.messages.operations import ViewOperation
+    from pumice.core.messages.events import Outcome
+    from pumice.core.messages.operations import ViewOperation
     from pumice.storm.invariants.truth import StormTruth
 
 FIRST_S: Final = 0.005

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Set
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from core.messages.decisions import Bind, Decision, Evict
+    from pumice.core.messages.decisions import Bind, Decision, Evict
     from pumice.storm.invariants.pod_book import PodBook
     from pumice.storm.invariants.truth import StormTruth
 

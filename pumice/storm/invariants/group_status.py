@@ -9,7 +9,7 @@ from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from core.objects.metadata import section
+from pumice.core.objects.metadata import section
 from pumice.storm.invariants.pod_book import Object, PodBook
 
 if TYPE_CHECKING:

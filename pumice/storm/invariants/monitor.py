@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from core.fold.flights import Flights
-from core.fold.shown import Shown
-from core.messages.decisions import Bind, Decision, Evict
-from core.messages.events import (
+from pumice.core.fold.flights import Flights
+from pumice.core.fold.shown import Shown
+from pumice.core.messages.decisions import Bind, Decision, Evict
+from pumice.core.messages.events import (
     ActorCrashed,
     ActorEvent,
     BindRefused,
@@ -29,7 +29,9 @@ from core.messages.events import (
     Mutation,
     Outcome,
 )
-from core.messages.operations import AssumedCycle, ViewOperation
+from pumice.core.messages.operations import AssumedCycle, ViewOperation
+from pumice.storage import codec
+from pumice.storage.shared_objects import SharedObjects
 from pumice.storm.invariants.budget_books import BUDGET, BudgetBooks
 from pumice.storm.invariants.claim_books import KINDS as CLAIM_KINDS
 from pumice.storm.invariants.failures import Failures
@@ -38,12 +40,10 @@ from pumice.storm.invariants.shared_card_books import LockBook
 from pumice.storm.invariants.truth import StormTruth
 from pumice.storm.invariants.upheld import BUDGETS, EVERY, GANGS, VICTIMS, upheld_by
 from pumice.storm.invariants.violation import Violation, ViolationFoundError
-from storage import codec
-from storage.shared_objects import SharedObjects
 
 if TYPE_CHECKING:
-    from actors.api.store import Store
-    from storage.journal import Record
+    from pumice.actors.api.store import Store
+    from pumice.storage.journal import Record
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from core.objects.metadata import section
-from core.quantity import parse_quantity
+from pumice.core.objects.metadata import section
+from pumice.core.quantity import parse_quantity
 
 Object = dict[str, Any]
 Amounts = dict[str, int]

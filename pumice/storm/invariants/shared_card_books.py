@@ -6,19 +6,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from core.devices.ascend.chips import registered
-from core.devices.ascend.cuts import CPUS, TEMPLATES, Part
-from core.devices.ascend.hami import held, of_model
-from core.devices.ascend.npu_node import CORE
-from core.devices.ascend.settings import DEFAULT
-from core.devices.family import amount, limits_of
-from core.devices.gpushare.cards import INDEX, LOCK, MEMORY, NUMBER, indices
-from core.devices.locks import EXPIRES_S
-from core.devices.vgpu import Vgpu
-from core.objects.metadata import parse_time, section, text_map
+from pumice.core.devices.ascend.chips import registered
+from pumice.core.devices.ascend.cuts import CPUS, TEMPLATES, Part
+from pumice.core.devices.ascend.hami import held, of_model
+from pumice.core.devices.ascend.npu_node import CORE
+from pumice.core.devices.ascend.settings import DEFAULT
+from pumice.core.devices.family import amount, limits_of
+from pumice.core.devices.gpushare.cards import INDEX, LOCK, MEMORY, NUMBER, indices
+from pumice.core.devices.locks import EXPIRES_S
+from pumice.core.devices.vgpu import Vgpu
+from pumice.core.objects.metadata import parse_time, section, text_map
 
 if TYPE_CHECKING:
-    from core.messages.events import Mutation
+    from pumice.core.messages.events import Mutation
 
 Object = dict[str, Any]
 LOCKS: Final = (LOCK, Vgpu.name)

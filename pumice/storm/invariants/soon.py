@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Final, cast
 
 import anyio
 
-from actors.errors import ActorFailedError
-from actors.runtime.asking import expected
-from core.messages.commands import CheckView, Get
-from core.messages.replies import ViewChecked
-from core.state.watched import WATCHED
+from pumice.actors.errors import ActorFailedError
+from pumice.actors.runtime.asking import expected
+from pumice.core.messages.commands import CheckView, Get
+from pumice.core.messages.replies import ViewChecked
+from pumice.core.state.watched import WATCHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from actors.system.ports import CachePort
-    from actors.system.system import System
-    from core.state.view import View
+    from pumice.actors.system.ports import CachePort
+    from pumice.actors.system.system import System
+    from pumice.core.state.view import View
     from pumice.storm.invariants.monitor import Monitor
     from pumice.storm.invariants.truth import StormTruth
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from core.messages.events import Mutation
-from core.objects.metadata import section
+from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import section
+from pumice.storage.shared_objects import SharedObjects
 from pumice.storm.extender import admits
 from pumice.storm.invariants.card_books import over_assigned
 from pumice.storm.invariants.claim_books import KINDS as CLAIM_KINDS
@@ -27,10 +28,9 @@ from pumice.storm.invariants.upheld import (
     POD_COUNT,
     PORTS,
 )
-from storage.shared_objects import SharedObjects
 
 if TYPE_CHECKING:
-    from actors.api.store import Store
+    from pumice.actors.api.store import Store
 
 
 SCHEDULERS: Final = ("volcano", "default-scheduler")

@@ -9,11 +9,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from config.arguments import Arguments
-from config.load import parse_scheduler_config
+from pumice.config.arguments import Arguments
+from pumice.config.load import parse_scheduler_config
 
 if TYPE_CHECKING:
-    from config.schema import PluginOption, SchedulerConfig, Tier
+    from pumice.config.schema import PluginOption, SchedulerConfig, Tier
 
 GANGS: Final = "whole-gangs"
 VICTIMS: Final = "victims of gangs"

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from actors.api.faults.strikes import BIND, CLAIM, CRASH, EVICT, JOURNAL, KINDS, OUTSIDE, STATUS, TURN, WATCH
-from actors.system.roles import CRASHABLE
-from config.errors import ConfigError, WrongTypeError, describe, nearest_name
-from config.load import parse_scheduler_config
-from core.actions import ACTIONS
-from core.errors import QuantityError
-from core.objects.node_devices import MOST_CARDS
-from core.plugins import PLUGINS
-from core.quantity import quantity_of
+from pumice.actors.api.faults.strikes import BIND, CLAIM, CRASH, EVICT, JOURNAL, KINDS, OUTSIDE, STATUS, TURN, WATCH
+from pumice.actors.system.roles import CRASHABLE
+from pumice.config.errors import ConfigError, WrongTypeError, describe, nearest_name
+from pumice.config.load import parse_scheduler_config
+from pumice.core.actions import ACTIONS
+from pumice.core.errors import QuantityError
+from pumice.core.objects.node_devices import MOST_CARDS
+from pumice.core.plugins import PLUGINS
+from pumice.core.quantity import quantity_of
 from pumice.storm.script.claims import MOST_DEVICES
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ WORDS: Final = (
     (TURN, ("turn",)),
     (OUTSIDE, ("outside",)),
 )
-"""How the occasions begin at which faults can strike (see `actors.api.faults.strikes.subject`)."""
+"""How the occasions begin at which faults can strike (see `pumice.actors.api.faults.strikes.subject`)."""
 
 
 @dataclass(frozen=True, slots=True)

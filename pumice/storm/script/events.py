@@ -13,8 +13,8 @@ from typing import Any, Final, TypeVar, cast
 import msgspec
 from msgspec import Struct, field
 
-from config.errors import ConfigError, WrongTypeError
-from config.input_file import demand_output, read_bytes
+from pumice.config.errors import ConfigError, WrongTypeError
+from pumice.config.input_file import demand_output, read_bytes
 from pumice.storm.script.checking import check_script
 
 VERSION: Final = 1

@@ -9,13 +9,13 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from actors.api.faults.strikes import KINDS
-from config.errors import ConfigError, ConfigSyntaxError
-from config.load import parse_scheduler_config, read_text
-from config.read import Strictness, ValuePlace, known_entries, mapping, sequence, text
-from config.yaml_tree import Document, read_documents
-from core.actions import ACTIONS
-from core.plugins import PLUGINS
+from pumice.actors.api.faults.strikes import KINDS
+from pumice.config.errors import ConfigError, ConfigSyntaxError
+from pumice.config.load import parse_scheduler_config, read_text
+from pumice.config.read import Strictness, ValuePlace, known_entries, mapping, sequence, text
+from pumice.config.yaml_tree import Document, read_documents
+from pumice.core.actions import ACTIONS
+from pumice.core.plugins import PLUGINS
 from pumice.storm.script.workload import DISTURBANCES
 
 NAME: Final = pattern(r"\w[\w.-]{0,49}")

@@ -11,9 +11,9 @@ from typing import Final
 
 import msgspec
 
-from actors.api.faults.strikes import POSSIBLE
-from config.errors import ConfigError, ConflictError
-from config.read import ValuePlace
+from pumice.actors.api.faults.strikes import POSSIBLE
+from pumice.config.errors import ConfigError, ConflictError
+from pumice.config.read import ValuePlace
 from pumice.storm.script.profile_file import NOWHERE, Profile, read_profiles
 
 FILE: Final = Path(__file__).with_name("profiles.yaml")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from core.devices.ascend import CORE
-from core.devices.gpushare import cards as shared
-from core.devices.settings import FILE
-from core.devices.vgpu.settings import CORES, MEMORY, NUMBER
-from core.objects.node_devices import ANNOTATION
+from pumice.core.devices.ascend import CORE
+from pumice.core.devices.gpushare import cards as shared
+from pumice.core.devices.settings import FILE
+from pumice.core.devices.vgpu.settings import CORES, MEMORY, NUMBER
+from pumice.core.objects.node_devices import ANNOTATION
 
 Object = dict[str, Any]
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from config.arguments import Arguments
-from config.load import parse_scheduler_config
+from pumice.config.arguments import Arguments
+from pumice.config.load import parse_scheduler_config
 from pumice.storm.script.events import Event
 
 Object = dict[str, Any]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
+from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from pumice.storm.script.claims import LOCAL, MADE, MOST_DEVICES, MOST_SHARING
 from pumice.storm.script.events import Event
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from core.session.carry import Carry, CycleClock
+from pumice.core.session.carry import Carry, CycleClock
 from pumice.explain.advice.advise import searched_on
 from pumice.explain.advice.changes import Change, Identity, Object, in_words
 from pumice.explain.advice.trial import Bench

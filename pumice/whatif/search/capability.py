@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import ceil, gcd
 from typing import TYPE_CHECKING, Any, Final
 
-from core.objects.metadata import section
+from pumice.core.objects.metadata import section
 from pumice.replay.amounts import Amount, allocatable_of, request_of
 from pumice.whatif.belongings import asked_by, belongings
 from pumice.whatif.changes import ForkChange

@@ -9,10 +9,11 @@ from dataclasses import replace
 from itertools import combinations, islice
 from typing import Any, Final
 
-from core.messages.events import Mutation
-from core.objects.metadata import section
 from pumice.belonging import minimum_of
+from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import section
 from pumice.replay.amounts import Amount, allocatable_of, request_of
+from pumice.storage import codec
 from pumice.whatif.belongings import ENDED, asked_by, belongings, running
 from pumice.whatif.changes import ForkChange
 from pumice.whatif.life import Life
@@ -20,7 +21,6 @@ from pumice.whatif.search.packing import Move, Stock, fewest_moves, fits
 from pumice.whatif.search.start_answer import StartAnswer
 from pumice.whatif.search.starting import StartQuestion
 from pumice.whatif.state import Fork, Object
-from storage import codec
 
 WHOLLY: Final = 6
 """On so many nodes every plan is tried, the smaller first."""

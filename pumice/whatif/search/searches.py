@@ -10,7 +10,7 @@ from functools import partial
 from itertools import combinations, islice
 from typing import Any, Final
 
-from core.objects.metadata import section
+from pumice.core.objects.metadata import section
 from pumice.whatif.belongings import Belongings, asked_by, belongings, running
 from pumice.whatif.changes import ForkChange, nodes_like
 from pumice.whatif.search.capability import least_capability

@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final, NamedTuple
 
-from config.errors import nearest_keys
-from core.messages.decisions import CycleResult
-from core.messages.events import Mutation
-from core.objects.metadata import section
 from pumice.belonging import group_of, job_of, minimum_of, owner_of
+from pumice.config.errors import nearest_keys
+from pumice.core.messages.decisions import CycleResult
+from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import section
 from pumice.errors import InputError
 from pumice.executors import died
+from pumice.storage import codec
 from pumice.whatif.changes import ForkChange, changed
 from pumice.whatif.life import Life
 from pumice.whatif.state import Fork
 from pumice.work import CHANGE, MOMENT, WorkBudget, WorkOverError, of_cycle
-from storage import codec
 
 Object = dict[str, Any]
 ENDED: Final = ("Succeeded", "Failed")

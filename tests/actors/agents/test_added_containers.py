@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from actors.agents.added_containers import AddedContainersMachine
-from actors.agents.addresses import ClusterAddresses
-from actors.agents.machine import NodeAgentsMachine
-from actors.agents.other_agents import OtherAgents
-from core.messages.commands import Patch
-from core.messages.replies import Accepted
-from storage.codec import pack
+from pumice.actors.agents.added_containers import AddedContainersMachine
+from pumice.actors.agents.addresses import ClusterAddresses
+from pumice.actors.agents.machine import NodeAgentsMachine
+from pumice.actors.agents.other_agents import OtherAgents
+from pumice.core.messages.commands import Patch
+from pumice.core.messages.replies import Accepted
+from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod

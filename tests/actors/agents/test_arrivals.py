@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.agents.arrivals import BATCH, Coming
-from actors.system.system import System
-from core.messages.commands import Announced
-from storage import codec
+from pumice.actors.agents.arrivals import BATCH, Coming
+from pumice.actors.system.system import System
+from pumice.core.messages.commands import Announced
+from pumice.storage import codec
 from tests.actors.rig import QUICK, idle, started
 from tests.kit.pods import pod
 

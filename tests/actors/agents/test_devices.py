@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from actors.agents.cell_reports import CellReportsMachine, topology_of
-from actors.agents.device_plugin import ALIVE_S, ASSIGNED, HANDSHAKE, LOCKS, NEVER, DevicePluginMachine
-from core.devices.vgpu import codec as vgpu
-from core.messages.commands import Create, Delete, Patch, UpdateStatus
-from core.messages.replies import Refused
-from core.objects.node_devices import ANNOTATION, NumaCells, read_devices
-from storage.codec import unpack
+from pumice.actors.agents.cell_reports import CellReportsMachine, topology_of
+from pumice.actors.agents.device_plugin import ALIVE_S, ASSIGNED, HANDSHAKE, LOCKS, NEVER, DevicePluginMachine
+from pumice.core.devices.vgpu import codec as vgpu
+from pumice.core.messages.commands import Create, Delete, Patch, UpdateStatus
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.node_devices import ANNOTATION, NumaCells, read_devices
+from pumice.storage.codec import unpack
 from tests.actors.rig import QUICK, idle, placed, started, stored
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from actors.agents.machine import NodeAgentsMachine
+from pumice.actors.agents.machine import NodeAgentsMachine
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod

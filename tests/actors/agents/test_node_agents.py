@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from actors.agents.machine import ORPHAN_S, NodeAgentsMachine
-from core.messages.commands import UpdateStatus
+from pumice.actors.agents.machine import ORPHAN_S, NodeAgentsMachine
+from pumice.core.messages.commands import UpdateStatus
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod

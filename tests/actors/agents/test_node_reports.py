@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from actors.agents.addresses import ClusterAddresses
-from actors.agents.machine import NodeAgentsMachine
-from actors.agents.node_reports import NodeReportsMachine
-from actors.agents.other_agents import HOLDER, OtherAgents
+from pumice.actors.agents.addresses import ClusterAddresses
+from pumice.actors.agents.machine import NodeAgentsMachine
+from pumice.actors.agents.node_reports import NodeReportsMachine
+from pumice.actors.agents.other_agents import HOLDER, OtherAgents
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from actors.agents.container_life import CONTAINER_LIFE, ContainerState, ContainerTrigger
-from actors.agents.pod_life import POD_LIFE, PodState, PodTrigger, seen
+from pumice.actors.agents.container_life import CONTAINER_LIFE, ContainerState, ContainerTrigger
+from pumice.actors.agents.pod_life import POD_LIFE, PodState, PodTrigger, seen
 
 ORDER = list(PodState)
 # What an agent knows, and what the api says: the later of the two, and stopping does not end by hearsay.

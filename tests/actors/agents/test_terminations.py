@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from actors.agents.machine import ORPHAN_S, NodeAgentsMachine
-from core.messages.commands import Delete, UpdateStatus
-from storage.codec import unpack
+from pumice.actors.agents.machine import ORPHAN_S, NodeAgentsMachine
+from pumice.core.messages.commands import Delete, UpdateStatus
+from pumice.storage.codec import unpack
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod

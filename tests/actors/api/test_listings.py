@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.api.store import MOST_LISTINGS, Store
-from core.messages.commands import Create, List, OpenListing
-from core.messages.replies import Accepted, Listing, ListingOpened
-from storage.codec import pack, unpack
+from pumice.actors.api.store import MOST_LISTINGS, Store
+from pumice.core.messages.commands import Create, List, OpenListing
+from pumice.core.messages.replies import Accepted, Listing, ListingOpened
+from pumice.storage.codec import pack, unpack
 from tests.actors.cluster import START, Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod

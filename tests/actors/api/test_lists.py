@@ -2,9 +2,9 @@
 
 import pytest
 
-from core.messages.commands import List
-from core.messages.replies import Listing, Refused
-from storage.codec import unpack
+from pumice.core.messages.commands import List
+from pumice.core.messages.replies import Listing, Refused
+from pumice.storage.codec import unpack
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.api.names import (
+from pumice.actors.api.names import (
     generated_name,
     label_problem,
     label_value_problem,

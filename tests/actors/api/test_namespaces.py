@@ -2,11 +2,11 @@
 
 import pytest
 
-from actors.api.namespaces import new_namespace
-from actors.api.store import Store
-from core.messages.commands import Create, Delete, Update
-from core.messages.replies import Accepted, Refused
-from storage.codec import pack, unpack
+from pumice.actors.api.namespaces import new_namespace
+from pumice.actors.api.store import Store
+from pumice.core.messages.commands import Create, Delete, Update
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.storage.codec import pack, unpack
 from tests.actors.cluster import START, Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod

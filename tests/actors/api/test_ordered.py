@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.api import ordered
-from actors.api.ordered import Name, ObjectRecord, Ordered
+from pumice.actors.api import ordered
+from pumice.actors.api.ordered import Name, ObjectRecord, Ordered
 
 NAMES = st.tuples(st.sampled_from(["", "a", "a-b", "b"]), st.text("abc-", min_size=1, max_size=3))
 

@@ -6,21 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.agents.machine import NodeAgentsMachine
-from actors.api.store import Store
-from actors.controllers.batch.rule import JobRule
-from actors.controllers.devices.machine import DeviceMachine
-from actors.controllers.family import FamilyMachine
-from actors.controllers.groups.machine import PodGroupMachine
-from actors.controllers.jobs.machine import JobMachine
-from actors.controllers.queues.machine import QueueMachine
-from actors.controllers.unserved.machine import UnservedMachine
-from actors.controllers.volumes.drivers import DriversMachine
-from actors.controllers.volumes.machine import VolumeMachine
-from actors.controllers.volumes.pod_claims import PodClaimsMachine
-from core.messages.commands import ApiRequest, BindPod, Create, Delete, Patch, UpdateStatus
-from core.messages.replies import Accepted
-from core.objects.parts import (
+from pumice.actors.agents.machine import NodeAgentsMachine
+from pumice.actors.api.store import Store
+from pumice.actors.controllers.batch.rule import JobRule
+from pumice.actors.controllers.devices.machine import DeviceMachine
+from pumice.actors.controllers.family import FamilyMachine
+from pumice.actors.controllers.groups.machine import PodGroupMachine
+from pumice.actors.controllers.jobs.machine import JobMachine
+from pumice.actors.controllers.queues.machine import QueueMachine
+from pumice.actors.controllers.unserved.machine import UnservedMachine
+from pumice.actors.controllers.volumes.drivers import DriversMachine
+from pumice.actors.controllers.volumes.machine import VolumeMachine
+from pumice.actors.controllers.volumes.pod_claims import PodClaimsMachine
+from pumice.core.messages.commands import ApiRequest, BindPod, Create, Delete, Patch, UpdateStatus
+from pumice.core.messages.replies import Accepted
+from pumice.core.objects.parts import (
     EVERY,
     GROUP_MADE,
     GROUP_OF_JOB,
@@ -38,8 +38,8 @@ from core.objects.parts import (
     QUEUE_STATES,
     kind_of,
 )
-from storage.codec import pack, unpack
-from storage.truth import Truth
+from pumice.storage.codec import pack, unpack
+from pumice.storage.truth import Truth
 from tests.actors.cluster import Cluster
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import node

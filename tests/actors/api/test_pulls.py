@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from msgspec import Struct
 
-from actors.api import pulls
-from actors.api.pulls import Pulls
-from actors.api.watch import RevisionLog
-from actors.runtime.envelope import Answer, Received
-from core.messages.events import Mutation
-from core.messages.replies import ApiReply, Failed
-from core.messages.watch import Pull, Pulled
-from storage import codec
+from pumice.actors.api import pulls
+from pumice.actors.api.pulls import Pulls
+from pumice.actors.api.watch import RevisionLog
+from pumice.actors.runtime.envelope import Answer, Received
+from pumice.core.messages.events import Mutation
+from pumice.core.messages.replies import ApiReply, Failed
+from pumice.core.messages.watch import Pull, Pulled
+from pumice.storage import codec
 
 
 def pulled(asked: Pulls, since: int) -> Pulled:

@@ -4,7 +4,7 @@ from time import process_time
 
 import pytest
 
-from actors.api.selectors import MOST_REQUIREMENTS, SelectorTextError, matches, parse_selector, selector_of
+from pumice.actors.api.selectors import MOST_REQUIREMENTS, SelectorTextError, matches, parse_selector, selector_of
 
 LABELS = {"app": "web", "tier": "front", "volcano.sh/job-name": "j"}
 

@@ -6,11 +6,11 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.errors import ActorFailedError, ActorStoppedError
-from actors.runtime.asking import expected
-from core.messages import commands, replies, watch
-from core.messages.faults import FaultsRead, ReadFaults
-from storage import codec
+from pumice.actors.errors import ActorFailedError, ActorStoppedError
+from pumice.actors.runtime.asking import expected
+from pumice.core.messages import commands, replies, watch
+from pumice.core.messages.faults import FaultsRead, ReadFaults
+from pumice.storage import codec
 from tests.actors.bench import Bench, running
 from tests.kit.nodes import node
 from tests.kit.pods import pod

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from actors.errors import ActorFailedError, ActorStoppedError
-from actors.runtime.level_signal import LevelSignal
-from core.messages import commands, recording, replies
-from storage import codec
+from pumice.actors.errors import ActorFailedError, ActorStoppedError
+from pumice.actors.runtime.level_signal import LevelSignal
+from pumice.core.messages import commands, recording, replies
+from pumice.storage import codec
 from tests.actors.bench import PATIENCE_S, Bench
 from tests.kit.nodes import node
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from core.messages.commands import BindPod, EvictPod, StatusCondition
-from core.messages.events import Mutation
+from pumice.core.messages.commands import BindPod, EvictPod, StatusCondition
+from pumice.core.messages.events import Mutation
+from pumice.storage.codec import unpack
+from pumice.storage.shared_objects import SHARED
 from pumice.storm.invariants.truth import StormTruth
 from pumice.storm.script.workload import Size
 from pumice.storm.simulation import simulate
 from pumice.storm.stress import StressPlan, script_of
-from storage.codec import unpack
-from storage.shared_objects import SHARED
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 

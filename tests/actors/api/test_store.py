@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.api.store import Store
-from core.messages.commands import Create, Get, List, Update, UpdateStatus
-from core.messages.replies import Accepted, ApiReply, Listing, Refused
-from storage.codec import pack, unpack
+from pumice.actors.api.store import Store
+from pumice.core.messages.commands import Create, Get, List, Update, UpdateStatus
+from pumice.core.messages.replies import Accepted, ApiReply, Listing, Refused
+from pumice.storage.codec import pack, unpack
 from tests.actors.cluster import START, Cluster
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group

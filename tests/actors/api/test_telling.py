@@ -2,9 +2,9 @@
 
 import pytest
 
-from actors.api.telling import told_of
-from core.messages import commands, watch
-from storage.codec import pack
+from pumice.actors.api.telling import told_of
+from pumice.core.messages import commands, watch
+from pumice.storage.codec import pack
 
 POD = {"kind": "Pod", "metadata": {"namespace": "default", "name": "a"}}
 

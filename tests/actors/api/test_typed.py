@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.api.kinds import KINDS
-from actors.api.schema import is_described, shape_of_kind, unknown_fields
-from actors.api.store import Store
-from actors.api.typed import type_problems
-from core.messages.commands import Create, Patch, Update
-from core.messages.replies import Accepted, Refused
-from storage.codec import pack
+from pumice.actors.api.kinds import KINDS
+from pumice.actors.api.schema import is_described, shape_of_kind, unknown_fields
+from pumice.actors.api.store import Store
+from pumice.actors.api.typed import type_problems
+from pumice.core.messages.commands import Create, Patch, Update
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.storage.codec import pack
 from tests.actors.cluster import START
 from tests.kit.definitions import definition, widget
 from tests.kit.jobs import vcjob

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.api.watch import RevisionLog
-from core.messages.commands import BindPod, Create, Delete, Patch
-from core.messages.events import Mutation
-from core.messages.replies import Accepted, Listing
-from storage.codec import pack, unpack
+from pumice.actors.api.watch import RevisionLog
+from pumice.core.messages.commands import BindPod, Create, Delete, Patch
+from pumice.core.messages.events import Mutation
+from pumice.core.messages.replies import Accepted, Listing
+from pumice.storage.codec import pack, unpack
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from actors.system.roles.controllers import WORKLOADS, workload_machines
-from actors.system.system import System
+from pumice.actors.system.roles.controllers import WORKLOADS, workload_machines
+from pumice.actors.system.system import System
 from tests.actors.controllers.batch.job_kit import batch_job
 from tests.actors.controllers.crons.cron_kit import KINDS, cron_job
 from tests.actors.controllers.daemons.test_daemon_sets import daemon_set

@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.dry_run.pool import DryRunPool, Finding
-from actors.dry_run.worker import DryRunWorker, TryRows
-from actors.errors import DryRunLostError
-from actors.runtime.clock import RealClock
-from actors.runtime.context import Context
-from actors.runtime.mailbox import Mailbox
-from actors.runtime.supervisor import Child, Supervisor
-from actors.system.ports import DryRunPort
-from core.messages.commands import Chunk, DryRunCommand
-from core.messages.events import ActorEvent
-from core.messages.replies import Candidates, DryRunFailed
-from storage import codec
+from pumice.actors.dry_run.pool import DryRunPool, Finding
+from pumice.actors.dry_run.worker import DryRunWorker, TryRows
+from pumice.actors.errors import DryRunLostError
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.runtime.context import Context
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.actors.runtime.supervisor import Child, Supervisor
+from pumice.actors.system.ports import DryRunPort
+from pumice.core.messages.commands import Chunk, DryRunCommand
+from pumice.core.messages.events import ActorEvent
+from pumice.core.messages.replies import Candidates, DryRunFailed
+from pumice.storage import codec
 
 pytestmark = pytest.mark.anyio
 PATIENCE_S = 10.0

@@ -9,16 +9,16 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.effects.bind_worker import BindWorker
-from actors.runtime.context import Context
-from actors.runtime.envelope import Received
-from actors.runtime.mailbox import Mailbox
-from actors.system.ports import ApiPort
-from core.messages.commands import ApiRequest, BindPod
-from core.messages.decisions import Bind, PodCondition
-from core.messages.events import BindRefused, Bound, TasksBound
-from core.messages.orders import BindOrder, WriteStatus
-from core.messages.replies import Accepted, ApiReply, Done, Refused
+from pumice.actors.effects.bind_worker import BindWorker
+from pumice.actors.runtime.context import Context
+from pumice.actors.runtime.envelope import Received
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.actors.system.ports import ApiPort
+from pumice.core.messages.commands import ApiRequest, BindPod
+from pumice.core.messages.decisions import Bind, PodCondition
+from pumice.core.messages.events import BindRefused, Bound, TasksBound
+from pumice.core.messages.orders import BindOrder, WriteStatus
+from pumice.core.messages.replies import Accepted, ApiReply, Done, Refused
 from tests.actors.effects.told import Told
 
 pytestmark = pytest.mark.anyio

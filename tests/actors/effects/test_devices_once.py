@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from actors.effects.pre_bind import Device, has_device
-from core.messages.commands import BindPod, Update
-from core.messages.decisions import Bind, ClaimedDevices
-from core.messages.events import BindRefused, Bound
+from pumice.actors.effects.pre_bind import Device, has_device
+from pumice.core.messages.commands import BindPod, Update
+from pumice.core.messages.decisions import Bind, ClaimedDevices
+from pumice.core.messages.events import BindRefused, Bound
 from tests.actors.effects.test_waiting_binds import Api, bind, outcomes
 from tests.kit.pods import pod
 from tests.kit.storage import claim

@@ -10,20 +10,20 @@ import anyio
 import msgspec
 import pytest
 
-from actors.effects.evict_worker import EvictWorker
-from actors.runtime.clock import RealClock
-from actors.runtime.context import Context
-from actors.runtime.envelope import Received
-from actors.runtime.mailbox import Mailbox
-from actors.scheduling.core_decider import core_decider
-from actors.scheduling.decider import Decider, always
-from core.messages.commands import EvictPod, StoreRequest
-from core.messages.decisions import CycleResult, Decision, Evict
-from core.messages.events import Evicted, EvictRefused, EvictTimedOut, Mutation, Outcome
-from core.messages.orders import EvictOrder
-from core.messages.replies import Accepted, ApiReply, Done, Listing, Refused
-from storage import codec
-from storage.memory import MemoryJournal
+from pumice.actors.effects.evict_worker import EvictWorker
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.runtime.context import Context
+from pumice.actors.runtime.envelope import Received
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.actors.scheduling.core_decider import core_decider
+from pumice.actors.scheduling.decider import Decider, always
+from pumice.core.messages.commands import EvictPod, StoreRequest
+from pumice.core.messages.decisions import CycleResult, Decision, Evict
+from pumice.core.messages.events import Evicted, EvictRefused, EvictTimedOut, Mutation, Outcome
+from pumice.core.messages.orders import EvictOrder
+from pumice.core.messages.replies import Accepted, ApiReply, Done, Listing, Refused
+from pumice.storage import codec
+from pumice.storage.memory import MemoryJournal
 from tests.actors.effects.told import Told
 from tests.actors.rig import idle, journaled, placed, started, stored, three_nodes
 from tests.kit.jobs import gang

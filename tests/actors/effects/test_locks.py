@@ -9,10 +9,10 @@ from typing import Any
 import anyio
 import pytest
 
-from core.messages.events import Bound, Outcome
-from core.objects.node_devices import ANNOTATION as DEVICES
+from pumice.core.messages.events import Bound, Outcome
+from pumice.core.objects.node_devices import ANNOTATION as DEVICES
 from pumice.replay.verify import verify
-from storage.memory import MemoryJournal
+from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import PATIENCE_S, QUICK, cycles, idle, journaled, placed, started, stored
 from tests.core.devices.cards import vgpu_node
 from tests.kit import node

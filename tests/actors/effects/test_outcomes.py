@@ -9,11 +9,11 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from actors.effects.outcomes import RecentOperations
-from actors.effects.status_writer import AGAIN_S, ATTEMPTS
-from actors.runtime.mailbox import Mailbox
-from actors.system.ports import StatusPort
-from core.messages.commands import (
+from pumice.actors.effects.outcomes import RecentOperations
+from pumice.actors.effects.status_writer import AGAIN_S, ATTEMPTS
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.actors.system.ports import StatusPort
+from pumice.core.messages.commands import (
     ApiRequest,
     BindPod,
     Create,
@@ -24,12 +24,12 @@ from core.messages.commands import (
     ReportStatus,
     StoreRequest,
 )
-from core.messages.decisions import PodGroupEvent, PodGroupStatus
-from core.messages.events import BindRefused, Bound, Outcome, StatusRefused
-from core.messages.orders import WriteStatus
-from core.messages.replies import ApiReply, Refused
-from storage import codec
-from storage.memory import MemoryJournal
+from pumice.core.messages.decisions import PodGroupEvent, PodGroupStatus
+from pumice.core.messages.events import BindRefused, Bound, Outcome, StatusRefused
+from pumice.core.messages.orders import WriteStatus
+from pumice.core.messages.replies import ApiReply, Refused
+from pumice.storage import codec
+from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import idle, journaled, placed, started, stored, three_nodes
 from tests.kit.jobs import gang
 from tests.kit.pod_groups import pod_group
@@ -114,7 +114,7 @@ async def test_a_status_that_meets_conflicts_is_written_all_the_same() -> None:
 
 async def test_a_status_that_was_given_up_is_said_anew_by_a_later_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing in the view says that anything is left to be said: the writer has the scheduler look again."""
-    monkeypatch.setattr("actors.effects.status_writer.AGAIN_S", 0.02)
+    monkeypatch.setattr("pumice.actors.effects.status_writer.AGAIN_S", 0.02)
     conflicts = 0
 
     def api(request: StoreRequest, apply: Apply, now: float) -> ApiReply:
@@ -167,7 +167,7 @@ async def test_an_answer_is_waited_for_once_and_its_loss_is_no_crash_and_no_refu
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A cycle waits for it. Nobody knows whether it is written: a later cycle sees, and says it anew if it is not."""
-    monkeypatch.setattr("actors.effects.status_writer.AGAIN_S", 0.02)
+    monkeypatch.setattr("pumice.actors.effects.status_writer.AGAIN_S", 0.02)
     waited: list[float] = []
     journal = MemoryJournal()
     async with started(journal) as system:
@@ -251,7 +251,7 @@ async def test_a_status_that_is_refused_is_on_record() -> None:
 
 
 async def test_what_was_said_is_remembered_of_the_latest_pod_groups_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("actors.effects.status_writer.REMEMBERED", 2)
+    monkeypatch.setattr("pumice.actors.effects.status_writer.REMEMBERED", 2)
     told: list[str] = []
 
     def api(request: StoreRequest, apply: Apply, now: float) -> ApiReply:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from actors.effects.pre_bind import (
+from pumice.actors.effects.pre_bind import (
     Place,
     PreBindError,
     awaited_places,
@@ -18,10 +18,10 @@ from actors.effects.pre_bind import (
     promise_volume,
     writes_of,
 )
-from core.devices.locks import EXPIRES_S, lock_is_held
-from core.kube.volume_writes import bound_claim, in_phase, with_node
-from core.messages.decisions import Bind, BindContext, ClaimedDevices
-from core.objects.metadata import format_time, parse_time
+from pumice.core.devices.locks import EXPIRES_S, lock_is_held
+from pumice.core.kube.volume_writes import bound_claim, in_phase, with_node
+from pumice.core.messages.decisions import Bind, BindContext, ClaimedDevices
+from pumice.core.objects.metadata import format_time, parse_time
 from tests.kit.pods import pod
 from tests.kit.storage import claim as volume_claim
 from tests.kit.storage import volume

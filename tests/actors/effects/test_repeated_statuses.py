@@ -10,16 +10,16 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.api.bootstrap import system_queues
-from actors.effects.status_writer import StatusWriter
-from actors.runtime.clock import RealClock
-from actors.runtime.context import Context
-from actors.runtime.mailbox import Mailbox
-from actors.system.ports import ApiPort, CacheMessage, CachePort, CacheReply, StatusPort
-from core.messages import commands, orders, replies
-from core.messages.decisions import PodGroupEvent, PodGroupStatus
-from core.messages.orders import WriteStatus
-from storage.codec import pack, unpack
+from pumice.actors.api.bootstrap import system_queues
+from pumice.actors.effects.status_writer import StatusWriter
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.runtime.context import Context
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.actors.system.ports import ApiPort, CacheMessage, CachePort, CacheReply, StatusPort
+from pumice.core.messages import commands, orders, replies
+from pumice.core.messages.decisions import PodGroupEvent, PodGroupStatus
+from pumice.core.messages.orders import WriteStatus
+from pumice.storage.codec import pack, unpack
 from tests.actors.bench import Bench, running
 from tests.actors.effects.told import Told
 from tests.kit.pod_groups import pod_group

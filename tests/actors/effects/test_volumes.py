@@ -9,15 +9,15 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.runtime.asking import expected
-from core.messages.commands import BindPod, Create, StoreRequest, Update
-from core.messages.events import BindRefused, Bound, Mutation, Outcome
-from core.messages.replies import ApiReply, Refused
-from core.messages.supervision import Restart
-from core.messages.watch import Pull, Pulled
+from pumice.actors.runtime.asking import expected
+from pumice.core.messages.commands import BindPod, Create, StoreRequest, Update
+from pumice.core.messages.events import BindRefused, Bound, Mutation, Outcome
+from pumice.core.messages.replies import ApiReply, Refused
+from pumice.core.messages.supervision import Restart
+from pumice.core.messages.watch import Pull, Pulled
 from pumice.replay.verify import verify
-from storage import codec
-from storage.memory import MemoryJournal
+from pumice.storage import codec
+from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import QUICK, idle, journaled, placed, started, stored, three_nodes
 from tests.kit.jobs import gang
 from tests.kit.storage import (

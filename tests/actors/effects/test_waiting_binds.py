@@ -10,20 +10,20 @@ import anyio
 import pytest
 import trio.testing
 
-from actors.effects.pre_bind import Place, claim_place
-from actors.effects.pre_bind_worker import PreBindWorker
-from actors.effects.waiting_binds import WaitingBinds
-from actors.runtime.clock import RealClock, VirtualClock
-from actors.runtime.context import Context
-from actors.runtime.mailbox import Mailbox
-from core.kube.storage import BIND_COMPLETED, SELECTED_NODE
-from core.messages.commands import BindPod, Get, Update
-from core.messages.decisions import Bind, BindContext
-from core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
-from core.messages.orders import BindOrder
-from core.messages.replies import Accepted, Done, Refused
-from core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
-from storage import codec
+from pumice.actors.effects.pre_bind import Place, claim_place
+from pumice.actors.effects.pre_bind_worker import PreBindWorker
+from pumice.actors.effects.waiting_binds import WaitingBinds
+from pumice.actors.runtime.clock import RealClock, VirtualClock
+from pumice.actors.runtime.context import Context
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.core.kube.storage import BIND_COMPLETED, SELECTED_NODE
+from pumice.core.messages.commands import BindPod, Get, Update
+from pumice.core.messages.decisions import Bind, BindContext
+from pumice.core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
+from pumice.core.messages.orders import BindOrder
+from pumice.core.messages.replies import Accepted, Done, Refused
+from pumice.core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
+from pumice.storage import codec
 from tests.actors.effects.told import Told
 from tests.kit.pods import pod
 from tests.kit.storage import claim, volume

@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 
-from storage import codec
+from pumice.storage import codec
 
 
 @dataclass

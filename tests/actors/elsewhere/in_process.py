@@ -13,8 +13,8 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
 from starlette.types import ASGIApp
 
-from actors.gateway import gateway
-from actors.gateway.settings import GatewaySettings
+from pumice.actors.gateway import gateway
+from pumice.actors.gateway.settings import GatewaySettings
 
 PARTS = 16
 

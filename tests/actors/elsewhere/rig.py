@@ -7,12 +7,12 @@ from typing import Any
 import anyio
 import httpx
 
-from actors.cluster.settings import ClusterSettings, ElectionSettings
-from actors.system.settings import SystemSettings, scheduling_there
-from actors.system.system import System
-from config.kubeconfig import ClusterAccess
-from core.objects.metadata import section
-from storage.journal import Journal
+from pumice.actors.cluster.settings import ClusterSettings, ElectionSettings
+from pumice.actors.system.settings import SystemSettings, scheduling_there
+from pumice.actors.system.system import System
+from pumice.config.kubeconfig import ClusterAccess
+from pumice.core.objects.metadata import section
+from pumice.storage.journal import Journal
 from tests.actors.gateway.rig import Web, serving
 from tests.actors.rig import started, three_nodes
 

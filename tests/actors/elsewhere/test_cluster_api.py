@@ -6,9 +6,9 @@ from typing import Any
 import anyio
 import pytest
 
-from core.messages.commands import Delete
-from core.messages.decisions import Decision
-from storage.memory import MemoryJournal
+from pumice.core.messages.commands import Delete
+from pumice.core.messages.decisions import Decision
+from pumice.storage.memory import MemoryJournal
 from tests.actors.elsewhere.rig import (
     KilledError,
     condition,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from actors.mirror.followed import resources
-from config.settings import CHARTS
+from pumice.actors.mirror.followed import resources
+from pumice.config.settings import CHARTS
 from tests.actors.elsewhere.rig import QUICK, is_bound, scheduler, unscheduled, until, way_to
 from tests.actors.mirror.test_role import path_of
 from tests.kit import source

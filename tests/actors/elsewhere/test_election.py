@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import pytest
 
-from actors.cluster.election import LeaseElection
-from actors.errors import LeaseLostError, RemoteError
-from actors.runtime.clock import RealClock
-from storage.memory import MemoryJournal
+from pumice.actors.cluster.election import LeaseElection
+from pumice.actors.errors import LeaseLostError, RemoteError
+from pumice.actors.runtime.clock import RealClock
+from pumice.storage.memory import MemoryJournal
 from tests.actors.elsewhere.rig import QUICK, KilledError, ends_with, is_bound, scheduler, unscheduled, until, way_to
 from tests.actors.gateway.rig import Web
 from tests.actors.mirror.rig import decided
 from tests.kit.pods import pod
 
 if TYPE_CHECKING:
-    from actors.cluster.client import ClusterClient
+    from pumice.actors.cluster.client import ClusterClient
 
 pytestmark = pytest.mark.anyio
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/volcano"

@@ -14,19 +14,19 @@ import anyio
 import pytest
 from trio.testing import MockClock
 
-from actors.cluster.settings import ClusterSettings
-from actors.gateway.listening import listen
-from actors.gateway.settings import GatewaySettings
-from actors.mirror.settings import MirrorSettings, ShadowSettings
-from actors.runtime.clock import VirtualClock
-from actors.system.settings import SystemSettings, mirrored, scheduling_there
-from actors.system.system import System
-from config.kubeconfig import ClusterAccess
-from core.messages.commands import Delete
-from core.messages.decisions import Bind
+from pumice.actors.cluster.settings import ClusterSettings
+from pumice.actors.gateway.listening import listen
+from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.mirror.settings import MirrorSettings, ShadowSettings
+from pumice.actors.runtime.clock import VirtualClock
+from pumice.actors.system.settings import SystemSettings, mirrored, scheduling_there
+from pumice.actors.system.system import System
+from pumice.config.kubeconfig import ClusterAccess
+from pumice.core.messages.commands import Delete
+from pumice.core.messages.decisions import Bind
 from pumice.replay.verify import verify
-from storage.journal import Journal
-from storage.memory import MemoryJournal
+from pumice.storage.journal import Journal
+from pumice.storage.memory import MemoryJournal
 from tests.actors.elsewhere.in_process import in_process
 from tests.actors.elsewhere.rig import KilledError, ends_with, phase_is
 from tests.actors.elsewhere.stormy_way import WATCHES, WRITES, StormyWay

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.cluster.line import MOST_EVENTS, Line, Urgency, Work
-from actors.cluster.throttle import TokenBucket
+from pumice.actors.cluster.line import MOST_EVENTS, Line, Urgency, Work
+from pumice.actors.cluster.throttle import TokenBucket
 
 
 @given(st.floats(1.0, 1000.0), st.integers(1, 50), st.lists(st.floats(0.0, 1.0), max_size=60))

@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.cluster.versions import RemoteVersions
-from actors.mirror.changes import RemoteChange
-from storage import codec
+from pumice.actors.cluster.versions import RemoteVersions
+from pumice.actors.mirror.changes import RemoteChange
+from pumice.storage import codec
 
 KEY = ("Pod", "default", "p")
 

@@ -7,11 +7,11 @@ import anyio
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
-from actors.cluster.client import ClusterClient
-from actors.cluster.settings import ClusterSettings
-from actors.cluster.wire import WireRequest, WriteLanes
-from actors.errors import RemoteError
-from config.kubeconfig import ClusterAccess
+from pumice.actors.cluster.client import ClusterClient
+from pumice.actors.cluster.settings import ClusterSettings
+from pumice.actors.cluster.wire import WireRequest, WriteLanes
+from pumice.actors.errors import RemoteError
+from pumice.config.kubeconfig import ClusterAccess
 
 pytestmark = pytest.mark.anyio
 REQUEST = WireRequest("POST", "/x", (("Host", "h"), ("Authorization", "Bearer t")), b"{}")

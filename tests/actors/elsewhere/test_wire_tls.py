@@ -5,10 +5,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from actors.cluster.client import ClusterClient
-from actors.cluster.settings import ClusterSettings
-from actors.errors import RemoteError
-from config.kubeconfig import ClusterAccess
+from pumice.actors.cluster.client import ClusterClient
+from pumice.actors.cluster.settings import ClusterSettings
+from pumice.actors.errors import RemoteError
+from pumice.config.kubeconfig import ClusterAccess
 from tests.actors.remote.test_tls import TOKEN, https
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from actors.gateway.advice import AdviserAnswer, AdviserQuestion
+from pumice.actors.gateway.advice import AdviserAnswer, AdviserQuestion
 
 
 def echoes(question: AdviserQuestion) -> AdviserAnswer:

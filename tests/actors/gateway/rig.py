@@ -12,11 +12,11 @@ import anyio
 import httpx
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from actors.gateway.listening import listen
-from actors.gateway.settings import GatewaySettings
-from actors.system.settings import SystemSettings
-from actors.system.system import System
-from storage.journal import Journal
+from pumice.actors.gateway.listening import listen
+from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.system.settings import SystemSettings
+from pumice.actors.system.system import System
+from pumice.storage.journal import Journal
 from tests.actors.rig import started
 from tests.kit.pods import pod
 

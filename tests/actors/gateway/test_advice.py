@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from actors.gateway.advice import KINDS
+from pumice.actors.gateway.advice import KINDS
 from tests.actors.gateway.advisers import counts, dies, echoes, sleeps
 from tests.actors.gateway.rig import PATIENCE_S, Web, serving
 

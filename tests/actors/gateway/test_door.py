@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from anyio import fail_after, sleep
 
-from actors.errors import ListenError
-from actors.gateway.listening import listen
-from actors.gateway.security import is_loopback
+from pumice.actors.errors import ListenError
+from pumice.actors.gateway.listening import listen
+from pumice.actors.gateway.security import is_loopback
 from tests.actors.gateway.rig import PASSIVE, PODS, Web, serving
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"

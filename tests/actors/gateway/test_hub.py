@@ -8,10 +8,10 @@ import anyio
 import pytest
 import trio.testing
 
-from actors.gateway.hub import GATHER_S, Hub
-from core.messages.commands import Create, Patch
-from core.messages.replies import Accepted
-from storage import codec
+from pumice.actors.gateway.hub import GATHER_S, Hub
+from pumice.core.messages.commands import Create, Patch
+from pumice.core.messages.replies import Accepted
+from pumice.storage import codec
 from tests.actors.bench import Bench, running
 from tests.kit.pods import pod
 

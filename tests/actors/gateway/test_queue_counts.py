@@ -2,8 +2,8 @@
 
 import pytest
 
-from actors.gateway.queue_counts import counted, exposed_counts
-from storage.codec import pack
+from pumice.actors.gateway.queue_counts import counted, exposed_counts
+from pumice.storage.codec import pack
 from tests.kit.pod_groups import pod_group
 
 PHASES = ("Pending", "Inqueue", "Running", "Running", "Unknown", "Completed")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.gateway.request.selection import Traits
-from actors.gateway.ring import MOST, Ring, RingEntry
+from pumice.actors.gateway.request.selection import Traits
+from pumice.actors.gateway.ring import MOST, Ring, RingEntry
 
 NAMESPACES = ("a", "b", "c")
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from core.messages.commands import Poke
-from storage.checkpoint import read_checkpoint
-from storage.errors import DiskFullError
-from storage.journal import Checkpoint
-from storage.memory import MemoryJournal
-from storage.retention import Retention
+from pumice.core.messages.commands import Poke
+from pumice.storage.checkpoint import read_checkpoint
+from pumice.storage.errors import DiskFullError
+from pumice.storage.journal import Checkpoint
+from pumice.storage.memory import MemoryJournal
+from pumice.storage.retention import Retention
 from tests.actors.rig import QUICK, idle, placed, started, three_nodes
 from tests.kit.jobs import gang
 

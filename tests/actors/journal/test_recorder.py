@@ -8,15 +8,15 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from actors.errors import ActorFailedError, RecorderFailedError
-from actors.journal.recorder import Recorder
-from actors.runtime.clock import VirtualClock
-from actors.runtime.context import Context
-from actors.runtime.mailbox import Mailbox
-from actors.system.ports import RecorderPort
-from core.messages.recording import Append, Entry, RecorderCommand
-from core.messages.replies import Appended
-from storage.memory import MemoryJournal
+from pumice.actors.errors import ActorFailedError, RecorderFailedError
+from pumice.actors.journal.recorder import Recorder
+from pumice.actors.runtime.clock import VirtualClock
+from pumice.actors.runtime.context import Context
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.actors.system.ports import RecorderPort
+from pumice.core.messages.recording import Append, Entry, RecorderCommand
+from pumice.core.messages.replies import Appended
+from pumice.storage.memory import MemoryJournal
 
 pytestmark = pytest.mark.anyio
 

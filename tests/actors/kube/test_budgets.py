@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.kube.budgets import Scale, budget_status, share
+from pumice.actors.kube.budgets import Scale, budget_status, share
 from tests.actors.cluster import START
 from tests.kit.budgets import READY, budget
 

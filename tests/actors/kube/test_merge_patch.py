@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.kube.merge_patch import diff_patch, merge_patch
+from pumice.actors.kube.merge_patch import diff_patch, merge_patch
 
 SCALARS = st.booleans() | st.integers(-5, 5) | st.text(max_size=3)
 KEYS = st.sampled_from("abcd")

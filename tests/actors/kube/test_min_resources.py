@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from actors.kube.min_resources import min_resources, pod_min_resources, pod_usage, texts
+from pumice.actors.kube.min_resources import min_resources, pod_min_resources, pod_usage, texts
 
 Object = dict[str, Any]
 

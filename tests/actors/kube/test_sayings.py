@@ -1,8 +1,8 @@
 """What is said again is counted."""
 
-from actors.kube.events import KEPT, Sayings
-from core.messages.commands import Create, Patch
-from storage.codec import unpack
+from pumice.actors.kube.events import KEPT, Sayings
+from pumice.core.messages.commands import Create, Patch
+from pumice.storage.codec import unpack
 
 ABOUT = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "n", "uid": "u"}}
 

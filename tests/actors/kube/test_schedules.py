@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.kube.schedules import ScheduleError, read_schedule
+from pumice.actors.kube.schedules import ScheduleError, read_schedule
 
 MINUTE = 60.0
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.kube.commands.plans import FOR_EVER, Plan
-from actors.kube.commands.shell import planned
+from pumice.actors.kube.commands.plans import FOR_EVER, Plan
+from pumice.actors.kube.commands.shell import planned
 
 SCRIPTS = [
     ("sleep 10s && xxx", 10.0, 127, "sh: xxx: not found\n"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from actors.api.store import Store
-from actors.metrics.summary import Summary
-from core.messages.commands import BindPod, Delete, UpdateStatus
-from core.messages.replies import Accepted
-from storage import codec
+from pumice.actors.api.store import Store
+from pumice.actors.metrics.summary import Summary
+from pumice.core.messages.commands import BindPod, Delete, UpdateStatus
+from pumice.core.messages.replies import Accepted
+from pumice.storage import codec
 from tests.actors.bench import Bench, running
 from tests.kit.jobs import vcjob
 from tests.kit.nodes import node

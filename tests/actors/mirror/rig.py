@@ -7,14 +7,14 @@ from typing import Any
 import anyio
 import httpx
 
-from actors.mirror.settings import MirrorSettings
-from actors.system.settings import SystemSettings, mirrored
-from actors.system.system import System
-from config.kubeconfig import ClusterAccess
-from core.messages.commands import Poke
-from core.messages.decisions import Bind, Decision, Evict
-from storage.history import CycleReader, RecordedCycle
-from storage.journal import Journal
+from pumice.actors.mirror.settings import MirrorSettings
+from pumice.actors.system.settings import SystemSettings, mirrored
+from pumice.actors.system.system import System
+from pumice.config.kubeconfig import ClusterAccess
+from pumice.core.messages.commands import Poke
+from pumice.core.messages.decisions import Bind, Decision, Evict
+from pumice.storage.history import CycleReader, RecordedCycle
+from pumice.storage.journal import Journal
 from tests.actors.gateway.rig import Web, serving
 from tests.actors.rig import started
 

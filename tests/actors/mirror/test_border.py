@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from core.messages.commands import Delete
-from core.messages.decisions import Bind
-from storage.memory import MemoryJournal
+from pumice.core.messages.commands import Delete
+from pumice.core.messages.decisions import Bind
+from pumice.storage.memory import MemoryJournal
 from tests.actors.mirror.border import FaultyWay
 from tests.actors.mirror.rig import cluster, decided, mirror, names, same
 from tests.actors.rig import idle, placed, three_nodes

@@ -6,9 +6,9 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.mirror.bursts import Burst
-from core.messages.commands import BindPod
-from storage.memory import MemoryJournal
+from pumice.actors.mirror.bursts import Burst
+from pumice.core.messages.commands import BindPod
+from pumice.storage.memory import MemoryJournal
 from tests.actors.mirror.rig import CLUSTER, cluster, cycles_of, mirror, same, way_to
 from tests.kit.nodes import node
 from tests.kit.pods import pod

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from actors.mirror.changes import change_of, trimmed
-from actors.mirror.readable import Readability
+from pumice.actors.mirror.changes import change_of, trimmed
+from pumice.actors.mirror.readable import Readability
 from tests.kit.jobs import vcjob
 from tests.kit.nodes import node
 from tests.kit.pods import pod

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from actors.mirror.changes import RemoteChange, change_of
-from actors.mirror.cycles import INSIDE, OUTSIDE, CycleCutter
-from actors.mirror.decisions import Nominated
-from core.messages.decisions import Bind, Evict
+from pumice.actors.mirror.changes import RemoteChange, change_of
+from pumice.actors.mirror.cycles import INSIDE, OUTSIDE, CycleCutter
+from pumice.actors.mirror.decisions import Nominated
+from pumice.core.messages.decisions import Bind, Evict
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 

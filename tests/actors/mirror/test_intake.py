@@ -5,10 +5,10 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.errors import CredentialsError, RemoteError
-from actors.mirror.changes import Key, change_of
-from actors.mirror.intake import Intake
-from actors.remote.listing import RemoteListing, RemoteResource
+from pumice.actors.errors import CredentialsError, RemoteError
+from pumice.actors.mirror.changes import Key, change_of
+from pumice.actors.mirror.intake import Intake
+from pumice.actors.remote.listing import RemoteListing, RemoteResource
 
 pytestmark = pytest.mark.anyio
 NODES = RemoteResource("Node", "v1", "Node", "/api/v1/nodes")

@@ -6,15 +6,15 @@ from typing import Any
 import httpx
 import pytest
 
-from actors.gateway.listening import listen
-from actors.gateway.settings import GatewaySettings
-from core.messages.boards import ReadBoard
-from core.messages.commands import Delete, Patch
-from core.messages.decisions import Bind, Evict
-from core.messages.events import ConfigLoaded
-from storage import codec
-from storage.journal import CONFIG
-from storage.memory import MemoryJournal
+from pumice.actors.gateway.listening import listen
+from pumice.actors.gateway.settings import GatewaySettings
+from pumice.core.messages.boards import ReadBoard
+from pumice.core.messages.commands import Delete, Patch
+from pumice.core.messages.decisions import Bind, Evict
+from pumice.core.messages.events import ConfigLoaded
+from pumice.storage import codec
+from pumice.storage.journal import CONFIG
+from pumice.storage.memory import MemoryJournal
 from tests.actors.mirror.rig import (
     CLUSTER,
     ReadingOnly,

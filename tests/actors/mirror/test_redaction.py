@@ -9,15 +9,15 @@ import anyio
 import msgspec
 import pytest
 
-from actors.mirror.changes import change_of, trimmed
-from actors.mirror.pseudonym_file import PseudonymFile
-from actors.mirror.redaction import Redaction
-from config.errors import ConfigError
-from core.messages.decisions import Bind, CycleResult, Decision
-from core.pseudonyms import Pseudonyms
+from pumice.actors.mirror.changes import change_of, trimmed
+from pumice.actors.mirror.pseudonym_file import PseudonymFile
+from pumice.actors.mirror.redaction import Redaction
+from pumice.config.errors import ConfigError
 from pumice.conformance.case import find_suites, read_cases, setup_of
+from pumice.core.messages.decisions import Bind, CycleResult, Decision
+from pumice.core.pseudonyms import Pseudonyms
 from pumice.oneshot.cycles import run_cycles
-from storage.memory import MemoryJournal
+from pumice.storage.memory import MemoryJournal
 from tests.actors.mirror.rig import cluster, decided, mirror, way_to
 from tests.actors.rig import idle, placed
 from tests.kit.jobs import job_task, vcjob

@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
-from actors.mirror.followed import resources
-from config.settings import CHARTS
+from pumice.actors.mirror.followed import resources
+from pumice.config.settings import CHARTS
 from tests.kit import source
 
 EXAMPLE: Path = source.ROOT / "examples" / "mirror-role.yaml"

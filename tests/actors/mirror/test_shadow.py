@@ -6,16 +6,16 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.mirror.bursts import Burst
-from actors.mirror.settings import ShadowSettings
-from actors.system.system import System
-from config.load import parse_scheduler_config
-from core.messages.commands import BindPod, Delete
-from core.messages.decisions import Evict
-from core.messages.events import Mutation
-from core.messages.shadow import ShadowCompared
-from storage.journal import API, SHADOW
-from storage.memory import MemoryJournal
+from pumice.actors.mirror.bursts import Burst
+from pumice.actors.mirror.settings import ShadowSettings
+from pumice.actors.system.system import System
+from pumice.config.load import parse_scheduler_config
+from pumice.core.messages.commands import BindPod, Delete
+from pumice.core.messages.decisions import Evict
+from pumice.core.messages.events import Mutation
+from pumice.core.messages.shadow import ShadowCompared
+from pumice.storage.journal import API, SHADOW
+from pumice.storage.memory import MemoryJournal
 from tests.actors.mirror.rig import CLUSTER, PATIENCE_S, cluster, config_map, cycles_of, mirror, same, way_to
 from tests.actors.rig import idle, journaled
 from tests.kit.jobs import gang, job_task, vcjob

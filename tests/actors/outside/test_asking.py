@@ -10,12 +10,12 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.outside.over_http import ExtenderRequest
-from core.messages.events import ActorCrashed, CycleDropped
-from core.messages.questions import OutsideAnswer
-from core.messages.supervision import Restart
+from pumice.actors.outside.over_http import ExtenderRequest
+from pumice.core.messages.events import ActorCrashed, CycleDropped
+from pumice.core.messages.questions import OutsideAnswer
+from pumice.core.messages.supervision import Restart
 from pumice.replay.verify import verify
-from storage.memory import MemoryJournal
+from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import QUICK, cycles, idle, lives, placed, started, three_nodes
 from tests.kit.jobs import gang
 

@@ -11,9 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from actors.outside.over_http import LATE, MOST_BYTES, ExtenderRequest, at_once, over_http, supposing
-from core.messages.questions import OutsideAnswer
-from core.outside import SUPPOSED
+from pumice.actors.outside.over_http import LATE, MOST_BYTES, ExtenderRequest, at_once, over_http, supposing
+from pumice.core.messages.questions import OutsideAnswer
+from pumice.core.outside import SUPPOSED
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -7,12 +7,12 @@ from typing import Any
 import anyio
 import httpx
 
-from actors.errors import CredentialsError, RemoteError
-from actors.remote.api import RemoteApi
-from actors.remote.backoff import Backoff
-from actors.remote.listing import RemoteListing, RemoteResource
-from actors.remote.reflector import Reflector
-from config.kubeconfig import ClusterAccess
+from pumice.actors.errors import CredentialsError, RemoteError
+from pumice.actors.remote.api import RemoteApi
+from pumice.actors.remote.backoff import Backoff
+from pumice.actors.remote.listing import RemoteListing, RemoteResource
+from pumice.actors.remote.reflector import Reflector
+from pumice.config.kubeconfig import ClusterAccess
 
 Object = dict[str, Any]
 Answer = httpx.Response | Exception | Callable[[httpx.Request], httpx.Response]

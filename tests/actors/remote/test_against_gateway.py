@@ -6,12 +6,12 @@ import anyio
 import httpx
 import pytest
 
-from actors.errors import CredentialsError, RemoteError
-from actors.remote.api import RemoteApi
-from actors.remote.backoff import Backoff
-from actors.remote.listing import RemoteListing, RemoteResource, list_all
-from actors.remote.reflector import Reflector
-from config.kubeconfig import ClusterAccess
+from pumice.actors.errors import CredentialsError, RemoteError
+from pumice.actors.remote.api import RemoteApi
+from pumice.actors.remote.backoff import Backoff
+from pumice.actors.remote.listing import RemoteListing, RemoteResource, list_all
+from pumice.actors.remote.reflector import Reflector
+from pumice.config.kubeconfig import ClusterAccess
 from tests.actors.gateway.rig import PODS, serving
 from tests.actors.remote import scripted
 from tests.kit.cutting import cutting

@@ -3,9 +3,9 @@
 import httpx
 import pytest
 
-from actors.errors import RemoteError
-from actors.remote.credentials import Credential
-from config.kubeconfig import ClusterAccess
+from pumice.actors.errors import RemoteError
+from pumice.actors.remote.credentials import Credential
+from pumice.config.kubeconfig import ClusterAccess
 from tests.actors.remote.scripted import ScriptedServer, Stream, page, status
 
 pytestmark = pytest.mark.anyio

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from actors.errors import CredentialsError
-from actors.remote.access import credentials_of, in_cluster, proxy_of, trust_of
-from actors.remote.credentials import Credential, TokenFile
-from actors.remote.exec_plugin import FromPlugin
-from config.errors import ConfigError
-from config.kubeconfig import ClusterAccess, ExecPlugin
+from pumice.actors.errors import CredentialsError
+from pumice.actors.remote.access import credentials_of, in_cluster, proxy_of, trust_of
+from pumice.actors.remote.credentials import Credential, TokenFile
+from pumice.actors.remote.exec_plugin import FromPlugin
+from pumice.config.errors import ConfigError
+from pumice.config.kubeconfig import ClusterAccess, ExecPlugin
 
 pytestmark = pytest.mark.anyio
 V1 = "client.authentication.k8s.io/v1"

@@ -9,11 +9,11 @@ import httpx
 import pytest
 from msgspec.structs import replace as replace_
 
-from actors.errors import RemoteError
-from actors.gateway.listening import listen
-from actors.gateway.settings import GatewaySettings
-from actors.remote.api import RemoteApi
-from config.kubeconfig import ClusterAccess
+from pumice.actors.errors import RemoteError
+from pumice.actors.gateway.listening import listen
+from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.remote.api import RemoteApi
+from pumice.config.kubeconfig import ClusterAccess
 from tests.actors.gateway.rig import PASSIVE
 from tests.actors.rig import started
 from tests.kit.prometheus import self_signed

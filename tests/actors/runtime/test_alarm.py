@@ -9,8 +9,8 @@ import anyio
 import pytest
 import trio.testing
 
-from actors.runtime.alarm import Alarm
-from actors.runtime.clock import VirtualClock
+from pumice.actors.runtime.alarm import Alarm
+from pumice.actors.runtime.clock import VirtualClock
 
 SHORT_S = 0.01
 

@@ -10,10 +10,10 @@ import anyio
 import pytest
 from anyio import lowlevel
 
-from actors.errors import ActorFailedError
-from actors.runtime.mailbox import Mailbox
-from core.messages.commands import TakeSnapshot
-from core.messages.replies import ViewChecked
+from pumice.actors.errors import ActorFailedError
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.core.messages.commands import TakeSnapshot
+from pumice.core.messages.replies import ViewChecked
 from tests.actors.runtime.test_actor import CRASH, HANG, Box, Echo, Stage, staged
 
 pytestmark = pytest.mark.anyio

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.runtime.clock import SLEWED_S, RealClock
-from core.messages.commands import Get
-from core.messages.replies import Accepted
-from storage import codec
+from pumice.actors.runtime.clock import SLEWED_S, RealClock
+from pumice.core.messages.commands import Get
+from pumice.core.messages.replies import Accepted
+from pumice.storage import codec
 from tests.actors.rig import idle, started, three_nodes
 from tests.kit.jobs import gang
 

@@ -10,7 +10,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from actors.runtime.longest import Laps, Longest
+from pumice.actors.runtime.longest import Laps, Longest
 
 
 def spin(seconds: float) -> None:

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.errors import ActorFailedError, ActorStoppedError, UnexpectedReplyError, UnknownMessageError
-from actors.runtime.activity import Activity
-from actors.runtime.asking import expected
-from actors.runtime.envelope import BATCH
-from actors.runtime.mailbox import Mailbox
-from core.messages.commands import Poke, TakeSnapshot
-from core.messages.cycles import RunCycle
-from core.messages.replies import Done, SnapshotTaken, ViewChecked
-from storage import codec
+from pumice.actors.errors import ActorFailedError, ActorStoppedError, UnexpectedReplyError, UnknownMessageError
+from pumice.actors.runtime.activity import Activity
+from pumice.actors.runtime.asking import expected
+from pumice.actors.runtime.envelope import BATCH
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.core.messages.commands import Poke, TakeSnapshot
+from pumice.core.messages.cycles import RunCycle
+from pumice.core.messages.replies import Done, SnapshotTaken, ViewChecked
+from pumice.storage import codec
 
 pytestmark = pytest.mark.anyio
 Box = Mailbox[TakeSnapshot, SnapshotTaken | ViewChecked]

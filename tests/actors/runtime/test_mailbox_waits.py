@@ -9,12 +9,12 @@ import anyio
 import pytest
 from anyio import lowlevel
 
-from actors.errors import ActorStoppedError
-from actors.runtime.activity import Activity
-from actors.runtime.envelope import Received
-from actors.runtime.mailbox import Mailbox
-from core.messages.commands import TakeSnapshot
-from core.messages.replies import SnapshotTaken, ViewChecked
+from pumice.actors.errors import ActorStoppedError
+from pumice.actors.runtime.activity import Activity
+from pumice.actors.runtime.envelope import Received
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.core.messages.commands import TakeSnapshot
+from pumice.core.messages.replies import SnapshotTaken, ViewChecked
 
 pytestmark = pytest.mark.anyio
 Box = Mailbox[TakeSnapshot, SnapshotTaken | ViewChecked]

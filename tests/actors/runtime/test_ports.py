@@ -7,10 +7,10 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from actors.runtime.activity import Activity
-from actors.runtime.clock import RealClock
-from actors.runtime.handles import HandleTable
-from actors.runtime.level_signal import LevelSignal
+from pumice.actors.runtime.activity import Activity
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.runtime.handles import HandleTable
+from pumice.actors.runtime.level_signal import LevelSignal
 
 pytestmark = pytest.mark.anyio
 

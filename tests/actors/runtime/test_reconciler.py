@@ -6,20 +6,20 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.agents.node_agents import NodeAgents
-from actors.controllers.family import FamilyMachine
-from actors.controllers.groups.machine import PodGroupMachine
-from actors.controllers.jobs.machine import JobMachine
-from actors.controllers.queues.machine import QueueMachine
-from actors.runtime.asking import expected
-from actors.runtime.clock import RealClock, VirtualClock
-from actors.runtime.mailbox import Mailbox
-from actors.runtime.reconciler import TOLD, Machine, Reconciler
-from actors.system.ports import PokePort
-from actors.system.roles.controllers import deployment_rules
-from core.messages import commands, replies, watch
-from core.objects.metadata import text_map
-from storage.codec import pack, unpack
+from pumice.actors.agents.node_agents import NodeAgents
+from pumice.actors.controllers.family import FamilyMachine
+from pumice.actors.controllers.groups.machine import PodGroupMachine
+from pumice.actors.controllers.jobs.machine import JobMachine
+from pumice.actors.controllers.queues.machine import QueueMachine
+from pumice.actors.runtime.asking import expected
+from pumice.actors.runtime.clock import RealClock, VirtualClock
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.actors.runtime.reconciler import TOLD, Machine, Reconciler
+from pumice.actors.system.ports import PokePort
+from pumice.actors.system.roles.controllers import deployment_rules
+from pumice.core.messages import commands, replies, watch
+from pumice.core.objects.metadata import text_map
+from pumice.storage.codec import pack, unpack
 from tests.actors.bench import Bench, running
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import node

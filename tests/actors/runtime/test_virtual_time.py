@@ -10,11 +10,11 @@ from typing import cast
 import anyio
 import pytest
 
-from actors.runtime.clock import VirtualClock
-from core.messages.commands import BindPod, StoreRequest, TakeSnapshot
-from core.messages.events import BindTimedOut, Bound, Outcome
-from core.messages.replies import ApiReply
-from storage.memory import MemoryJournal
+from pumice.actors.runtime.clock import VirtualClock
+from pumice.core.messages.commands import BindPod, StoreRequest, TakeSnapshot
+from pumice.core.messages.events import BindTimedOut, Bound, Outcome
+from pumice.core.messages.replies import ApiReply
+from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import QUICK, idle, journaled, placed, started, stored, three_nodes
 from tests.actors.runtime.test_actor import CRASH, staged
 from tests.kit.jobs import gang

@@ -9,22 +9,22 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.api.server import ApiServer
-from actors.api.store import Store
-from actors.errors import ActorStoppedError
-from actors.journal.recorder import Recorder
-from actors.runtime.asking import expected
-from actors.runtime.clock import RealClock
-from actors.runtime.context import Context
-from actors.runtime.envelope import Received
-from actors.runtime.mailbox import Mailbox
-from actors.runtime.watcher import WatchedChanges, Watcher
-from actors.system.ports import ApiPort, RecorderPort
-from core.messages import commands, recording, replies, watch
-from core.messages.events import Mutation
-from core.objects.parts import POD_PLACED
-from storage import codec
-from storage.memory import MemoryJournal
+from pumice.actors.api.server import ApiServer
+from pumice.actors.api.store import Store
+from pumice.actors.errors import ActorStoppedError
+from pumice.actors.journal.recorder import Recorder
+from pumice.actors.runtime.asking import expected
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.runtime.context import Context
+from pumice.actors.runtime.envelope import Received
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.actors.runtime.watcher import WatchedChanges, Watcher
+from pumice.actors.system.ports import ApiPort, RecorderPort
+from pumice.core.messages import commands, recording, replies, watch
+from pumice.core.messages.events import Mutation
+from pumice.core.objects.parts import POD_PLACED
+from pumice.storage import codec
+from pumice.storage.memory import MemoryJournal
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 from tests.kit.queues import queue

@@ -10,13 +10,13 @@ import anyio
 import pytest
 from anyio import lowlevel
 
-from actors.runtime.clock import RealClock
-from actors.runtime.context import Context
-from actors.runtime.handles import HandleTable
-from actors.runtime.mailbox import Mailbox
-from actors.scheduling.action_worker import ActionWorker
-from core.messages.commands import ActionCommand, RunAction
-from core.messages.replies import ActionDone, ActionFailed
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.runtime.context import Context
+from pumice.actors.runtime.handles import HandleTable
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.actors.scheduling.action_worker import ActionWorker
+from pumice.core.messages.commands import ActionCommand, RunAction
+from pumice.core.messages.replies import ActionDone, ActionFailed
 
 Box = Mailbox[ActionCommand, ActionDone | ActionFailed]
 Worker = tuple[Box, HandleTable[Any]]

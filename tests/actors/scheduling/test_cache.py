@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from actors.runtime.handles import HandleTable
-from actors.runtime.level_signal import LevelSignal
-from actors.runtime.mailbox import Mailbox
-from actors.scheduling.cache import Cache
-from actors.scheduling.core_decider import core_decider
-from actors.scheduling.resync import Awaited
-from actors.system.ports import CacheMessage, CachePort, CacheReply
-from config.errors import RequestError
-from core.messages.commands import TakeSnapshot
-from core.messages.operations import BeganAnew, ViewOperation
-from core.messages.replies import SnapshotTaken
-from core.state.snapshot import Snapshot
-from core.state.view import View
+from pumice.actors.runtime.handles import HandleTable
+from pumice.actors.runtime.level_signal import LevelSignal
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.actors.scheduling.cache import Cache
+from pumice.actors.scheduling.core_decider import core_decider
+from pumice.actors.scheduling.resync import Awaited
+from pumice.actors.system.ports import CacheMessage, CachePort, CacheReply
+from pumice.config.errors import RequestError
+from pumice.core.messages.commands import TakeSnapshot
+from pumice.core.messages.operations import BeganAnew, ViewOperation
+from pumice.core.messages.replies import SnapshotTaken
+from pumice.core.state.snapshot import Snapshot
+from pumice.core.state.view import View
 from tests.actors.bench import Bench
 from tests.actors.rig import idle, placed, started, three_nodes
 from tests.kit.jobs import gang

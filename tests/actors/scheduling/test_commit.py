@@ -10,20 +10,20 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.runtime.level_signal import LevelSignal
-from actors.runtime.mailbox import Mailbox
-from actors.scheduling.commit import Commit, statuses_of
-from actors.scheduling.cycle_memory import CycleMemory, Unsent
-from actors.system import ports
-from actors.system.ports import StatusPort
-from core.messages import orders, recording, replies
-from core.messages.commands import ApiRequest, ReportStatus
-from core.messages.decisions import CycleResult, PodGroupEvent, PodGroupStatus
-from core.messages.orders import WriteStatus
-from core.messages.replies import ApiReply, Done
-from core.messages.supervision import Restart
-from storage import codec
-from storage.memory import MemoryJournal
+from pumice.actors.runtime.level_signal import LevelSignal
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.actors.scheduling.commit import Commit, statuses_of
+from pumice.actors.scheduling.cycle_memory import CycleMemory, Unsent
+from pumice.actors.system import ports
+from pumice.actors.system.ports import StatusPort
+from pumice.core.messages import orders, recording, replies
+from pumice.core.messages.commands import ApiRequest, ReportStatus
+from pumice.core.messages.decisions import CycleResult, PodGroupEvent, PodGroupStatus
+from pumice.core.messages.orders import WriteStatus
+from pumice.core.messages.replies import ApiReply, Done
+from pumice.core.messages.supervision import Restart
+from pumice.storage import codec
+from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import cycles, idle, started, stored, three_nodes
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod

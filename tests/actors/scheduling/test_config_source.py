@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from actors.scheduling.config_source import ConfigSource
-from config.errors import ConfigError, IgnoredFileError
-from config.load import BUILT_IN
+from pumice.actors.scheduling.config_source import ConfigSource
+from pumice.config.errors import ConfigError, IgnoredFileError
+from pumice.config.load import BUILT_IN
 
 TEXT = 'actions: "enqueue, allocate"\ntiers: [{plugins: [{name: gang}, {name: unheard-of}]}]\n'
 

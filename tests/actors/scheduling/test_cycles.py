@@ -12,22 +12,22 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.errors import RecorderFailedError
-from actors.runtime.envelope import Received
-from actors.scheduling.core_decider import core_decider
-from config.errors import ConfigError
-from core.messages.commands import BindPod, StoreRequest
-from core.messages.cycles import AwaitCycle
-from core.messages.decisions import Bind, Decision
-from core.messages.events import (
+from pumice.actors.errors import RecorderFailedError
+from pumice.actors.runtime.envelope import Received
+from pumice.actors.scheduling.core_decider import core_decider
+from pumice.config.errors import ConfigError
+from pumice.core.messages.commands import BindPod, StoreRequest
+from pumice.core.messages.cycles import AwaitCycle
+from pumice.core.messages.decisions import Bind, Decision
+from pumice.core.messages.events import (
     ConfigLoaded,
     Outcome,
 )
-from core.messages.replies import Accepted, ApiReply, Refused
-from core.messages.supervision import Restart
-from storage import codec
-from storage.journal import Record
-from storage.memory import MemoryJournal
+from pumice.core.messages.replies import Accepted, ApiReply, Refused
+from pumice.core.messages.supervision import Restart
+from pumice.storage import codec
+from pumice.storage.journal import Record
+from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import (
     QUICK,
     cycles,

@@ -12,13 +12,13 @@ import msgspec
 import pytest
 import trio.testing
 
-from actors.runtime.clock import VirtualClock
-from actors.scheduling.core_decider import core_decider
-from core.messages.commands import Assume, Get, LookLater, StoreRequest
-from core.messages.decisions import Bind, CycleResult
-from core.messages.events import BindRefused, Bound, CycleDropped
-from core.messages.replies import ApiReply
-from storage.memory import MemoryJournal
+from pumice.actors.runtime.clock import VirtualClock
+from pumice.actors.scheduling.core_decider import core_decider
+from pumice.core.messages.commands import Assume, Get, LookLater, StoreRequest
+from pumice.core.messages.decisions import Bind, CycleResult
+from pumice.core.messages.events import BindRefused, Bound, CycleDropped
+from pumice.core.messages.replies import ApiReply
+from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import QUICK, idle, lives, started, tampered
 from tests.kit.nodes import node
 

@@ -9,11 +9,11 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.scheduling.core_decider import core_decider
-from actors.scheduling.session_runner import GIVE_UP_AFTER
-from core.messages.decisions import Decision
-from core.messages.events import ActorCrashed, CycleDropped
-from storage.memory import MemoryJournal
+from pumice.actors.scheduling.core_decider import core_decider
+from pumice.actors.scheduling.session_runner import GIVE_UP_AFTER
+from pumice.core.messages.decisions import Decision
+from pumice.core.messages.events import ActorCrashed, CycleDropped
+from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import cycles, idle, journaled, lives, placed, started, tampered, three_nodes
 from tests.kit.jobs import gang
 
@@ -70,7 +70,7 @@ async def test_a_cycle_that_always_fails_is_given_up_until_something_changes() -
 async def test_a_cycle_that_always_fails_is_tried_five_times_on_what_does_not_change(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("actors.scheduling.session_runner.FIRST_PAUSE_S", 0.0005)
+    monkeypatch.setattr("pumice.actors.scheduling.session_runner.FIRST_PAUSE_S", 0.0005)
 
     def run_action(real: Callable[[Any, str], None], session: Any, action: str) -> None:
         raise RuntimeError("planted")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from actors.scheduling.core_decider import core_decider
-from actors.scheduling.measure import Measure
-from core.messages.decisions import CycleResult, Evict
-from core.messages.events import CycleMeasured
+from pumice.actors.scheduling.core_decider import core_decider
+from pumice.actors.scheduling.measure import Measure
+from pumice.core.messages.decisions import CycleResult, Evict
+from pumice.core.messages.events import CycleMeasured
 from tests.actors.rig import QUICK, idle, started, three_nodes
 from tests.kit.jobs import gang
 

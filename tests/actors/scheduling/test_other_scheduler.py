@@ -9,11 +9,11 @@ from typing import Any
 import anyio
 import pytest
 
-from core.default_scheduler.profile import NAME
-from core.messages.decisions import Decision
-from core.messages.events import CycleRecord
+from pumice.core.default_scheduler.profile import NAME
+from pumice.core.messages.decisions import Decision
+from pumice.core.messages.events import CycleRecord
 from pumice.replay.verify import verify
-from storage.memory import MemoryJournal
+from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import QUICK, cycles, idle, journaled, placed, started, stored, tampered, three_nodes
 from tests.kit.jobs import gang
 from tests.kit.pods import pod

@@ -5,9 +5,9 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from actors.runtime.level_signal import LevelSignal
-from actors.scheduling.config_source import ConfigSource
-from actors.scheduling.cycle_memory import LOST, PERMITTED, SEEN, SYNCED, RunnerSettings
+from pumice.actors.runtime.level_signal import LevelSignal
+from pumice.actors.scheduling.config_source import ConfigSource
+from pumice.actors.scheduling.cycle_memory import LOST, PERMITTED, SEEN, SYNCED, RunnerSettings
 
 pytestmark = pytest.mark.anyio
 

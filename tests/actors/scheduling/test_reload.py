@@ -8,9 +8,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from actors.runtime.clock import VirtualClock
-from core.messages.cycles import OfferConfig
-from core.messages.replies import Done
+from pumice.actors.runtime.clock import VirtualClock
+from pumice.core.messages.cycles import OfferConfig
+from pumice.core.messages.replies import Done
 from tests.actors.rig import QUICK, idle, placed, started, three_nodes
 from tests.kit.jobs import gang
 

@@ -7,12 +7,20 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from actors.scheduling.core_decider import core_decider
-from actors.scheduling.resting import said_by
-from config.load import load_scheduler_config
-from core.messages.commands import CycleSaid
-from core.messages.decisions import Bind, CycleResult, Evict, PodCondition, PodGroupEvent, PodGroupStatus, QueueStatus
-from core.messages.events import CycleRecord
+from pumice.actors.scheduling.core_decider import core_decider
+from pumice.actors.scheduling.resting import said_by
+from pumice.config.load import load_scheduler_config
+from pumice.core.messages.commands import CycleSaid
+from pumice.core.messages.decisions import (
+    Bind,
+    CycleResult,
+    Evict,
+    PodCondition,
+    PodGroupEvent,
+    PodGroupStatus,
+    QueueStatus,
+)
+from pumice.core.messages.events import CycleRecord
 
 GROUPS = (PodGroupStatus("default", "g", "Completed", succeeded=1),)
 QUEUES = (QueueStatus("q", {"cpu": "1"}),)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.scheduling.resync import Awaited, ResyncQueue, delay_s
-from core.messages.decisions import Bind, BindContext, ClaimedDevices
+from pumice.actors.scheduling.resync import Awaited, ResyncQueue, delay_s
+from pumice.core.messages.decisions import Bind, BindContext, ClaimedDevices
 
 
 def test_delays_double_from_5_ms_up_to_1000_s() -> None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from actors.errors import ActorFailedError
-from actors.scheduling.stopping import driven, stopping
-from core.messages.questions import OutsideAnswer, OutsideQuestion
-from core.outside import Asking
+from pumice.actors.errors import ActorFailedError
+from pumice.actors.scheduling.stopping import driven, stopping
+from pumice.core.messages.questions import OutsideAnswer, OutsideQuestion
+from pumice.core.outside import Asking
 
 pytestmark = pytest.mark.anyio
 CYCLE = 7

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from actors.scheduling import usage_collector
-from actors.system.settings import SystemSettings
-from core.objects.prometheus import CPU_QUERY, MEMORY_QUERY
+from pumice.actors.scheduling import usage_collector
+from pumice.actors.system.settings import SystemSettings
+from pumice.core.objects.prometheus import CPU_QUERY, MEMORY_QUERY
 from tests.actors.rig import idle, placed, started, stored, three_nodes
 from tests.actors.scheduling.test_usage_collector import CONFIG, SETTINGS, until
 from tests.kit import gang

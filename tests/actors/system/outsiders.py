@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MethodType
 from typing import Any, Final
 
-from actors.runtime.mailbox import Mailbox
-from actors.system.references import EVERYBODY, REFERENCES
-from actors.system.system import System
-from actors.system.wiring import Wiring
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.actors.system.references import EVERYBODY, REFERENCES
+from pumice.actors.system.system import System
+from pumice.actors.system.wiring import Wiring
 from tests.actors.system.reaching import is_fixed, reached
 
 SYSTEM: Final = "actors/system/system.py"

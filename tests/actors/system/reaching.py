@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from actors.runtime.mailbox import Mailbox
+from pumice.actors.runtime.mailbox import Mailbox
 
 PLAIN = (
     type(None), bool, int, float, complex, str, bytes, type, enum.Enum, re.Pattern, logging.Logger, types.ModuleType,
@@ -35,10 +35,10 @@ FIXED = (
 READ_ONLY = re.compile(r"\bFinal\[(?:[\w.]+\.)?(?:Mapping|Sequence|AbstractSet|Collection)\[")
 """What a global is declared as that the type checkers let nobody rebind or write into."""
 ONLY_READ: dict[str, tuple[str, ...]] = {
-    "actors.api.definitions.pruning": ("_ANYTHING",),
-    "core.objects.metadata": ("_EMPTY",),
-    "core.resources.partly": ("NOTHING",),
-    "storage.codec": ("_packer",),  # empty between two calls
+    "pumice.actors.api.definitions.pruning": ("_ANYTHING",),
+    "pumice.core.objects.metadata": ("_EMPTY",),
+    "pumice.core.resources.partly": ("NOTHING",),
+    "pumice.storage.codec": ("_packer",),  # empty between two calls
 }
 """Other globals that could be changed, and that nobody changes."""
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from actors.cluster.settings import ClusterSettings
-from actors.errors import WiringError
-from actors.gateway.settings import GatewaySettings
-from actors.mirror.settings import MirrorSettings
-from actors.runtime.clock import RealClock
-from actors.runtime.switchboard import ranks
-from actors.system.roles import LINKS, ROLES
-from actors.system.settings import SystemSettings, mirrored, scheduling_there
-from actors.system.system import System
-from config.kubeconfig import ClusterAccess
-from storage.memory import MemoryJournal
+from pumice.actors.cluster.settings import ClusterSettings
+from pumice.actors.errors import WiringError
+from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.mirror.settings import MirrorSettings
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.runtime.switchboard import ranks
+from pumice.actors.system.roles import LINKS, ROLES
+from pumice.actors.system.settings import SystemSettings, mirrored, scheduling_there
+from pumice.actors.system.system import System
+from pumice.config.kubeconfig import ClusterAccess
+from pumice.storage.memory import MemoryJournal
 
 GATEWAY = GatewaySettings(socket.socket.__new__(socket.socket))
 """Of a gateway that never listens."""

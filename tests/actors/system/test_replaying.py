@@ -10,16 +10,16 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.runtime.clock import VirtualClock
-from actors.system.system import System
-from core.messages.commands import BindPod, Delete, Poke, StoreRequest
-from core.messages.decisions import Bind
-from core.messages.events import CycleRecord
-from core.messages.replies import ApiReply, Refused
+from pumice.actors.runtime.clock import VirtualClock
+from pumice.actors.system.system import System
+from pumice.core.messages.commands import BindPod, Delete, Poke, StoreRequest
+from pumice.core.messages.decisions import Bind
+from pumice.core.messages.events import CycleRecord
+from pumice.core.messages.replies import ApiReply, Refused
 from pumice.replay.verify import ReplayReport, verify
-from storage import codec
-from storage.journal import Journal, Record
-from storage.memory import MemoryJournal
+from pumice.storage import codec
+from pumice.storage.journal import Journal, Record
+from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import QUICK, cycles, idle, started, stored, tampered, three_nodes
 from tests.actors.system.test_crashes import submit, take_away
 from tests.kit.jobs import gang

@@ -13,9 +13,9 @@ import anyio
 import pytest
 from anyio.streams.text import TextReceiveStream
 
-from actors.system.restart import Recovered, recover, resolve
-from core.messages.decisions import Bind, Decision, Evict
-from core.messages.events import (
+from pumice.actors.system.restart import Recovered, recover, resolve
+from pumice.core.messages.decisions import Bind, Decision, Evict
+from pumice.core.messages.events import (
     BindTimedOut,
     Bound,
     ConfigLoaded,
@@ -24,12 +24,12 @@ from core.messages.events import (
     Mutation,
     Outcome,
 )
-from core.messages.message import Message
-from core.messages.replies import Accepted, ApiReply, Refused
-from storage import codec
-from storage.journal import Journal, Record
-from storage.memory import MemoryJournal
-from storage.sqlite import SqliteJournal
+from pumice.core.messages.message import Message
+from pumice.core.messages.replies import Accepted, ApiReply, Refused
+from pumice.storage import codec
+from pumice.storage.journal import Journal, Record
+from pumice.storage.memory import MemoryJournal
+from pumice.storage.sqlite import SqliteJournal
 from tests.actors.rig import cycles, idle, journaled, placed, started, stored, three_nodes
 from tests.kit.jobs import gang
 
@@ -139,10 +139,10 @@ async def test_an_empty_journal_recovers_to_nothing() -> None:
 
 CHILD = """
 import sys, anyio
-from actors.runtime.clock import RealClock
-from actors.system.settings import SystemSettings
-from actors.system.system import System
-from storage.sqlite import SqliteJournal
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.system.settings import SystemSettings
+from pumice.actors.system.system import System
+from pumice.storage.sqlite import SqliteJournal
 from tests.actors.rig import three_nodes
 from tests.kit.jobs import gang
 

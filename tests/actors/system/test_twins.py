@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from actors.runtime.clock import VirtualClock
-from actors.system.system import System
-from core.messages.decisions import Bind, Decision, Evict
+from pumice.actors.runtime.clock import VirtualClock
+from pumice.actors.system.system import System
+from pumice.core.messages.decisions import Bind, Decision, Evict
 from pumice.replay.verify import verify
-from storage.journal import Record
-from storage.memory import MemoryJournal
+from pumice.storage.journal import Record
+from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import QUICK, idle, journaled, placed, started, stored
 from tests.kit.jobs import gang
 from tests.kit.nodes import node

@@ -13,17 +13,17 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.runtime.clock import VirtualClock
-from core.messages.commands import BindPod, StoreRequest
-from core.messages.decisions import BindContext, Decision
-from core.messages.events import CycleRecord
-from core.messages.replies import ApiReply
-from core.plugins import PLUGINS
-from core.plugins.conformance import Conformance
-from core.session.session import Session
-from storage.journal import Journal
-from storage.memory import MemoryJournal
-from storage.sqlite import SqliteJournal
+from pumice.actors.runtime.clock import VirtualClock
+from pumice.core.messages.commands import BindPod, StoreRequest
+from pumice.core.messages.decisions import BindContext, Decision
+from pumice.core.messages.events import CycleRecord
+from pumice.core.messages.replies import ApiReply
+from pumice.core.plugins import PLUGINS
+from pumice.core.plugins.conformance import Conformance
+from pumice.core.session.session import Session
+from pumice.storage.journal import Journal
+from pumice.storage.memory import MemoryJournal
+from pumice.storage.sqlite import SqliteJournal
 from tests.actors.rig import QUICK, idle, journaled, placed, started, stored, three_nodes
 from tests.kit.jobs import gang, job_task, vcjob
 

@@ -8,15 +8,15 @@ from uuid import NAMESPACE_URL, uuid5
 import msgspec
 from hypothesis import strategies as st
 
-from core.cycle import run_action
+from pumice.core.cycle import run_action
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import gang, node, pod, priority_class, queue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from config.schema import SchedulerConfig
-    from core.session.session import Session
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.session.session import Session
     from tests.kit.objects import Object
 
 TIERS = (["priority", "gang", "conformance"], ["drf", "predicates", "nodeorder"])

@@ -1,16 +1,16 @@
-"""Who may be asked to go, task by task: what the masks of `core.actions.victims.asked` must say."""
+"""Who may be asked to go, task by task: what the masks of `pumice.core.actions.victims.asked` must say."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.life.task import TaskStatus
+from pumice.core.life.task import TaskStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from core.objects.pod import Task
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
 
 
 def tasks_that(session: Session, node: int, accepts: Callable[[Task], bool]) -> list[Task]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from core.cycle import run_action
-from core.session.session import Session
+from pumice.core.cycle import run_action
+from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import gang, node, queue
 from tests.kit.objects import Object

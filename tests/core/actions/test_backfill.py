@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.cycle import Trail, open_session, run_action
-from core.objects.metadata import parse_time
-from core.session.carry import Carry, CycleClock
+from pumice.core.cycle import Trail, open_session, run_action
+from pumice.core.objects.metadata import parse_time
+from pumice.core.session.carry import Carry, CycleClock
 from tests.core.plugins.world import NOW, configuration, open_world, task_of, view_of
 from tests.kit import gang, node, priority_class, queue
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from core.cycle import is_idle, run_action
-from core.session.session import Session
+from pumice.core.cycle import is_idle, run_action
+from pumice.core.session.session import Session
 from tests.core.plugins.world import ACTIONS, configuration, open_world
 from tests.kit import node, pod, pod_group, queue
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from config.schema import SchedulerConfig
-from core.actions.dry_runs.dry_run import DryRun
-from core.actions.dry_runs.findings import Candidate
-from core.actions.dry_runs.node_trial import NodeTrial
-from core.actions.preempt import steps
-from core.actions.victims.on_node import available
-from core.cycle import run_action
-from core.session.session import Session
+from pumice.config.schema import SchedulerConfig
+from pumice.core.actions.dry_runs.dry_run import DryRun
+from pumice.core.actions.dry_runs.findings import Candidate
+from pumice.core.actions.dry_runs.node_trial import NodeTrial
+from pumice.core.actions.preempt import steps
+from pumice.core.actions.victims.on_node import available
+from pumice.core.cycle import run_action
+from pumice.core.session.session import Session
 from tests.core.actions.crowds import crowds, evictions, running, with_arguments
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import Object

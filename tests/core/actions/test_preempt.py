@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.actions import preempt
-from core.actions.victims import screen
-from core.life.task import TaskStatus
-from core.session.session import Session
+from pumice.core.actions import preempt
+from pumice.core.actions.victims import screen
+from pumice.core.life.task import TaskStatus
+from pumice.core.session.session import Session
 from tests.core.actions.crowds import PLAIN, after, classes, crowds, evictions, running, waiting, with_arguments
 from tests.core.plugins.world import configuration, job_of, open_world, task_of
 from tests.kit import node, pod, pod_group, queue

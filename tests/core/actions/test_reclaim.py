@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from core.actions import reclaim
-from core.actions.victims import screen
-from core.actions.victims.asked import asked
-from core.cycle import Trail, open_session, run_action
-from core.life.task import TaskStatus
-from core.objects.metadata import parse_time
-from core.session.carry import Carry, CycleClock, SessionOptions
-from core.session.points.batches import TaskBatch
-from core.session.session import Session
-from core.state.volumes import volume_rules
+from pumice.core.actions import reclaim
+from pumice.core.actions.victims import screen
+from pumice.core.actions.victims.asked import asked
+from pumice.core.cycle import Trail, open_session, run_action
+from pumice.core.life.task import TaskStatus
+from pumice.core.objects.metadata import parse_time
+from pumice.core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.core.session.points.batches import TaskBatch
+from pumice.core.session.session import Session
+from pumice.core.state.volumes import volume_rules
 from tests.core.actions.crowds import after, classes, crowds, evictions, running, waiting
 from tests.core.plugins.world import NOW, configuration, job_of, task_of, view_of
 from tests.kit import node, nodes, queue

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.actions import shuffle
-from core.life.task import TaskStatus
-from core.objects.pod import Task
+from pumice.core.actions import shuffle
+from pumice.core.life.task import TaskStatus
+from pumice.core.objects.pod import Task
 from tests.core.actions.crowds import classes, evictions, running, waiting
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import node, queue

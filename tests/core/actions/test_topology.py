@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.load import parse_scheduler_config
-from core.actions.placing.domains import Decisions, DomainAllocator
-from core.actions.placing.worksheet import organize
-from core.cycle import Carry, CycleClock, open_session, run_action, run_cycle
-from core.life.task import TaskStatus
-from core.session.points.votes import Vote
-from core.state.view import View
+from pumice.config.load import parse_scheduler_config
+from pumice.core.actions.placing.domains import Decisions, DomainAllocator
+from pumice.core.actions.placing.worksheet import organize
+from pumice.core.cycle import Carry, CycleClock, open_session, run_action, run_cycle
+from pumice.core.life.task import TaskStatus
+from pumice.core.session.points.votes import Vote
+from pumice.core.state.view import View
 from tests.core.plugins.world import job_of, open_world, task_of
 from tests.kit.hyper_nodes import hyper_node
 from tests.kit.jobs import gang

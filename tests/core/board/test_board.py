@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.board.board import BoardReader, residents_of
-from core.messages.boards import BoardRead, ReadBoard
-from core.state.view import View
+from pumice.core.board.board import BoardReader, residents_of
+from pumice.core.messages.boards import BoardRead, ReadBoard
+from pumice.core.state.view import View
 from tests.kit.hyper_nodes import hyper_node
 from tests.kit.jobs import gang
 from tests.kit.nodes import node, nodes

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from config.load import default_text, parse_scheduler_config
-from core.cycle import Carry, CycleClock, run_cycle
-from core.default_scheduler.profile import NAME
-from core.messages.decisions import CycleResult
-from core.session.trail.trail import SILENCE, Silence
-from core.state.view import View
+from pumice.config.load import default_text, parse_scheduler_config
+from pumice.core.cycle import Carry, CycleClock, run_cycle
+from pumice.core.default_scheduler.profile import NAME
+from pumice.core.messages.decisions import CycleResult
+from pumice.core.session.trail.trail import SILENCE, Silence
+from pumice.core.state.view import View
 from tests.kit.pods import pod
 
 Object = dict[str, Any]

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from core.default_scheduler.preemption import Preemption, Sacrifice
-from core.default_scheduler.scheduling import AT_ONCE
-from core.messages.decisions import CycleResult
-from core.objects.pod import Task
-from core.session.search.node_search import NodeSearch
-from core.state.view import View
+from pumice.core.default_scheduler.preemption import Preemption, Sacrifice
+from pumice.core.default_scheduler.scheduling import AT_ONCE
+from pumice.core.messages.decisions import CycleResult
+from pumice.core.objects.pod import Task
+from pumice.core.session.search.node_search import NodeSearch
+from pumice.core.state.view import View
 from tests.core.default_scheduler.clusters import bound, decided, mine, why
 from tests.kit.budgets import budget
 from tests.kit.nodes import node

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from core.session.trail.trail import Trail
-from core.state.view import View
+from pumice.core.session.trail.trail import Trail
+from pumice.core.state.view import View
 from tests.core.default_scheduler.clusters import bound, decided, mine, why
 from tests.kit.nodes import node
 from tests.kit.pods import node_affinity, pod, toleration

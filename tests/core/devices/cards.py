@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from core.devices import gpushare, vgpu
-from core.objects.node import read_node
-from core.objects.pod import TemplateTable, read_task
-from core.state.dimensions import Dimensions
+from pumice.core.devices import gpushare, vgpu
+from pumice.core.objects.node import read_node
+from pumice.core.objects.pod import TemplateTable, read_task
+from pumice.core.state.dimensions import Dimensions
 from tests.kit import node, pod
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
+    from pumice.core.objects.pod import Task
 
 Object = dict[str, Any]
 TEMPLATES = TemplateTable(Dimensions())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.devices.numa.go_sort import in_go_order
+from pumice.core.devices.numa.go_sort import in_go_order
 
 # pairs of digits, and the order in which Go 1 left them where a smaller digit in either place comes first
 RECORDED = [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.devices.family import DeviceError
+from pumice.core.devices.family import DeviceError
 from tests.core.devices.cards import asking, gpu_node, shared
 from tests.kit import node
 

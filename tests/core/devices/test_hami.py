@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from core.devices import ascend
-from core.devices.family import DeviceError
-from core.objects.node import read_node
+from pumice.core.devices import ascend
+from pumice.core.devices.family import DeviceError
+from pumice.core.objects.node import read_node
 from tests.core.devices.cards import limited
 from tests.kit import node
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
+    from pumice.core.objects.pod import Task
 
 WORD = "Ascend910B3"
 MODEL = ascend.ChipModel(

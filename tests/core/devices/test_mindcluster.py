@@ -8,14 +8,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from core.devices.ascend import CORE, MindClusterNpu, Reports, Resident, npu_node, shares
-from core.devices.family import DeviceError
-from core.objects.node import read_node
+from pumice.core.devices.ascend import CORE, MindClusterNpu, Reports, Resident, npu_node, shares
+from pumice.core.devices.family import DeviceError
+from pumice.core.objects.node import read_node
 from tests.core.devices.cards import limited
 from tests.kit import node
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
+    from pumice.core.objects.pod import Task
 
 Object = dict[str, Any]
 JOB = {"ring-controller.atlas": "ascend-310P"}

@@ -14,12 +14,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from core.devices.ascend import CORE, MindClusterNpu, NpuFrame, Reports, Resident, npu_node
-from core.devices.family import Around
-from core.objects.metadata import object_key
-from core.objects.node import read_node
-from core.objects.pod import Task, TemplateTable, read_task
-from core.state.dimensions import Dimensions
+from pumice.core.devices.ascend import CORE, MindClusterNpu, NpuFrame, Reports, Resident, npu_node
+from pumice.core.devices.family import Around
+from pumice.core.objects.metadata import object_key
+from pumice.core.objects.node import read_node
+from pumice.core.objects.pod import Task, TemplateTable, read_task
+from pumice.core.state.dimensions import Dimensions
 
 Object = dict[str, Any]
 NOW = 1_800_000_000

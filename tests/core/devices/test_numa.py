@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.devices.numa.asking import asked_by, is_guaranteed
-from core.devices.numa.hints import given_on, hints, judged
-from core.devices.numa.taking import take
-from core.devices.numa.topology import CpuPlace, Topology, cpus_of, read_topology, text_of
-from core.objects.pod import TemplateTable, read_task
-from core.state.dimensions import Dimensions
+from pumice.core.devices.numa.asking import asked_by, is_guaranteed
+from pumice.core.devices.numa.hints import given_on, hints, judged
+from pumice.core.devices.numa.taking import take
+from pumice.core.devices.numa.topology import CpuPlace, Topology, cpus_of, read_topology, text_of
+from pumice.core.objects.pod import TemplateTable, read_task
+from pumice.core.state.dimensions import Dimensions
 from tests.kit import pod
 
 CPUS = st.frozensets(st.integers(0, 40), max_size=20)

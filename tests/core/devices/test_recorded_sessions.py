@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from config.load import parse_scheduler_config
-from core.actions import ACTIONS
-from core.cycle import Carry, CycleClock, close_session, open_session, run_action
-from core.plugins import PLUGINS
-from core.state.volumes import volume_rules
+from pumice.config.load import parse_scheduler_config
+from pumice.core.actions import ACTIONS
+from pumice.core.cycle import Carry, CycleClock, close_session, open_session, run_action
+from pumice.core.plugins import PLUGINS
+from pumice.core.state.volumes import volume_rules
 from pumice.oneshot.cycles import fill
 
 Raw = dict[str, Any]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.devices.vgpu import Vgpu, read_rules, settings_of
-from core.devices.vgpu.codec import assigned
+from pumice.core.devices.vgpu import Vgpu, read_rules, settings_of
+from pumice.core.devices.vgpu.codec import assigned
 from tests.core.devices.cards import asking, vgpu_node, virtual
 from tests.kit import node
 

@@ -6,13 +6,13 @@ from typing import Any, get_args
 
 import pytest
 
-from config.errors import RequestError
-from core.fold.flights import Flights
-from core.fold.shown import Shown
-from core.life.task import TaskStatus
-from core.messages.decisions import Bind, BindContext, Evict
-from core.messages.events import CycleRecord
-from core.messages.operations import (
+from pumice.config.errors import RequestError
+from pumice.core.fold.flights import Flights
+from pumice.core.fold.shown import Shown
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.decisions import Bind, BindContext, Evict
+from pumice.core.messages.events import CycleRecord
+from pumice.core.messages.operations import (
     AssumedCycle,
     BeganAnew,
     ForgotBind,
@@ -22,9 +22,9 @@ from core.messages.operations import (
     Unevicted,
     ViewOperation,
 )
-from core.state.view import View
-from storage import codec
-from storage.errors import CodecError
+from pumice.core.state.view import View
+from pumice.storage import codec
+from pumice.storage.errors import CodecError
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.kit.pods import pod

@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.fold.shown import Shown
-from core.fold.window import show
-from core.messages.events import Mutation
-from core.state.view import View
-from storage import codec
+from pumice.core.fold.shown import Shown
+from pumice.core.fold.window import show
+from pumice.core.messages.events import Mutation
+from pumice.core.state.view import View
+from pumice.storage import codec
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.kit.pods import pod

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from config.pumice_arguments import PumiceArguments
-from core.kube.placed import placed_pods
-from core.session.nodes import KubeNodes, SessionNodes
-from core.session.reasons import ReasonTable
-from core.state.view import View
+from pumice.config.pumice_arguments import PumiceArguments
+from pumice.core.kube.placed import placed_pods
+from pumice.core.session.nodes import KubeNodes, SessionNodes
+from pumice.core.session.reasons import ReasonTable
+from pumice.core.state.view import View
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.points.nodes import NodeCheck, NodeScore
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.nodes import NodeCheck, NodeScore
+    from pumice.core.session.session import Session
 
 ALL = slice(None)
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from core.quantity import parse_quantity
+from pumice.core.quantity import parse_quantity
 
 Object = dict[str, Any]
 

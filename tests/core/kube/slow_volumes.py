@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from core.quantity import parse_quantity
+from pumice.core.quantity import parse_quantity
 from tests.core.kube import slow
 
 Object = dict[str, Any]

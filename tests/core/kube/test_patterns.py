@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.kube.patterns import LONGEST, PatternError, Patterns, pattern_of
+from pumice.core.kube.patterns import LONGEST, PatternError, Patterns, pattern_of
 
 
 def test_what_takes_other_engines_for_ever_takes_no_time() -> None:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from core.kube.placed import placed_pods
-from core.kube.pod_index import pod_index
-from core.kube.selectors import label_selector
-from core.state.view import View
+from pumice.core.kube.placed import placed_pods
+from pumice.core.kube.pod_index import pod_index
+from pumice.core.kube.selectors import label_selector
+from pumice.core.state.view import View
 from tests.core.kube.sessions import session_over
 from tests.kit import node, pod
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from core.kube.placed import placed_pods
-from core.kube.ports import ports_in_use
+from pumice.core.kube.placed import placed_pods
+from pumice.core.kube.ports import ports_in_use
 from tests.core.kube.sessions import opened, put, take, task_named
 from tests.kit import node, pod
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from core.kube.selectors import (
+from pumice.core.kube.selectors import (
     NOTHING,
     LabelSelector,
     Requirement,

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from actors.agents import container_life as containers
-from actors.agents import pod_life as pods
-from actors.controllers.batch import life as batch
-from actors.controllers.flows import life as flows
-from actors.controllers.jobs import life as jobs
-from actors.controllers.queues import life as queues
-from core.errors import InvalidTransition
-from core.life import pod_group, task
-from core.life.cycle import LifeCycle
+from pumice.actors.agents import container_life as containers
+from pumice.actors.agents import pod_life as pods
+from pumice.actors.controllers.batch import life as batch
+from pumice.actors.controllers.flows import life as flows
+from pumice.actors.controllers.jobs import life as jobs
+from pumice.actors.controllers.queues import life as queues
+from pumice.core.errors import InvalidTransition
+from pumice.core.life import pod_group, task
+from pumice.core.life.cycle import LifeCycle
 
 LIVES: list[tuple[type[Enum], type[Enum], LifeCycle[Any, Any]]] = [
     (task.TaskStatus, task.TaskTrigger, task.TASK_LIFE),

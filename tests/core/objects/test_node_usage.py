@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from core.objects.node import read_node
-from core.objects.node_usage import ANNOTATION, NodeUsage, read_usage, usage_of
+from pumice.core.objects.node import read_node
+from pumice.core.objects.node_usage import ANNOTATION, NodeUsage, read_usage, usage_of
 from tests.kit import node
 
 Object = dict[str, Any]

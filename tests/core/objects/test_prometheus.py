@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from core.objects.node import read_node
-from core.objects.node_usage import NodeUsage, usage_of
-from core.objects.prometheus import CPU_QUERY, MEMORY_QUERY, AnswerError, node_metrics, values_of
+from pumice.core.objects.node import read_node
+from pumice.core.objects.node_usage import NodeUsage, usage_of
+from pumice.core.objects.prometheus import CPU_QUERY, MEMORY_QUERY, AnswerError, node_metrics, values_of
 from tests.kit import node
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from core.objects.resized import FIX, counted_spec
-from core.state.view import View
-from core.state.volumes import volume_rules
+from pumice.core.objects.resized import FIX, counted_spec
+from pumice.core.state.view import View
+from pumice.core.state.volumes import volume_rules
 from tests.core.plugins.world import configuration
 from tests.kit.nodes import node
 from tests.kit.pods import pod

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
 
 SHARE_DELTA = 0.000001
 LEAST = 0.1

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.plugins.binpack import Binpack, FillScorer
+from pumice.core.plugins.binpack import Binpack, FillScorer
 from tests.core.kube.clusters import clusters
 from tests.core.kube.sessions import opened, put, scores, task_named
 from tests.core.plugins.nodeorder import plain_scores

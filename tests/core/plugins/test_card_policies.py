@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from config.load import parse_scheduler_config
-from core.cycle import run_action
-from core.plugins import PLUGINS
-from core.plugins.card_policies.columns import CardColumns
-from core.plugins.card_policies.keeping import KeptScores
-from core.plugins.card_policies.plugin import CardPolicy, CardScorer, Fgd, read_classes
+from pumice.config.load import parse_scheduler_config
+from pumice.core.cycle import run_action
+from pumice.core.plugins import PLUGINS
+from pumice.core.plugins.card_policies.columns import CardColumns
+from pumice.core.plugins.card_policies.keeping import KeptScores
+from pumice.core.plugins.card_policies.plugin import CardPolicy, CardScorer, Fgd, read_classes
 from pumice.load.openb import OpenbRow
 from pumice.load.openb_cards import card_node, card_pod, class_of, typical_pods
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import queue
 
 if TYPE_CHECKING:
-    from config.schema import SchedulerConfig
-    from core.session.session import Session
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.session.session import Session
     from tests.core.plugins.world import Option
 
 Object = dict[str, Any]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from core.objects.metadata import parse_time
-from core.session.session import Session
+from pumice.core.objects.metadata import parse_time
+from pumice.core.session.session import Session
 from tests.core.plugins.world import NOW, configuration, evictable, open_world, task_of
 from tests.kit import gang, node, queue
 

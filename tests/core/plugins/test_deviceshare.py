@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from config.errors import ConflictError
-from config.load import parse_scheduler_config
-from core.cycle import close_session, run_action
-from core.devices.family import Around, DeviceError
-from core.objects.metadata import parse_time
-from core.plugins.deviceshare.looking import DeviceCheck, DeviceScore
-from core.resources import Resource
-from core.session.session import Session
-from core.state.view import View
-from core.state.volumes import volume_rules
+from pumice.config.errors import ConflictError
+from pumice.config.load import parse_scheduler_config
+from pumice.core.cycle import close_session, run_action
+from pumice.core.devices.family import Around, DeviceError
+from pumice.core.objects.metadata import parse_time
+from pumice.core.plugins.deviceshare.looking import DeviceCheck, DeviceScore
+from pumice.core.resources import Resource
+from pumice.core.session.session import Session
+from pumice.core.state.view import View
+from pumice.core.state.volumes import volume_rules
 from tests.core.devices.cards import asking, gpu_node, vgpu_node, virtual
 from tests.core.devices.test_hami import npu_node
 from tests.core.devices.test_mindcluster import chip_node, report

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.plugins.nodegroup import LABEL
-from core.session.reasons import Code
-from core.session.session import Session
+from pumice.core.plugins.nodegroup import LABEL
+from pumice.core.session.reasons import Code
+from pumice.core.session.session import Session
 from tests.core.kube.sessions import scores, texts
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import gang, node, pod, queue

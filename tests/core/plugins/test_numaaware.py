@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from core.cycle import close_session, run_action
-from core.session.carry import Carry
-from core.session.session import Session
+from pumice.core.cycle import close_session, run_action
+from pumice.core.session.carry import Carry
+from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import gang, node, queue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from config.schema import SchedulerConfig
+    from pumice.config.schema import SchedulerConfig
 
 Object = dict[str, Any]
 WAITS = configuration(["gang", "predicates", "numa-aware"], fix=["numa-waits-for-kubelet"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.session.session import Session
+from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, job_of, open_world
 from tests.kit import gang, node, pod, pod_group, queue
 from tests.kit.objects import Object

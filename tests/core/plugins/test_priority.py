@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from core.session.session import Session
+from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, evictable, job_of, open_world, task_of
 from tests.kit import gang, node, pod, pod_group, priority_class, queue
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from core.objects.metadata import parse_time
-from core.plugins.sla import ANNOTATIONS
-from core.session.session import Session
+from pumice.core.objects.metadata import parse_time
+from pumice.core.plugins.sla import ANNOTATIONS
+from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, job_of, open_world
 from tests.kit import gang, node, pod_group, queue
 

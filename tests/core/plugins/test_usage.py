@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.cycle import close_session, open_session
-from core.objects.metadata import parse_time
-from core.objects.node_usage import KIND
-from core.plugins.usage import Usage
-from core.session.carry import Carry, CycleClock, SessionOptions
-from core.session.session import Session
+from pumice.core.cycle import close_session, open_session
+from pumice.core.objects.metadata import parse_time
+from pumice.core.objects.node_usage import KIND
+from pumice.core.plugins.usage import Usage
+from pumice.core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.core.session.session import Session
 from tests.core.kube.sessions import scores, texts
 from tests.core.plugins.world import NOW, configuration, task_of, view_of
 from tests.kit import gang, node, queue

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.cycle import run_action
-from core.life.task import READY_STATUSES, TaskStatus
+from pumice.core.cycle import run_action
+from pumice.core.life.task import READY_STATUSES, TaskStatus
 from tests.core.actions.crowds import crowds, spare
 from tests.core.plugins.plain_victims import RULES
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import pod
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
 
 RULE_AND_FIX = [*((name, ()) for name in RULES), ("drf", ("drf-counts-victims-only",))]
 

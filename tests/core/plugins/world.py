@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from config.load import from_parsed
-from core.cycle import open_session
-from core.objects.metadata import parse_time
-from core.session.carry import Carry, CycleClock
-from core.state.view import View
-from core.state.volumes import volume_rules
+from pumice.config.load import from_parsed
+from pumice.core.cycle import open_session
+from pumice.core.objects.metadata import parse_time
+from pumice.core.session.carry import Carry, CycleClock
+from pumice.core.state.view import View
+from pumice.core.state.volumes import volume_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from config.schema import SchedulerConfig
-    from core.objects.pod import Task
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
     from tests.kit.objects import Object
 
 NOW = "2026-01-01T12:00:00Z"

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from core.session.carry import Carry
-from core.session.session import Session
+from pumice.core.session.carry import Carry
+from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import node
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from core.cycle import Carry, CycleClock, close_session, open_session, run_action, tables_later
-from core.kube.labels import label_column
-from core.life.pod_group import PodGroupPhase
-from core.messages.queue_tables import readable
-from core.session.session import Session
-from core.state.view import View
+from pumice.core.cycle import Carry, CycleClock, close_session, open_session, run_action, tables_later
+from pumice.core.kube.labels import label_column
+from pumice.core.life.pod_group import PodGroupPhase
+from pumice.core.messages.queue_tables import readable
+from pumice.core.session.session import Session
+from pumice.core.state.view import View
 from tests.core.plugins.world import configuration, view_of
 from tests.kit import gang, node, pod, pod_group, queue
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.session.by_queue import ByQueue
+from pumice.core.session.by_queue import ByQueue
 
 if TYPE_CHECKING:
-    from core.state.columns import FloatArray
+    from pumice.core.state.columns import FloatArray
 
 QUEUES = 3
 heights = st.lists(st.integers(1, 4), min_size=1, max_size=3)

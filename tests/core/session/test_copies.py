@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from core.cycle import run_action
-from core.life.task import LABELS, TaskStatus
-from core.objects.pod import Task
-from core.session.closing.close import pod_conditions
-from core.session.session import Session
-from core.session.statement import Statement, save
-from core.session.subjobs import SubJob
+from pumice.core.cycle import run_action
+from pumice.core.life.task import LABELS, TaskStatus
+from pumice.core.objects.pod import Task
+from pumice.core.session.closing.close import pod_conditions
+from pumice.core.session.session import Session
+from pumice.core.session.statement import Statement, save
+from pumice.core.session.subjobs import SubJob
 from tests.core.actions.crowds import classes, running, waiting
 from tests.core.plugins.world import configuration, job_of, open_world, task_of
 from tests.kit import gang, node, queue

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.cycle import run_action
-from core.life.task import TaskStatus
-from core.session import fit
-from core.session.reasons import Code, FitErrors, Reason, ReasonTable
+from pumice.core.cycle import run_action
+from pumice.core.life.task import TaskStatus
+from pumice.core.session import fit
+from pumice.core.session.reasons import Code, FitErrors, Reason, ReasonTable
 from tests.core.actions.crowds import waiting
 from tests.core.plugins.world import configuration, job_of, open_world, task_of
 from tests.kit import gang, node, queue

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.session.heap import PriorityQueue, SortedQueue
+from pumice.core.session.heap import PriorityQueue, SortedQueue
 
 Less = Callable[[tuple[int, int], tuple[int, int]], bool]
 

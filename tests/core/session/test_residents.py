@@ -8,15 +8,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.life.task import TaskStatus
+from pumice.core.life.task import TaskStatus
 from tests.core.actions.crowds import PLAIN, crowds, spare
 from tests.core.plugins.world import open_world
 from tests.kit import pod
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.points.batches import TaskBatch
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.batches import TaskBatch
+    from pumice.core.session.session import Session
 
 
 def plainly(session: Session, task: Task) -> dict[str, Any]:

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from config.schema import SchedulerConfig
-from core.cycle import Carry, CycleClock, close_session, open_session, run_action
-from core.messages.decisions import CycleResult, PodGroupCondition
-from core.session import jobs as jobs_module
-from core.session.closing.close import set_condition
-from core.session.session import Session
+from pumice.config.schema import SchedulerConfig
+from pumice.core.cycle import Carry, CycleClock, close_session, open_session, run_action
+from pumice.core.messages.decisions import CycleResult, PodGroupCondition
+from pumice.core.session import jobs as jobs_module
+from pumice.core.session.closing.close import set_condition
+from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, view_of
 from tests.kit import node, pod, pod_group, queue
 

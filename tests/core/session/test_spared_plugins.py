@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.schema import SchedulerConfig
-from core.cycle import (
+from pumice.config.schema import SchedulerConfig
+from pumice.core.cycle import (
     Carry,
     CycleClock,
     Session,
@@ -22,8 +22,8 @@ from core.cycle import (
     shares_later,
     tables_later,
 )
-from core.plugins import PLACERS
-from core.session.trail.trail import SILENCE, Silence
+from pumice.core.plugins import PLACERS
+from pumice.core.session.trail.trail import SILENCE, Silence
 from tests.core.plugins.world import configuration, view_of
 from tests.kit import gang, node, pod, pod_group, queue
 

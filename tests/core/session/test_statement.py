@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import InvalidTransition
-from core.life.pod_group import PodGroupPhase
-from core.life.task import ALLOCATED_STATUSES, READY_STATUSES, TaskStatus
-from core.session.session import Session
-from core.session.statement import Statement, save
+from pumice.core.errors import InvalidTransition
+from pumice.core.life.pod_group import PodGroupPhase
+from pumice.core.life.task import ALLOCATED_STATUSES, READY_STATUSES, TaskStatus
+from pumice.core.session.session import Session
+from pumice.core.session.statement import Statement, save
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import gang, node, pod, queue
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.session.carry import Carry
+from pumice.core.session.carry import Carry
 from tests.core.plugins.world import configuration, job_of, open_world
 from tests.kit import gang, node, pod, queue
 from tests.kit.hyper_nodes import hyper_node

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.session.session import Session
-from core.session.victim_order import removal_order, victim_queue
+from pumice.core.session.session import Session
+from pumice.core.session.victim_order import removal_order, victim_queue
 from tests.core.actions.crowds import TIERS, crowds
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import gang, node, pod, pod_group, priority_class, queue

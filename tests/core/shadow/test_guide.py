@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from config.load import default_text, parse_scheduler_config
-from core.cycle import run_cycle
-from core.messages.decisions import Bind, CycleResult, Decision
-from core.session.carry import Carry, CycleClock
-from core.shadow.deeds import differing, ties, wishes_of
-from core.shadow.guide import Guide
-from core.state.view import View
+from pumice.config.load import default_text, parse_scheduler_config
+from pumice.core.cycle import run_cycle
+from pumice.core.messages.decisions import Bind, CycleResult, Decision
+from pumice.core.session.carry import Carry, CycleClock
+from pumice.core.shadow.deeds import differing, ties, wishes_of
+from pumice.core.shadow.guide import Guide
+from pumice.core.state.view import View
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.kit.queues import queue

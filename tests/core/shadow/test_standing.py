@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from config.load import default_text, parse_scheduler_config
-from core.cycle import run_cycle
-from core.messages.shadow import ShadowDifference
-from core.session.carry import Carry, CycleClock
-from core.shadow.standing import ORIGIN, Persistence, counted, differences, standing_of
-from core.state.view import View
+from pumice.config.load import default_text, parse_scheduler_config
+from pumice.core.cycle import run_cycle
+from pumice.core.messages.shadow import ShadowDifference
+from pumice.core.session.carry import Carry, CycleClock
+from pumice.core.shadow.standing import ORIGIN, Persistence, counted, differences, standing_of
+from pumice.core.state.view import View
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.kit.queues import queue

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from core.objects.node_usage import KIND as METRICS
+from pumice.core.objects.node_usage import KIND as METRICS
 from tests.kit import node, node_affinity, pod, pod_group, queue, taint, toleration
 from tests.kit.hyper_nodes import hyper_node
 

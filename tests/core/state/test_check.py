@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from core.life.task import TaskStatus
-from core.state.jobs import JobTable
-from core.state.node_tasks import NodeTasks
-from core.state.nodes import NodeTable
-from core.state.view import View
+from pumice.core.life.task import TaskStatus
+from pumice.core.state.jobs import JobTable
+from pumice.core.state.node_tasks import NodeTasks
+from pumice.core.state.nodes import NodeTable
+from pumice.core.state.view import View
 from tests.core.state.test_view import STEPS, run
 from tests.kit.jobs import gang
 from tests.kit.nodes import node

@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from config.schema import SchedulerConfig
-from core.cycle import Carry, CycleClock, close_session, open_session, run_action, run_cycle
-from core.errors import DerivedError
-from core.objects.metadata import parse_time
-from core.resources import Resource
-from core.state.derived import DerivedColumns, Keeper, Like, Material, derived, itself, memory
-from core.state.snapshot import Snapshot
-from core.state.sources import ALLOCATABLE, NODES, Allocatable, NodeSpecs
-from core.state.view import View
+from pumice.config.schema import SchedulerConfig
+from pumice.core.cycle import Carry, CycleClock, close_session, open_session, run_action, run_cycle
+from pumice.core.errors import DerivedError
+from pumice.core.objects.metadata import parse_time
+from pumice.core.resources import Resource
+from pumice.core.state.derived import DerivedColumns, Keeper, Like, Material, derived, itself, memory
+from pumice.core.state.snapshot import Snapshot
+from pumice.core.state.sources import ALLOCATABLE, NODES, Allocatable, NodeSpecs
+from pumice.core.state.view import View
 from tests.core.plugins.world import configuration, view_of
 from tests.core.state.changing import BEGINNING, EVENTS, NOW, a_metrics, a_node, a_pod, a_queue, a_rack
 from tests.kit import pod

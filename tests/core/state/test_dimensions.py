@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.resources import Resource
-from core.state.dimensions import Dimensions
+from pumice.core.resources import Resource
+from pumice.core.state.dimensions import Dimensions
 
 
 def test_amounts_of_all_kinds_come_back_and_what_is_not_there_is_not_named() -> None:

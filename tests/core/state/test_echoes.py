@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from core.messages.commands import CycleSaid
-from core.messages.decisions import PodGroupStatus, QueueStatus
-from core.state.view import View
+from pumice.core.messages.commands import CycleSaid
+from pumice.core.messages.decisions import PodGroupStatus, QueueStatus
+from pumice.core.state.view import View
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group

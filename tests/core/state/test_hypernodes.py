@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from core.kube.patterns import Patterns
-from core.objects.hyper_node import read_hyper_node
-from core.objects.node import read_node
-from core.state.hypernodes import TOP, HyperNodeTree, MatchedNames, build_tree, replaced_tree
+from pumice.core.kube.patterns import Patterns
+from pumice.core.objects.hyper_node import read_hyper_node
+from pumice.core.objects.node import read_node
+from pumice.core.state.hypernodes import TOP, HyperNodeTree, MatchedNames, build_tree, replaced_tree
 from tests.kit.hyper_nodes import hyper_node
 from tests.kit.nodes import node
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import QuantityError
-from core.objects.pod import Task, TemplateTable, read_task
-from core.state.dimensions import Dimensions
-from core.state.pod_reader import LATELY, PodReader
+from pumice.core.errors import QuantityError
+from pumice.core.objects.pod import Task, TemplateTable, read_task
+from pumice.core.state.dimensions import Dimensions
+from pumice.core.state.pod_reader import LATELY, PodReader
 from tests.kit.pods import pod
 
 Object = dict[str, Any]
@@ -72,7 +72,7 @@ def test_only_what_changes_is_read_again(monkeypatch: pytest.MonkeyPatch) -> Non
     assert reader.read(waiting, known) is known
     known.row = 7
     with monkeypatch.context() as patch:
-        patch.setattr("core.state.pod_reader.read_task", None)  # it would be called
+        patch.setattr("pumice.core.state.pod_reader.read_task", None)  # it would be called
         placed = reader.read(bound, known)
     assert (placed.row, placed.node_name, placed.template) == (7, "n0", known.template)
 

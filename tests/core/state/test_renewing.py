@@ -9,10 +9,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.kube.labels import label_column
-from core.objects.node import read_node, renewed_node
-from core.objects.pod_group import READY, read_pod_group, renewed_pod_group
-from core.state.view import View
+from pumice.core.kube.labels import label_column
+from pumice.core.objects.node import read_node, renewed_node
+from pumice.core.objects.pod_group import READY, read_pod_group, renewed_pod_group
+from pumice.core.state.view import View
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
 from tests.kit.queues import queue

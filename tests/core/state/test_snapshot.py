@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.state.view import View
+from pumice.core.state.view import View
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import QuantityError
-from core.life.task import TASK_LIFE, TaskStatus, TaskTrigger
-from core.messages.decisions import BindContext
-from core.state.jobs import Job
-from core.state.snapshot import Snapshot
-from core.state.view import View
+from pumice.core.errors import QuantityError
+from pumice.core.life.task import TASK_LIFE, TaskStatus, TaskTrigger
+from pumice.core.messages.decisions import BindContext
+from pumice.core.state.jobs import Job
+from pumice.core.state.snapshot import Snapshot
+from pumice.core.state.view import View
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group

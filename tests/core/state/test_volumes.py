@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.state.view import View
-from core.state.volumes import VolumeRules, attach_limit_key, volume_rules
+from pumice.core.state.view import View
+from pumice.core.state.volumes import VolumeRules, attach_limit_key, volume_rules
 from tests.core.plugins.world import configuration, view_of
 from tests.kit import node, pod
 from tests.kit.storage import claim, csi_node, local_class, storage_class, using, volume, with_ephemeral

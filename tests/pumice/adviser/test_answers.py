@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from actors.gateway.advice import AdviserAnswer, AdviserQuestion
+from pumice.actors.gateway.advice import AdviserAnswer, AdviserQuestion
 from pumice.adviser.answers import answer
 from pumice.replay import verify
 from pumice.replay.replayer import Replayer, start
-from storage.journal import Journal
+from pumice.storage.journal import Journal
 from tests.kit.jobs import gang
 from tests.kit.nodes import nodes
 from tests.kit.queues import queue

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.cycle import run_cycle
-from core.resources.names import CSI_VOLUMES
 from pumice.adviser.census import NoSuchQueueError, census_of
 from pumice.adviser.classes import WaitClass, WaitReason
 from pumice.adviser.queues import in_tree_order
+from pumice.core.cycle import run_cycle
+from pumice.core.resources.names import CSI_VOLUMES
 from pumice.explain.scene import jobs_of, near
 from tests.core.devices.cards import gpu_node
 from tests.core.plugins.test_deviceshare import asks

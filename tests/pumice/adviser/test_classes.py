@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from config.load import parse_scheduler_config
-from core.objects.metadata import format_time
-from core.session.carry import Carry, CycleClock
 from pumice.adviser.census import Census, WaitingJob, census_of
 from pumice.adviser.classes import CLASS_OF, MEANINGS, WaitClass, WaitReason
+from pumice.config.load import parse_scheduler_config
+from pumice.core.objects.metadata import format_time
+from pumice.core.session.carry import Carry, CycleClock
 from pumice.explain.scene import Scene
 from pumice.oneshot.cycles import fill
 from tests.core.devices.cards import vgpu_node

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from core.session.reasons import Code, Reason
 from pumice.adviser.census import census_of
 from pumice.adviser.classes import WaitReason
+from pumice.core.session.reasons import Code, Reason
 from tests.core.devices.cards import vgpu_node
 from tests.core.devices.test_hami import npu_node
 from tests.core.plugins.test_deviceshare import asks

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.messages.queue_gauges import borrowed
 from pumice.adviser.lending import lending, loans
 from pumice.adviser.queues import QueueStanding
+from pumice.core.messages.queue_gauges import borrowed
 
 
 def standing(parent: str, deserved: float, allocated: float) -> QueueStanding:

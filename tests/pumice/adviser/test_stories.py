@@ -7,7 +7,7 @@ from typing import Any
 from pumice.adviser.stories import GangLives, tries_of
 from pumice.measures.jobs import JobRow, Jobs
 from pumice.measures.lives import Lives
-from storage.journal import Record, Stored
+from pumice.storage.journal import Record, Stored
 from tests.kit.jobs import gang
 from tests.kit.recorded import BEGAN, api
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from config.known import FLAGS
-from config.load import parse_scheduler_config
-from core.actions import ACTIONS
-from core.plugins import PLUGINS
-from core.session.points.listed import FLAGS as FLAG_OF
 from pumice.check import words
 from pumice.check.effects import NAMES_VICTIMS_OF_GANGS, without_effect
 from pumice.check.review import review
+from pumice.config.known import FLAGS
+from pumice.config.load import parse_scheduler_config
+from pumice.core.actions import ACTIONS
+from pumice.core.plugins import PLUGINS
+from pumice.core.session.points.listed import FLAGS as FLAG_OF
 from tests.kit import node, pod_group, queue, source
 from tests.pumice.cli.terminal import pumice
 

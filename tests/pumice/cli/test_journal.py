@@ -8,10 +8,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from core.messages.shadow import ShadowCompared, ShadowDifference
-from storage import codec
-from storage.journal import SHADOW, Checkpoint, Record
-from storage.sqlite import SqliteJournal
+from pumice.core.messages.shadow import ShadowCompared, ShadowDifference
+from pumice.storage import codec
+from pumice.storage.journal import SHADOW, Checkpoint, Record
+from pumice.storage.sqlite import SqliteJournal
 from tests.pumice.cli.terminal import pumice
 from tests.pumice.history.records import RECORDS
 

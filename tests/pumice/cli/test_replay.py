@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 import yaml
 
-from storage import codec
-from storage.dictionary import deflate
-from storage.rows import inflate
+from pumice.storage import codec
+from pumice.storage.dictionary import deflate
+from pumice.storage.rows import inflate
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.pumice.cli.terminal import pumice

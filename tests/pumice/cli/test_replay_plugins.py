@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.plugins import PLUGINS
+from pumice.core.plugins import PLUGINS
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.kit.source import ROOT

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from config.errors import ConfigError, NotBuiltError
+from pumice.config.errors import ConfigError, NotBuiltError
 from pumice.conformance.case import find_suites, options_of, refuse_unbuilt, setup_of
 from pumice.conformance.runner import cut
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from config.load import parse_scheduler_config
+from pumice.config.load import parse_scheduler_config
 from pumice.conformance.case import find_suites
 from pumice.conformance.inheritance import inherited
 from pumice.conformance.runner import run_suites

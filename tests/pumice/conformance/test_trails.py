@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from core.life.task import LABELS, TaskStatus
-from core.session.trail.trail import Trail
 from pumice.conformance.case import find_suites, read_raw, setup_of
+from pumice.core.life.task import LABELS, TaskStatus
+from pumice.core.session.trail.trail import Trail
 from pumice.oneshot.cycles import Cycle, run_cycles
 from tests.pumice.conformance.test_ratchet import CASES
 

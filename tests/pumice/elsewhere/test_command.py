@@ -5,13 +5,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from actors.cluster.settings import ElectionSettings
-from config.settings import ProcessSettings
-from core.messages.events import CycleRecord
+from pumice.actors.cluster.settings import ElectionSettings
 from pumice.cli.scheduling import election_of
-from storage import codec
-from storage.journal import CYCLE, Record
-from storage.sqlite import SqliteJournal
+from pumice.config.settings import ProcessSettings
+from pumice.core.messages.events import CycleRecord
+from pumice.storage import codec
+from pumice.storage.journal import CYCLE, Record
+from pumice.storage.sqlite import SqliteJournal
 from tests.kit.serving import Served
 from tests.pumice.cli.terminal import pumice
 

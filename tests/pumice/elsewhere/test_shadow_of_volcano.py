@@ -14,9 +14,9 @@ import anyio
 import httpx
 import pytest
 
-from core.messages.shadow import ShadowCompared
-from storage import codec
-from storage.sqlite import SqliteJournal
+from pumice.core.messages.shadow import ShadowCompared
+from pumice.storage import codec
+from pumice.storage.sqlite import SqliteJournal
 from tests.kit import source
 from tests.kit.real_api import real_api
 from tests.pumice.elsewhere.rig import process, until

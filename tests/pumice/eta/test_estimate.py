@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from core.objects.metadata import parse_time
 from pumice.bench.cycle import stock_config
+from pumice.core.objects.metadata import parse_time
 from pumice.eta.estimate import Estimate, FutureSampling, estimates_of, likely_in, range_in
 from pumice.eta.futures import without_the_past
 from pumice.eta.runs import EndedRun, GangFacts, RunBook, keys_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.messages.events import ConfigLoaded
+from pumice.core.messages.events import ConfigLoaded
 from pumice.errors import InputError
 from pumice.eta.estimate import FutureSampling
 from pumice.eta.rehearsal import rehearsed, to_rehearse

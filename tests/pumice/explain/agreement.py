@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.cycle import Trail, close_session, open_session, run_action
-from core.life.task import TaskStatus
-from core.messages.decisions import CycleResult
-from core.session.trail.records import Look
-from core.state.volumes import volume_rules
+from pumice.core.cycle import Trail, close_session, open_session, run_action
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.decisions import CycleResult
+from pumice.core.session.trail.records import Look
+from pumice.core.state.volumes import volume_rules
 from pumice.explain.account import Account, account_of
 from pumice.explain.scene import Scene
 from pumice.explain.watch import PLACING

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from config.load import parse_scheduler_config
-from core.session.carry import Carry, CycleClock
+from pumice.config.load import parse_scheduler_config
+from pumice.core.session.carry import Carry, CycleClock
 from pumice.explain.advice.advise import Advice, advise, candidates
 from pumice.explain.advice.deadline import budget
 from pumice.explain.advice.granted import search_on

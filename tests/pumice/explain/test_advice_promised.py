@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from config.load import parse_scheduler_config
-from core.session.carry import Carry, CycleClock
+from pumice.config.load import parse_scheduler_config
+from pumice.core.session.carry import Carry, CycleClock
 from pumice.explain.account import account_of
 from pumice.explain.advice.advise import advise
 from pumice.explain.scene import Scene

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from core.devices.telling import given_cards
-from core.devices.words import told_of
-from core.objects.metadata import format_time
+from pumice.core.devices.telling import given_cards
+from pumice.core.devices.words import told_of
+from pumice.core.objects.metadata import format_time
 from tests.core.devices.cards import asking, gpu_node, limited, shared, vgpu_node, virtual
 from tests.core.devices.test_hami import chips_on, npu_node, npus
 from tests.core.devices.test_mindcluster import chip_node, cores, family_of

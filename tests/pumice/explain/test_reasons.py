@@ -13,8 +13,8 @@ import pytest
 import yaml
 from rich.console import Console
 
-from core.messages.decisions import Evict
 from pumice.cli.explain import show
+from pumice.core.messages.decisions import Evict
 from pumice.explain.account import account_of
 from pumice.explain.scene import Scene, scene_of
 from pumice.history.rewind import rewind_file

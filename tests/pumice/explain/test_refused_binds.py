@@ -10,7 +10,7 @@ import anyio
 import pytest
 import yaml
 
-from actors.kube.scheduler_words import not_bound, not_prepared, refused_bind
+from pumice.actors.kube.scheduler_words import not_bound, not_prepared, refused_bind
 from pumice.adviser.census import census_of
 from pumice.adviser.classes import WaitReason
 from pumice.explain.account import account_of

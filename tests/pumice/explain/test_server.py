@@ -14,12 +14,12 @@ import httpx
 import pytest
 import yaml
 
-from actors.api.kinds import KINDS
-from config.errors import ConfigError
-from config.load import default_text
-from core.state.watched import WATCHED
+from pumice.actors.api.kinds import KINDS
 from pumice.cli.given import sources
 from pumice.cli.given.configurations import in_force
+from pumice.config.errors import ConfigError
+from pumice.config.load import default_text
+from pumice.core.state.watched import WATCHED
 from pumice.explain.server import ASKED, Server, ServerError, configuration, fetch
 from tests.kit.jobs import gang
 from tests.kit.nodes import node

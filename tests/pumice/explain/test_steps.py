@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from config.load import parse_scheduler_config
 from pumice.cli.explain import show
+from pumice.config.load import parse_scheduler_config
 from pumice.explain.account import Account, account_of
 from tests.kit.jobs import gang
 from tests.kit.nodes import node, nodes, taint

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from config.load import parse_scheduler_config
-from core.session.carry import Carry, CycleClock
+from pumice.config.load import parse_scheduler_config
+from pumice.core.session.carry import Carry, CycleClock
 from pumice.explain.account import Account, account_of
 from pumice.explain.advice.advise import advise
 from pumice.explain.scene import Scene

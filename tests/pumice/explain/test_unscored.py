@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from core.plugins import PLUGINS
-from core.plugins.user import guarded
+from pumice.core.plugins import PLUGINS
+from pumice.core.plugins.user import guarded
 from tests.core.plugins.user.test_user_plugins import registering
 from tests.kit import gang, node, queue
 from tests.pumice.cli.terminal import Said, pumice
 
 if TYPE_CHECKING:
-    from core.session.session import Session
+    from pumice.core.session.session import Session
 
 CONFIG = """
 actions: "enqueue, allocate"

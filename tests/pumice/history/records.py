@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.messages.decisions import Bind, Evict
-from core.messages.events import ActorCrashed, Bound, ConfigLoaded, CycleRecord, Mutation
-from storage import codec
-from storage.journal import ACTOR, API, CONFIG, CYCLE, DECISION, OUTCOME, Record
+from pumice.core.messages.decisions import Bind, Evict
+from pumice.core.messages.events import ActorCrashed, Bound, ConfigLoaded, CycleRecord, Mutation
+from pumice.storage import codec
+from pumice.storage.journal import ACTOR, API, CONFIG, CYCLE, DECISION, OUTCOME, Record
 
 
 def mutation(kind: str, name: str, what: str = "ADDED", **obj: Any) -> Record:

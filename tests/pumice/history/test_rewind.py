@@ -9,7 +9,7 @@ import anyio
 import pytest
 import yaml
 
-from config.errors import ConfigError
+from pumice.config.errors import ConfigError
 from pumice.history import rewind
 from pumice.history.rewind import Rewound, rewind_file
 from tests.kit.jobs import gang

@@ -1,9 +1,9 @@
 """What a shadow found, as a line of a story."""
 
-from core.messages.shadow import ShadowCompared, ShadowDifference
+from pumice.core.messages.shadow import ShadowCompared, ShadowDifference
 from pumice.history.entries import entry_of
-from storage import codec
-from storage.journal import SHADOW, Stored
+from pumice.storage import codec
+from pumice.storage.journal import SHADOW, Stored
 
 
 def test_a_comparison_is_about_those_who_differ() -> None:

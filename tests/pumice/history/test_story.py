@@ -6,7 +6,7 @@ import pytest
 
 from pumice.history.entries import StoryEntry, entries
 from pumice.history.story import cycle_of, overview_of, story_of
-from storage.memory import MemoryJournal
+from pumice.storage.memory import MemoryJournal
 from tests.pumice.history.records import RECORDS
 
 pytestmark = pytest.mark.anyio

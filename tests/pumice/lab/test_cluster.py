@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import pumice
-from config.errors import ConfigError
-from core.plugins import PLUGINS
-from core.session.session import Session
+from pumice.config.errors import ConfigError
+from pumice.core.plugins import PLUGINS
+from pumice.core.session.session import Session
 from pumice.errors import InputError
 from pumice.explain.account import NotFoundError
 
@@ -91,7 +91,7 @@ tiers:
 
 
 def test_plugins_of_ones_own_are_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.cycle.PLUGINS", table := dict(PLUGINS))
+    monkeypatch.setattr("pumice.core.cycle.PLUGINS", table := dict(PLUGINS))
     monkeypatch.setattr("pumice.lab.cluster.PLUGINS", table)
     cluster = pumice.Cluster(pumice.nodes(2), config=CONFIG, plugins={"shy": Shy})
     cluster.submit(pumice.gang("g", pods=2))

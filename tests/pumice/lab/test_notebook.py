@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from core.plugins import PLUGINS
 from docs.making.write_notebook import executed, written
+from pumice.core.plugins import PLUGINS
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def code(notebook: Any) -> list[Any]:
 
 def test_the_cells_say_what_is_written_under_them(notebook: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'pumice[tables]'")
-    monkeypatch.setattr("core.cycle.PLUGINS", table := dict(PLUGINS))
+    monkeypatch.setattr("pumice.core.cycle.PLUGINS", table := dict(PLUGINS))
     monkeypatch.setattr("pumice.lab.cluster.PLUGINS", table)
     names: dict[str, Any] = {}
     for cell in code(notebook):

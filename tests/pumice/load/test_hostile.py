@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.objects.soundness import MOST_DEPTH, unsound
+from pumice.core.objects.soundness import MOST_DEPTH, unsound
 from pumice.load.manifests import Loaded, load_text
-from storage.codec import pack
-from storage.errors import CodecError
+from pumice.storage.codec import pack
+from pumice.storage.errors import CodecError
 
 GOOD = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\n"
 LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(

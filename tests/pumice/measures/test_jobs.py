@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from actors.kube.times import timestamp
-from core.messages.decisions import Evict
-from core.messages.events import Evicted, EvictRefused, Mutation
+from pumice.actors.kube.times import timestamp
+from pumice.core.messages.decisions import Evict
+from pumice.core.messages.events import Evicted, EvictRefused, Mutation
 from pumice.measures.jobs import JobRow
 from pumice.measures.lives import Lives
 from pumice.measures.measures import Measures, Measuring
-from storage import codec
-from storage.journal import API, DECISION, GENESIS, OUTCOME, Stored
+from pumice.storage import codec
+from pumice.storage.journal import API, DECISION, GENESIS, OUTCOME, Stored
 from tests.kit import gang, job_task, node, pod, pod_group, vcjob
 
 BEGAN = 1000.0

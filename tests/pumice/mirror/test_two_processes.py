@@ -15,9 +15,9 @@ import httpx
 import pytest
 import yaml
 
-from actors.api.kinds import KINDS
-from actors.mirror.followed import resources
-from config.settings import CHARTS
+from pumice.actors.api.kinds import KINDS
+from pumice.actors.mirror.followed import resources
+from pumice.config.settings import CHARTS
 from tests.kit.cutting import cutting
 from tests.kit.nodes import node
 from tests.kit.serving import Served, free_port, served

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from core.messages.decisions import (
+from pumice.core.messages.decisions import (
     Bind,
     BindContext,
     CycleResult,

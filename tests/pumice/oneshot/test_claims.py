@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.kube.storage import is_fully_bound
+from pumice.core.kube.storage import is_fully_bound
 from pumice.oneshot.cycles import Cycle, Setup, run_cycles
 from pumice.oneshot.prepare import GivenObjects, admitted
 from tests.core.plugins.world import configuration

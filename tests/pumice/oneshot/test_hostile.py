@@ -8,7 +8,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from config.load import load_scheduler_config
+from pumice.config.load import load_scheduler_config
 from pumice.load.manifests import Loaded, load_text
 from pumice.oneshot.cycles import Setup, run_cycles
 from pumice.oneshot.expand import assumed_queues, expanded

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.messages.decisions import (
+from pumice.core.messages.decisions import (
     Bind,
     CycleReport,
     CycleResult,
@@ -12,7 +12,7 @@ from core.messages.decisions import (
     QueueStatus,
     TaskAtOpen,
 )
-from core.messages.queue_columns import QueueColumns
+from pumice.core.messages.queue_columns import QueueColumns
 from pumice.oneshot.outcome import at_open, outcome_of
 from pumice.oneshot.standing import Standing
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.plugins import PLUGINS
+from pumice.core.plugins import PLUGINS
 from tests.kit import gang, node, queue
 from tests.kit.source import ROOT
 from tests.pumice.cli.terminal import Said, pumice

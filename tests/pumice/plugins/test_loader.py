@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from config.errors import ConfigError, ConflictError
-from config.load import parse_scheduler_config
-from core.cycle import close_session
-from core.plugins import PLUGINS
-from core.plugins.user import UserPlugin
+from pumice.config.errors import ConfigError, ConflictError
+from pumice.config.load import parse_scheduler_config
+from pumice.core.cycle import close_session
+from pumice.core.plugins import PLUGINS
+from pumice.core.plugins.user import UserPlugin
 from pumice.plugins import loader
 from pumice.plugins.loader import changed_plugins, install_plugins
 from tests.core.plugins.world import open_world

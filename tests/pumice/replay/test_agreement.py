@@ -1,10 +1,10 @@
 """Two schedulers on the same cycles: what counts as the same, and what is only a matter of when one looks."""
 
-from core.messages.decisions import Bind, CycleResult, Decision, Evict
-from core.messages.events import CycleRecord
-from core.shadow.guide import Guide, OtherChoice
+from pumice.core.messages.decisions import Bind, CycleResult, Decision, Evict
+from pumice.core.messages.events import CycleRecord
+from pumice.core.shadow.guide import Guide, OtherChoice
 from pumice.replay.agreement import Agreement, differences
-from storage.history import RecordedCycle
+from pumice.storage.history import RecordedCycle
 
 
 def cycle(number: int, *decisions: Decision) -> RecordedCycle:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from core.messages.events import ConfigLoaded, CycleRecord, Mutation
+from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from pumice.replay.handover import Beginnings
-from storage import codec
+from pumice.storage import codec
 from tests.kit.pods import pod
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from core.messages.events import Mutation
+from pumice.core.messages.events import Mutation
 from pumice.measures.jobs import JobRow, Jobs
 from pumice.measures.lives import Lives
 from pumice.replay.measure import Measurer
-from storage import codec
-from storage.journal import API, Stored
+from pumice.storage import codec
+from pumice.storage.journal import API, Stored
 from tests.kit import gang, node, pod, pod_group
 
 

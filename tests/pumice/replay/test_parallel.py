@@ -18,8 +18,8 @@ from pumice.replay import parallel
 from pumice.replay.compare import CycleDifference
 from pumice.replay.parallel import FOLD, CycleRange, lengths, merged, shares, verify_shares
 from pumice.replay.verify import ReplayReport, verify
-from storage.journal import ChainReport, FirstBad
-from storage.sqlite import SqliteJournal
+from pumice.storage.journal import ChainReport, FirstBad
+from pumice.storage.sqlite import SqliteJournal
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.pumice.cli.terminal import pumice

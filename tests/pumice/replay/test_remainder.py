@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from core.messages.commands import Create, Delete, LoadObject, Patch
-from core.messages.events import Mutation
+from pumice.core.messages.commands import Create, Delete, LoadObject, Patch
+from pumice.core.messages.events import Mutation
 from pumice.replay.remainder import Reader, Remainder, requests_of
-from storage import codec
-from storage.memory import MemoryJournal
+from pumice.storage import codec
+from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import idle, placed, started
 from tests.kit.nodes import node
 from tests.kit.pods import pod

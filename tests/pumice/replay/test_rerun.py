@@ -9,10 +9,10 @@ import anyio
 import pytest
 import yaml
 
-from core.messages.events import CycleRecord
+from pumice.core.messages.events import CycleRecord
 from pumice.replay import parting
 from pumice.replay.compare import CycleDifference
-from storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import SqliteJournal
 from tests.kit.jobs import gang, vcjob
 from tests.kit.nodes import node
 from tests.kit.pods import pod

@@ -9,15 +9,15 @@ import anyio
 import pytest
 import yaml
 
-from core.messages.events import CycleRecord
-from core.objects.metadata import parse_time
+from pumice.core.messages.events import CycleRecord
+from pumice.core.objects.metadata import parse_time
 from pumice.replay import parting
 from pumice.replay.compare import CycleDifference
 from pumice.replay.processes import ProcessReader
 from pumice.runtime.journals import keep
-from storage.journal import CYCLE, OUTCOME, Record, Stored
-from storage.memory import MemoryJournal
-from storage.sqlite import SqliteJournal
+from pumice.storage.journal import CYCLE, OUTCOME, Record, Stored
+from pumice.storage.memory import MemoryJournal
+from pumice.storage.sqlite import SqliteJournal
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.pumice.cli.terminal import pumice

@@ -14,15 +14,15 @@ import pytest
 import yaml
 from playwright.sync_api import expect
 
-from core.messages.decisions import Evict
-from core.messages.events import Evicted
+from pumice.core.messages.decisions import Evict
+from pumice.core.messages.events import Evicted
 from pumice.report.charts import charts, most_telling
 from pumice.report.gantt import drawn
 from pumice.report.page import page
 from pumice.report.recorded import PodSlice, RecordedRun, recorded
-from storage import codec
-from storage.journal import DECISION, OUTCOME, Record
-from storage.memory import MemoryJournal
+from pumice.storage import codec
+from pumice.storage.journal import DECISION, OUTCOME, Record
+from pumice.storage.memory import MemoryJournal
 from tests.kit import gang, node, queue
 from tests.kit.browser import ABSENT, CHROMIUM, show
 from tests.kit.browser_pages import opened

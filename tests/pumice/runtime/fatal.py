@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from pumice.cli import main
-from storage.rows import COLUMNS
-from storage.sqlite import queries
-from storage.sqlite.database import Database
+from pumice.storage.rows import COLUMNS
+from pumice.storage.sqlite import queries
+from pumice.storage.sqlite.database import Database
 
 WHEN: Final = ("before", "inside", "after")
 """Inside: another thread kills while SQLite writes; after: it is written, and nobody has heard of it yet."""

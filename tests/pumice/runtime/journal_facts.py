@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.messages.events import Mutation
+from pumice.core.messages.events import Mutation
 from pumice.replay.verify import verify
-from storage import codec
-from storage.errors import OpenError
-from storage.journal import API, Stored
-from storage.recovery import recover
-from storage.sqlite import SqliteJournal
+from pumice.storage import codec
+from pumice.storage.errors import OpenError
+from pumice.storage.journal import API, Stored
+from pumice.storage.recovery import recover
+from pumice.storage.sqlite import SqliteJournal
 
 
 @dataclass

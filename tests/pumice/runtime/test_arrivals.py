@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.durations import parse_duration
+from pumice.config.durations import parse_duration
 from pumice.runtime.arrivals import ARRIVAL, arrival_at, duration_text, hastened, part
 from tests.kit.nodes import node
 from tests.kit.pods import pod

@@ -12,7 +12,7 @@ import anyio
 import pytest
 import yaml
 
-from storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import SqliteJournal
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.pumice.cli.terminal import pumice

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from actors.api.names import uid_of
+from pumice.actors.api.names import uid_of
 from pumice.runtime.dumped import still_running
 from tests.kit.nodes import node
 from tests.kit.pods import pod

@@ -9,10 +9,10 @@ import pytest
 
 from pumice.runtime.journals import file_journal
 from pumice.runtime.pieces import PieceJournal, file_in_pieces
-from storage.errors import OpenError
-from storage.journal import ACTOR, API, Checkpoint, Head, Record
-from storage.retention import Retention
-from storage.sqlite import SqliteJournal
+from pumice.storage.errors import OpenError
+from pumice.storage.journal import ACTOR, API, Checkpoint, Head, Record
+from pumice.storage.retention import Retention
+from pumice.storage.sqlite import SqliteJournal
 
 RECORDS = [Record((ACTOR, API)[number % 2], bytes([number]), at=float(number)) for number in range(9)]
 CHECKPOINT = Checkpoint(5, 4.0, b"state")

@@ -12,9 +12,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from actors.errors import ListenError
-from config.errors import ConfigError, ConflictError
-from config.settings import ProcessSettings
+from pumice.actors.errors import ListenError
+from pumice.config.errors import ConfigError, ConflictError
+from pumice.config.settings import ProcessSettings
 from pumice.runtime.kubeconfig import export_line, kubeconfig_of, write
 from pumice.runtime.serving import gateway_settings
 

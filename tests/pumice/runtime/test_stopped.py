@@ -12,8 +12,8 @@ import httpx
 import pytest
 import yaml
 
-from core.messages.events import BindTimedOut, Outcome
-from storage.sqlite import SqliteJournal
+from pumice.core.messages.events import BindTimedOut, Outcome
+from pumice.storage.sqlite import SqliteJournal
 from tests.actors.rig import journaled
 from tests.kit.jobs import gang
 from tests.kit.nodes import node

@@ -14,18 +14,18 @@ import anyio
 import pytest
 import yaml
 
-from actors.scheduling import core_decider
-from core.messages.decisions import Decision
-from storage import codec
-from storage.journal import CYCLE, DECISION
-from storage.sqlite import SqliteJournal
+from pumice.actors.scheduling import core_decider
+from pumice.core.messages.decisions import Decision
+from pumice.storage import codec
+from pumice.storage.journal import CYCLE, DECISION
+from pumice.storage.sqlite import SqliteJournal
 from tests.kit.jobs import gang, vcjob
 from tests.kit.nodes import node
 from tests.kit.source import ROOT
 from tests.pumice.cli.terminal import pumice
 
 if TYPE_CHECKING:
-    from config.schema import SchedulerConfig
+    from pumice.config.schema import SchedulerConfig
 
 CONFIG = """\
 actions: "enqueue, allocate, preempt, backfill"

@@ -8,10 +8,10 @@ from contextlib import suppress
 import anyio
 import pytest
 
-from actors.api.faults.strikes import Fault, ListedFaults
+from pumice.actors.api.faults.strikes import Fault, ListedFaults
+from pumice.storage.journal import Record
 from pumice.storm.disk import SECTOR, StormDisk
 from pumice.storm.journal import JournalLostError, StormJournal
-from storage.journal import Record
 
 SEEDS = range(60)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.load import parse_scheduler_config
+from pumice.config.load import parse_scheduler_config
 from pumice.storm.invariants.upheld import asks_budgets
 from pumice.storm.script.events import Event, Script
 from pumice.storm.script.profiles import profile

@@ -10,14 +10,14 @@ import anyio
 import pytest
 import yaml
 
-from core.messages.decisions import Evict
-from core.messages.events import ActorCrashed, ActorStarted, Evicted
+from pumice.core.messages.decisions import Evict
+from pumice.core.messages.events import ActorCrashed, ActorStarted, Evicted
+from pumice.storage import codec
+from pumice.storage.journal import ACTOR, DECISION, OUTCOME, Record
+from pumice.storage.memory import MemoryJournal
 from pumice.timeline.lanes import Lanes
 from pumice.timeline.perfetto import PerfettoWriter
 from pumice.timeline.timeline import draw
-from storage import codec
-from storage.journal import ACTOR, DECISION, OUTCOME, Record
-from storage.memory import MemoryJournal
 from tests.kit import gang, node, queue
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import nodes

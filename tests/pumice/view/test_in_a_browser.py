@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from actors.gateway.page import frames
-from core.messages.boards import BoardLayout, BoardRead
+from pumice.actors.gateway.page import frames
+from pumice.core.messages.boards import BoardLayout, BoardRead
 from tests.kit.browser import ABSENT, CHROMIUM
 from tests.kit.browser_pages import opened
 from tests.kit.jobs import gang

@@ -6,11 +6,11 @@ import os
 import random
 from typing import Any
 
-from config.load import parse_scheduler_config
-from config.schema import SchedulerConfig
-from core.actions import ACTIONS
-from core.messages.events import ConfigLoaded
-from core.plugins import PLUGINS
+from pumice.config.load import parse_scheduler_config
+from pumice.config.schema import SchedulerConfig
+from pumice.core.actions import ACTIONS
+from pumice.core.messages.events import ConfigLoaded
+from pumice.core.plugins import PLUGINS
 from pumice.whatif.state import Fork
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from core.quantity import parse_quantity
-from core.session.carry import Carry, CycleClock
+from pumice.core.quantity import parse_quantity
+from pumice.core.session.carry import Carry, CycleClock
 from pumice.explain.advice.advise import advise
 from pumice.explain.scene import Scene
 from pumice.oneshot.cycles import fill

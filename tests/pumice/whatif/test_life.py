@@ -8,23 +8,23 @@ import anyio
 import pytest
 from trio.testing import MockClock
 
-from actors.kube.times import timestamp
-from actors.runtime.clock import VirtualClock
-from actors.system.settings import SystemSettings
-from actors.system.system import System
-from core.messages.decisions import Bind, CycleResult, Decision, Evict
-from core.messages.events import CycleRecord, Mutation
-from core.messages.replies import Refused
-from core.objects.metadata import section
+from pumice.actors.kube.times import timestamp
+from pumice.actors.runtime.clock import VirtualClock
+from pumice.actors.system.settings import SystemSettings
+from pumice.actors.system.system import System
+from pumice.core.messages.decisions import Bind, CycleResult, Decision, Evict
+from pumice.core.messages.events import CycleRecord, Mutation
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import section
 from pumice.runtime.determinism import deterministic
 from pumice.runtime.order import in_order
+from pumice.storage import codec
+from pumice.storage.journal import CYCLE, DECISION
+from pumice.storage.memory import MemoryJournal
 from pumice.whatif.life import Life
 from pumice.whatif.living import live
 from pumice.whatif.sources import handed_in
 from pumice.whatif.state import NOTHING_TOLD, Fork
-from storage import codec
-from storage.journal import CYCLE, DECISION
-from storage.memory import MemoryJournal
 from tests.kit.jobs import gang
 from tests.kit.nodes import nodes
 from tests.kit.queues import queue

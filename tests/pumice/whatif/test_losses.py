@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.kube.times import timestamp
+from pumice.actors.kube.times import timestamp
 from pumice.whatif import changes
 from pumice.whatif.ask import what_if
 from pumice.whatif.difference import ChangeCode

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pumice
-from core.fold.shown import Shown
-from core.messages.events import Mutation
-from core.state.echoes import waits
-from core.state.view import View
+from pumice.core.fold.shown import Shown
+from pumice.core.messages.events import Mutation
+from pumice.core.state.echoes import waits
+from pumice.core.state.view import View
+from pumice.storage import codec
 from pumice.whatif.life import Life
 from pumice.whatif.stillness import stirs
-from storage import codec
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
@@ -22,7 +22,7 @@ from tests.kit.queues import queue
 from tests.pumice.whatif.clusters import fork
 
 if TYPE_CHECKING:
-    from core.messages.decisions import CycleResult
+    from pumice.core.messages.decisions import CycleResult
     from tests.pumice.whatif.clusters import Object
 
 HORIZON_S = 60.0

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.sqlite import SqliteJournal
-from storage.sqlite.frames import FRAME, HEADER, read_frames
+from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite.frames import FRAME, HEADER, read_frames
 from tests.storage.examples import records
 
 if TYPE_CHECKING:

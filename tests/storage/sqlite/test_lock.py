@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from storage.sqlite import lock
-from storage.sqlite.lock import FileLock
+from pumice.storage.sqlite import lock
+from pumice.storage.sqlite.lock import FileLock
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from storage.sqlite.lock import FileLock
+from pumice.storage.sqlite.lock import FileLock
 lock = FileLock(Path(sys.argv[1]))
 print("held", flush=True)
 time.sleep(60)

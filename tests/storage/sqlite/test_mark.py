@@ -8,10 +8,10 @@ from typing import Final
 
 import pytest
 
-from storage.journal import Head
-from storage.sqlite import SqliteJournal
-from storage.sqlite.lock import JournalLock, beside
-from storage.sqlite.mark import Mark, read_mark
+from pumice.storage.journal import Head
+from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite.lock import JournalLock, beside
+from pumice.storage.sqlite.mark import Mark, read_mark
 from tests.storage.examples import records
 
 IDENTITY: Final = bytes(range(16))

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from storage.errors import OpenError
-from storage.journal import CHECKPOINT
-from storage.sqlite import SqliteJournal
-from storage.sqlite.migrations import APPLICATION_ID, MIGRATIONS
+from pumice.storage.errors import OpenError
+from pumice.storage.journal import CHECKPOINT
+from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite.migrations import APPLICATION_ID, MIGRATIONS
 from tests.storage.examples import contents, make, records, run_sql
 from tests.storage.test_golden import copied
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from storage.errors import ClosedError, ForeignFileError, JournalGoneError, LockedError, OpenError
-from storage.sqlite import SqliteJournal
-from storage.sqlite.lock import PRIVATE, beside
+from pumice.storage.errors import ClosedError, ForeignFileError, JournalGoneError, LockedError, OpenError
+from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite.lock import PRIVATE, beside
 from tests.storage.examples import make, records
 from tests.storage.test_promises import killed, log_of
 

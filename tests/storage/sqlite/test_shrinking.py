@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from storage.journal import Checkpoint, Record
-from storage.sqlite import SqliteJournal, opening, queries
+from pumice.storage.journal import Checkpoint, Record
+from pumice.storage.sqlite import SqliteJournal, opening, queries
 from tests.storage.examples import everything, run_sql
 
 if TYPE_CHECKING:

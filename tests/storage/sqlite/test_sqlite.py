@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import anyio
 import pytest
 
-from storage.errors import (
+from pumice.storage.errors import (
     ClosedError,
     DamagedError,
     DiskFailedError,
@@ -24,9 +24,9 @@ from storage.errors import (
     StorageError,
     UnwritableError,
 )
-from storage.journal import Record
-from storage.sqlite import SqliteJournal, opening
-from storage.sqlite.migrations import APPLICATION_ID, MIGRATIONS
+from pumice.storage.journal import Record
+from pumice.storage.sqlite import SqliteJournal, opening
+from pumice.storage.sqlite.migrations import APPLICATION_ID, MIGRATIONS
 from tests.storage.examples import contents, everything, make, record, records, run_sql
 
 if TYPE_CHECKING:

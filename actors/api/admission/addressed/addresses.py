@@ -11,8 +11,8 @@ from hashlib import blake2b
 from ipaddress import IPv4Network, ip_address
 from typing import Final
 
-from actors.api.admission.rules import Lookup
-from actors.api.fields import rows, section
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import rows, section
 
 ADDRESSES: Final = IPv4Network("10.96.0.0/16")
 """kubeadm's range for Services."""

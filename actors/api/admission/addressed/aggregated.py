@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.admission.rules import Lookup
-from actors.api.fields import rows, section
-from actors.api.names import old_label_problem, subdomain_problem
-from actors.api.refusals import Cause, invalid_value, required
-from core.objects.metadata import Object
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import rows, section
+from pumice.actors.api.names import old_label_problem, subdomain_problem
+from pumice.actors.api.refusals import Cause, invalid_value, required
+from pumice.core.objects.metadata import Object
 
 WHY: Final = "requests are not passed on to other API servers here"
 _RANGES: Final = (("groupPriorityMinimum", 20_000), ("versionPriority", 1_000))

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.admission.addressed import addresses
-from actors.api.admission.rules import Lookup
-from actors.api.fields import Mapping, rows, section
-from actors.api.names import label_problem
-from actors.api.refusals import Cause, duplicate, invalid_value, required, unsupported
-from core.objects.metadata import Object
+from pumice.actors.api.admission.addressed import addresses
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import Mapping, rows, section
+from pumice.actors.api.names import label_problem
+from pumice.actors.api.refusals import Cause, duplicate, invalid_value, required, unsupported
+from pumice.core.objects.metadata import Object
 
 TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")

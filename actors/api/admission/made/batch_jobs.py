@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.admission.made.templates import (
+from pumice.actors.api.admission.made.templates import (
     number_problems,
     selector_problems,
     settle_template,
     template_problems,
 )
-from actors.api.admission.rules import Lookup
-from actors.api.fields import labels_of, rows, section
-from actors.api.names import label_problem
-from actors.api.refusals import Cause, invalid_value, required, unsupported
-from actors.api.selectors import matches, selector_of
-from core.kube.selectors import SelectorError, label_selector
-from core.objects.metadata import Object
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import labels_of, rows, section
+from pumice.actors.api.names import label_problem
+from pumice.actors.api.refusals import Cause, invalid_value, required, unsupported
+from pumice.actors.api.selectors import matches, selector_of
+from pumice.core.kube.selectors import SelectorError, label_selector
+from pumice.core.objects.metadata import Object
 
 UID_LABEL: Final = "batch.kubernetes.io/controller-uid"
 _LABELS: Final = (UID_LABEL, "controller-uid")

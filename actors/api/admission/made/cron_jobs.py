@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from actors.api.admission.made.batch_jobs import spec_problems
-from actors.api.admission.made.templates import number_problems, settle_template
-from actors.api.admission.rules import Lookup
-from actors.api.fields import rows, section
-from actors.api.names import qualified_name_problem
-from actors.api.refusals import Cause, invalid_value, required, unsupported
-from actors.kube.schedules import ScheduleError, read_schedule
-from core.objects.metadata import Object
+from pumice.actors.api.admission.made.batch_jobs import spec_problems
+from pumice.actors.api.admission.made.templates import number_problems, settle_template
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import rows, section
+from pumice.actors.api.names import qualified_name_problem
+from pumice.actors.api.refusals import Cause, invalid_value, required, unsupported
+from pumice.actors.kube.schedules import ScheduleError, read_schedule
+from pumice.core.objects.metadata import Object
 
 LONGEST_NAME: Final = 52
 """A job's name has eleven characters more, and at most 63."""

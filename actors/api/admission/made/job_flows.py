@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.admission.rules import Lookup
-from actors.api.fields import rows, section
-from actors.api.refusals import Cause, invalid_value, required, unsupported
-from core.objects.metadata import Object
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import rows, section
+from pumice.actors.api.refusals import Cause, invalid_value, required, unsupported
+from pumice.core.objects.metadata import Object
 
 NOT_DAG: Final = "jobflow Flow is not DAG"
 _RETAIN: Final = ("retain", "delete")

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.admission.made.templates import number_problems, selector_problems, settle_template, template_problems
-from actors.api.admission.rules import Lookup
-from actors.api.fields import labels_of, rows, section
-from actors.api.names import label_problem
-from actors.api.refusals import Cause, forbidden_field, invalid_value, required, unsupported
-from actors.api.selectors import matches, selector_of
-from core.objects.metadata import Object
+from pumice.actors.api.admission.made.templates import (
+    number_problems,
+    selector_problems,
+    settle_template,
+    template_problems,
+)
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import labels_of, rows, section
+from pumice.actors.api.names import label_problem
+from pumice.actors.api.refusals import Cause, forbidden_field, invalid_value, required, unsupported
+from pumice.actors.api.selectors import matches, selector_of
+from pumice.core.objects.metadata import Object
 
 _ALWAYS: Final = ("Always",)
 _STRATEGIES: Final = ("RollingUpdate", "OnDelete")

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.api.admission.amounts import settle_amounts
-from actors.api.admission.pod_spec import default_protocols, pod_spec_problems
-from actors.api.admission.rules import MOST_PODS
-from actors.api.admission.run_annotations import run_problems
-from actors.api.fields import annotations_of, containers_of, labels_of, section
-from actors.api.refusals import Cause, invalid_value, required, unsupported
-from actors.api.selectors import matches, selector_of
-from core.kube.selectors import SelectorError, label_selector
-from core.objects.metadata import Object
+from pumice.actors.api.admission.amounts import settle_amounts
+from pumice.actors.api.admission.pod_spec import default_protocols, pod_spec_problems
+from pumice.actors.api.admission.rules import MOST_PODS
+from pumice.actors.api.admission.run_annotations import run_problems
+from pumice.actors.api.fields import annotations_of, containers_of, labels_of, section
+from pumice.actors.api.refusals import Cause, invalid_value, required, unsupported
+from pumice.actors.api.selectors import matches, selector_of
+from pumice.core.kube.selectors import SelectorError, label_selector
+from pumice.core.objects.metadata import Object
 
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 

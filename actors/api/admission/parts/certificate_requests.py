@@ -9,12 +9,12 @@ import re
 from base64 import b64decode
 from typing import Any, Final
 
-from actors.api.admission.rules import Lookup
-from actors.api.fields import rows, section
-from actors.api.names import label_problem, subdomain_problem
-from actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, required, unsupported
-from actors.kube.identity import GROUPS, USER
-from core.objects.metadata import Object
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.fields import rows, section
+from pumice.actors.api.names import label_problem, subdomain_problem
+from pumice.actors.api.refusals import Cause, duplicate, forbidden_field, invalid_value, required, unsupported
+from pumice.actors.kube.identity import GROUPS, USER
+from pumice.core.objects.metadata import Object
 
 USAGES: Final = (
     "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors.api.admission.pod_spec import container_name_problems
-from actors.api.fields import containers_of, rows, section
-from actors.api.refusals import Cause, forbidden_field, required
-from core.objects.metadata import Object
+from pumice.actors.api.admission.pod_spec import container_name_problems
+from pumice.actors.api.fields import containers_of, rows, section
+from pumice.actors.api.refusals import Cause, forbidden_field, required
+from pumice.core.objects.metadata import Object
 
 PATH: Final = "spec.ephemeralContainers"
 _REFUSED: Final = ("lifecycle", "livenessProbe", "ports", "readinessProbe", "resizePolicy", "resources", "startupProbe")

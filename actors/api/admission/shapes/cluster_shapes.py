@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.api.admission.shapes.pod_shapes import (
+from pumice.actors.api.admission.shapes.pod_shapes import (
     Amounts,
     Anything,
     KubernetesType,

@@ -1,4 +1,4 @@
-"""Field types of CustomResourceDefinitions; their schemas are checked in `actors.api.definitions.structure`."""
+"""Field types of CustomResourceDefinitions; their schemas are checked in `pumice.actors.api.definitions.structure`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from actors.api.admission.shapes.pod_shapes import KubernetesType, Metadata, Number, Text
+from pumice.actors.api.admission.shapes.pod_shapes import KubernetesType, Metadata, Number, Text
 
 Mapping = dict[str, Any] | None
 Names = list[str] | None

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.api.admission.shapes.cluster_shapes import CLUSTER_SHAPES
-from actors.api.admission.shapes.definition_shapes import Definition
-from actors.api.admission.shapes.limit_shapes import LimitRange
-from actors.api.admission.shapes.made_shapes import MADE_SHAPES
-from actors.api.admission.shapes.pod_shapes import (
+from pumice.actors.api.admission.shapes.cluster_shapes import CLUSTER_SHAPES
+from pumice.actors.api.admission.shapes.definition_shapes import Definition
+from pumice.actors.api.admission.shapes.limit_shapes import LimitRange
+from pumice.actors.api.admission.shapes.made_shapes import MADE_SHAPES
+from pumice.actors.api.admission.shapes.pod_shapes import (
     Amounts,
     Anything,
     KubernetesType,
@@ -27,8 +27,8 @@ from actors.api.admission.shapes.pod_shapes import (
     Text,
     Whole,
 )
-from actors.api.admission.shapes.type_words import in_words
-from actors.api.refusals import Cause
+from pumice.actors.api.admission.shapes.type_words import in_words
+from pumice.actors.api.refusals import Cause
 
 
 class Bare(KubernetesType):

@@ -1,8 +1,8 @@
-"""Field types of LimitRanges; see `actors.api.admission.shapes.kind_shapes`."""
+"""Field types of LimitRanges; see `pumice.actors.api.admission.shapes.kind_shapes`."""
 
 from __future__ import annotations
 
-from actors.api.admission.shapes.pod_shapes import Amounts, KubernetesType, Metadata, Text
+from pumice.actors.api.admission.shapes.pod_shapes import Amounts, KubernetesType, Metadata, Text
 
 
 class LimitItem(KubernetesType):

@@ -1,10 +1,10 @@
-"""Field types of the kinds that make pods: see `actors.api.admission.shapes.kind_shapes`."""
+"""Field types of the kinds that make pods: see `pumice.actors.api.admission.shapes.kind_shapes`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from actors.api.admission.shapes.pod_shapes import (
+from pumice.actors.api.admission.shapes.pod_shapes import (
     Anything,
     KubernetesType,
     LabelSelector,

@@ -1,4 +1,4 @@
-"""Field types of metadata, pods and pod templates; see `actors.api.admission.shapes.kind_shapes`."""
+"""Field types of metadata, pods and pod templates; see `pumice.actors.api.admission.shapes.kind_shapes`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Struct
 
-from actors.api.admission.amounts import Amount
+from pumice.actors.api.admission.amounts import Amount
 
 Text = str | None
 Whole = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.controllers.jobs.plugins.plugin import with_more
+from pumice.actors.controllers.jobs.plugins.plugin import with_more
 
 Object = dict[str, Any]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.controllers.jobs.plugins.plugin import task_named
-from actors.kube.go_flags import Flag, parsed_flags
-from core.objects.metadata import text_map
+from pumice.actors.controllers.jobs.plugins.plugin import task_named
+from pumice.actors.kube.go_flags import Flag, parsed_flags
+from pumice.core.objects.metadata import text_map
 
 Object = dict[str, Any]
 

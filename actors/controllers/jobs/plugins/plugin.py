@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from actors.controllers.jobs.pods import owner_reference, pod_name
-from core.objects.metadata import section
+from pumice.actors.controllers.jobs.pods import owner_reference, pod_name
+from pumice.core.objects.metadata import section
 
 Object = dict[str, Any]
 

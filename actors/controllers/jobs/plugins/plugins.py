@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from actors.controllers.jobs.plugins.env import EnvPlugin
-from actors.controllers.jobs.plugins.hcclrank import HcclrankPlugin
-from actors.controllers.jobs.plugins.mpi import MpiPlugin
-from actors.controllers.jobs.plugins.plugin import JobPlugin
-from actors.controllers.jobs.plugins.pytorch import PytorchPlugin
-from actors.controllers.jobs.plugins.ray import RayPlugin
-from actors.controllers.jobs.plugins.ssh import SshPlugin
-from actors.controllers.jobs.plugins.svc import SvcPlugin
-from actors.controllers.jobs.plugins.tensorflow import TensorflowPlugin
-from core.objects.metadata import section
+from pumice.actors.controllers.jobs.plugins.env import EnvPlugin
+from pumice.actors.controllers.jobs.plugins.hcclrank import HcclrankPlugin
+from pumice.actors.controllers.jobs.plugins.mpi import MpiPlugin
+from pumice.actors.controllers.jobs.plugins.plugin import JobPlugin
+from pumice.actors.controllers.jobs.plugins.pytorch import PytorchPlugin
+from pumice.actors.controllers.jobs.plugins.ray import RayPlugin
+from pumice.actors.controllers.jobs.plugins.ssh import SshPlugin
+from pumice.actors.controllers.jobs.plugins.svc import SvcPlugin
+from pumice.actors.controllers.jobs.plugins.tensorflow import TensorflowPlugin
+from pumice.core.objects.metadata import section
 
 Object = dict[str, Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.controllers.jobs.plugins.plugin import host_of, task_named, tasks_of, with_more, with_port, with_spec
-from actors.kube.go_flags import Flag, parsed_flags
+from pumice.actors.controllers.jobs.plugins.plugin import host_of, task_named, tasks_of, with_more, with_port, with_spec
+from pumice.actors.kube.go_flags import Flag, parsed_flags
 
 Object = dict[str, Any]
 

@@ -6,9 +6,9 @@ from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any, Final
 
-from actors.controllers.jobs.plugins.plugin import hosts_of, owned, tasks_of, with_more, with_spec
-from actors.controllers.jobs.plugins.rsa_keys import key_pair
-from actors.kube.go_flags import Flag, parsed_flags
+from pumice.actors.controllers.jobs.plugins.plugin import hosts_of, owned, tasks_of, with_more, with_spec
+from pumice.actors.controllers.jobs.plugins.rsa_keys import key_pair
+from pumice.actors.kube.go_flags import Flag, parsed_flags
 
 Object = dict[str, Any]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from json import dumps
 from typing import Any, Final
 
-from actors.controllers.jobs.plugins.plugin import host_of, tasks_of, with_more
-from actors.kube.go_flags import Flag, parsed_flags
+from pumice.actors.controllers.jobs.plugins.plugin import host_of, tasks_of, with_more
+from pumice.actors.kube.go_flags import Flag, parsed_flags
 
 Object = dict[str, Any]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from actors.api.admission.rules import MOST_PODS
-from core.messages.replies import Accepted, Refused
+from pumice.actors.api.admission.rules import MOST_PODS
+from pumice.core.messages.replies import Accepted, Refused
 from tests.actors.cluster import Cluster
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.queues import queue

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.api.admission.pod_spec import default_pod_spec, pod_spec_problems, qos_class
-from actors.api.admission.pod_templates import own_copy, problems, settled
-from storage.codec import pack, unpack
+from pumice.actors.api.admission.pod_spec import default_pod_spec, pod_spec_problems, qos_class
+from pumice.actors.api.admission.pod_templates import own_copy, problems, settled
+from pumice.storage.codec import pack, unpack
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 

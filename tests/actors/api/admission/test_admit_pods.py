@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.api.admission.amounts import amount_problem
-from core.messages.replies import Accepted
+from pumice.actors.api.admission.amounts import amount_problem
+from pumice.core.messages.replies import Accepted
 from tests.actors.cluster import Cluster, fields
 from tests.kit.pods import pod
 from tests.kit.priority_classes import priority_class

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from core.messages.replies import Accepted
+from pumice.core.messages.replies import Accepted
 from tests.actors.cluster import Cluster, fields
 from tests.kit.pod_groups import pod_group
 from tests.kit.queues import queue

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from core.messages.commands import Create
-from core.messages.replies import Accepted
-from storage.codec import pack, unpack
+from pumice.core.messages.commands import Create
+from pumice.core.messages.replies import Accepted
+from pumice.storage.codec import pack, unpack
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from core.messages.commands import Create
-from core.messages.replies import Accepted
-from storage.codec import pack
+from pumice.core.messages.commands import Create
+from pumice.core.messages.replies import Accepted
+from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster
 from tests.actors.controllers.batch.job_kit import batch_job
 from tests.kit.nodes import node

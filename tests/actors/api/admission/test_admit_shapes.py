@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from actors.api.admission.shapes.kind_shapes import SHAPES, shape_problems, status_problems
-from core.state.watched import WATCHED
+from pumice.actors.api.admission.shapes.kind_shapes import SHAPES, shape_problems, status_problems
+from pumice.core.state.watched import WATCHED
 from tests.actors.cluster import Cluster
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [

@@ -3,7 +3,7 @@
 from base64 import b64encode
 from typing import Any
 
-from core.messages.replies import Accepted, Refused
+from pumice.core.messages.replies import Accepted, Refused
 from tests.actors.cluster import Cluster
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.pods import pod

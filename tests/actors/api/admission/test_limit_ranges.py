@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.messages.commands import Create
-from core.messages.replies import Accepted, Refused
-from storage.codec import pack
+from pumice.core.messages.commands import Create
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 

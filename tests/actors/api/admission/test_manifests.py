@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from actors.api.kinds import kind_of
-from core.messages.replies import Refused
+from pumice.actors.api.kinds import kind_of
+from pumice.core.messages.replies import Refused
 from tests.actors.cluster import Cluster
 from tests.kit.queues import queue
 

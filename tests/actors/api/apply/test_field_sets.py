@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.api.apply.field_sets import NOTHING, FieldSet, field_set, from_fields, to_fields
-from actors.api.apply.paths import Path
+from pumice.actors.api.apply.field_sets import NOTHING, FieldSet, field_set, from_fields, to_fields
+from pumice.actors.api.apply.paths import Path
 
 STEPS = st.sampled_from(["f:a", "f:b", 'k:{"name":"x"}', 'v:"x"', "v:1", "f:a.b/c"])
 PATHS = st.frozensets(st.lists(STEPS, min_size=1, max_size=4).map(tuple), max_size=8)

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from actors.api.apply.paths import shown, steps_of
-from actors.api.schema import shape_of_kind
-from actors.api.schema.shapes import Shape, field_shape, shape_of_schema
+from pumice.actors.api.apply.paths import shown, steps_of
+from pumice.actors.api.schema import shape_of_kind
+from pumice.actors.api.schema.shapes import Shape, field_shape, shape_of_schema
 
 SPEC = field_shape(shape_of_kind("", "v1", "Pod"), "spec")
 PORTS = field_shape(field_shape(SPEC, "containers").item(), "ports")

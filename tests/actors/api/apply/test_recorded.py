@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from actors.api.apply import Applicant, apply, track_update
-from actors.api.apply.tracking import by_update
-from actors.api.schema import shape_of_kind
-from core.messages.replies import Refused
+from pumice.actors.api.apply import Applicant, apply, track_update
+from pumice.actors.api.apply.tracking import by_update
+from pumice.actors.api.schema import shape_of_kind
+from pumice.core.messages.replies import Refused
 
 RECORDED: list[dict[str, Any]] = json.loads(Path(__file__).with_name("recorded.json").read_text("utf-8"))
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from actors.api.apply import Applicant, apply, track_update
-from actors.api.apply.history import LAST_APPLIED
-from actors.api.apply.owners import without_managers
-from actors.api.apply.tracking import by_update, resets
-from actors.api.schema import shape_of_kind, shape_of_schema
-from core.messages.replies import Refused
+from pumice.actors.api.apply import Applicant, apply, track_update
+from pumice.actors.api.apply.history import LAST_APPLIED
+from pumice.actors.api.apply.owners import without_managers
+from pumice.actors.api.apply.tracking import by_update, resets
+from pumice.actors.api.schema import shape_of_kind, shape_of_schema
+from pumice.core.messages.replies import Refused
 
 GROUP = "scheduling.volcano.sh"
 VERSION = f"{GROUP}/v1beta1"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from actors.api.apply import Applicant, apply
-from actors.api.schema import shape_of_kind
-from core.messages.replies import Refused
+from pumice.actors.api.apply import Applicant, apply
+from pumice.actors.api.schema import shape_of_kind
+from pumice.core.messages.replies import Refused
 
 T0 = "2026-01-01T00:00:00Z"
 MAP = shape_of_kind("", "v1", "ConfigMap")

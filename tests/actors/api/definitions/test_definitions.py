@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from core.messages.commands import Create, Delete, OpenListing, Patch, Update
-from core.messages.replies import Accepted, ApiReply, ListingOpened, Refused
-from storage.codec import pack, unpack
+from pumice.core.messages.commands import Create, Delete, OpenListing, Patch, Update
+from pumice.core.messages.replies import Accepted, ApiReply, ListingOpened, Refused
+from pumice.storage.codec import pack, unpack
 from tests.actors.cluster import Cluster
 from tests.kit.definitions import definition, widget
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from actors.api.definitions.rules import change_problems, unreadable
-from actors.api.definitions.structure import structure_problems
-from actors.api.definitions.values import value_problems
-from actors.api.definitions.work import TooDearError, Work
-from core.messages.replies import Accepted, Refused
+from pumice.actors.api.definitions.rules import change_problems, unreadable
+from pumice.actors.api.definitions.structure import structure_problems
+from pumice.actors.api.definitions.values import value_problems
+from pumice.actors.api.definitions.work import TooDearError, Work
+from pumice.core.messages.replies import Accepted, Refused
 from tests.actors.cluster import Cluster
 
 Object = dict[str, Any]

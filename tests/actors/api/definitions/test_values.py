@@ -6,11 +6,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.api.definitions.pruning import prune, settle
-from actors.api.definitions.structure import structure_problems
-from actors.api.definitions.values import value_problems
-from actors.api.definitions.work import Work
-from actors.api.refusals import Cause
+from pumice.actors.api.definitions.pruning import prune, settle
+from pumice.actors.api.definitions.structure import structure_problems
+from pumice.actors.api.definitions.values import value_problems
+from pumice.actors.api.definitions.work import Work
+from pumice.actors.api.refusals import Cause
 
 Schema = dict[str, Any]
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from actors.api.definitions.volcano import schema_of
-from actors.api.store import Store
-from core.messages.commands import Create, Patch
-from core.messages.replies import Accepted, Refused
-from storage.codec import pack, unpack
+from pumice.actors.api.definitions.volcano import schema_of
+from pumice.actors.api.store import Store
+from pumice.core.messages.commands import Create, Patch
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.storage.codec import pack, unpack
 
 START = 1_800_000_000.0
 BATCH, TOPOLOGY, SCHEDULING = (

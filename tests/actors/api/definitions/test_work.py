@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from actors.api.definitions.pruning import settle
-from actors.api.definitions.structure import MOST_BAD_PATTERNS, structure_problems
-from actors.api.definitions.values import value_problems
-from actors.api.definitions.work import EACH, STEPS, TooDearError, Work, size_of
+from pumice.actors.api.definitions.pruning import settle
+from pumice.actors.api.definitions.structure import MOST_BAD_PATTERNS, structure_problems
+from pumice.actors.api.definitions.values import value_problems
+from pumice.actors.api.definitions.work import EACH, STEPS, TooDearError, Work, size_of
 
 INTEGERS = {"anyOf": [{"type": "string"}, {"type": "integer"}]}
 DEAR = "(a|b)*a(a|b){500}c"  # no engine has a short automaton for it

@@ -4,7 +4,7 @@ from hashlib import blake2b
 
 import pytest
 
-from actors.api.faults.chance import chance
+from pumice.actors.api.faults.chance import chance
 
 
 @pytest.mark.parametrize("seed", [0, 7, -3, 2**70])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from actors.api.faults.faulty_log import REPLAYED, FaultyLog
-from actors.api.faults.network import Network
-from actors.api.faults.strikes import Fault, ListedFaults
-from actors.api.watch import RevisionLog
-from actors.errors import ActorFailedError
-from actors.runtime.clock import RealClock
-from actors.runtime.context import Context
-from core.messages.events import Mutation
+from pumice.actors.api.faults.faulty_log import REPLAYED, FaultyLog
+from pumice.actors.api.faults.network import Network
+from pumice.actors.api.faults.strikes import Fault, ListedFaults
+from pumice.actors.api.watch import RevisionLog
+from pumice.actors.errors import ActorFailedError
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.runtime.context import Context
+from pumice.core.messages.events import Mutation
 
 KINDS = ("Pod", "Node", "Queue")
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from actors.api.faults.faulty_server import FaultyApiServer
-from actors.api.faults.network import Network
-from actors.api.faults.strikes import Faults, ListedFaults, SeededFaults
-from actors.api.server import ApiServer
-from actors.runtime.asking import expected
-from actors.runtime.mailbox import Mailbox
-from core.messages import commands, supervision, watch
-from core.messages.faults import FaultsRead, ReadFaults
-from storage import codec
+from pumice.actors.api.faults.faulty_server import FaultyApiServer
+from pumice.actors.api.faults.network import Network
+from pumice.actors.api.faults.strikes import Faults, ListedFaults, SeededFaults
+from pumice.actors.api.server import ApiServer
+from pumice.actors.runtime.asking import expected
+from pumice.actors.runtime.mailbox import Mailbox
+from pumice.core.messages import commands, supervision, watch
+from pumice.core.messages.faults import FaultsRead, ReadFaults
+from pumice.storage import codec
 from tests.actors.bench import Bench, running
 from tests.kit.nodes import node
 

@@ -8,9 +8,9 @@ import anyio
 import pytest
 from trio.testing import MockClock
 
-from actors.api.faults.network import Network
-from actors.runtime.clock import RealClock
-from actors.runtime.context import Context
+from pumice.actors.api.faults.network import Network
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.runtime.context import Context
 
 Act = Callable[[Network], object]
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.api.patches.operations import MOST_COPIED, apply_operations
-from core.messages.replies import Refused
+from pumice.actors.api.patches.operations import MOST_COPIED, apply_operations
+from pumice.core.messages.replies import Refused
 
 OBJECT: dict[str, Any] = {"metadata": {"name": "a"}, "data": {"a": ["x"] * 10}}
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.messages.commands import Create, Patch, Update
-from core.messages.replies import Accepted, ApiReply, Refused
-from storage.codec import pack, unpack
+from pumice.core.messages.commands import Create, Patch, Update
+from pumice.core.messages.replies import Accepted, ApiReply, Refused
+from pumice.storage.codec import pack, unpack
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group

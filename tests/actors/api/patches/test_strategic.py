@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.api.patches.strategic import strategic_merge
-from actors.api.schema import SchemaMessage, message, of_kind
-from core.messages.replies import Refused
+from pumice.actors.api.patches.strategic import strategic_merge
+from pumice.actors.api.schema import SchemaMessage, message, of_kind
+from pumice.core.messages.replies import Refused
 
 RECORDED: list[dict[str, Any]] = json.loads(Path(__file__).with_name("recorded.json").read_text("utf-8"))
 POD = message("core.v1.Pod")

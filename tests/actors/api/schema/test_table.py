@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import actors.api.schema
-from actors.api.kinds import KINDS
-from actors.api.schema import message, of_kind, of_type
-from actors.api.schema.model import SchemaMessage, element
-from actors.api.schema.table import flat_fields, is_message
+from pumice.actors.api.kinds import KINDS
+from pumice.actors.api.schema import message, of_kind, of_type
+from pumice.actors.api.schema.model import SchemaMessage, element
+from pumice.actors.api.schema.table import flat_fields, is_message
 
 SPECIAL = {
     *("string", "boolean", "int32", "int64", "double", "byte", "Quantity", "IntOrString", "Time", "MicroTime"),
@@ -100,7 +99,7 @@ def test_the_data_file_is_small() -> None:
 def test_a_start_of_the_command_line_does_not_read_it() -> None:
     code = """if True:
         import sys, pumice.cli.application.app
-        table = sys.modules.get("actors.api.schema.table")
+        table = sys.modules.get("pumice.actors.api.schema.table")
         print("read" if table and table._data.cache_info().currsize else "not read")
     """
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

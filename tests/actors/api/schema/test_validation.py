@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.api.schema import (
+from pumice.actors.api.schema import (
     duplicate_fields,
     mistyped,
     pruned,
@@ -16,7 +16,7 @@ from actors.api.schema import (
     shape_of_type,
     unknown_fields,
 )
-from actors.api.schema.mistyped import Mistyped, json_type
+from pumice.actors.api.schema.mistyped import Mistyped, json_type
 
 POD = shape_of_kind("", "v1", "Pod")
 DEFINED = shape_of_schema(

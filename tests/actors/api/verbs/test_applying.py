@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from core.messages.commands import Create, Patch, Update
-from core.messages.replies import Accepted, ApiReply, Refused
-from storage.codec import pack, unpack
+from pumice.core.messages.commands import Create, Patch, Update
+from pumice.core.messages.replies import Accepted, ApiReply, Refused
+from pumice.storage.codec import pack, unpack
 from tests.actors.cluster import Cluster
 from tests.kit.definitions import definition, widget
 from tests.kit.queues import queue

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from core.messages.commands import Delete
-from core.messages.replies import Accepted, Refused
-from storage.codec import unpack
+from pumice.core.messages.commands import Delete
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.storage.codec import unpack
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.controllers.disruptions.machine import DisruptionMachine
-from actors.kube.budgets import is_ready
-from core.messages.commands import RequestEviction
-from core.messages.replies import Accepted, ApiReply, Refused
+from pumice.actors.controllers.disruptions.machine import DisruptionMachine
+from pumice.actors.kube.budgets import is_ready
+from pumice.core.messages.commands import RequestEviction
+from pumice.core.messages.replies import Accepted, ApiReply, Refused
 from tests.actors.cluster import Cluster
 from tests.kit.budgets import READY, budget
 from tests.kit.nodes import node

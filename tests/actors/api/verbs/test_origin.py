@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from actors.api.names import uid_of
-from actors.api.origin import as_new, entering, is_recorded, unfinished
-from actors.api.store import Store
-from core.messages.commands import Create, LoadObject
-from core.messages.replies import Accepted, Refused
-from storage.codec import pack, unpack
+from pumice.actors.api.names import uid_of
+from pumice.actors.api.origin import as_new, entering, is_recorded, unfinished
+from pumice.actors.api.store import Store
+from pumice.core.messages.commands import Create, LoadObject
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.storage.codec import pack, unpack
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 

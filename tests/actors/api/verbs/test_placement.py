@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from core.messages.commands import BindPod, EvictPod, StatusCondition
-from core.messages.replies import Accepted, ApiReply, Refused
+from pumice.core.messages.commands import BindPod, EvictPod, StatusCondition
+from pumice.core.messages.replies import Accepted, ApiReply, Refused
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 

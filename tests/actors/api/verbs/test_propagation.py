@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.messages.commands import Delete
-from core.messages.replies import Accepted, Refused
-from storage.codec import unpack
+from pumice.core.messages.commands import Delete
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.storage.codec import unpack
 from tests.actors.cluster import Cluster
 
 Object = dict[str, Any]

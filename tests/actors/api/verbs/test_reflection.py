@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from core.messages.reflection import Reflect
-from core.messages.replies import Accepted, Refused
-from storage.codec import pack
+from pumice.core.messages.reflection import Reflect
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster
 
 Object = dict[str, Any]

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from core.messages.commands import ReportStatus
-from core.messages.decisions import PodCondition, PodGroupCondition, PodGroupStatus, QueueStatus
-from core.messages.replies import Accepted, ApiReply, Refused
+from pumice.core.messages.commands import ReportStatus
+from pumice.core.messages.decisions import PodCondition, PodGroupCondition, PodGroupStatus, QueueStatus
+from pumice.core.messages.replies import Accepted, ApiReply, Refused
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group

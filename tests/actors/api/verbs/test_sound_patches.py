@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from actors.api.store import Store
-from actors.api.verbs.sound_patches import sound_patch
-from core.messages.replies import Refused
-from storage.codec import pack
+from pumice.actors.api.store import Store
+from pumice.actors.api.verbs.sound_patches import sound_patch
+from pumice.core.messages.replies import Refused
+from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.messages.replies import Refused
+from pumice.core.messages.replies import Refused
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.agents.machine import NodeAgentsMachine
-from actors.controllers.batch.rule import JobRule
-from actors.controllers.family import FamilyMachine
-from actors.kube.times import timestamp
+from pumice.actors.agents.machine import NodeAgentsMachine
+from pumice.actors.controllers.batch.rule import JobRule
+from pumice.actors.controllers.family import FamilyMachine
+from pumice.actors.kube.times import timestamp
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 

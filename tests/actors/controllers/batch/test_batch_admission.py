@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.messages.replies import Refused
+from pumice.core.messages.replies import Refused
 from tests.actors.controllers.batch.job_kit import (
     JOB,
     batch_job,

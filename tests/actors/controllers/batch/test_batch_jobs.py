@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.messages.commands import Delete
+from pumice.core.messages.commands import Delete
 from tests.actors.controllers.batch.job_kit import (
     COMPLETE,
     JOB,

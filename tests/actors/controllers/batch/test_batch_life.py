@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.controllers.batch.life import BATCH_JOB_LIFE, OVER, BatchJobState, BatchJobTrigger, state_of
+from pumice.actors.controllers.batch.life import BATCH_JOB_LIFE, OVER, BatchJobState, BatchJobTrigger, state_of
 
 S, E = BatchJobState, BatchJobTrigger
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.messages.replies import Refused
+from pumice.core.messages.replies import Refused
 from tests.actors.controllers.batch.job_kit import (
     COMPLETE,
     JOB,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.controllers.batch.indexes import read, written
+from pumice.actors.controllers.batch.indexes import read, written
 
 
 @pytest.mark.parametrize(

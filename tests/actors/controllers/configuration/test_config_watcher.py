@@ -9,19 +9,19 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.controllers.configuration.machine import ConfigMachine
-from actors.gateway.settings import GatewaySettings
-from actors.scheduling.config_source import ConfigSource
-from actors.system.settings import SystemSettings
-from actors.system.system import System
-from config.errors import ConfigError
-from config.settings import CHARTS, ConfigMapName
-from config.unwrap import USUAL_KEY as KEY
-from core.messages.commands import Create, Patch
-from core.messages.events import ConfigLoaded
-from core.messages.replies import Accepted
-from storage.codec import pack
-from storage.memory import MemoryJournal
+from pumice.actors.controllers.configuration.machine import ConfigMachine
+from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.scheduling.config_source import ConfigSource
+from pumice.actors.system.settings import SystemSettings
+from pumice.actors.system.system import System
+from pumice.config.errors import ConfigError
+from pumice.config.settings import CHARTS, ConfigMapName
+from pumice.config.unwrap import USUAL_KEY as KEY
+from pumice.core.messages.commands import Create, Patch
+from pumice.core.messages.events import ConfigLoaded
+from pumice.core.messages.replies import Accepted
+from pumice.storage.codec import pack
+from pumice.storage.memory import MemoryJournal
 from tests.actors.cluster import Cluster
 from tests.actors.rig import QUICK, journaled, started
 

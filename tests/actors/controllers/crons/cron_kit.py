@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.controllers.crons.dialects import KUBERNETES, VOLCANO, Dialect
-from actors.controllers.crons.rule import CronRule
-from actors.controllers.family import FamilyMachine
-from actors.kube.times import timestamp
+from pumice.actors.controllers.crons.dialects import KUBERNETES, VOLCANO, Dialect
+from pumice.actors.controllers.crons.rule import CronRule
+from pumice.actors.controllers.family import FamilyMachine
+from pumice.actors.kube.times import timestamp
 from tests.actors.cluster import Cluster
 
 Object = dict[str, Any]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from actors.controllers.crons.dialects import KUBERNETES, VOLCANO, Dialect
-from actors.controllers.crons.rule import CronRule
-from actors.controllers.family import FamilyMachine
-from core.messages.replies import Refused
+from pumice.actors.controllers.crons.dialects import KUBERNETES, VOLCANO, Dialect
+from pumice.actors.controllers.crons.rule import CronRule
+from pumice.actors.controllers.family import FamilyMachine
+from pumice.core.messages.replies import Refused
 from tests.actors.cluster import START, Cluster
 from tests.actors.controllers.crons.cron_kit import JOBS, MINUTE, cron_job, end, jobs, said, started, status
 

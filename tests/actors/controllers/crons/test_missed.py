@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.controllers.crons.missed import due_time
-from actors.kube.schedules import read_schedule
+from pumice.actors.controllers.crons.missed import due_time
+from pumice.actors.kube.schedules import read_schedule
 
 
 @given(st.integers(0, 20_000), st.integers(0, 200_000), st.sampled_from(["*/7 * * * *", "3 * * * *", "@every 11m"]))

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from actors.controllers.daemons.rule import DaemonSetRule
-from actors.controllers.family import FamilyMachine
-from actors.kube.times import timestamp
-from core.messages.replies import Refused
+from pumice.actors.controllers.daemons.rule import DaemonSetRule
+from pumice.actors.controllers.family import FamilyMachine
+from pumice.actors.kube.times import timestamp
+from pumice.core.messages.replies import Refused
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.controllers.devices.machine import DeviceMachine
+from pumice.actors.controllers.devices.machine import DeviceMachine
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 from tests.kit.storage import device_claim, with_devices

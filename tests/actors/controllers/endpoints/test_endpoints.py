@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from actors.agents.addresses import ClusterAddresses
-from actors.agents.machine import NodeAgentsMachine
-from actors.agents.other_agents import OtherAgents
-from actors.api.bootstrap import api_moved, api_service
-from actors.controllers.endpoints.machine import EndpointsMachine
+from pumice.actors.agents.addresses import ClusterAddresses
+from pumice.actors.agents.machine import NodeAgentsMachine
+from pumice.actors.agents.other_agents import OtherAgents
+from pumice.actors.api.bootstrap import api_moved, api_service
+from pumice.actors.controllers.endpoints.machine import EndpointsMachine
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod

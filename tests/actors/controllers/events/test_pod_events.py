@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.controllers.events.machine import KEPT_S, PodEventsMachine
+from pumice.actors.controllers.events.machine import KEPT_S, PodEventsMachine
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group

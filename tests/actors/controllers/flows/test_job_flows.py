@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from actors.system.roles.controllers import flow_machines
-from core.messages.replies import Refused
+from pumice.actors.system.roles.controllers import flow_machines
+from pumice.core.messages.replies import Refused
 from tests.actors.cluster import Cluster
 
 Object = dict[str, Any]

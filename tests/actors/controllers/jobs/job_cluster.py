@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from actors.agents.machine import NodeAgentsMachine
-from actors.controllers.jobs.machine import JobMachine
+from pumice.actors.agents.machine import NodeAgentsMachine
+from pumice.actors.controllers.jobs.machine import JobMachine
 from tests.actors.cluster import Cluster, bind_all, enqueue_all
 from tests.kit.jobs import job_task
 from tests.kit.nodes import node

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from actors.agents.machine import NodeAgentsMachine
-from actors.controllers.jobs.machine import JobMachine
+from pumice.actors.agents.machine import NodeAgentsMachine
+from pumice.actors.controllers.jobs.machine import JobMachine
 from tests.actors.cluster import Cluster, enqueue_all
 from tests.actors.controllers.jobs.job_cluster import FOREVER, fail, job_cluster, phase, pods, run, schedule, status
 from tests.kit.jobs import job_task, vcjob

@@ -2,8 +2,8 @@
 
 import pytest
 
-from actors.agents.machine import NodeAgentsMachine
-from actors.controllers.jobs.machine import JobMachine
+from pumice.actors.agents.machine import NodeAgentsMachine
+from pumice.actors.controllers.jobs.machine import JobMachine
 from tests.actors.cluster import Cluster
 from tests.actors.controllers.jobs.job_cluster import FOREVER, fail, phase, policy, run, schedule, status
 from tests.kit.jobs import job_task, vcjob

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actors.controllers.jobs.life import (
+from pumice.actors.controllers.jobs.life import (
     JOB_LIFE,
     REACTIONS,
     Action,

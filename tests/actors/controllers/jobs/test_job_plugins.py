@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.controllers.jobs.plugins.plugins import PLUGINS
-from actors.kube.go_flags import parsed_flags
+from pumice.actors.controllers.jobs.plugins.plugins import PLUGINS
+from pumice.actors.kube.go_flags import parsed_flags
 from tests.actors.cluster import Cluster
 from tests.actors.controllers.jobs.job_cluster import job_cluster, phase, run, status
 from tests.kit.jobs import job_task, vcjob

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from actors.controllers.jobs.life import Action
-from actors.controllers.jobs.policies import JobTrigger, Resolved, resolve
+from pumice.actors.controllers.jobs.life import Action
+from pumice.actors.controllers.jobs.policies import JobTrigger, Resolved, resolve
 
 Object = dict[str, Any]
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from actors.agents.machine import NodeAgentsMachine
-from actors.controllers.jobs.machine import MOST_FAILURES, JobMachine
-from core.messages.commands import Create
+from pumice.actors.agents.machine import NodeAgentsMachine
+from pumice.actors.controllers.jobs.machine import MOST_FAILURES, JobMachine
+from pumice.core.messages.commands import Create
 from tests.actors.cluster import Cluster, bind_all, enqueue_all
 from tests.actors.controllers.jobs.job_cluster import (
     FOREVER,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from actors.controllers.namespaces.machine import NamespaceMachine
+from pumice.actors.controllers.namespaces.machine import NamespaceMachine
 from tests.actors.cluster import Cluster
 
 Object = dict[str, Any]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from actors.controllers.nodes.machine import NodeTaintsMachine
+from pumice.actors.controllers.nodes.machine import NodeTaintsMachine
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from actors.controllers.queues.life import QUEUE_LIFE, QueueAction, QueueState, state_of, trigger_of
-from actors.controllers.queues.machine import QueueMachine
+from pumice.actors.controllers.queues.life import QUEUE_LIFE, QueueAction, QueueState, state_of, trigger_of
+from pumice.actors.controllers.queues.machine import QueueMachine
 from tests.actors.cluster import Cluster
 from tests.kit.pod_groups import pod_group
 from tests.kit.queues import queue

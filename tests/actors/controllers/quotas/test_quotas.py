@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from actors.controllers.quotas.machine import QuotaMachine
-from actors.kube.quota_usage import is_in_scope, quota_status
-from core.messages.commands import Create, LoadObject
-from core.messages.replies import Accepted, Refused
-from storage.codec import pack
+from pumice.actors.controllers.quotas.machine import QuotaMachine
+from pumice.actors.kube.quota_usage import is_in_scope, quota_status
+from pumice.core.messages.commands import Create, LoadObject
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster
 from tests.kit.definitions import definition
 from tests.kit.pods import pod

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.agents.machine import NodeAgentsMachine
-from actors.controllers.family import FamilyMachine
-from actors.controllers.replication.rule import REPLICATION_CONTROLLERS, ReplicationRule
+from pumice.actors.agents.machine import NodeAgentsMachine
+from pumice.actors.controllers.family import FamilyMachine
+from pumice.actors.controllers.replication.rule import REPLICATION_CONTROLLERS, ReplicationRule
 from tests.actors.cluster import Cluster, bind_all
 from tests.kit.nodes import node
 from tests.kit.pods import pod

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.controllers.family import FamilyMachine
-from actors.controllers.stateful.rule import StatefulSetRule
-from actors.kube.times import timestamp
+from pumice.actors.controllers.family import FamilyMachine
+from pumice.actors.controllers.stateful.rule import StatefulSetRule
+from pumice.actors.kube.times import timestamp
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.controllers.stateful.plan import SetPlanner
+from pumice.actors.controllers.stateful.plan import SetPlanner
 from tests.actors.controllers.stateful.set_kit import stateful_set
 
 Object = dict[str, Any]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from actors.controllers.family import FamilyMachine
-from actors.controllers.stateful.rule import StatefulSetRule
-from core.messages.commands import Delete
-from core.messages.replies import Refused
+from pumice.actors.controllers.family import FamilyMachine
+from pumice.actors.controllers.stateful.rule import StatefulSetRule
+from pumice.core.messages.commands import Delete
+from pumice.core.messages.replies import Refused
 from tests.actors.cluster import Cluster
 from tests.actors.controllers.stateful.set_kit import (
     SET,

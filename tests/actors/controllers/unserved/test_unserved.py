@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from actors.api.kinds import KINDS
-from actors.controllers.unserved.kinds import LEFT, UNSERVED, other_scheduler
-from actors.controllers.unserved.machine import UnservedMachine
-from core.messages.commands import BindPod
-from core.messages.replies import Accepted
-from storage.memory import MemoryJournal
+from pumice.actors.api.kinds import KINDS
+from pumice.actors.controllers.unserved.kinds import LEFT, UNSERVED, other_scheduler
+from pumice.actors.controllers.unserved.machine import UnservedMachine
+from pumice.core.messages.commands import BindPod
+from pumice.core.messages.replies import Accepted
+from pumice.storage.memory import MemoryJournal
 from tests.actors.cluster import Cluster
 from tests.actors.rig import idle, started
 from tests.kit.certificates import certificate_request

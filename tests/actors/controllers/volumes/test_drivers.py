@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.controllers.volumes.drivers import DriversMachine
-from core.messages.commands import Delete
+from pumice.actors.controllers.volumes.drivers import DriversMachine
+from pumice.core.messages.commands import Delete
 from tests.actors.cluster import Cluster
 from tests.kit import node
 from tests.kit.storage import local_class, storage_class

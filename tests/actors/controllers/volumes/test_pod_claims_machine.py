@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from actors.controllers.volumes.pod_claims import POD_CLAIM, PodClaimsMachine
-from core.messages.commands import ApiRequest, Create
-from core.messages.replies import ApiReply, Refused
+from pumice.actors.controllers.volumes.pod_claims import POD_CLAIM, PodClaimsMachine
+from pumice.core.messages.commands import ApiRequest, Create
+from pumice.core.messages.replies import ApiReply, Refused
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 from tests.kit.storage import claim, claim_template, device_claim, with_ephemeral, with_templates

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from actors.controllers.volumes.machine import VolumeMachine
-from core.messages.commands import ApiRequest, Patch, Update
-from core.messages.replies import ApiReply
-from storage.codec import pack
+from pumice.actors.controllers.volumes.machine import VolumeMachine
+from pumice.core.messages.commands import ApiRequest, Patch, Update
+from pumice.core.messages.replies import ApiReply
+from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster
 from tests.kit.storage import claim, local_class, storage_class, volume
 

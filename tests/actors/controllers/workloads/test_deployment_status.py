@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from actors.controllers.workloads.deployment_status import deployment_status, timed_out_at
+from pumice.actors.controllers.workloads.deployment_status import deployment_status, timed_out_at
 
 Object = dict[str, Any]
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.agents.machine import NodeAgentsMachine
-from actors.controllers.family import FamilyMachine
-from actors.controllers.workloads.rollout import bounds, rolled, scaled
-from actors.system.roles.controllers import deployment_rules
-from core.objects.metadata import text_map
+from pumice.actors.agents.machine import NodeAgentsMachine
+from pumice.actors.controllers.family import FamilyMachine
+from pumice.actors.controllers.workloads.rollout import bounds, rolled, scaled
+from pumice.actors.system.roles.controllers import deployment_rules
+from pumice.core.objects.metadata import text_map
 from tests.actors.cluster import Cluster, bind_all
 from tests.kit.nodes import node
 

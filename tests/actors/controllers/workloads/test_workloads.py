@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from actors.agents.machine import NodeAgentsMachine
-from actors.controllers.family import FamilyMachine
-from actors.controllers.groups.machine import PodGroupMachine
-from actors.system.roles.controllers import deployment_rules
-from core.messages.commands import Create
-from core.objects.metadata import text_map
+from pumice.actors.agents.machine import NodeAgentsMachine
+from pumice.actors.controllers.family import FamilyMachine
+from pumice.actors.controllers.groups.machine import PodGroupMachine
+from pumice.actors.system.roles.controllers import deployment_rules
+from pumice.core.messages.commands import Create
+from pumice.core.objects.metadata import text_map
 from tests.actors.cluster import Cluster, bind_all
 from tests.kit.nodes import node
 from tests.kit.pods import pod

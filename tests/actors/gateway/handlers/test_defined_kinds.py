@@ -5,9 +5,9 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from actors.gateway.hub import TOLD, Hub, Key, OnDefinition
-from actors.gateway.request.selection import Traits
-from storage.memory import MemoryJournal
+from pumice.actors.gateway.hub import TOLD, Hub, Key, OnDefinition
+from pumice.actors.gateway.request.selection import Traits
+from pumice.storage.memory import MemoryJournal
 from tests.actors.gateway.rig import PATIENCE_S, serving, shown, take
 from tests.kit.definitions import definition
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from actors.api.faults.strikes import Fault, SeededFaults
-from actors.gateway.fault_counts import exposed_faults
-from storage.memory import MemoryJournal
+from pumice.actors.api.faults.strikes import Fault, SeededFaults
+from pumice.actors.gateway.fault_counts import exposed_faults
+from pumice.storage.memory import MemoryJournal
 from tests.actors.gateway.rig import PASSIVE, serving
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from actors.gateway.handlers.metrics_api import add_usage, node_metrics, pod_metrics
+from pumice.actors.gateway.handlers.metrics_api import add_usage, node_metrics, pod_metrics
 
 NOW = 1000.0
 STAMP = "1970-01-01T00:16:40Z"

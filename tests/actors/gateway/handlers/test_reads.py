@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from actors.gateway.kept import MOST
+from pumice.actors.gateway.kept import MOST
 from tests.actors.gateway.rig import PODS, QUEUES, pod_of, serving
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
@@ -116,7 +116,7 @@ async def test_a_list_that_is_too_old_goes_on_as_things_are_by_then(monkeypatch:
     async with serving() as web:
         await web.create_pods("a", "b", "c", "d")
         first = await web.get(f"{PODS}?limit=2")
-        monkeypatch.setattr("actors.gateway.kept.AGE_S", -1.0)
+        monkeypatch.setattr("pumice.actors.gateway.kept.AGE_S", -1.0)
         await web.create_pods("aa", "bb")
         refused = await web.send("GET", f"{PODS}?limit=2&continue={first['metadata']['continue']}", code=410)
         assert refused["reason"] == "Expired"
@@ -162,7 +162,7 @@ async def test_a_list_as_nobody_knows_it_any_more(changes: int) -> None:
 
 
 async def test_a_revision_of_the_future(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("actors.gateway.hub.NEWER_PATIENCE_S", 0.05)
+    monkeypatch.setattr("pumice.actors.gateway.hub.NEWER_PATIENCE_S", 0.05)
     async with serving() as web:
         refused = await web.send("GET", f"{PODS}?resourceVersion={2**62}", code=504)
         assert refused["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
@@ -201,7 +201,7 @@ async def test_protobuf_with_json_is_json_and_protobuf_alone_is_not_acceptable()
 
 
 async def test_a_large_list_comes_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("actors.gateway.handlers.reads.WHOLE", 2_000)
+    monkeypatch.setattr("pumice.actors.gateway.handlers.reads.WHOLE", 2_000)
     async with serving() as web:
         await web.system.submit([*_many(450)])
         answer = await web.http.get(PODS)

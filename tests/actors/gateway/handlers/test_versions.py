@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from actors.gateway.request.versions import shown, stored
+from pumice.actors.gateway.request.versions import shown, stored
 from tests.actors.gateway.rig import serving
 
 Object = dict[str, Any]

@@ -7,7 +7,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.request.exchange import Exchange
 from tests.actors.gateway.rig import PODS, Web, pod_of, serving, shown, take
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -154,7 +154,7 @@ async def test_a_watch_from_a_revision_to_come_opens_at_once_and_begins_after_it
 
 
 async def test_initial_events_of_a_revision_that_never_was_given_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("actors.gateway.hub.NEWER_PATIENCE_S", 0.05)
+    monkeypatch.setattr("pumice.actors.gateway.hub.NEWER_PATIENCE_S", 0.05)
     async with serving() as web:
         async with web.watching(f"{PODS}?watch=true&{INITIAL}&resourceVersion={2**62}") as events:
             (error,) = [event async for event in events]

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import yaml
 
-from core.messages.events import Mutation
-from storage.memory import MemoryJournal
+from pumice.core.messages.events import Mutation
+from pumice.storage.memory import MemoryJournal
 from tests.actors.gateway.rig import PODS, QUEUES, Web, pod_of, serving
 from tests.actors.rig import journaled
 from tests.kit.nodes import node

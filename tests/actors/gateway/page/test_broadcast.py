@@ -8,9 +8,9 @@ import anyio
 import numpy as np
 import pytest
 
-from actors.gateway.page import broadcast
-from actors.gateway.page.broadcast import Broadcast
-from core.messages.boards import BoardLayout, BoardRead, ReadBoard, ReadRecent, RecentRead
+from pumice.actors.gateway.page import broadcast
+from pumice.actors.gateway.page.broadcast import Broadcast
+from pumice.core.messages.boards import BoardLayout, BoardRead, ReadBoard, ReadRecent, RecentRead
 
 pytestmark = pytest.mark.anyio
 

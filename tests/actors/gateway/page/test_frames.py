@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from actors.gateway.page import frames
-from core.messages.boards import BoardRead
-from core.messages.card_table import CardTable
-from core.messages.events import CycleMeasured
+from pumice.actors.gateway.page import frames
+from pumice.core.messages.boards import BoardRead
+from pumice.core.messages.card_table import CardTable
+from pumice.core.messages.events import CycleMeasured
 
 SHAPE = (4, 2, 5)
 AMOUNTS = arrays.arrays(np.float64, SHAPE, elements=st.sampled_from([0.0, 1.0, 2.5]))

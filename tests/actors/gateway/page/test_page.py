@@ -12,7 +12,7 @@ import anyio
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from actors.gateway.page import broadcast
+from pumice.actors.gateway.page import broadcast
 from tests.actors.gateway.rig import PASSIVE, PODS, Web, serving
 from tests.kit.nodes import node
 from tests.kit.pods import pod

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from actors.api.kinds import KINDS
-from actors.gateway.tables import PRINTERS, printer_of, row
+from pumice.actors.api.kinds import KINDS
+from pumice.actors.gateway.tables import PRINTERS, printer_of, row
 
 NOW = 1000.0
 CREATED = "1970-01-01T00:15:00Z"  # 100 s ago

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from actors.api.kinds import KINDS
-from actors.gateway.webhooks.calls import Address, CallError, address_of
-from actors.gateway.webhooks.hooks import AdmissionRequest, wanted
-from actors.gateway.webhooks.reviews import BadAnswerError, verdict
+from pumice.actors.api.kinds import KINDS
+from pumice.actors.gateway.webhooks.calls import Address, CallError, address_of
+from pumice.actors.gateway.webhooks.hooks import AdmissionRequest, wanted
+from pumice.actors.gateway.webhooks.reviews import BadAnswerError, verdict
 
 Object = dict[str, Any]
 

@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 import pytest
 
-from actors.system.settings import SystemSettings
+from pumice.actors.system.settings import SystemSettings
 from tests.actors.gateway.rig import PATIENCE_S, PODS, Web, pod_of, serving
 from tests.kit.prometheus import HOST, QuietServer, self_signed
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.actions.dry_runs.dry_run import DryRun
-from core.actions.dry_runs.findings import LIFT, Candidate
-from core.actions.dry_runs.node_trial import select_victims
-from core.actions.victims.on_node import available, fits
-from core.session.session import Session
+from pumice.core.actions.dry_runs.dry_run import DryRun
+from pumice.core.actions.dry_runs.findings import LIFT, Candidate
+from pumice.core.actions.dry_runs.node_trial import select_victims
+from pumice.core.actions.victims.on_node import available, fits
+from pumice.core.session.session import Session
 from tests.core.actions.crowds import PLAIN, TIERS, after, classes, crowds, evictions, running, waiting, with_arguments
 from tests.core.actions.plainly_asked import of_other_jobs, of_own_job, tasks_that
 from tests.core.plugins.world import configuration, open_world, task_of

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.schema import SchedulerConfig
-from core.actions.gangs.bundles import Cost, bundles_of
-from core.cycle import run_action
-from core.life.task import TaskStatus
-from core.objects.pod import Task
-from core.session.carry import Carry
-from core.session.session import Session
+from pumice.config.schema import SchedulerConfig
+from pumice.core.actions.gangs.bundles import Cost, bundles_of
+from pumice.core.cycle import run_action
+from pumice.core.life.task import TaskStatus
+from pumice.core.objects.pod import Task
+from pumice.core.session.carry import Carry
+from pumice.core.session.session import Session
 from tests.core.actions.crowds import after, classes, crowds, evictions, running, waiting, with_arguments
 from tests.core.plugins.world import configuration, flatten, job_of, open_world
 from tests.kit import node, queue

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from config.schema import SchedulerConfig
-from core.cycle import Trail, open_session, run_action
-from core.life.task import TaskStatus
-from core.objects.metadata import parse_time
-from core.session.carry import Carry, CycleClock
-from core.session.session import Session
-from core.session.trail.records import Ending
-from core.state.volumes import volume_rules
+from pumice.config.schema import SchedulerConfig
+from pumice.core.cycle import Trail, open_session, run_action
+from pumice.core.life.task import TaskStatus
+from pumice.core.objects.metadata import parse_time
+from pumice.core.session.carry import Carry, CycleClock
+from pumice.core.session.session import Session
+from pumice.core.session.trail.records import Ending
+from pumice.core.state.volumes import volume_rules
 from tests.core.actions.crowds import classes, running, waiting
 from tests.core.plugins.world import NOW, configuration, job_of, view_of
 from tests.kit import node, queue

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from config.load import parse_scheduler_config
-from core.actions import allocate
-from core.cycle import run_cycle
-from core.messages.decisions import CycleResult
-from core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.config.load import parse_scheduler_config
+from pumice.core.actions import allocate
+from pumice.core.cycle import run_cycle
+from pumice.core.messages.decisions import CycleResult
+from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.load.openb import OpenbRow
 from pumice.load.openb_cards import card_node, card_pod
 from pumice.oneshot.cycles import fill

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 
-from core.cycle import run_action
+from pumice.core.cycle import run_action
 from tests.core.actions.crowds import crowds, waiting
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import node, queue
 
 if TYPE_CHECKING:
-    from config.schema import SchedulerConfig
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
 
 PROPORTION = configuration(["gang", "conformance", "priority", "proportion"], ["predicates", "nodeorder"])
 CAPACITY = configuration(["gang", "conformance", "priority", "capacity"], ["predicates", "nodeorder"])

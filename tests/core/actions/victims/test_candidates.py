@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.actions.victims.candidates import CandidateNodes
-from core.cycle import SessionOptions, open_session, run_action
-from core.session.carry import Carry, CycleClock
-from core.session.session import Session
+from pumice.core.actions.victims.candidates import CandidateNodes
+from pumice.core.cycle import SessionOptions, open_session, run_action
+from pumice.core.session.carry import Carry, CycleClock
+from pumice.core.session.session import Session
 from tests.core.actions.crowds import PLAIN, classes, running, waiting
 from tests.core.plugins.world import task_of, view_of
 from tests.kit import node, queue

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from core.actions import preempt, reclaim
-from core.actions.victims.in_vain import InVain
-from core.cycle import run_action
+from pumice.core.actions import preempt, reclaim
+from pumice.core.actions.victims.in_vain import InVain
+from pumice.core.cycle import run_action
 from tests.core.actions.crowds import PLAIN, after, classes, crowds, running, waiting
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import node, queue

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from actors.api.definitions.rules import rule_problems
-from actors.api.definitions.work import TooDearError, Work
-from core.kube.cel.costs import MOST, SPEND, StepsLeft
-from core.kube.cel.environment import LISTS, OPERATORS, OPTIONALS, STANDARD
-from core.kube.cel.evaluating import evaluate
-from core.kube.cel.reading import ExpressionError, read_expression
-from core.kube.cel.types import signature
+from pumice.actors.api.definitions.rules import rule_problems
+from pumice.actors.api.definitions.work import TooDearError, Work
+from pumice.core.kube.cel.costs import MOST, SPEND, StepsLeft
+from pumice.core.kube.cel.environment import LISTS, OPERATORS, OPTIONALS, STANDARD
+from pumice.core.kube.cel.evaluating import evaluate
+from pumice.core.kube.cel.reading import ExpressionError, read_expression
+from pumice.core.kube.cel.types import signature
 
 ONES = [1] * 30_000
 BODY = " && ".join(["x > 0"] * 1_000)

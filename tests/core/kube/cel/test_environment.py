@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from core.kube.cel.checking import Scope, check, compile_problem
-from core.kube.cel.environment import LIBRARIES, STRINGS
-from core.kube.cel.evaluating import evaluate
-from core.kube.cel.reading import QUALIFIED, ExpressionError, read_expression
-from core.kube.cel.scopes import DEVICE, of_request
-from core.kube.cel.types import BOOL, DYN, CelType, signature, type_named
 from docs.making import write_cel
+from pumice.core.kube.cel.checking import Scope, check, compile_problem
+from pumice.core.kube.cel.environment import LIBRARIES, STRINGS
+from pumice.core.kube.cel.evaluating import evaluate
+from pumice.core.kube.cel.reading import QUALIFIED, ExpressionError, read_expression
+from pumice.core.kube.cel.scopes import DEVICE, of_request
+from pumice.core.kube.cel.types import BOOL, DYN, CelType, signature, type_named
 
 SCOPE = Scope({"x": DYN, "ints": type_named("list<int>"), "texts": type_named("map<string, string>")})
 NAMES: dict[str, Any] = {"x": {"a": 1, "b": None, "d": 1.5, "l": [1, 2]}, "ints": [3, 1, 2], "texts": {"k": "v"}}

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from core.kube.cel.evaluating import is_true
-from core.kube.cel.quantities import Amount, Version
-from core.kube.cel.reading import ExpressionError, read_expression
-from core.kube.cel.values import Domains
-from core.quantity import parse_quantity
+from pumice.core.kube.cel.evaluating import is_true
+from pumice.core.kube.cel.quantities import Amount, Version
+from pumice.core.kube.cel.reading import ExpressionError, read_expression
+from pumice.core.kube.cel.values import Domains
+from pumice.core.quantity import parse_quantity
 
 GPU = "gpu.example.com"
 DEVICE: dict[str, Any] = {

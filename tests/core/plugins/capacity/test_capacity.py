@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
-from core.messages.queue_tables import QueueTables
-from core.plugins.capacity import Capacity
-from core.session.session import Session
+from pumice.core.messages.queue_tables import QueueTables
+from pumice.core.plugins.capacity import Capacity
+from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, evictable, job_of, open_world, task_of
 from tests.kit import gang, node, pod, pod_group, queue
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from core.kube.claims import COUNT
-from core.plugins.capacity import Capacity
-from core.plugins.capacity.claims import parse_devices
-from core.session.session import Session
+from pumice.core.kube.claims import COUNT
+from pumice.core.plugins.capacity import Capacity
+from pumice.core.plugins.capacity.claims import parse_devices
+from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, job_of, open_world, task_of
 from tests.kit import gang, node, pod_group, queue
 from tests.kit.objects import Object

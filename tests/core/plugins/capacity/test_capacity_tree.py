@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.cycle import close_session, open_session
-from core.plugins.capacity import Capacity
-from core.plugins.capacity.attributes import FixedAttributes
-from core.plugins.capacity.tree import ROOT, tree_limits
-from core.resources import LARGEST, Resource
-from core.session.carry import Carry, CycleClock
-from core.session.session import Session
+from pumice.core.cycle import close_session, open_session
+from pumice.core.plugins.capacity import Capacity
+from pumice.core.plugins.capacity.attributes import FixedAttributes
+from pumice.core.plugins.capacity.tree import ROOT, tree_limits
+from pumice.core.resources import LARGEST, Resource
+from pumice.core.session.carry import Carry, CycleClock
+from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, evictable, job_of, open_world, task_of, view_of
 from tests.kit import gang, node, pod_group, queue
 from tests.kit.objects import Object

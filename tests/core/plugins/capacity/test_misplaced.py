@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.cycle import close_session, run_action
-from core.plugins.capacity.misplaced import leaves_below, tree_problem
+from pumice.core.cycle import close_session, run_action
+from pumice.core.plugins.capacity.misplaced import leaves_below, tree_problem
 from tests.core.plugins.world import configuration, job_of, open_world, task_of
 from tests.kit import gang, node, queue
 

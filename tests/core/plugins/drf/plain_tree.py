@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from core.session.session import Session
+    from pumice.core.session.session import Session
 
 Amounts = list[float]
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.plugins.drf.shares import Shares, changed
-from core.session.session import Session
+from pumice.core.plugins.drf.shares import Shares, changed
+from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, evictable, job_of, open_world, task_of
 from tests.kit import gang, node, pod, queue
 from tests.kit.objects import Object

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.plugins.drf import Drf
-from core.plugins.drf.tree import HierarchicalShares
-from core.session.session import Session
+from pumice.core.plugins.drf import Drf
+from pumice.core.plugins.drf.tree import HierarchicalShares
+from pumice.core.session.session import Session
 from tests.core.plugins.drf.plain_tree import PlainTree
 from tests.core.plugins.world import configuration, evictable, open_world, task_of
 from tests.kit import gang, node, queue

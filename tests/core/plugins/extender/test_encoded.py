@@ -15,14 +15,14 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from actors.outside.whole_pods import as_json
-from config.load import parse_scheduler_config
-from core.actions import ACTIONS
-from core.cycle import Carry, CycleClock, open_session, run_action
-from core.messages.questions import OutsideAnswer, OutsideQuestion
-from core.outside import filled
-from core.plugins import PLUGINS
-from core.state.volumes import volume_rules
+from pumice.actors.outside.whole_pods import as_json
+from pumice.config.load import parse_scheduler_config
+from pumice.core.actions import ACTIONS
+from pumice.core.cycle import Carry, CycleClock, open_session, run_action
+from pumice.core.messages.questions import OutsideAnswer, OutsideQuestion
+from pumice.core.outside import filled
+from pumice.core.plugins import PLUGINS
+from pumice.core.state.volumes import volume_rules
 from pumice.oneshot.cycles import fill
 
 Raw = dict[str, Any]

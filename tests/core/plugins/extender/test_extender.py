@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.cycle import Trail, close_session, open_session, run_action
-from core.life.task import TaskStatus
-from core.messages.questions import AskedPod, OutsideAnswer, OutsideQuestion
-from core.outside import NOT_RECORDED, AskedOutside, Recorded, WholePod, filled, question
-from core.plugins.extender.replies import PREDICATE, PRIORITIZE, ExtenderError, read_answer
-from core.plugins.extender.settings import read_settings
-from core.session.carry import Carry, CycleClock
-from core.session.trail.records import Ending
+from pumice.core.cycle import Trail, close_session, open_session, run_action
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.questions import AskedPod, OutsideAnswer, OutsideQuestion
+from pumice.core.outside import NOT_RECORDED, AskedOutside, Recorded, WholePod, filled, question
+from pumice.core.plugins.extender.replies import PREDICATE, PRIORITIZE, ExtenderError, read_answer
+from pumice.core.plugins.extender.settings import read_settings
+from pumice.core.session.carry import Carry, CycleClock
+from pumice.core.session.trail.records import Ending
 from tests.core.plugins.extender.test_recorded import acted, asking, decide, recorded
 from tests.core.plugins.world import configuration, view_of
 from tests.kit import gang, node, queue

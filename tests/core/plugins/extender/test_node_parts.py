@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from core.cycle import CycleClock, open_session, run_action
-from core.messages.questions import OutsideAnswer, OutsideQuestion
-from core.outside import filled
-from core.session.carry import Carry, SessionOptions
+from pumice.core.cycle import CycleClock, open_session, run_action
+from pumice.core.messages.questions import OutsideAnswer, OutsideQuestion
+from pumice.core.outside import filled
+from pumice.core.session.carry import Carry, SessionOptions
 from pumice.oneshot.cycles import fill
 from tests.core.devices.cards import gpu_node, vgpu_node
 from tests.core.plugins.test_deviceshare import asks

@@ -16,16 +16,16 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from actors.outside.whole_pods import as_json
-from config.load import parse_scheduler_config
-from core.actions import ACTIONS
-from core.cycle import Carry, CycleClock, Session, close_session, open_session, run_action
-from core.life.task import TaskStatus
-from core.messages.decisions import CycleResult
-from core.messages.questions import OutsideAnswer, OutsideQuestion
-from core.outside import AskedOutside, Recorded, filled
-from core.plugins import PLUGINS
-from core.session.trail.trail import SILENCE, Silence
+from pumice.actors.outside.whole_pods import as_json
+from pumice.config.load import parse_scheduler_config
+from pumice.core.actions import ACTIONS
+from pumice.core.cycle import Carry, CycleClock, Session, close_session, open_session, run_action
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.decisions import CycleResult
+from pumice.core.messages.questions import OutsideAnswer, OutsideQuestion
+from pumice.core.outside import AskedOutside, Recorded, filled
+from pumice.core.plugins import PLUGINS
+from pumice.core.session.trail.trail import SILENCE, Silence
 from pumice.oneshot.cycles import fill
 
 Raw = dict[str, Any]

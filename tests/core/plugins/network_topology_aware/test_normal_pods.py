@@ -7,9 +7,9 @@ import struct
 import numpy as np
 import pytest
 
-from core.plugins.network_topology_aware.scores import go_power
-from core.plugins.network_topology_aware.weights import read_weights
-from core.session.search.node_search import ErrorCache
+from pumice.core.plugins.network_topology_aware.scores import go_power
+from pumice.core.plugins.network_topology_aware.weights import read_weights
+from pumice.core.session.search.node_search import ErrorCache
 from tests.core.plugins.network_topology_aware.test_topology_occupancy import rack
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import node, pod, pod_group, queue

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.plugins.network_topology_aware.occupancy import DomainOccupancy
-from core.session.session import Session
+from pumice.core.plugins.network_topology_aware.occupancy import DomainOccupancy
+from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, job_of, open_world
 from tests.core.session.test_statement import Step, do, steps
 from tests.kit import gang, node, pod, queue

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.resources import ZERO, Resource
+from pumice.core.resources import ZERO, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from core.objects.pod import Task
-    from core.session.nodes import SessionNodes
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.nodes import SessionNodes
+    from pumice.core.session.session import Session
 
 Strategies = dict[str, tuple[str, int]]
 

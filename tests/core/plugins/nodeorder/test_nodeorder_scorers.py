@@ -9,23 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.kube.placed import placed_pods
-from core.plugins.nodeorder.allocated import LEAST, MOST, Allocated
-from core.plugins.nodeorder.balanced_allocation import BalancedAllocation
-from core.plugins.nodeorder.image_locality import ImageLocality
-from core.plugins.nodeorder.node_affinity import PREFERRED, NodeAffinityScorer
-from core.plugins.nodeorder.plugin import WEIGHTS, NodeOrder
-from core.plugins.nodeorder.pod_affinity import PodAffinityScorer
-from core.plugins.nodeorder.taint_toleration import TaintToleration
-from core.plugins.nodeorder.topology_spread import TopologySpreadScorer
+from pumice.core.kube.placed import placed_pods
+from pumice.core.plugins.nodeorder.allocated import LEAST, MOST, Allocated
+from pumice.core.plugins.nodeorder.balanced_allocation import BalancedAllocation
+from pumice.core.plugins.nodeorder.image_locality import ImageLocality
+from pumice.core.plugins.nodeorder.node_affinity import PREFERRED, NodeAffinityScorer
+from pumice.core.plugins.nodeorder.plugin import WEIGHTS, NodeOrder
+from pumice.core.plugins.nodeorder.pod_affinity import PodAffinityScorer
+from pumice.core.plugins.nodeorder.taint_toleration import TaintToleration
+from pumice.core.plugins.nodeorder.topology_spread import TopologySpreadScorer
 from tests.core.kube import slow
 from tests.core.kube.clusters import clusters
 from tests.core.kube.sessions import opened, put, scores, task_named
 from tests.kit import node, node_affinity, pod, taint
 
 if TYPE_CHECKING:
-    from core.session.points.nodes import NodeScorer
-    from core.session.session import Session
+    from pumice.core.session.points.nodes import NodeScorer
+    from pumice.core.session.session import Session
 
 Object = dict[str, Any]
 Cluster = tuple[list[Object], list[Object], Object]

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from core.kube.devices import DeviceId
-from core.plugins.predicates.dynamic_resources import DynamicResources
-from core.session.reasons import FitFailure
+from pumice.core.kube.devices import DeviceId
+from pumice.core.plugins.predicates.dynamic_resources import DynamicResources
+from pumice.core.session.reasons import FitFailure
 from tests.core.kube.sessions import opened, task_named, texts
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import node, pod_group, queue
 
 if TYPE_CHECKING:
-    from core.session.session import Session
+    from pumice.core.session.session import Session
 
 Object = dict[str, Any]
 DRA = ("dra-switch",)

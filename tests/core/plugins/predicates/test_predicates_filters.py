@@ -7,22 +7,22 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from core.kube.placed import placed_pods
-from core.plugins.predicates.node_affinity import RequiredAffinity, terms_conflict
-from core.plugins.predicates.pod_count import PodCount
-from core.plugins.predicates.ports import NodePorts
-from core.plugins.predicates.static import StaticFilter
-from core.plugins.predicates.taints import UntoleratedTaints
-from core.plugins.predicates.unschedulable import Unschedulable
-from core.session.reasons import Code, FitFailure
+from pumice.core.kube.placed import placed_pods
+from pumice.core.plugins.predicates.node_affinity import RequiredAffinity, terms_conflict
+from pumice.core.plugins.predicates.pod_count import PodCount
+from pumice.core.plugins.predicates.ports import NodePorts
+from pumice.core.plugins.predicates.static import StaticFilter
+from pumice.core.plugins.predicates.taints import UntoleratedTaints
+from pumice.core.plugins.predicates.unschedulable import Unschedulable
+from pumice.core.session.reasons import Code, FitFailure
 from tests.core.kube import slow
 from tests.core.kube.clusters import clusters
 from tests.core.kube.sessions import opened, put, take, task_named, texts
 from tests.kit import node, node_affinity, pod, toleration
 
 if TYPE_CHECKING:
-    from core.session.points.nodes import NodeFilter
-    from core.session.session import Session
+    from pumice.core.session.points.nodes import NodeFilter
+    from pumice.core.session.session import Session
 
 Object = dict[str, Any]
 Cluster = tuple[list[Object], list[Object], Object]

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.kube.placed import placed_pods
-from core.plugins.predicates.dynamic_resources import DynamicResources
-from core.plugins.predicates.volume_limits import VolumeLimits
+from pumice.core.kube.placed import placed_pods
+from pumice.core.plugins.predicates.dynamic_resources import DynamicResources
+from pumice.core.plugins.predicates.volume_limits import VolumeLimits
 from tests.core.kube.sessions import opened, put, take, task_named, texts
 from tests.core.kube.stores import pod_using
 from tests.kit import node

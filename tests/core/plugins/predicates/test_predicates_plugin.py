@@ -4,19 +4,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from config.load import from_parsed
-from core.cycle import Carry, CycleClock, run_action, run_cycle
-from core.life.task import TaskStatus
-from core.objects.metadata import parse_time
-from core.session.search.node_search import NodeSearch
-from core.state.volumes import volume_rules
+from pumice.config.load import from_parsed
+from pumice.core.cycle import Carry, CycleClock, run_action, run_cycle
+from pumice.core.life.task import TaskStatus
+from pumice.core.objects.metadata import parse_time
+from pumice.core.session.search.node_search import NodeSearch
+from pumice.core.state.volumes import volume_rules
 from tests.core.kube import slow, slow_pods
 from tests.core.kube.stores import pod_using, storage_classes
 from tests.core.plugins.world import NOW, configuration, flatten, open_world, task_of, view_of
 from tests.kit import gang, node, node_affinity, nodes, pod, pod_group, queue, taint
 
 if TYPE_CHECKING:
-    from core.session.session import Session
+    from pumice.core.session.session import Session
 
 Object = dict[str, Any]
 ZONE = "zone"

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.kube.placed import placed_pods
-from core.plugins.nodeorder.pod_affinity import PodAffinityScorer
-from core.plugins.nodeorder.topology_spread import TopologySpreadScorer
-from core.plugins.predicates.pod_affinity import PodAffinityFilter
-from core.plugins.predicates.pod_affinity_trial import AffinityTrial
-from core.plugins.predicates.topology_spread import TopologySpreadFilter
-from core.session.reasons import FitFailure
-from core.state.view import View
+from pumice.core.kube.placed import placed_pods
+from pumice.core.plugins.nodeorder.pod_affinity import PodAffinityScorer
+from pumice.core.plugins.nodeorder.topology_spread import TopologySpreadScorer
+from pumice.core.plugins.predicates.pod_affinity import PodAffinityFilter
+from pumice.core.plugins.predicates.pod_affinity_trial import AffinityTrial
+from pumice.core.plugins.predicates.topology_spread import TopologySpreadFilter
+from pumice.core.session.reasons import FitFailure
+from pumice.core.state.view import View
 from tests.core.kube import slow_pods
 from tests.core.kube.crowds import crowds
 from tests.core.kube.sessions import opened, put, scores, session_over, take, task_named, texts
@@ -22,8 +22,8 @@ from tests.core.kube.slow_pods import Cluster
 from tests.kit import node, pod, taint
 
 if TYPE_CHECKING:
-    from core.kube.placed import Placed
-    from core.session.session import Session
+    from pumice.core.kube.placed import Placed
+    from pumice.core.session.session import Session
 
 Object = dict[str, Any]
 Crowd = tuple[list[Object], list[Object], list[Object], Object, dict[str, dict[str, str]]]

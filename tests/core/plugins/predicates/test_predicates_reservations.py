@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from core.kube.devices import DeviceId
-from core.session.session import Session
+from pumice.core.kube.devices import DeviceId
+from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import gang, node, queue
 from tests.kit.objects import Object

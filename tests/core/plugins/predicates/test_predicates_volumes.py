@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.kube.placed import placed_pods
-from core.plugins.predicates.volume_binding import VolumeBinding
-from core.plugins.predicates.volume_limits import VolumeLimits
-from core.plugins.predicates.volume_zone import VolumeZone
-from core.session.reasons import FitFailure
+from pumice.core.kube.placed import placed_pods
+from pumice.core.plugins.predicates.volume_binding import VolumeBinding
+from pumice.core.plugins.predicates.volume_limits import VolumeLimits
+from pumice.core.plugins.predicates.volume_zone import VolumeZone
+from pumice.core.session.reasons import FitFailure
 from tests.core.kube import slow_volumes
 from tests.core.kube.sessions import opened, put, take, task_named, texts
 from tests.core.kube.stores import pod_using, storage_classes, stores
 from tests.kit import node
 
 if TYPE_CHECKING:
-    from core.session.session import Session
+    from pumice.core.session.session import Session
 
 Object = dict[str, Any]
 Store = tuple[list[Object], list[Object], list[Object], list[list[str]]]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from core.resources import INFINITY, ZERO, Resource, exceeded_part, higher
+from pumice.core.resources import INFINITY, ZERO, Resource, exceeded_part, higher
 
 
 @dataclass

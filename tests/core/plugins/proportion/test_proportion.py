@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.cycle import run_action
-from core.plugins.proportion import Proportion
-from core.plugins.proportion.attributes import ProportionAttributes
-from core.resources import Resource
-from core.session.session import Session
+from pumice.core.cycle import run_action
+from pumice.core.plugins.proportion import Proportion
+from pumice.core.plugins.proportion.attributes import ProportionAttributes
+from pumice.core.resources import Resource
+from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, evictable, job_of, open_world, task_of
 from tests.kit import gang, node, pod, pod_group, queue
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from core.cycle import open_session, run_action
-from core.objects.metadata import parse_time
-from core.plugins.rescheduling.qos import Qos, qos_of
-from core.session.carry import Carry, CycleClock, SessionOptions
-from core.session.session import Session
+from pumice.core.cycle import open_session, run_action
+from pumice.core.objects.metadata import parse_time
+from pumice.core.plugins.rescheduling.qos import Qos, qos_of
+from pumice.core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.core.session.session import Session
 from tests.core.actions.crowds import evictions
 from tests.core.plugins.world import NOW, configuration, open_world, task_of, view_of
 from tests.kit import gang, node, pod, queue

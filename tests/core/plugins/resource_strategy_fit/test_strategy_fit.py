@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.plugins.resource_strategy_fit import arguments as read
-from core.plugins.resource_strategy_fit.arguments import NO_SRA, IdleShare, Sra, Strategy
-from core.plugins.resource_strategy_fit.proportional import Proportional
-from core.plugins.resource_strategy_fit.scorer import (
+from pumice.core.plugins.resource_strategy_fit import arguments as read
+from pumice.core.plugins.resource_strategy_fit.arguments import NO_SRA, IdleShare, Sra, Strategy
+from pumice.core.plugins.resource_strategy_fit.proportional import Proportional
+from pumice.core.plugins.resource_strategy_fit.scorer import (
     TYPE_ANNOTATION,
     WEIGHT_ANNOTATION,
     StrategyScorer,

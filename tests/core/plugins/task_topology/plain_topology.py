@@ -6,12 +6,12 @@ from collections import Counter
 from functools import cmp_to_key
 from typing import TYPE_CHECKING
 
-from core.resources import ZERO, Resource
+from pumice.core.resources import ZERO, Resource
 from tests.core.plugins.nodeorder.plain_scores import amounts, left_out
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
 
 Groups = list[list[str]]
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.life.task import TaskStatus
-from core.plugins.task_topology.plugin import TaskTopology
-from core.plugins.task_topology.relations import AFFINITY, ANTI_AFFINITY, TASK_ORDER
-from core.session.session import Session
+from pumice.core.life.task import TaskStatus
+from pumice.core.plugins.task_topology.plugin import TaskTopology
+from pumice.core.plugins.task_topology.relations import AFFINITY, ANTI_AFFINITY, TASK_ORDER
+from pumice.core.session.session import Session
 from tests.core.kube.sessions import scores
 from tests.core.plugins.task_topology.plain_topology import PlainJob
 from tests.core.plugins.world import configuration, job_of, open_world, task_of

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.plugins.tdm.budget import MAX_UNAVAILABLE, MIN_AVAILABLE, amount_of, evictable_count
-from core.session.carry import Carry
-from core.session.reasons import Code
-from core.session.session import Session
+from pumice.core.plugins.tdm.budget import MAX_UNAVAILABLE, MIN_AVAILABLE, amount_of, evictable_count
+from pumice.core.session.carry import Carry
+from pumice.core.session.reasons import Code
+from pumice.core.session.session import Session
 from tests.core.kube.sessions import scores, texts
 from tests.core.plugins.world import configuration, evictable, job_of, names, open_world, task_of
 from tests.kit import gang, node, pod, pod_group, queue

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.pumice_arguments import PumiceArguments
-from config.time_zones import time_zone
-from core.objects.metadata import parse_time
-from core.plugins.tdm.zones import ZoneError, Zones, parse_clock_time, parse_span
+from pumice.config.pumice_arguments import PumiceArguments
+from pumice.config.time_zones import time_zone
+from pumice.core.objects.metadata import parse_time
+from pumice.core.plugins.tdm.zones import ZoneError, Zones, parse_clock_time, parse_span
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import node, pod, pod_group, queue
 

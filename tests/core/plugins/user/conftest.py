@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from config.schema import PluginOption, Tier
-from core.cycle import run_cycle
-from core.objects.metadata import parse_time
-from core.plugins import PLUGINS
-from core.plugins.user import guarded
-from core.session.carry import Carry, CycleClock, SessionOptions
-from core.session.trail.trail import SILENCE, Silence
+from pumice.config.schema import PluginOption, Tier
+from pumice.core.cycle import run_cycle
+from pumice.core.objects.metadata import parse_time
+from pumice.core.plugins import PLUGINS
+from pumice.core.plugins.user import guarded
+from pumice.core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.core.session.trail.trail import SILENCE, Silence
 from tests.core.plugins.world import NOW, configuration, view_of
 from tests.kit import gang, node, queue
 
 if TYPE_CHECKING:
-    from core.messages.decisions import CycleResult
-    from core.messages.failed_answers import FailedAnswers
+    from pumice.core.messages.decisions import CycleResult
+    from pumice.core.messages.failed_answers import FailedAnswers
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from core.plugins.user.failures import PluginFailures, PluginQuestion
+from pumice.core.plugins.user.failures import PluginFailures, PluginQuestion
 from tests.core.plugins.user.test_user_plugins import registering
 
 if TYPE_CHECKING:
-    from core.messages.decisions import CycleResult
-    from core.session.session import Session
+    from pumice.core.messages.decisions import CycleResult
+    from pumice.core.session.session import Session
 
 
 class OwnError(BaseException):

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.messages.failed_answers import MOST, NOWHERE, FailedAnswers
-from core.plugins.user.failures import PluginFailures
-from core.session.carry import Carry
-from core.session.trail.trail import SILENCE, Silence, Trail
+from pumice.core.messages.failed_answers import MOST, NOWHERE, FailedAnswers
+from pumice.core.plugins.user.failures import PluginFailures
+from pumice.core.session.carry import Carry
+from pumice.core.session.trail.trail import SILENCE, Silence, Trail
 from tests.core.plugins.user.test_user_plugins import registering
 
 if TYPE_CHECKING:
-    from core.messages.decisions import CycleResult
+    from pumice.core.messages.decisions import CycleResult
 
 QUESTIONS = st.lists(
     st.tuples(st.sampled_from(["reject_one", "JobOrder"]), st.integers(NOWHERE, 2), st.sampled_from(["", "a", "b"])),

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from core.plugins.user.failures import CARRIED
-from core.session.carry import Carry
-from core.session.points.nodes import Reads, Volatility
-from core.session.points.orders import JobColumn, TaskKey
-from core.session.points.per_node import NodeLook, PerNodeFilter, PerNodeScorer
-from core.session.points.victims import Mask
+from pumice.core.plugins.user.failures import CARRIED
+from pumice.core.session.carry import Carry
+from pumice.core.session.points.nodes import Reads, Volatility
+from pumice.core.session.points.orders import JobColumn, TaskKey
+from pumice.core.session.points.per_node import NodeLook, PerNodeFilter, PerNodeScorer
+from pumice.core.session.points.victims import Mask
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
-    from core.session.session import Session
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
 
 Register = Callable[["Session"], None]
 ALL = slice(None)

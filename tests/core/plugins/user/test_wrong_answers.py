@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from core.plugins.user.answers import HANDLER, INSTEAD
-from core.plugins.user.failures import PluginFailures
-from core.plugins.user.nodes import GuardedCheck, GuardedFilter, GuardedScore
-from core.plugins.user.points import guard, guarded_rule
-from core.session.points.listed import FLAGS
-from core.session.points.nodes import TEMPLATE_ONLY, Volatility
-from core.session.points.victims import Mask
-from core.session.points.votes import ValidateResult, Vote
-from core.session.reasons import Code, FitFailure, Reason
+from pumice.core.plugins.user.answers import HANDLER, INSTEAD
+from pumice.core.plugins.user.failures import PluginFailures
+from pumice.core.plugins.user.nodes import GuardedCheck, GuardedFilter, GuardedScore
+from pumice.core.plugins.user.points import guard, guarded_rule
+from pumice.core.session.points.listed import FLAGS
+from pumice.core.session.points.nodes import TEMPLATE_ONLY, Volatility
+from pumice.core.session.points.victims import Mask
+from pumice.core.session.points.votes import ValidateResult, Vote
+from pumice.core.session.reasons import Code, FitFailure, Reason
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import gang, node, queue
 
 if TYPE_CHECKING:
-    from core.session.session import Session
+    from pumice.core.session.session import Session
 
 ALL = slice(None)
 OF_NODES = "Predicate", "NodeOrder", "BatchNodeOrder"

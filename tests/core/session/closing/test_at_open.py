@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from core.cycle import close_session, open_session
-from core.messages.questions import OutsideAnswer, OutsideQuestion
-from core.objects.metadata import parse_time
-from core.outside import filled
-from core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.core.cycle import close_session, open_session
+from pumice.core.messages.questions import OutsideAnswer, OutsideQuestion
+from pumice.core.objects.metadata import parse_time
+from pumice.core.outside import filled
+from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from tests.core.plugins.world import NOW, configuration, view_of
 from tests.kit import gang, node, queue
 

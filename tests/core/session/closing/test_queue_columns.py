@@ -7,7 +7,7 @@ from math import nan
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.messages.queue_columns import QueueColumns
+from pumice.core.messages.queue_columns import QueueColumns
 
 Numbers = dict[str, dict[str, float]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from core.cycle import close_session
+from pumice.core.cycle import close_session
 from tests.core.devices.cards import vgpu_node
 from tests.core.plugins.capacity.test_capacity_claims import claim, claiming
 from tests.core.plugins.test_deviceshare import asks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.cycle import close_session
+from pumice.core.cycle import close_session
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import gang, node, queue
 

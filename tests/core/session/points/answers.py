@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from config.pumice_arguments import PumiceArguments
-from config.schema import PluginOption, SchedulerConfig, Tier
-from core.session.points.all_points import Points
-from core.session.points.listed import FLAGS
+from pumice.config.pumice_arguments import PumiceArguments
+from pumice.config.schema import PluginOption, SchedulerConfig, Tier
+from pumice.core.session.points.all_points import Points
+from pumice.core.session.points.listed import FLAGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from core.objects.pod import Task
-    from core.session.points.batches import TaskBatch
-    from core.session.points.victims import AsBatch
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.batches import TaskBatch
+    from pumice.core.session.points.victims import AsBatch
 
 ALL_ON = {flag: True for flag in FLAGS.values() if flag is not None}
 

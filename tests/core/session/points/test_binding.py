@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.cycle import close_session, run_action
-from core.messages.decisions import BindContext, ClaimedDevices
-from core.session.points.binding import merged
+from pumice.core.cycle import close_session, run_action
+from pumice.core.messages.decisions import BindContext, ClaimedDevices
+from pumice.core.session.points.binding import merged
 from tests.core.plugins.world import configuration, open_world, view_of
 from tests.kit import gang, node, queue
 
 if TYPE_CHECKING:
-    from core.objects.pod import Task
+    from pumice.core.objects.pod import Task
 
 OURS = BindContext(annotations=(("a", "ours"), ("b", "ours")), timeout_s=3.0)
 THEIRS = BindContext(

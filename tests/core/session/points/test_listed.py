@@ -1,8 +1,8 @@
 """Which plugins may speak at which point, and for how long that is kept."""
 
-from config.schema import PluginOption, SchedulerConfig, Tier
-from core.session.points.listed import FLAGS, Listed, listed_plugins
-from core.state.derived import itself
+from pumice.config.schema import PluginOption, SchedulerConfig, Tier
+from pumice.core.session.points.listed import FLAGS, Listed, listed_plugins
+from pumice.core.state.derived import itself
 
 
 def config(*tiers: dict[str, dict[str, bool]]) -> SchedulerConfig:

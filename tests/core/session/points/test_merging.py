@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.known import FLAGS as KNOWN_FLAGS
-from core.session.points.listed import FLAGS
-from core.session.points.votes import ValidateResult, Vote
+from pumice.config.known import FLAGS as KNOWN_FLAGS
+from pumice.core.session.points.listed import FLAGS
+from pumice.core.session.points.votes import ValidateResult, Vote
 from tests.core.session.points.answers import ALL_ON, constant, given_answers, points
 
 if TYPE_CHECKING:

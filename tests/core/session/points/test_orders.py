@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.load import parse_scheduler_config
-from core.cycle import Carry, CycleClock, open_session
-from core.session.heap import KeyedQueue, PriorityQueue, SortedQueue
-from core.state.view import View
+from pumice.config.load import parse_scheduler_config
+from pumice.core.cycle import Carry, CycleClock, open_session
+from pumice.core.session.heap import KeyedQueue, PriorityQueue, SortedQueue
+from pumice.core.state.view import View
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.kit.pods import pod

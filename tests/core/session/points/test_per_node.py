@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from core.objects.pod import Task
-from core.session.points.listed import Listed
-from core.session.points.node_points import NodePoints
-from core.session.points.nodes import Volatility
-from core.session.points.per_node import NodeLook, PerNodeFilter, PerNodeScorer
-from core.session.reasons import Code, Reason
+from pumice.core.objects.pod import Task
+from pumice.core.session.points.listed import Listed
+from pumice.core.session.points.node_points import NodePoints
+from pumice.core.session.points.nodes import Volatility
+from pumice.core.session.points.per_node import NodeLook, PerNodeFilter, PerNodeScorer
+from pumice.core.session.reasons import Code, Reason
 from tests.core.kube.sessions import opened, put, scores, task_named, texts
 from tests.core.session.points.test_listed import config
 from tests.kit import node, pod

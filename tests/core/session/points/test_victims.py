@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.session.points.victims import Mask
-from core.session.points.votes import Vote
+from pumice.core.session.points.victims import Mask
+from pumice.core.session.points.votes import Vote
 from tests.core.plugins.world import configuration, open_world
 from tests.core.session.points.answers import constant, given_answers, points
 from tests.kit import gang, node, queue
@@ -19,8 +19,8 @@ from tests.kit import gang, node, queue
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from core.objects.pod import Task
-    from core.session.points.batches import BoolArray, TaskBatch
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.batches import BoolArray, TaskBatch
 
 PERMIT, ABSTAIN, REJECT = Vote.PERMIT, Vote.ABSTAIN, Vote.REJECT
 

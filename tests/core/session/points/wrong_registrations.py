@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.session.points.orders import JobColumn, TaskKey
-from core.session.points.victims import Mask
-from core.session.points.votes import Vote
+from pumice.core.session.points.orders import JobColumn, TaskKey
+from pumice.core.session.points.victims import Mask
+from pumice.core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from core.objects.pod import Task
-    from core.objects.queue import Queue
-    from core.session.points.batches import TaskBatch
-    from core.session.points.per_node import NodeLook
-    from core.session.session import Session
-    from core.state.jobs import Job
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.queue import Queue
+    from pumice.core.session.points.batches import TaskBatch
+    from pumice.core.session.points.per_node import NodeLook
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
 
 
 def of_job(_: Job) -> bool:

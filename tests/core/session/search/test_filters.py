@@ -8,14 +8,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.schema import PluginOption, SchedulerConfig, Tier
-from core.session.points.listed import Listed
-from core.session.points.node_points import FilterPoint
-from core.session.points.nodes import TEMPLATE_ONLY
-from core.session.points.ready import ReadyCheck
-from core.session.reasons import Code, Reason
-from core.session.search.filters import Filters
-from core.session.session import Session
+from pumice.config.schema import PluginOption, SchedulerConfig, Tier
+from pumice.core.session.points.listed import Listed
+from pumice.core.session.points.node_points import FilterPoint
+from pumice.core.session.points.nodes import TEMPLATE_ONLY
+from pumice.core.session.points.ready import ReadyCheck
+from pumice.core.session.reasons import Code, Reason
+from pumice.core.session.search.filters import Filters
+from pumice.core.session.session import Session
 from tests.core.plugins.world import Option, configuration, open_world, task_of
 from tests.kit import gang, node, queue
 

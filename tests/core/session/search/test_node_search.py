@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.load import parse_scheduler_config
-from core.cycle import Carry, CycleClock, Session, SessionOptions, open_session
-from core.life.task import TaskStatus
-from core.objects.pod import Task
-from core.session.reasons import FitFailure
-from core.session.search.node_search import ErrorCache, NodeSearch
-from core.session.statement import Statement
-from core.state.view import View
+from pumice.config.load import parse_scheduler_config
+from pumice.core.cycle import Carry, CycleClock, Session, SessionOptions, open_session
+from pumice.core.life.task import TaskStatus
+from pumice.core.objects.pod import Task
+from pumice.core.session.reasons import FitFailure
+from pumice.core.session.search.node_search import ErrorCache, NodeSearch
+from pumice.core.session.statement import Statement
+from pumice.core.state.view import View
 from tests.core.plugins.world import open_world, task_of
 from tests.kit.jobs import gang
 from tests.kit.nodes import node

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.session.carry import Carry
-from core.session.search.sampling import Sampling, look
+from pumice.core.session.carry import Carry
+from pumice.core.session.search.sampling import Sampling, look
 
 
 @given(st.data())

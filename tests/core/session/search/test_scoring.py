@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.session.points.nodes import Volatility
-from core.session.points.per_node import PerNodeScorer
-from core.session.search.node_search import ErrorCache
-from core.session.search.scoring import ONE_BY_ONE
+from pumice.core.session.points.nodes import Volatility
+from pumice.core.session.points.per_node import PerNodeScorer
+from pumice.core.session.search.node_search import ErrorCache
+from pumice.core.session.search.scoring import ONE_BY_ONE
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import gang, node, queue
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.cycle import Trail, open_session, run_cycle
-from core.objects.metadata import parse_time
-from core.session.carry import Carry, CycleClock, SessionOptions
-from core.session.reasons import Code, Reason, ReasonTable
-from core.session.trail.records import Ending, Look
+from pumice.core.cycle import Trail, open_session, run_cycle
+from pumice.core.objects.metadata import parse_time
+from pumice.core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.core.session.reasons import Code, Reason, ReasonTable
+from pumice.core.session.trail.records import Ending, Look
 from tests.core.plugins.world import NOW, configuration, task_of, view_of
 from tests.core.session.trail.told import CONFIG, TIERS, Object, decided
 from tests.kit import gang, node, nodes, pod, pod_group, queue, taint

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from config.schema import SchedulerConfig
-from core.cycle import Trail, close_session, open_session, run_action
-from core.messages.decisions import CycleResult
-from core.objects.metadata import parse_time
-from core.session.carry import Carry, CycleClock
+from pumice.config.schema import SchedulerConfig
+from pumice.core.cycle import Trail, close_session, open_session, run_action
+from pumice.core.messages.decisions import CycleResult
+from pumice.core.objects.metadata import parse_time
+from pumice.core.session.carry import Carry, CycleClock
 from tests.core.plugins.world import NOW, configuration, view_of
 
 Object = dict[str, Any]

@@ -10,13 +10,13 @@ import pytest
 import yaml
 
 import pumice as lab
-from actors.agents.pod_runs import DURATION
-from core.messages.events import Mutation
+from pumice.actors.agents.pod_runs import DURATION
+from pumice.core.messages.events import Mutation
 from pumice.errors import InputError
 from pumice.load.traces.recorded import Arrived
 from pumice.replay.remainder import ITSELF
 from pumice.runtime.arrivals import ARRIVAL
-from storage import codec
+from pumice.storage import codec
 from tests.kit import source
 from tests.kit.nodes import node
 from tests.kit.pods import pod

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from core.life.task import TaskStatus
-from core.state.view import View
-from core.state.watched import WATCHED
+from pumice.core.life.task import TaskStatus
+from pumice.core.state.view import View
+from pumice.core.state.watched import WATCHED
 from pumice.storm.invariants.books import compare_view
 from tests.actors.cluster import Cluster
 from tests.kit.jobs import gang

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.messages.events import Mutation
+from pumice.core.messages.events import Mutation
+from pumice.storage import codec
 from pumice.storm.invariants.budget_books import LAG_S, BudgetBooks
-from storage import codec
 
 Object = dict[str, Any]
 

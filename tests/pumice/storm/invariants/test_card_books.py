@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.devices.vgpu import codec
+from pumice.core.devices.vgpu import codec
 from pumice.storm.invariants.card_books import miscounted_cells, over_assigned, without_cards
 from pumice.storm.invariants.upheld import CARDS, EVERY, EXTENDER, KEPT_CARDS, SLICES, upheld_by
 from pumice.storm.script.profiles import profile

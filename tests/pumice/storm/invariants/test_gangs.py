@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from core.messages.events import Mutation
+from pumice.core.messages.events import Mutation
+from pumice.storage import codec
 from pumice.storm.invariants.gangs import broken_gang
 from pumice.storm.invariants.truth import StormTruth
-from storage import codec
 from tests.pumice.storm.invariants.test_truth import group, pod
 
 

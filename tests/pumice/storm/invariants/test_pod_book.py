@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.api.admission.pod_spec import default_pod_spec
-from core.objects.pod import TemplateTable
-from core.objects.pod_template import PodTemplate
-from core.state.dimensions import Dimensions
+from pumice.actors.api.admission.pod_spec import default_pod_spec
+from pumice.core.objects.pod import TemplateTable
+from pumice.core.objects.pod_template import PodTemplate
+from pumice.core.state.dimensions import Dimensions
 from pumice.storm.invariants.pod_book import BookedPodReader, PodBook, share_port
 
 Object = dict[str, Any]

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from core.devices.ascend import CORE
-from core.messages.events import Mutation
+from pumice.core.devices.ascend import CORE
+from pumice.core.messages.events import Mutation
+from pumice.storage.codec import pack, unpack
 from pumice.storm.invariants.shared_card_books import LockBook, chips_too_full, npus_too_full, shared_too_much
-from storage.codec import pack, unpack
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 

@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.messages.events import Mutation
+from pumice.core.messages.events import Mutation
+from pumice.storage import codec
 from pumice.storm.invariants.gangs import partial_gang
 from pumice.storm.invariants.pod_book import PodBook
 from pumice.storm.invariants.truth import StormTruth
-from storage import codec
 from tests.actors.cluster import Cluster
 from tests.kit import queues
 from tests.kit.pod_groups import pod_group

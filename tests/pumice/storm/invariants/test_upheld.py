@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from config.load import parse_scheduler_config
-from core.messages.events import ConfigLoaded
+from pumice.config.load import parse_scheduler_config
+from pumice.core.messages.events import ConfigLoaded
+from pumice.storage import codec
+from pumice.storage.journal import Record
 from pumice.storm.invariants.upheld import (
     ALL,
     BUDGETS,
@@ -20,8 +22,6 @@ from pumice.storm.invariants.upheld import (
 )
 from pumice.storm.live import LiveMonitor
 from pumice.storm.script.profiles import profile
-from storage import codec
-from storage.journal import Record
 
 NEVER_HERE = {BUDGETS, VICTIMS}
 STOCK = """

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.api.faults.strikes import KINDS
-from config.errors import ConfigError
+from pumice.actors.api.faults.strikes import KINDS
+from pumice.config.errors import ConfigError
 from pumice.storm.script.checking import HAPPENINGS
 from pumice.storm.script.events import Event, Script, read_script, write_script
 from pumice.storm.script.profiles import profiles

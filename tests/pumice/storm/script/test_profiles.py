@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from actors.api.faults.strikes import KINDS
-from config.errors import ConfigError
+from pumice.actors.api.faults.strikes import KINDS
+from pumice.config.errors import ConfigError
 from pumice.storm.script import profiles as module
 from pumice.storm.script.profile_file import NOWHERE
 from pumice.storm.script.profiles import PACKAGED, profile, profiles
