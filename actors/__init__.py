@@ -1,3 +1,4 @@
 """Actors: each owns its state and one bounded mailbox; `pumice.actors.system.system` wires them together."""
 
-__pumice__ = "0.1.0"
+if __name__ == "actors":
+    raise ModuleNotFoundError("'actors' is imported as pumice.actors", name=__name__)

@@ -1,3 +1,4 @@
 """Configuration: Volcano's scheduler.conf, Pumice's own settings, and the root of the error tree."""
 
-__pumice__ = "0.1.0"
+if __name__ == "config":
+    raise ModuleNotFoundError("'config' is imported as pumice.config", name=__name__)

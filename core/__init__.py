@@ -1,3 +1,4 @@
 """The core: everything that decides, as plain synchronous code."""
 
-__pumice__ = "0.1.0"
+if __name__ == "core":
+    raise ModuleNotFoundError("'core' is imported as pumice.core", name=__name__)

@@ -3,8 +3,6 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.guard import ForeignLayerError, check_layers
-
 if TYPE_CHECKING:
     from pumice.lab.builders import gang, nodes, priority_class, queue, trace
     from pumice.lab.cluster import Cluster, DecidedCycle, read
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Cluster",
     "DecidedCycle",
-    "ForeignLayerError",
     "LivedRun",
     "__version__",
     "changes",
@@ -29,8 +26,6 @@ __all__ = [
 ]
 
 __version__: Final = "0.1.0"
-
-check_layers(__version__)
 
 _LAB: Final = {
     "Cluster": "pumice.lab.cluster",

@@ -1,3 +1,4 @@
 """Storage: the journal, its codec and the recovery of state from it."""
 
-__pumice__ = "0.1.0"
+if __name__ == "storage":
+    raise ModuleNotFoundError("'storage' is imported as pumice.storage", name=__name__)

@@ -125,7 +125,7 @@ def test_the_picture_is_what_the_script_draws() -> None:
 def actors() -> set[str]:
     """Modules in which an actor is defined, by dotted name; a parent of actors is none."""
     return {
-        path.removesuffix(".py").replace("/", ".")
+        source.module_of(path)
         for path, tree in source.modules("actors")
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef) and node.name not in PARENTS
@@ -165,7 +165,7 @@ def test_actors_are_kept_apart() -> None:
     rooms = {name: [each for each in apart if name == each or name.startswith(f"{each}.")] for name in actors()}
     assert {name: len(found) for name, found in rooms.items() if len(found) != 1} == {}, "stands in one room each"
     inhabited = {found[0] for found in rooms.values()}
-    folders = {each: source.ROOT / each.replace(".", "/") for each in apart}
+    folders = {each: source.path_of(each) for each in apart}
     files = ("machine.py", "rule.py")
     machines = {each for each, folder in folders.items() if any((folder / name).exists() for name in files)}
     assert apart - inhabited - machines == {"pumice.actors.runtime.supervisor"}

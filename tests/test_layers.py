@@ -11,15 +11,15 @@ from tests.kit import source
 
 ALLOWED: Final = {
     "config": {"msgspec", "yaml"},
-    "core": {"msgspec", "numpy", "config"},
-    "storage": {"anyio", "msgspec", "numpy", "core", "config"},
+    "core": {"msgspec", "numpy", "pumice.config"},
+    "storage": {"anyio", "msgspec", "numpy", "pumice.core", "pumice.config"},
     "actors": {
         "anyio", "hypercorn", "httpx", "msgspec", "numpy", "prometheus_client", "starlette",
-        "storage", "core", "config",
+        "pumice.storage", "pumice.core", "pumice.config",
     },
     "pumice": {
         "anyio", "httpx", "msgspec", "numpy", "prometheus_client", "rich", "trio", "typer", "yaml",
-        "actors", "storage", "core", "config",
+        "pumice.actors", "pumice.storage", "pumice.core", "pumice.config",
     },
 }  # fmt: skip
 ALONE: Final = {
@@ -42,17 +42,23 @@ NOT_IN_CORE: Final = {
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
-    """Top-level names of everything the module imports, wherever in the file it does."""
+    """Give the top-level names of everything the module imports, wherever it does; of ours the layers."""
     for node in ast.walk(tree):
         match node:
             case ast.Import():
-                yield from (alias.name.partition(".")[0] for alias in node.names)
+                yield from (layer_of(alias.name) for alias in node.names)
             case ast.ImportFrom(module=str(name), level=0):
-                yield name.partition(".")[0]
+                yield layer_of(name)
             case ast.ImportFrom():
                 yield "."
             case _:
                 pass
+
+
+def layer_of(name: str) -> str:
+    """Return `pumice.core` for what is in it, `pumice` for the application, the top-level name for all else."""
+    first, second = (*name.split("."), "")[:2]
+    return f"pumice.{second}" if first == "pumice" and second in source.LAYERS else first
 
 
 @pytest.mark.parametrize("layer", source.LAYERS)
@@ -61,9 +67,13 @@ def test_a_layer_imports_what_it_may(layer: str) -> None:
         f"{path} imports {name}"
         for path, tree in source.modules(layer)
         for name in imported(tree)
-        if name not in sys.stdlib_module_names and name not in {layer, *ALLOWED[layer], *ALONE.get(path, ())}
+        if name not in sys.stdlib_module_names and name not in {own(layer), *ALLOWED[layer], *ALONE.get(path, ())}
     }
     assert strangers == set()
+
+
+def own(layer: str) -> str:
+    return layer if layer == "pumice" else f"pumice.{layer}"
 
 
 def test_the_core_has_no_doors() -> None:
@@ -87,5 +97,5 @@ def test_the_core_never_waits() -> None:
 
 
 def test_imports_are_found_wherever_they_are() -> None:
-    tree = ast.parse("import a.b as c\ndef f():\n    from d.e import g\n    from . import h\n")
-    assert list(imported(tree)) == ["a", "d", "."]
+    tree = ast.parse("import a.b as c\ndef f():\n    from pumice.core.e import g\n    from . import h\n")
+    assert list(imported(tree)) == ["a", "pumice.core", "."]

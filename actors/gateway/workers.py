@@ -25,7 +25,7 @@ IDLE_S: Final = 300.0
 """A process that is asked nothing for so long is ended."""
 SIZE: Final = 8
 """Bytes that say how many follow."""
-PROGRAM: Final = "import sys; sys.path[:] = sys.argv[1:]; from actors.gateway.workers import answer_all; answer_all()"
+PROGRAM: Final = f"import sys; sys.path[:] = sys.argv[1:]; from {__name__} import answer_all; answer_all()"
 BROKEN: Final = (BrokenResourceError, ClosedResourceError, EndOfStream, IncompleteRead)
 
 A = TypeVar("A")

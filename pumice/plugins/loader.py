@@ -26,6 +26,8 @@ from pumice.plugins.identity import of_entry_point, of_module
 
 GROUP: Final = "pumice.plugins"
 TABLE: Final = "PLUGINS"
+FORMER_NAMES: Final = ("actors", "config", "core", "storage")
+"""Packages of Pumice that stood beside `pumice` once, and are below it now."""
 
 log = logging.getLogger(__name__)
 
@@ -139,6 +141,10 @@ def _load(path: Path) -> ModuleType:
 
 
 def _unloadable(error: BaseException, source: str) -> ConfigError:
+    former = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if former in FORMER_NAMES:
+        problem = f"imports {former!r}, which is pumice.{former} now: import it by that name"
+        return ConfigError(problem, source=source)
     return ConfigError(f"cannot be loaded: {type(error).__name__}: {said_by(error)}", source=source)
 
 

@@ -69,7 +69,7 @@ class StormOutcome:
 
 def simulate(script: Script, longest_s: float = LONGEST_S, *, digest: bool = False) -> StormOutcome:
     """Run a script to its end, or to the first violation. To keep the processor busy for `longest_s` seconds is one."""
-    logger = logging.getLogger("actors")
+    logger = logging.getLogger("pumice.actors")
     level = logger.level
     logger.setLevel(logging.CRITICAL + 1)  # crashes are what is wanted here
     clock = LeapingClock(stuck_s=0.0)  # one that got stuck is found out by its use of the processor

@@ -76,7 +76,7 @@ def test_a_pipe_that_was_handed_over_is_read_and_remembered() -> None:
 
 @pytest.mark.parametrize("given", ["text", ""])
 def test_stdin_by_its_name_is_read(given: str) -> None:
-    read = "from config.input_file import read_text; print(read_text(Path('/dev/stdin')))"
+    read = "from pumice.config.input_file import read_text; print(read_text(Path('/dev/stdin')))"
     command = [sys.executable, "-c", f"from pathlib import Path; {read}"]
     said = subprocess.run(command, cwd=ROOT, input=given, capture_output=True, text=True, check=True)
     assert said.stdout == f"{given}\n"

@@ -6,6 +6,7 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 import pytest
 
+import pumice.config
 from docs.making.list_volcano import actions_table, flags_table
 from pumice.config.errors import ConfigError, NotBuiltError, RemovedSettingError, UnknownNameError, WrongTypeError
 from pumice.config.fixes import BUILT_FIXES, KNOWN_FIXES
@@ -22,7 +23,7 @@ from pumice.config.settings import (
     read_process_settings,
 )
 
-README = Path(config.__file__).parent / "README.md"
+README = Path(pumice.config.__file__).parent / "README.md"
 
 
 def parsed(arguments: str, *, lenient: bool = False) -> SchedulerConfig:

@@ -132,7 +132,7 @@ class Answers:
     """Which expressions of one module are what a life cycle answered, or were a state already."""
 
     def __init__(self, tree: ast.Module, path: str) -> None:
-        homes = {life.module.removesuffix(".py").replace("/", ".") for life in lives()}
+        homes = {source.module_of(life.module) for life in lives()}
         self._from_life = {
             alias.asname or alias.name
             for node in ast.walk(tree)

@@ -11,6 +11,23 @@ FOLDERS: Final = (*LAYERS, "tests", "docs", "examples", ".ci")
 NOT_OURS: Final = {".git", "__pycache__", ".hypothesis", ".pytest_cache"}
 
 
+def module_of(path: str) -> str:
+    """Return the name under which a file of the project is imported, from its path below the root."""
+    name = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return f"pumice.{name}" if name.partition(".")[0] in LAYERS[1:] else name
+
+
+def imported_from(path: str) -> Path:
+    """Return where Python finds a file of the project: through the links of pumice/, if it is of a layer below."""
+    return ROOT / ("pumice" if path.partition("/")[0] in LAYERS[1:] else "") / path
+
+
+def path_of(module: str) -> Path:
+    """Return the file or folder of a module, without its suffix."""
+    inner = module.removeprefix("pumice.")
+    return ROOT.joinpath(*(inner if inner.partition(".")[0] in LAYERS[1:] else module).split("."))
+
+
 def relative(path: Path) -> str:
     """The path as the project names it, from its root."""
     return path.relative_to(ROOT).as_posix()

@@ -10,12 +10,13 @@ from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
+from tests.kit.source import imported_from, module_of
 from tests.mutation.mutants import Mutant
 
 
 def exchange(mutant: Mutant) -> bool:
     """Give every function made of the mutated text the mutant's code. False if there is none in this process."""
-    path = str(Path(mutant.path).resolve())
+    path = str(imported_from(mutant.path))
     source = Path(path).read_text("utf-8")
     old = dict(_codes(compile(source, path, "exec")))
     new = dict(_codes(compile(mutant.applied(source), path, "exec")))
@@ -48,8 +49,8 @@ class MutatedImport:
 
     def __init__(self, mutant: Mutant) -> None:
         self.mutant = mutant
-        self.path = Path(mutant.path).resolve()
-        self.module = mutant.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        self.path = imported_from(mutant.path)
+        self.module = module_of(mutant.path)
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None

@@ -94,7 +94,7 @@ def test_a_mutant_keeps_its_key_while_other_functions_change() -> None:
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(source, "ROOT", tmp_path)
     (tmp_path / "m.py").write_text(TEXT, "utf-8")
     spec = importlib.util.spec_from_file_location("m", tmp_path / "m.py")
     assert spec is not None

@@ -13,6 +13,7 @@ from pumice.actors.system.references import EVERYBODY, REFERENCES
 from pumice.actors.system.system import System
 from pumice.actors.system.wiring import Wiring
 from tests.actors.system.reaching import is_fixed, reached
+from tests.kit import source
 
 SYSTEM: Final = "actors/system/system.py"
 BEFORE: Final = ("__init__", "_recover")
@@ -86,7 +87,7 @@ def held(system: System, actors: Mapping[int, Any], trees: Iterable[tuple[str, a
     ends = [each.of(system) for each in REFERENCES]
     for name in vars(system).keys() - vars(_bare(system)).keys():
         thing = vars(system)[name]
-        path = f"{type(thing).__module__.replace('.', '/')}.py"
+        path = source.relative(source.path_of(type(thing).__module__).with_suffix(".py"))
         found |= {(rows(system).get(number), path) for number in reached(thing, ends)}
     return {(what, path) for what, path in found if what is not None}
 

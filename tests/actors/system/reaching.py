@@ -27,7 +27,6 @@ PLAIN = (
     types.MethodDescriptorType, types.GenericAlias, type(functools.cache(len)), type(__future__.annotations),
 )  # fmt: skip
 """What nobody can change, and what memory of pure functions there is."""
-OURS = ("actors", "config", "core", "pumice", "storage")
 FIXED = (
     tuple, frozenset, types.FunctionType, types.MethodType, types.MappingProxyType, functools.partial, timezone,
 )  # fmt: skip
@@ -140,4 +139,4 @@ def _function(member: Any) -> types.FunctionType | None:
 
 
 def _is_ours(module: str) -> bool:
-    return module.partition(".")[0] in OURS
+    return module.partition(".")[0] == "pumice"

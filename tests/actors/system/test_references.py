@@ -180,7 +180,7 @@ async def test_anything_else_is_found(what: str) -> None:
         "global": (system.store, "truth of metrics"),
     }
     thing, words = handed[what]
-    named = types.FunctionType(compile("thing", "nosy.py", "eval"), {"__name__": "actors.nosy", "thing": thing})
+    named = types.FunctionType(compile("thing", "nosy.py", "eval"), {"__name__": "pumice.actors.nosy", "thing": thing})
     looks: Any = named if what == "global" else lambda: thing
 
     def nosy(wiring: Any, name: str) -> Any:

@@ -38,7 +38,7 @@ def test_what_is_passed_over_is_there(path: str) -> None:
 
 HOME: Final = "actors/agents/example.py"
 BEGINS: Final = (
-    "from actors.agents.pod_life import POD_LIFE, PodState, PodTrigger, seen\ndef f(run, other, known):\n    "
+    "from pumice.actors.agents.pod_life import POD_LIFE, PodState, PodTrigger, seen\ndef f(run, other, known):\n    "
 )
 
 

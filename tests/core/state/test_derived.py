@@ -65,7 +65,7 @@ def same(one: Any, other: Any) -> bool:
         return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
     if is_dataclass(one):
         return all(same(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
-    if kind.__module__.startswith("core.") and not issubclass(kind, Enum):
+    if kind.__module__.startswith("pumice.core.") and not issubclass(kind, Enum):
         return same(parts_of(one), parts_of(other))
     return bool(one == other)
 

@@ -51,7 +51,7 @@ def rules_in(path: Path) -> set[str]:
 @pytest.mark.parametrize("name", list(PLUGINS))
 def test_what_a_plugin_listens_to_is_where_it_registers(name: str) -> None:
     builder = PLUGINS[name]
-    module = Path(source.ROOT, *builder.__module__.split(".")).with_suffix(".py")
+    module = source.path_of(builder.__module__).with_suffix(".py")
     assert rules_in(module) == set(words.LISTENS[name])
 
 

@@ -38,7 +38,8 @@ async def test_one_writer_by_whatever_name(path: Path, tmp_path: Path, link: obj
     async with await SqliteJournal.open(path):
         with pytest.raises(LockedError, match=f"process {os.getpid()}"):
             await SqliteJournal.open(other)
-        code = f"import anyio; from storage.sqlite import SqliteJournal; anyio.run(SqliteJournal.open, {str(other)!r})"
+        made = f"anyio.run(SqliteJournal.open, {str(other)!r})"
+        code = f"import anyio; from pumice.storage.sqlite import SqliteJournal; {made}"
         assert "LockedError" in told_by(code)
     async with await SqliteJournal.open(other) as journal:
         assert await journal.append(records(1)) == 51

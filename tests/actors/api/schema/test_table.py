@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import pumice.actors.api.schema
 from pumice.actors.api.kinds import KINDS
 from pumice.actors.api.schema import message, of_kind, of_type
 from pumice.actors.api.schema.model import SchemaMessage, element
@@ -92,7 +93,7 @@ def test_facts_that_others_build_on() -> None:
 
 
 def test_the_data_file_is_small() -> None:
-    path = Path(actors.api.schema.__file__).with_name("kinds.json")
+    path = Path(pumice.actors.api.schema.__file__).with_name("kinds.json")
     assert path.stat().st_size < 300_000
 
 
