@@ -24,6 +24,9 @@ FORMER: Final[dict[str, str]] = {
     "scorers-add-up-one-by-one": "Each scorer of a plugin is added to the total by itself.",
     "empty-reasons-are-counted": "Nodes that a filter refuses without a word are counted in messages.",
     "queues-name-no-device-classes": "The status of a queue does not count the devices of claims.",
+    "claims-in-flight-refuse-by-node": "A claim that another pod gets refuses each node, not the pod before any node.",
+    "nominated-nodes-are-counted-anew": "Preempt asks of a nominated node what PreFilter would count now, not what the "
+    "last search for the pod had counted.",
     "claims-found-by-owner": "Quotas find a generated claim by its owner, not by what the pod's status says.",
     "powers-as-python-has-them": "The weights of tiers have the last bit of C's pow, not of Go's math.Pow.",
 }

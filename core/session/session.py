@@ -45,11 +45,14 @@ if TYPE_CHECKING:
     from pumice.core.resources import Resource
     from pumice.core.session.carry import Carry, CycleClock, SessionOptions
     from pumice.core.session.points.batches import TaskBatch
+    from pumice.core.session.search.filters import Counted
     from pumice.core.session.search.node_search import NodeSearch
     from pumice.core.state.jobs import Job
     from pumice.core.state.snapshot import Snapshot
 
 
+ANEW: Final = "nominated-nodes-are-counted-anew"
+"""The rule of earlier versions."""
 EMPTY: Final = "empty-reasons-are-counted"
 """The rule of earlier versions."""
 
@@ -102,6 +105,8 @@ class Session:
         self.evicted_for: set[int] = set()  # rows of tasks whose room was made by evictions
         self.copies = TaskCopies(self)
         self.pre_filtered: set[int] = set()  # rows of tasks that went through PrePredicate
+        self.counted: dict[int, Counted] = {}  # what they were told of their nominated node then, by task row
+        self.counts_anew = ANEW in config.pumice.fix
         self.devices: list[Family] = []  # the kinds of devices that pods share
         self.empty_devices: Callable[[], Sequence[Family]] = tuple  # the same, were nobody on the nodes
         self.wake_at: float | None = None
@@ -187,10 +192,22 @@ class Session:
         self.pre_filtered.add(task.row)
         try:
             self.points.pre_predicate(task)
-            return self.searches.get(task, room=room)
+            search = self.searches.get(task, room=room)
         except FitFailure as failure:
             self.trail.found_nowhere(task, failure)
             raise
+        if task.nominated and not self.counts_anew:
+            self._count(task, search)
+        return search
+
+    def _count(self, task: Task, search: NodeSearch) -> None:
+        """Keep what PreFilter counts now: preempt goes by that when it asks about the task's nominated node.
+
+        Source: Volcano `actions/preempt` (taskEligibleToPreempt) asks PredicateFn without a PrePredicate before it.
+        """
+        row = self.nodes.row.get(task.nominated, -1)
+        if row >= 0:
+            self.counted[task.row] = search.filters.as_pre_filtered(row)
 
     def nominated_node(self, task: Task) -> str:
         """The node that an earlier cycle made room on for the task, "" for none."""

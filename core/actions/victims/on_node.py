@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.reasons import Code, FitFailure
+from pumice.core.session.search.filters import NO_STATE, reject_unasked
 from pumice.core.session.trail.records import Ending
 
 if TYPE_CHECKING:
@@ -78,19 +79,26 @@ def is_eligible(session: Session, preemptor: Task) -> bool:
     reasons = _reasons_at(session, preemptor, row)
     if any(reason.code == Code.UNRESOLVABLE for reason in reasons):
         return True
-    # Filters that find no state of a PreFilter fail, so a task that nobody has looked at yet in this session is not
-    # held to pass.
-    unseen = preemptor.row not in session.pre_filtered and bool(session.points.predicate.rules)
-    if not reasons and not unseen:
+    if not reasons:
         return False
     own = preemptor.pod_priority or 0
     return not any(task.preempted and (task.pod_priority or 0) < own for task in session.nodes.tasks_on(row))
 
 
 def _reasons_at(session: Session, task: Task, row: int) -> tuple[Reason, ...]:
-    """Why the filters refuse a node; none as well where PreFilter fails (the action will find that out itself)."""
+    """Why the filters refuse a node; none as well where PreFilter fails (the action will find that out itself).
+
+    PreFilter is not asked for this: what it counts is as it was when the task was last searched for, though others may
+    have been placed or taken back since (`Session.counted`).
+    """
+    seen = task.row in session.pre_filtered
+    if not seen and not session.counts_anew:
+        return session.reasons.reasons(reject_unasked(session, task, row))
     try:
-        search = session.searches.get(task, room=False)
+        search, counted = session.searches.get(task, room=False), session.counted.get(task.row)
+        code = search.filter_code(row) if counted is None else search.filters.reject_by(counted, row)
     except FitFailure:
-        return ()
-    return session.reasons.reasons(search.filter_code(row))
+        code = 0
+    if not (code or seen) and session.points.predicate.rules:  # under earlier rules
+        return (NO_STATE,)
+    return session.reasons.reasons(code)

@@ -6,7 +6,7 @@ A placed pod reserves the devices its claims would get on its node, and gives th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -33,6 +33,8 @@ NAME = "DynamicResources"
 SHORT = Reason(NAME, Code.UNRESOLVABLE, "cannot allocate all claims")
 ELSEWHERE = Reason(NAME, Code.UNRESOLVABLE, "resourceclaim not available on the node")
 MOST_CONSUMERS = 256
+BY_NODE: Final = "claims-in-flight-refuse-by-node"
+"""The rule of earlier versions."""
 Asked = tuple[list[list["DeviceRequest"]], list["DeviceConstraint"]]
 
 
@@ -42,6 +44,10 @@ def _failed(text: str) -> Reason:
 
 def _failure(text: str) -> FitFailure:
     return FitFailure(_failed(text))
+
+
+def _in_flight(claim: str) -> Reason:
+    return _failed(f"resource claim {claim} is in the process of being allocated")
 
 
 def allocated_devices(claim: Object) -> list[DeviceId]:
@@ -60,7 +66,9 @@ def _is_for(claim: Object, task: Task) -> bool:
 class ClaimsCheck(KeptCheck):
     """Allocated claims must be within reach, the others must get their devices.
 
-    Asked again when devices are reserved.
+    Asked again when devices are reserved. `pre_filter` is part of PreFilter: a claim that another pod is about to get
+    refuses its task before any node is looked at, so no cache of errors learns of it. Earlier versions took it for an
+    answer about each node.
     """
 
     def __init__(self, owner: DynamicResources, session: Session, within: BoolArray, asked: dict[str, Asked]) -> None:
@@ -68,12 +76,18 @@ class ClaimsCheck(KeptCheck):
         self._version = -1
         self._codes: IntArray = np.zeros(session.nodes.count, dtype=np.int32)
 
+    def pre_filter(self) -> None:
+        """Raise FitFailure while a claim without devices is on its way to another pod."""
+        if not self._owner.refuses_by_node:
+            for key in self._asked:
+                self._owner.check_in_flight(key)
+
     def _judge(self) -> IntArray:
         reasons = self._session.reasons
         codes: IntArray = np.zeros(self._session.nodes.count, dtype=np.int32)
         promised = next((key for key in self._asked if key in self._owner.reserved), None)
-        if promised is not None:
-            codes[:] = reasons.intern(_failed(f"resource claim {promised} is in the process of being allocated"))
+        if promised is not None and self._owner.refuses_by_node:
+            codes[:] = reasons.intern(_in_flight(promised))
         elif self._asked:
             codes[:] = reasons.intern(SHORT)
             for row in self._owner.rows_with_devices().tolist():
@@ -108,10 +122,12 @@ class DynamicResources:
     """The filter, and the devices reserved in a session. `version` rises with every reservation."""
 
     name = NAME
-    reads = Reads(labels=True, concerns=has_claims, anew=has_own_claims)  # claims are found by namespace
+    # claims are found by namespace
+    reads = Reads(labels=True, concerns=has_claims, anew=has_own_claims, needs_pre_filter=True)
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self.refuses_by_node = BY_NODE in session.config.pumice.fix
         self.version = 0
         self.reserved: dict[str, list[Given]] = {}  # claim -> its devices
         self._by_task: dict[str, list[str]] = {}
@@ -177,8 +193,15 @@ class DynamicResources:
                 self._check_consumers(claim, task)
                 within &= self._rows_within(allocation)
             else:
+                if not self.refuses_by_node:
+                    self.check_in_flight(key)  # in the order of the claims: the first trouble is the one that is told
                 asked[key] = self._asked(claim)
         return ClaimsCheck(self, session, within, asked)
+
+    def check_in_flight(self, claim: str) -> None:
+        """Raise FitFailure while the claim is on its way to another pod."""
+        if claim in self.reserved:
+            raise FitFailure(_in_flight(claim))
 
     def _asked(self, claim: Object) -> Asked:
         try:

@@ -43,7 +43,7 @@ class NodePorts:
     """The filter."""
 
     name = "NodePorts"
-    reads = Reads(concerns=has_host_ports)
+    reads = Reads(concerns=has_host_ports, needs_pre_filter=True)
 
     def __init__(self, placed: Placed) -> None:
         self._placed = placed

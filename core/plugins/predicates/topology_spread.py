@@ -75,7 +75,7 @@ class TopologySpreadFilter:
     """The filter."""
 
     name = NAME
-    reads = Reads(labels=True, concerns=constrains)
+    reads = Reads(labels=True, concerns=constrains, needs_pre_filter=True)
 
     def __init__(self, placed: Placed) -> None:
         self._placed = placed

@@ -63,7 +63,8 @@ class VolumeBinding:
     """The filter, and the reservations of a session."""
 
     name = NAME
-    reads = Reads(labels=True, concerns=uses_claims, anew=has_ephemeral)  # claims are found by namespace and name
+    # claims are found by namespace and name
+    reads = Reads(labels=True, concerns=uses_claims, anew=has_ephemeral, needs_pre_filter=True)
 
     def __init__(self, session: Session) -> None:
         self._session, self._storage, self.promises = session, Storage(session.objects), Promises()

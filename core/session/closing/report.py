@@ -99,12 +99,15 @@ def task_at_open(session: Session, task: Task) -> TaskAtOpen:
 
     The session forgets that it was asked: preempt looks at what went through PrePredicate, and decides by it.
     """
-    asked_before = task.row in session.pre_filtered
+    asked_before, counted = task.row in session.pre_filtered, session.counted.get(task.row)
     try:
         return _task_at_open(session, task)
     finally:
         if not asked_before:
             session.pre_filtered.discard(task.row)
+        session.counted.pop(task.row, None)
+        if counted is not None:
+            session.counted[task.row] = counted
 
 
 def _task_at_open(session: Session, task: Task) -> TaskAtOpen:

@@ -41,13 +41,15 @@ class Reads(NamedTuple):
 
     `labels`: the task's namespace and labels; `kind`: anything else, as something to compare. `concerns`: the templates
     about which there is anything to say at all, None for every one; a plain template is never among them. `anew`: those
-    of whose tasks none shares anything: PreFilter itself reads what was placed, or the pod's name.
+    of whose tasks none shares anything: PreFilter itself reads what was placed, or the pod's name. `needs_pre_filter`:
+    a filter that fails where PreFilter has left it no state, whatever the template is.
     """
 
     labels: bool = False
     kind: Callable[[Task], Hashable] | None = None
     concerns: Callable[[PodTemplate], bool] | None = None
     anew: Callable[[PodTemplate], bool] | None = None
+    needs_pre_filter: bool = False
 
 
 TEMPLATE_ONLY = Reads()
@@ -66,14 +68,18 @@ class ReadsLabelsInPlay:
     @property
     def reads(self) -> Reads:
         """What its answers depend on; no attribute: it would hold on to itself until the collector comes."""
-        return Reads(kind=self._kind)
+        return Reads(kind=self._kind, needs_pre_filter=True)
 
     def _kind(self, task: Task) -> Hashable:
         return labels_of(task) if self.in_play else None
 
 
 class NodeCheck(Protocol):
-    """A filter prepared for one task."""
+    """A filter prepared for one task.
+
+    One whose PreFilter depends on placements has a method `pre_filter`, too, without arguments: it is called before
+    each further task that shares the check, and raises FitFailure when no node can do now.
+    """
 
     volatility: Volatility
 

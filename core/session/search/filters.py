@@ -6,28 +6,38 @@ plugin with several filters (predicates) goes on after a plain Unschedulable and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from pumice.core.session.points.nodes import Volatility
+from pumice.core.session.points.ready import KeptCheck
+from pumice.core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     BoolArray = npt.NDArray[np.bool_]
 
     from pumice.core.objects.pod import Task
-    from pumice.core.session.points.nodes import NodeCheck, Rows
+    from pumice.core.session.points.nodes import NodeCheck, NodeFilter, Rows
     from pumice.core.session.reasons import IntArray
     from pumice.core.session.session import Session
+
+    Counted = dict[type[KeptCheck], int]
+
+
+NO_STATE: Final = Reason("", Code.ERROR, "no state of PreFilter was found")
 
 
 class Filters:
     """The filters of one template, prepared (PreFilter; raises FitFailure).
 
     `by_plugin`: in tier order, those without anything to say left out; `is_global`: some answer depends on placements
-    anywhere; `is_asking`: some answer costs a question, and is good for this moment only.
+    anywhere; `is_asking`: some answer costs a question, and is good for this moment only; `pre_filters`: what of
+    PreFilter each further task of the template must pass (raises FitFailure), since placements change it.
     """
 
     def __init__(self, session: Session, task: Task) -> None:
@@ -37,7 +47,12 @@ class Filters:
             checks = [check for each in filters if (check := each.prepare(session, task)) is not None]
             if checks:
                 self.by_plugin.append((plugin, checks))
-        volatilities = [c.volatility for _, checks in self.by_plugin for c in checks]
+        checks_of_all = [check for _, checks in self.by_plugin for check in checks]
+        # no isinstance: that takes a runtime protocol some microseconds a check
+        self.pre_filters: list[Callable[[], None]] = [
+            ask for check in checks_of_all if (ask := getattr(check, "pre_filter", None)) is not None
+        ]
+        volatilities = [c.volatility for c in checks_of_all]
         self.is_asking = Volatility.MOMENT in volatilities
         self.is_global = self.is_asking or Volatility.GLOBAL in volatilities
 
@@ -86,6 +101,55 @@ class Filters:
             if code:
                 return code
         return 0
+
+    def as_pre_filtered(self, row: int) -> Counted:
+        """Return what the checks that go by PreFilter's counts of pods, volumes and devices say of a row."""
+        checks = (check for _, checks in self.by_plugin for check in checks)
+        return {type(check): check.reject_one(row) for check in checks if isinstance(check, KeptCheck)}
+
+    def reject_by(self, counted: Counted, row: int) -> int:
+        """Return the reason number of a row as `reject_one` does, with those answers of an earlier PreFilter.
+
+        A check that is not among them had nothing to say then (Skip).
+        """
+        code = 0
+        for _, checks in self.by_plugin:
+            for check in checks:
+                answer = counted.get(type(check), 0) if isinstance(check, KeptCheck) else check.reject_one(row)
+                if answer and not (code and self._table.is_terminal(code)):
+                    code = self._joined(code, answer) if code else answer
+            if code:
+                return code
+        return 0
+
+
+def reject_unasked(session: Session, task: Task, row: int) -> int:
+    """Return the reason number of a row for a task for which no PreFilter was asked in this session.
+
+    Filters that find no state of theirs fail, and with that their plugin has said all.
+    """
+    table = session.reasons
+    for _, filters in session.points.predicate.named:
+        code = 0
+        for each in filters:
+            if each.reads.needs_pre_filter:
+                return table.join(code, table.intern(NO_STATE)) if code else table.intern(NO_STATE)
+            answer = _asked_alone(each, session, task, row)
+            if answer:
+                code = table.join(code, answer) if code else answer
+                if table.is_terminal(answer):
+                    return code
+        if code:
+            return code
+    return 0
+
+
+def _asked_alone(node_filter: NodeFilter, session: Session, task: Task, row: int) -> int:
+    try:
+        check = node_filter.prepare(session, task)
+    except FitFailure as failure:
+        return session.reasons.intern(failure.reason)
+    return check.reject_one(row) if check is not None else 0
 
 
 def _sparing(check: NodeCheck, rows: Rows, wanted: BoolArray) -> IntArray:

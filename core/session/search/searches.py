@@ -147,6 +147,9 @@ class Searches:
         if kind is None:
             return self._search(self._session, task, room=room)
         search = self._kept.get(kind)
+        if search is not None and search.filters.pre_filters:
+            for pre_filter in search.filters.pre_filters:
+                pre_filter()
         if kind != self._latest:  # tasks alike come one after the other
             search = self._renew(kind, search or self._search(self._session, task, room=room))
         assert search is not None

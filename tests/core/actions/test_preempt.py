@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pumice.core.actions import preempt
 from pumice.core.actions.victims import screen
+from pumice.core.cycle import run_action
 from pumice.core.life.task import TaskStatus
 from pumice.core.session.session import Session
 from tests.core.actions.crowds import PLAIN, after, classes, crowds, evictions, running, waiting, with_arguments
@@ -128,6 +129,50 @@ def test_a_nominated_pod_that_the_filters_let_in_waits() -> None:
     session.search_for(task_of(session, "new-0"))  # as allocate does
     preempt.execute(session)
     assert evictions(session) == []
+
+
+ANEW = ("nominated-nodes-are-counted-anew",)
+
+
+@pytest.mark.parametrize(
+    ("filters", "fix", "waits"),
+    [(["predicates"], (), False), (["usage"], (), True), (["usage"], ANEW, False), ([], (), True)],
+)
+def test_nominated_pod_nobody_searched_for_waits_unless_filters_fail(
+    filters: list[str], fix: tuple[str, ...], waits: bool
+) -> None:
+    """Only filters that keep state from PreFilter fail where there is none: those of predicates."""
+    config = configuration(["priority", "gang", "conformance"], ["drf", *filters, "nodeorder"], fix=fix)
+    assert (evictions(full(*nominated(terminating=False), config=config)) == []) is waits
+
+
+@pytest.mark.parametrize("fix", [(), ANEW])
+def test_unsearched_pod_goes_by_filters_before_the_one_that_fails(fix: tuple[str, ...]) -> None:
+    """A node that will never have it is given up, though somebody leaves it."""
+    closed = node("n0", cpu="4", taints=[{"key": "k", "effect": "NoSchedule"}])
+    other = running("other", ["n1"] * 4, queue="q")
+    config = configuration(["priority", "gang", "conformance"], ["drf", "predicates", "nodeorder"], fix=fix)
+    objects = (closed, node("n1", cpu="4"), queue("q"), classes(), other, *nominated(terminating=True))
+    assert evictions(after("preempt", config, *objects)) == ["other-2", "other-1"]
+
+
+@pytest.mark.parametrize(("fix", "promised"), [((), ["new-1"]), (ANEW, [])])
+def test_nominated_node_is_judged_by_what_prefilter_counted_last(fix: tuple[str, ...], promised: list[str]) -> None:
+    """allocate puts new-0 on n0, looks for new-1 (which may not be beside it) in vain, and takes new-0 back: preempt
+    still finds n0 taken for new-1, so new-1 may preempt, and is told of n0 again.
+    """
+    away = {"labelSelector": {"matchLabels": {"app": "y"}}, "topologyKey": "kubernetes.io/hostname"}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [away]}}
+    new = waiting("new", 2, queue="q", affinity=affinity)
+    for number, each in enumerate(new[1:]):
+        each["metadata"]["labels"] = {"app": "yx"[number]}
+        each["status"]["nominatedNodeName"] = "n0"
+    config = configuration(["priority", "gang", "conformance"], ["drf", "predicates", "nodeorder"], fix=fix)
+    session = open_world(config, node("n0", cpu="4"), queue("q"), classes(), new)
+    run_action(session, "allocate")
+    run_action(session, "preempt")
+    last = {task.name: session.last_transaction.get(task.row) for task in session.snapshot.tasks.handles if task}
+    assert [name for name, each in sorted(last.items()) if each and each.status == TaskStatus.PIPELINED] == promised
 
 
 @pytest.mark.parametrize(("group", "waits"), [("low", True), ("high", False)])

@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pumice.core.cycle import run_action
 from pumice.core.kube.devices import DeviceId
+from pumice.core.life.task import TaskStatus
 from pumice.core.plugins.predicates.dynamic_resources import DynamicResources
 from pumice.core.session.reasons import FitFailure
 from tests.core.kube.sessions import opened, task_named, texts
-from tests.core.plugins.world import configuration, open_world, task_of
-from tests.kit import node, pod_group, queue
+from tests.core.plugins.world import configuration, job_of, open_world, task_of
+from tests.kit import gang, node, pod_group, queue
 
 if TYPE_CHECKING:
     from pumice.core.session.session import Session
@@ -164,6 +166,9 @@ def test_placed_pods_reserve_devices_until_they_are_taken_off() -> None:
     assert answers(resources, session, "q") == [SHORT]
     assert resources.reserve(task_named(session, "a/q"), 0) == "claim allocation not found for node"
     promised = "plugin DynamicResources pre-predicates failed resource claim a/c is in the process of being allocated"
+    with pytest.raises(FitFailure, match=re.escape(promised)):
+        answers(resources, session, "same")
+    resources.refuses_by_node = True
     assert answers(resources, session, "same") == [promised]
     resources.unreserve(first)
     assert answers(resources, session, "q") == [""]
@@ -233,3 +238,30 @@ def test_a_claim_from_a_template_has_the_name_that_the_status_tells() -> None:
     ):
         with pytest.raises(FitFailure, match=re.escape(words)):
             brought("p-own-x", statuses, owner)
+
+
+def shared_claim_world(fix: tuple[str, ...] = ()) -> "Session":
+    """A gang of two whose pods share a claim, with room and a device for it on n0, and another node without one."""
+    pods = gang("j", queue="q", pods=2, phase="Inqueue")
+    for each in pods[1:]:
+        each["spec"]["resourceClaims"] = [{"name": "r", "resourceClaimName": "c"}]
+    wanted = claim("c", asks()) | {"metadata": {"name": "c", "namespace": "default"}}
+    config = configuration(["gang"], ["predicates"], fix=fix)
+    return open_world(config, node("n0"), node("n1"), CLASS, offer("s", ON_N0, device("d")), wanted, queue("q"), pods)
+
+
+@pytest.mark.parametrize(
+    ("fix", "promised", "told"),
+    [
+        ((), ["j-0"], "2 plugin DynamicResources pre-predicates failed resource claim default/c is in the process of"),
+        (("claims-in-flight-refuse-by-node",), [], "1 cannot allocate all claims, 1 plugin DynamicResources"),
+    ],
+)
+def test_claim_in_flight_refuses_the_pod_before_any_node(fix: tuple[str, ...], promised: list[str], told: str) -> None:
+    """So the cache of errors learns nothing, and preempt tries the first pod again for itself alone."""
+    session = shared_claim_world(fix)
+    run_action(session, "allocate")
+    run_action(session, "preempt")
+    tasks = [task_of(session, f"j-{i}") for i in range(2)]
+    assert [t.name for t in tasks if session.jobs.status[t.row] == TaskStatus.PIPELINED] == promised
+    assert told in session.fit.task_reason(job_of(session, "j"), tasks[1])[1]
