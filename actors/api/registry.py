@@ -100,25 +100,27 @@ class Registry:
         whole = self.strict or kind.defined
         return FoundRecord(place, kind, record, own(record) if whole else self.tables.seen(record), whole)
 
-    def settle_shape(self, kind: Kind, obj: Object, *, nulls: bool = True) -> list[Cause]:
+    def settle_shape(self, kind: Kind, obj: Object, *, nulls: bool = True, strict: bool | None = None) -> list[Cause]:
         """Check the types of an object's fields; one of a defined kind is pruned and defaulted by its schema.
 
-        `nulls`: there may be some in it, which are absent fields where the schema does not allow them.
+        `nulls`: there may be some in it, which are absent fields where the schema does not allow them. `strict`: a
+        stranger wrote the object; None: as all that comes into this store.
         """
-        if self.strict and (problem := unsound(obj)):
+        strict = self.strict if strict is None else strict
+        if strict and (problem := unsound(obj)):
             return [Cause("", "FieldValueInvalid", f"Invalid value: {problem}")]
         schema = self.kinds.schema(kind.key) if kind.defined else None
         if schema is None and nulls:
             drop_nulls(obj)
         causes = shape_problems(kind.key, obj)
-        if self.strict and not causes:
+        if strict and not causes:
             causes = type_problems(kind, obj)
         if causes:
             return causes
         if schema is None:
-            if self.strict and not kind.is_custom:
+            if strict and not kind.is_custom:
                 settle_quantities(obj, kind.group, kind.version, kind.kind)
-            return self._settle_volcanos(kind, obj)
+            return self._settle_volcanos(kind, obj) if strict else []
         prune(obj, schema)
         return _settled(obj, schema)
 
@@ -147,7 +149,7 @@ class Registry:
         """What Volcano's own definitions do at every write; a kind with rules in admission is judged after its own
         defaults (`definition_problems`).
         """
-        schema = schema_of(kind.group, kind.version, kind.kind) if self.strict else None
+        schema = schema_of(kind.group, kind.version, kind.kind)
         if schema is None:
             return []
         return _settled(obj, schema, judge=kind.key not in ADMISSION)
@@ -172,9 +174,9 @@ class Registry:
         except TooDearError as error:
             return [_too_dear(error)]
 
-    def definition_problems(self, kind: Kind, obj: Object) -> list[Cause]:
-        """What Volcano's own definition has against an object that admission has filled in."""
-        if not self.strict or kind.key not in ADMISSION:
+    def definition_problems(self, kind: Kind, obj: Object, *, strict: bool | None = None) -> list[Cause]:
+        """What Volcano's own definition has against an object that admission has filled in; `strict`: as above."""
+        if not (self.strict if strict is None else strict) or kind.key not in ADMISSION:
             return []
         schema = schema_of(kind.group, kind.version, kind.kind)
         return _judged(obj, schema, Work(obj)) if schema is not None else []

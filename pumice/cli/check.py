@@ -14,7 +14,7 @@ from rich.console import Console
 
 from pumice.check.review import Review, review
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.given.inputs import load_config, load_manifests
+from pumice.cli.given.inputs import load_config, take_manifests
 from pumice.cli.given.sources import Certificate, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.options import Lenient, PluginsDir
 from pumice.cli.terminal import Terminal, speaking
@@ -49,16 +49,16 @@ def check(
     terminal: Terminal,
     lenient: Lenient = False,
 ) -> int:
-    """Exit code 2 for a configuration that is refused; warnings change nothing."""
+    """Exit code 2 for a configuration or an object that is refused; warnings change nothing."""
     asked = server_of(server, token, token_file, certificate, terminal)
     if asked is not None and manifests:
         raise UsageError("--server and -f name different clusters: say one of them", path="--server")
     settings = _settings(config, asked, plugins_dir, lenient, terminal)
     objects = list(fetch(asked)) if asked is not None else []
-    objects += load_manifests(manifests, terminal).objects if manifests else []
-    told = review(settings, objects)
+    given = take_manifests(manifests, (), None, terminal) if manifests else None
+    told = review(settings, objects if given is None else given.objects)
     terminal.emit(told.to_dict(), lambda console: show(console, told))
-    return Exit.DONE
+    return Exit.DONE if given is None or given.whole else Exit.USAGE
 
 
 def _settings(

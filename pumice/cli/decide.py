@@ -59,15 +59,15 @@ def decide(
     moment = moment_said(now)
     if db is not None and at is not None:
         anyio.run(demand_plugins, db, plugins_dir, terminal.warn)
-        setup, whole = from_journal(db, at, moment, terminal), True
+        setup, whole, read = from_journal(db, at, moment, terminal), True, dict[str, int]()
         if config is not None:
             settings = load_config(config, lenient, terminal, plugins=plugins_dir)
             setup = dataclasses.replace(setup, config=settings)
         if manifests:
-            setup, whole = with_manifests(setup, manifests, terminal)
+            setup, whole, read = with_manifests(setup, manifests, terminal)
     elif manifests and db is None and at is None:
         settings = load_config(config, lenient, terminal, plugins=plugins_dir)
-        setup, whole = from_manifests(manifests, settings, moment, terminal)
+        setup, whole, read = from_manifests(manifests, settings, moment, terminal)
     elif db is not None:
         raise UsageError("expected a cycle of the journal (pumice journal FILE lists them)", path="--at")
     else:
@@ -78,31 +78,31 @@ def decide(
     report = decided[-1].result.report
     for sentence in (*report.obstacles.values(), *report.troubles.values()):
         terminal.warn(sentence)
-    result = result_of(decided)
+    result = {**result_of(decided), "input": read}
     terminal.emit(result, lambda console: show(console, decided, result))
     return Exit.DONE if whole else Exit.USAGE
 
 
 def from_manifests(
     paths: Sequence[str], settings: SchedulerConfig, moment: float | None, terminal: Terminal
-) -> tuple[Setup, bool]:
-    """What was handed in, and whether all of it could be used. UsageError when none of it could."""
-    objects, whole, now = take_manifests(paths, (), moment, terminal)
+) -> tuple[Setup, bool, dict[str, int]]:
+    """What was handed in, whether all could be used, and as what it was read. UsageError when none of it could."""
+    objects, whole, now, read = take_manifests(paths, (), moment, terminal)
     if not objects:
         raise UsageError("no objects in the input" if whole else "no object could be used")
     options = SessionOptions(node_usage=usage_of(objects))
-    return Setup(objects, settings, now, options=options, ask=over_http, others=True), whole
+    return Setup(objects, settings, now, options=options, ask=over_http, others=True), whole, read
 
 
-def with_manifests(setup: Setup, paths: Sequence[str], terminal: Terminal) -> tuple[Setup, bool]:
+def with_manifests(setup: Setup, paths: Sequence[str], terminal: Terminal) -> tuple[Setup, bool, dict[str, int]]:
     """A recorded state with more objects in it."""
-    objects, whole, _ = take_manifests(paths, setup.objects, setup.now, terminal)
+    objects, whole, _, read = take_manifests(paths, setup.objects, setup.now, terminal)
     known = set(map(identity, setup.objects))
     if setup.view is not None:
         for obj in objects:
             if identity(obj) not in known:
                 setup.view.apply("ADDED", obj)
-    return dataclasses.replace(setup, objects=objects), whole
+    return dataclasses.replace(setup, objects=objects), whole, read
 
 
 def from_journal(db: Path, cycle: int, moment: float | None, terminal: Terminal) -> Setup:

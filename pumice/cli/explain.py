@@ -109,7 +109,7 @@ def _present(
 ) -> tuple[Scene, Exit]:
     """What a server shows at this moment, or manifests as of `now`; the exit code says whether all could be used."""
     if server is None:
-        objects, whole, now = take_manifests(manifests, (), now, terminal)
+        objects, whole, now, _ = take_manifests(manifests, (), now, terminal)
     else:
         objects, whole, now = fetch(server), True, time.time()
     return present(objects, settings, now, terminal.warn), Exit.DONE if whole else Exit.USAGE

@@ -28,7 +28,7 @@ from pumice.config.settings import ProcessSettings, config_map_of, process_setti
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import parse_time
 from pumice.load.manifests import Loaded
-from pumice.load.remarks import said_of_strangers
+from pumice.load.remarks import read_as, said_of_strangers
 from pumice.plugins.loader import changed_plugins, identities
 from pumice.runtime.arrivals import arriving, hastened
 from pumice.runtime.dumped import still_running
@@ -36,6 +36,7 @@ from pumice.runtime.journals import looks_like_journal
 from pumice.runtime.kubeconfig import export_line
 from pumice.runtime.main_job import Object, RunOutcome, RunPlan, Watching, run_plan
 from pumice.runtime.serving import gateway_settings
+from pumice.runtime.standing import named
 from pumice.runtime.until import parse_until
 from pumice.runtime.waiting import LeftWaiting
 from pumice.storage.retention import parse_keep
@@ -143,7 +144,8 @@ def carry_out(plan: RunPlan, loaded: Loaded, terminal: Terminal) -> Exit:
         if not interrupts(error):
             raise
         return Exit.DIFFERS
-    terminal.emit(outcome.summary, partial(show_summary, outcome.summary))
+    told = {**outcome.summary, "input": {**read_as(loaded), "refused": len(loaded.problems) + len(outcome.refused)}}
+    terminal.emit(told, partial(show_summary, outcome.summary))
     say_waiting(terminal, outcome.waiting)
     if outcome.summary.get("violations"):
         return Exit.DIFFERS
@@ -266,8 +268,7 @@ class ProgressWatch(Watching):
 
     def refused(self, obj: Object, answer: Refused) -> None:
         place = self._loaded.place_of(obj)
-        name = "/".join(part for part in (obj["metadata"].get("namespace"), obj["metadata"].get("name")) if part)
-        self._terminal.error(": ".join(part for part in (place, f"{obj['kind']} {name}", answer.message) if part))
+        self._terminal.error(": ".join(part for part in (place, named(obj), answer.message) if part))
 
     def submitted(self, outcome: RunOutcome) -> None:
         for what in outcome.added:

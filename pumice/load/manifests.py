@@ -72,6 +72,12 @@ class Loaded:
         place = self.places.get(_identity(kind, obj)) if kind else None
         return "" if place is None else str(place)
 
+    def source_of(self, obj: Object) -> str:
+        """Return the file that an object was given in; empty when unknown."""
+        kind = kind_of(obj.get("apiVersion"), obj.get("kind"))
+        place = self.places.get(_identity(kind, obj)) if kind else None
+        return "" if place is None else place.source
+
     def name(self, obj: Object, name: str) -> None:
         """Call an object so that had no name; where it was given stays known."""
         kind = kind_of(obj.get("apiVersion"), obj.get("kind"))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pumice.actors.api import schema
 from pumice.actors.api.kinds import kind_of
+from pumice.actors.api.origin import is_recorded
 from pumice.actors.controllers.unserved.kinds import LEFT, NO_CONTROLLER, UNSERVED, other_scheduler
 from pumice.config.errors import nearest_name
 from pumice.core.objects.metadata import section
@@ -17,6 +18,31 @@ Object = dict[str, Any]
 
 MOST: Final = 20
 """So many unknown fields are named."""
+MOST_FILES: Final = 3
+READ_AS: Final[Mapping[str, str]] = {
+    "new": "objects judged as new, by the API's rules",
+    "recorded": "objects read as a cluster had them, unjudged (they have a uid, a resourceVersion or a status)",
+}
+
+
+def read_as(loaded: Loaded) -> dict[str, int]:
+    """Return how many objects are judged as new ones ("new"), and how many are read leniently ("recorded")."""
+    recorded = sum(map(is_recorded, loaded.objects))
+    return {"new": len(loaded.objects) - recorded, "recorded": recorded}
+
+
+def told_as(loaded: Loaded) -> list[str]:
+    """Say how many objects are judged as new ones and how many are read leniently, and of which files they are."""
+    files: dict[str, dict[str, None]] = {mode: {} for mode in READ_AS}
+    for obj in loaded.objects:
+        files["recorded" if is_recorded(obj) else "new"].setdefault(loaded.source_of(obj))
+    counts = read_as(loaded)
+    return [f"{READ_AS[mode]}: {counts[mode]} ({_named(list(found))})" for mode, found in files.items() if found]
+
+
+def _named(files: Sequence[str]) -> str:
+    more = len(files) - MOST_FILES
+    return ", ".join(files[:MOST_FILES]) + (f" and {more} more" if more > 0 else "")
 
 
 def remarks(loaded: Loaded, *, controllers: bool = True) -> list[str]:

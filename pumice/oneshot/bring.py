@@ -18,6 +18,7 @@ from pumice.errors import InputError
 from pumice.load.manifests import Loaded
 from pumice.oneshot.between import Object, object_key
 from pumice.oneshot.expand import ROUNDS, assumed_queues, expanded
+from pumice.oneshot.pending import makers_absent
 from pumice.oneshot.prepare import GivenObjects, Identity, identity, stored_as, usable
 from pumice.storage.codec import unpack
 
@@ -41,11 +42,12 @@ def brought(
     loaded.objects = [given for given in loaded.objects if identity(given) not in there]
     queues = assumed_queues([*beside, *loaded.objects])
     loaded.objects = [*queues, *loaded.objects]
-    taken, problems = usable(loaded, GivenObjects([*beside, *loaded.objects]), advance)
-    problems += [_is_there(loaded, given) for given in twice]
-    taken, stated = with_quota_statuses(as_controllers_leave(taken, beside, now), beside)
+    fit = usable(loaded, GivenObjects([*beside, *loaded.objects]), advance, beside)
+    problems = [*fit.problems, *[_is_there(loaded, given) for given in twice]]
+    taken, stated = with_quota_statuses(as_controllers_leave(fit.taken, beside, now), beside)
     found = expanded([*beside, *taken], now)
-    return Brought(found.objects, problems, _said_of(queues) + stated + found.notes)
+    absent = [f"PodGroup {object_key(group)}: {said}" for group, said in makers_absent(found.objects)]
+    return Brought(found.objects, problems, [*_said_of(queues), *fit.notes, *stated, *found.notes, *absent])
 
 
 def _said_of(queues: Sequence[Object]) -> list[str]:

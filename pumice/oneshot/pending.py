@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from pumice.actors.api.kinds import kind_of
 from pumice.actors.controllers.jobs.state import controlling_job
 from pumice.actors.controllers.unserved.kinds import SCHEDULER, SERVED
+from pumice.belonging import owner_of
 from pumice.core.messages.decisions import CycleReport, CycleResult, PendingReason
 from pumice.core.objects.metadata import section
 from pumice.core.objects.pod import GROUP_NAME
@@ -82,11 +84,34 @@ def without_pods(objects: Iterable[Object]) -> dict[str, dict[str, str]]:
     there = {owner["uid"] for owner in owners if owner is not None}
     jobs = (obj for obj in listed if stored_as(obj) == "Job" and obj["metadata"].get("uid") not in there)
     states = {object_key(job): section(section(job, "status"), "state") for job in jobs}
-    return {
+    found = {
         name: {"reason": str(state.get("reason") or "NoPods"), "message": str(state.get("message") or "it has no pods")}
         for name, state in sorted(states.items())
         if state.get("phase") not in OVER
     }
+    absent = {owner_of(group): {"reason": "NoPods", "message": said} for group, said in makers_absent(listed)}
+    return found | absent
+
+
+def makers_absent(objects: Sequence[Object]) -> list[tuple[Object, str]]:
+    """Return PodGroups without pods whose maker is not among the objects, each with a sentence that says so.
+
+    A controller makes the pods of a Job only once its PodGroup has been admitted: of a Job that waits for that, a dump
+    without the Job holds nothing to place.
+    """
+    named = {f"{pod['metadata'].get('namespace') or ''}/{group_of(pod)}" for pod in objects if pod["kind"] == "Pod"}
+    there = {(stored_as(obj), object_key(obj)) for obj in objects}
+    found: list[tuple[Object, str]] = []
+    for group in objects:
+        owner = next((one for one in group["metadata"].get("ownerReferences") or () if one.get("controller")), None)
+        if group["kind"] != "PodGroup" or owner is None or object_key(group) in named:
+            continue
+        if section(group, "status").get("phase") != "Completed" and (stored_as(owner), owner_of(group)) not in there:
+            row = kind_of(owner.get("apiVersion"), owner.get("kind"))
+            more = f": give {row.resource} as well" if row is not None else ""
+            who = f"{owner.get('kind')} {owner_of(group)}"
+            found.append((group, f"it has no pods, and {who}, which makes them, is not in the input{more}"))
+    return found
 
 
 def endings(trail: Trail, pending: Iterable[str], objects: Iterable[Object]) -> dict[str, list[str]]:

@@ -1,29 +1,36 @@
 """Making handed-in objects fit for a view: what the API fills in is filled in, and what it would refuse is named.
 
-What comes out of a cluster has been through its admission and is taken as it is (`pumice.actors.api.origin`).
+What comes out of a cluster has been through its admission and is taken as it is (`actors.api.origin`). All else is
+judged by an API's store of its own, so that no command can judge otherwise than `pumice run` and HTTP do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
-from pumice.actors.api.admission import ADMISSION, admission_of, pod_groups, queue_tree
+from pumice.actors.api.admission import ADMISSION, admission_of, pod_groups
 from pumice.actors.api.admission.shapes.kind_shapes import shape_problems
 from pumice.actors.api.admission.stated_amounts import STATED
 from pumice.actors.api.kinds import kind_of
-from pumice.actors.api.origin import is_recorded
+from pumice.actors.api.origin import LOAD, entering, is_recorded
 from pumice.actors.api.refusals import Cause
+from pumice.actors.api.store import Store
 from pumice.actors.api.verbs.decoding import without_nulls
 from pumice.actors.api.verbs.loading import fill_loaded
-from pumice.core.errors import QuantityError
-from pumice.core.objects.metadata import parse_time, section
+from pumice.config.errors import RequestError
+from pumice.core.messages.commands import LoadObject
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import section
 from pumice.core.state.view import View
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded
 from pumice.oneshot.between import Object, object_key
+from pumice.runtime.order import in_order
+from pumice.storage.codec import pack
 
 Identity = tuple[str, str, str]
 """Kind, namespace and name; the kind as objects are stored by."""
@@ -44,9 +51,16 @@ CONTROLLED: Final = frozenset(
 )
 """Kinds of which controllers make pods and PodGroups (see `pumice.oneshot.expand`)."""
 VALIDATED: Final = ("Pod", "Node", *STATED, *CONTROLLED)
-"""Kinds that are validated; of a PodGroup only its numbers (without a queue it stays pending), of a Queue only
-where it stands.
-"""
+"""Kinds of which what controllers make is validated; of a PodGroup only its numbers."""
+
+
+@dataclass(slots=True)
+class Usable:
+    """Objects that a view takes; a problem for each of the others; and what a person should know of those taken."""
+
+    taken: list[Object] = field(default_factory=list[Object])
+    problems: list[InputError] = field(default_factory=list[InputError])
+    notes: list[str] = field(default_factory=list[str])
 
 
 class GivenObjects:
@@ -100,49 +114,76 @@ def _key(version: str, kind: str) -> str:
     return found.key if found is not None else kind
 
 
+def refusals_of(objects: Sequence[Object], beside: Sequence[Object] = ()) -> list[Refused | None]:
+    """Return what an API says to each of the objects, None where it takes it, where `beside` is there already."""
+    store = Store()
+    for obj in beside:
+        store.apply(LoadObject(pack(obj), user=LOAD), 0.0)
+    found: dict[int, Refused] = {}
+    for obj in in_order(objects):
+        answer = store.apply(entering(obj), 0.0)
+        if isinstance(answer, Refused):
+            found[id(obj)] = answer
+    return [found.get(id(obj)) for obj in objects]
+
+
+def waits_for_its_queue(given: Object, refused: Refused) -> bool:
+    """Return whether a PodGroup is refused for its queue alone, which does not exist or is not open.
+
+    Such a group is kept, for its queue may go after it came: then that is what it waits for.
+    """
+    causes = refused.details.get("causes") or ()
+    if given["kind"] != "PodGroup" or not isinstance(section(given, "spec").get("queue", ""), str):
+        return False
+    return bool(causes) and all(cause["field"] == "spec.queue" for cause in causes)
+
+
 def usable(
-    loaded: Loaded, lookup: GivenObjects | None = None, advance: Callable[[int], None] = lambda _: None
-) -> tuple[list[Object], list[InputError]]:
+    loaded: Loaded,
+    lookup: GivenObjects | None = None,
+    advance: Callable[[int], None] = lambda _: None,
+    beside: Sequence[Object] = (),
+) -> Usable:
     """The objects that a view takes, as the API would hold them, and a problem for each of the others.
 
-    `lookup`: what admission may look at, where that is more than they are; `advance` is told of each that is done.
+    `lookup`: what admission may look at, where that is more than they are; `advance` is told of each that is done;
+    `beside`: what is there already.
     """
     view, lookup = View(), lookup or GivenObjects(loaded.objects)
-    taken, problems = list[Object](), list[InputError]()
-    for given in loaded.objects:
-        who = f"{given['kind']} {object_key(given).strip('/')}"
-        obj, causes = admitted(given, lookup)
+    found = Usable()
+    for given, answer in zip(loaded.objects, refusals_of(loaded.objects, beside), strict=True):
         advance(1)
-        if causes:
-            problems.append(InputError("; ".join(causes), source=loaded.place_of(given), path=who))
-            continue
-        try:
-            view.apply("ADDED", obj)
-        except QuantityError as error:
-            problems.append(InputError(str(error), source=loaded.place_of(given), path=who))
+        who = f"{given['kind']} {object_key(given).strip('/')}"
+        problem = "" if answer is None else answer.message
+        if answer is not None and waits_for_its_queue(given, answer):
+            place = ": ".join(part for part in (loaded.place_of(given), who) if part)
+            found.notes.append(f"{place}: {problem}; it is kept, to wait for its queue")
+            problem = ""
+        obj = given if problem else prepared(given, lookup)
+        if not problem:
+            try:
+                view.apply("ADDED", obj)
+            except RequestError as error:
+                problem = str(error)
+        if problem:
+            found.problems.append(InputError(problem, source=loaded.place_of(given), path=who))
         else:
-            taken.append(obj)
-    return taken, problems
+            found.taken.append(obj)
+    return found
 
 
-def admitted(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
-    """Return the object with what its author left out, and what is wrong with it. A queue is open and weighs 1, a
-    volume can be had. What a cluster had is not judged.
-    """
-    kind = stored_as(given)
-    if causes := shape_problems(kind, given):
-        return given, _said(causes)
-    if problems := _time_problems(section(given, "metadata")):
-        return given, problems
+def prepared(given: Object, lookup: GivenObjects) -> Object:
+    """Return the object with what its author left out. A queue is open and weighs 1, a volume can be had."""
     if section(given, "metadata").get("uid"):
-        return given, []
+        return given
+    kind = stored_as(given)
     obj: Object = without_nulls(given)
     name = object_key(obj).strip("/")
     # what is made of it is called after its uid, which readers know by its form
-    obj["metadata"]["uid"] = str(uuid5(NAMESPACE_URL, name)) if stored_as(obj) in CONTROLLED else name.replace("/", "-")
+    obj["metadata"]["uid"] = str(uuid5(NAMESPACE_URL, name)) if kind in CONTROLLED else name.replace("/", "-")
     if is_recorded(given):
         fill_loaded(obj, admission_of(kind), lookup)
-        return obj, []
+        return obj
     spec: dict[str, Any] = obj.setdefault("spec", {}) if kind in ADMISSION else {}
     status: dict[str, Any] = obj.setdefault("status", {}) if kind in ADMISSION else {}
     if kind == "Queue":
@@ -154,48 +195,52 @@ def admitted(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
         status.setdefault("phase", "Pending")
     elif kind == "PersistentVolume":  # where there is a cluster, its controller says so
         status.setdefault("phase", "Available")
-    return obj, _complete(obj, lookup)
+    if kind in VALIDATED:
+        _fill_in(obj, lookup)
+    return obj
+
+
+def admitted(made: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
+    """Return an object that a controller makes with the defaults of its kind, and what is wrong with it."""
+    kind = stored_as(made)
+    if causes := shape_problems(kind, made):
+        return made, _said(causes)
+    obj = prepared(made, lookup)
+    return obj, _problems(obj, lookup)
 
 
 def completed(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
     """Another like it with the defaults of its kind, and what is wrong with it, whether it has been admitted or not."""
     obj: Object = without_nulls(given)
     obj |= {part: obj.get(part) or {} for part in ("spec", "status")}
-    return obj, _complete(obj, lookup)
+    if stored_as(obj) in VALIDATED:
+        _fill_in(obj, lookup)
+    return obj, _problems(obj, lookup)
 
 
-def _complete(obj: Object, lookup: GivenObjects) -> list[str]:
-    """Defaults and rules of the kinds that are validated, as admission has them."""
+def _fill_in(obj: Object, lookup: GivenObjects) -> None:
+    """Defaults of a kind that is validated, as admission has them; what it says of itself stays."""
     kind = stored_as(obj)
-    if kind == "PodGroup":
-        return _said(pod_groups.numbers(section(obj, "spec")))
-    if kind == "Queue":
-        return _said(queue_tree.parent_problems(obj, lookup))
-    if kind not in VALIDATED:
-        return []
-    rules = ADMISSION[kind]
-    status = without_nulls(obj["status"])
+    rules, status = ADMISSION[kind], without_nulls(obj["status"])
     if rules.default is not None:
         rules.default(obj, lookup)
     if rules.settle is not None and kind in CONTROLLED:
         rules.settle(obj, lookup, "")
     obj["status"] = {**obj["status"], **status}
+
+
+def _problems(obj: Object, lookup: GivenObjects) -> list[str]:
+    """What admission has against an object of a kind that is validated."""
+    kind = stored_as(obj)
+    if kind == "PodGroup":
+        return _said(pod_groups.numbers(section(obj, "spec")))
+    if kind not in VALIDATED:
+        return []
+    rules = ADMISSION[kind]
     forbidden = rules.forbid(obj, lookup) if rules.forbid is not None else None
     if forbidden:
         return [forbidden]
-    causes = rules.validate(obj, lookup) if rules.validate is not None else []
-    return _said(causes)
-
-
-def _time_problems(metadata: dict[str, Any]) -> list[str]:
-    """Times that cannot be read; the API makes them itself, so its admission has no rule for them."""
-    found: list[str] = []
-    for name in ("creationTimestamp", "deletionTimestamp"):
-        try:
-            parse_time(metadata.get(name))
-        except (ValueError, TypeError, AttributeError):
-            found.append(f"metadata.{name}: expected a time such as 2026-01-31T12:00:00Z, was {metadata[name]!r}")
-    return found
+    return _said(rules.validate(obj, lookup) if rules.validate is not None else [])
 
 
 def _said(causes: list[Cause]) -> list[str]:

@@ -45,9 +45,10 @@ async def lay_over(system: System, queue: Object) -> ApiReply:
 
 
 def named(obj: Object) -> str:
-    """For a person: "Queue q", "Job ns/name"."""
+    """For a person: "Queue q", "Job ns/name"; one that is still to get its name goes by what that begins with."""
     metadata = obj["metadata"]
-    return f"{obj['kind']} {'/'.join(metadata[part] for part in ('namespace', 'name') if metadata.get(part))}"
+    name = metadata.get("name") or metadata.get("generateName")
+    return f"{obj['kind']} {'/'.join(part for part in (metadata.get('namespace'), name) if part)}"
 
 
 async def differs(system: System, given: Object) -> bool:

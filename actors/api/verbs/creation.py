@@ -54,7 +54,10 @@ class Creation:
         if kind is None:
             return refusals.unknown_kind(obj.get("kind"), obj.get("apiVersion"))
         obj["apiVersion"] = kind.api_version
-        if causes := self._registry.settle_shape(kind, obj, nulls=nulls) or self._registry.rules_of_creation(kind, obj):
+        strict = self._is_strict(moment)
+        if causes := self._registry.settle_shape(
+            kind, obj, nulls=nulls, strict=strict
+        ) or self._registry.rules_of_creation(kind, obj):
             return refusals.invalid(kind, name_of(obj), causes)
         if kind.defined and self._is_ending(kind):
             return refusals.not_allowed("create not allowed while custom resource definition is terminating")
@@ -75,13 +78,13 @@ class Creation:
         admission, lookup = admission_of(kind.key), self._registry.lookup
         if kind.drops_status:
             obj.pop("status", None) if admission.initial_status is None else admission.initial_status(obj)
-        served = self._registry.strict and kind.namespaced and moment.user != SUBMIT
-        if served:
+        strict = self._is_strict(moment)
+        if strict and kind.namespaced and moment.user != SUBMIT:
             fill_in_served(kind.key, obj, lookup)
-        if refused := self._judge(key, kind, obj, admission):
+        if refused := self._judge(key, kind, obj, admission, strict=strict):
             return refused
         uid = self.uid_for(moment.uid)
-        if served and (causes := served_problems(kind.key, obj, uid)):
+        if strict and (causes := served_problems(kind.key, obj, uid)):
             return refusals.invalid(kind, key[2], causes)
         if kind.namespaced and (why := over_quota(lookup, kind, obj)):
             return refusals.forbidden(kind, key[2], why)
@@ -130,13 +133,17 @@ class Creation:
         definition = self._registry.kinds.definition(kind.key)
         return definition is not None and "deletionTimestamp" in definition["metadata"]
 
-    def _judge(self, key: Key, kind: Kind, obj: Object, admission: Admission) -> Refused | None:
+    def _is_strict(self, moment: RequestMoment) -> bool:
+        """Return whether a stranger wrote the object: over HTTP or in a file. What actors make is well made."""
+        return self._registry.strict or moment.user == SUBMIT
+
+    def _judge(self, key: Key, kind: Kind, obj: Object, admission: Admission, *, strict: bool) -> Refused | None:
         lookup = self._registry.lookup
         if admission.default is not None:
             admission.default(obj, lookup)
         if admission.forbid is not None and (why := admission.forbid(obj, lookup)):
             return refusals.forbidden(kind, key[2], why)
-        if causes := self._registry.definition_problems(kind, obj):
+        if causes := self._registry.definition_problems(kind, obj, strict=strict):
             return refusals.invalid(kind, key[2], causes)
         if admission.validate is not None and (causes := admission.validate(obj, lookup)):
             return refusals.invalid(kind, key[2], causes, admission.webhook)

@@ -32,7 +32,7 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
     ),
     "decide": CommandRow(
         "Say what the scheduler would do with these objects, and why it leaves tasks pending.",
-        "[bold]kubectl get nodes,pods,podgroups,queues -A -o yaml | pumice decide -f -[/bold]",
+        "[bold]kubectl get nodes,pods,podgroups,queues,jobs.batch.volcano.sh -A -o yaml | pumice decide -f -[/bold]",
     ),
     "check": CommandRow(
         "Say what every action, plugin and flag of a configuration will do, and what is without effect.",

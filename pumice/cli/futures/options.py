@@ -16,7 +16,7 @@ import typer
 from pumice.cli.exits import UsageError
 from pumice.cli.futures.together import refuse_repetition
 from pumice.cli.given.configurations import in_force, told_of
-from pumice.cli.given.inputs import load_manifests, moment_of
+from pumice.cli.given.inputs import load_accepted, moment_of
 from pumice.cli.given.sources import one_source
 from pumice.cli.terminal import Terminal
 from pumice.config.durations import EXPECTED, parse_duration
@@ -124,7 +124,7 @@ class ForkSource:
         if self.server is not None:
             objects, now = fetch(self.server), time.time()
         else:
-            objects = load_manifests(self.manifests or (), terminal).objects
+            objects = load_accepted(self.manifests or (), terminal)
             now = moment_of(objects)
         if not objects:
             raise UsageError("there are no objects in the input")

@@ -13,7 +13,7 @@ from rich.console import Console
 from pumice.cli.exits import UsageError
 from pumice.cli.futures.options import ForkSource
 from pumice.cli.given.configurations import in_force
-from pumice.cli.given.inputs import load_manifests
+from pumice.cli.given.inputs import load_accepted
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
@@ -62,7 +62,7 @@ class RunScoring:
         self, source: ForkSource, manifests: Sequence[str], moments: int, sampling: FutureSampling, terminal: Terminal
     ) -> list[Scored]:
         told, _ = in_force(source.config, None, source.plugins_dir, source.lenient, terminal.warn)
-        objects = load_manifests(manifests, terminal).objects
+        objects = load_accepted(manifests, terminal)
         fork = to_rehearse(objects, told, self.first, self.denser)
         with rarely():
             with terminal.progress("living through", moments) as advance:

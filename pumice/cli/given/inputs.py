@@ -18,21 +18,26 @@ from pumice.core.objects.metadata import parse_time
 from pumice.core.plugins import PLUGINS
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load
-from pumice.load.remarks import remarks, strangers
+from pumice.load.remarks import read_as, remarks, strangers, told_as
 from pumice.load.source import STDIN, read_texts
 from pumice.oneshot.bring import brought
+from pumice.oneshot.expand import assumed_queues
 from pumice.oneshot.moment import BEGAN, parse_moment
+from pumice.oneshot.prepare import refusals_of
 from pumice.plugins.loader import install_plugins
+from pumice.runtime.standing import named
 
 
 class HandedIn(NamedTuple):
-    """Objects; whether all that was handed in could be used; and the moment they stand for (seconds since the epoch):
-    the one that was asked for, else `moment_of` them, so that who asks twice gets the same answer.
+    """Objects; whether all that was handed in could be used; the moment they stand for (seconds since the epoch): the
+    one that was asked for, else `moment_of` them, so that who asks twice gets the same answer; and how many were judged
+    as new, how many taken as a cluster had them (`read_as`), and how many refused.
     """
 
     objects: list[dict[str, Any]]
     whole: bool
     now: float
+    read: dict[str, int]
 
 
 def load_manifests(paths: Sequence[str], terminal: Terminal, *, controllers: bool = True) -> Loaded:
@@ -46,7 +51,25 @@ def load_manifests(paths: Sequence[str], terminal: Terminal, *, controllers: boo
         terminal.error(str(problem))
     for remark in remarks(loaded, controllers=controllers):
         terminal.warn(remark)
+    for line in told_as(loaded):
+        terminal.say(line)
     return loaded
+
+
+def load_accepted(paths: Sequence[str], terminal: Terminal) -> list[dict[str, Any]]:
+    """Everything behind the paths that an API takes; what it refuses is said as an error, with the API's words.
+
+    Whoever lives through a future reads objects before the API of that future has judged them.
+    """
+    loaded = load_manifests(paths, terminal)
+    accepted = list[dict[str, Any]]()
+    answers = refusals_of(loaded.objects, assumed_queues(loaded.objects))
+    for obj, answer in zip(loaded.objects, answers, strict=True):
+        if answer is None:
+            accepted.append(obj)
+        else:
+            terminal.error(str(InputError(answer.message, source=loaded.place_of(obj), path=named(obj))))
+    return accepted
 
 
 def warn_of_token(token: str | None, terminal: Terminal) -> None:
@@ -133,11 +156,12 @@ def take_manifests(
     """
     with keeping():
         loaded = load_manifests(paths, terminal)
-        now = moment_of(loaded.objects) if now is None else now
+        now, read = moment_of(loaded.objects) if now is None else now, read_as(loaded)
         with terminal.progress("reading", len(loaded.objects)) as advance:
             found = brought(loaded, beside, now, advance)
+    refused = len(loaded.problems) + len(found.problems)
     for problem in found.problems:
         terminal.error(str(problem))
     for note in (*found.notes, *strangers(found.objects)):
         terminal.warn(note)
-    return HandedIn(found.objects, not loaded.problems and not found.problems, now)
+    return HandedIn(found.objects, not loaded.problems and not found.problems, now, {**read, "refused": refused})

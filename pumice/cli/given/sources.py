@@ -85,7 +85,7 @@ def scene_from(
         if server is not None:
             objects, now = fetch(server), time.time()
         else:
-            objects, _, now = take_manifests(manifests or (), (), None, terminal)
+            objects, _, now, _ = take_manifests(manifests or (), (), None, terminal)
         scene = present(objects, settings, now, terminal.warn)
     for sentence in obstacles(scene.config, objects):
         terminal.warn(sentence)

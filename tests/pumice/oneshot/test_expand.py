@@ -177,7 +177,11 @@ def test_what_is_made_later_only_is_said(decide: Any) -> None:
     ]
     flow = {"apiVersion": FLOWS, "kind": "JobFlow", "metadata": {"name": "f"}, "spec": {"flows": flows}}
     said = decide([node("n0", cpu="64"), first, together, job("j", tasks=tasks), *templates, flow])
-    told = [line.removeprefix("warning: ") for line in said.err.splitlines() if "assumed" not in line]
+    told = [
+        line.removeprefix("warning: ")
+        for line in said.err.splitlines()
+        if line.startswith("warning: ") and "assumed" not in line
+    ]
     assert told == [
         (
             "StatefulSet default/web: pod web-1 is made when web-0 runs and is ready, and 1 more one after the other "
@@ -297,5 +301,24 @@ def test_what_the_api_would_refuse_is_refused(decide: Any) -> None:
     said = decide([node("n0", cpu="8"), *round_and_round, negative, job("j")])
     assert said.code == 2
     assert len(said.json["cycles"][0]["binds"]) == 2  # the others are decided about
-    for words in ("Queue q: spec.parent", "Queue p: spec.parent", "PodGroup default/bad: spec.minMember"):
-        assert words in said.err
+    for who, words in (
+        ("Queue q", "spec.parent"),
+        ("Queue p", "spec.parent"),
+        ("PodGroup default/bad", "spec.minMember"),
+    ):
+        assert any(f" {who}: " in line and f" is invalid: {words}: " in line for line in said.err.splitlines())
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Inqueue", "Completed"])
+def test_a_group_whose_job_is_not_in_the_input_says_so(decide: Any, phase: str) -> None:
+    """A Job that waits for admission has no pods: a dump without the Job holds nothing to place."""
+    owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "train", "uid": "j", "controller": True}
+    group = pod_group("train-1", phase=phase)
+    group["metadata"]["ownerReferences"] = [owner]
+    absent = "it has no pods, and Job default/train, which makes them, is not in the input: give jobs.batch.volcano.sh"
+    said = decide([node("n0"), queue("default"), group])
+    told = {"default/train": {"reason": "NoPods", "message": f"{absent} as well"}}
+    assert said.json["without_pods"] == ({} if phase == "Completed" else told)
+    assert (f"warning: PodGroup default/train-1: {absent}" in said.err) is (phase != "Completed")
+    whole = decide([node("n0"), queue("default"), group, job("train")])
+    assert "which makes them" not in whole.err

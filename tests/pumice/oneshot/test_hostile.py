@@ -25,8 +25,9 @@ STOCK = load_scheduler_config(None)
 def test_every_hostile_object_is_a_problem_or_is_decided_about(seed: int) -> None:
     chance = Random(seed)
     given_objects = [hostile_object(chance) for _ in range(4)] + [node("good")]
-    taken, problems = usable(Loaded(objects=given_objects))
-    assert len(taken) + len(problems) == len(given_objects)
+    fit = usable(Loaded(objects=given_objects))
+    taken = fit.taken
+    assert len(taken) + len(fit.problems) == len(given_objects)
     assert given_objects[-1]["metadata"]["name"] in [obj["metadata"]["name"] for obj in taken]
     grown = expanded([*assumed_queues(taken), *taken], 1.7e9).objects
     first, second = run_cycles(Setup(grown, STOCK, 1.7e9), 2)
@@ -41,12 +42,13 @@ def test_a_number_too_large_for_its_field_is_named_by_file_and_line() -> None:
     )
     loaded = Loaded()
     load_text(text, "f.yaml", loaded)
-    taken, problems = usable(loaded)
-    assert [obj["metadata"]["name"] for obj in taken] == ["b"]
+    fit = usable(loaded)
+    assert [obj["metadata"]["name"] for obj in fit.taken] == ["b"]
     said, whole = "spec.minMember: Invalid value:", "expected a whole number"
-    assert [str(problem) for problem in problems] == [
-        f"f.yaml:2: PodGroup default/a: {said} {whole}, was a number of more than 64 bits",
-        f"f.yaml:12 (document 3): PodGroup default/c: {said} {whole} <= 2147483647, was 99999999999",
+    group, most = "PodGroup.scheduling.volcano.sh", "<= 2147483647, was 99999999999"
+    assert [str(problem) for problem in fit.problems] == [
+        f'f.yaml:2: PodGroup default/a: {group} "a" is invalid: {said} {whole}, was a number of more than 64 bits',
+        f'f.yaml:12 (document 3): PodGroup default/c: {group} "c" is invalid: {said} {whole} {most}',
     ]
 
 
@@ -62,14 +64,13 @@ def test_a_wrong_type_is_said_in_words() -> None:
     for spec, words in said.items():
         loaded = Loaded()
         load_text(text % spec, "f.yaml", loaded)
-        (problem,) = usable(loaded)[1]
+        (problem,) = usable(loaded).problems
         assert str(problem).endswith(words), problem
 
 
 def test_nulls_are_absent_fields() -> None:
     loaded = Loaded()
     load_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: null}\nspec: null\nstatus: null", "f", loaded)
-    _, problems = usable(loaded)
-    assert [str(problem) for problem in problems] == [
-        "f:1: Pod default/a: spec.containers: Required value: a pod has at least one container"
+    assert [str(problem) for problem in usable(loaded).problems] == [
+        'f:1: Pod default/a: Pod "a" is invalid: spec.containers: Required value: a pod has at least one container'
     ]

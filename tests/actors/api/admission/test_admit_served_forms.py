@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from pumice.core.messages.commands import Create
-from pumice.core.messages.replies import Accepted
+from pumice.core.messages.commands import Create, LoadObject
+from pumice.core.messages.replies import Accepted, Refused
 from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster
 from tests.actors.controllers.batch.job_kit import batch_job
@@ -105,7 +105,9 @@ def test_a_job_that_selects_by_hand_says_by_what(cluster: Cluster) -> None:
 
 def test_what_a_run_begins_with_may_have_been_another_clusters(cluster: Cluster) -> None:
     job = batch_job(selector={"matchLabels": {"controller-uid": "there"}})
-    assert isinstance(cluster.ask(Create(pack(job), user="submit")), Accepted)
+    assert isinstance(cluster.ask(Create(pack(job), user="submit")), Refused)
+    job["metadata"]["uid"] = "there"
+    assert isinstance(cluster.ask(LoadObject(pack(job), user="load")), Accepted)
 
 
 @pytest.mark.parametrize("more", [{"selector": {"matchLabels": {"a": "b"}}}, {"manualSelector": True}])
