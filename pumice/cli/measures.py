@@ -159,9 +159,10 @@ def show(console: Console, found: Measures, jobs: list[JobRow]) -> None:
         )
     console.print(queues)
     slowest = sorted(jobs, key=lambda row: (-(row.wait_s if row.wait_s is not None else found.horizon_s), row.job))
-    table = WholeTable("job", "queue", "state", "wait", "run", "evictions", title=f"the {SHOWN} that waited longest")
+    title = f"the {SHOWN} that waited longest; admission: the part of it until the PodGroup was Inqueue"
+    table = WholeTable("job", "queue", "state", "wait", "admission", "run", "evictions", title=title)
     for job in slowest[:SHOWN]:
-        spans = _seconds(job.wait_s), _seconds(job.run_s)
+        spans = _seconds(job.wait_s), _seconds(job.admission_s), _seconds(job.run_s)
         table.add_row(job.job, job.queue or "-", job.state, *spans, str(job.evictions))
     console.print(table)
 

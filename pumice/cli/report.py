@@ -52,7 +52,7 @@ def report(
     demand_output(target)
     runs = anyio.run(_read, files)
     for run, file in zip(runs, files, strict=True):
-        run.standing = waits_at_the_end(file) if run.waiting else []
+        run.standing = waits_at_the_end(file) if run.waiting or run.admitted_for else []
     drawn = {} if plain else charts(runs)
     target.write_text(page(runs, drawn), "utf-8")
     plots = [*_save(drawn, png, "png"), *_save(drawn, svg, "svg")]

@@ -34,7 +34,8 @@ class JobRow:
     had, `attempts`: pods, counting one that was made again. `cpu` (cores), `memory` (bytes) and `gpu` (cards): what all
     its pods ask for. `started`: when for the first time as many pods ran at once as it needs (`min_available`).
     `ended`: when its last pod had, if it has none left and makes no more. `wait_s` from its submission to its
-    start, `run_s` from there to its end, `response_s` both; `bounded_slowdown` is `fairness.bounded_slowdown`.
+    start, which is `admission_s`, until its PodGroup was let in, and `scheduling_s`, from there on; `run_s` from its
+    start to its end, `response_s` wait and run; `bounded_slowdown` is `fairness.bounded_slowdown`.
     `evictions`: pods that the scheduler took off their nodes. `killed`: pods beside those that a restart, an abort or
     the failure of the job ended, or that were made again. `restarts`: how often the job began again. `lost_*`: what
     pods had run for that were evicted, failed or were killed, × what they held.
@@ -58,6 +59,8 @@ class JobRow:
     started: float | None = None
     ended: float | None = None
     wait_s: float | None = None
+    admission_s: float | None = None
+    scheduling_s: float | None = None
     run_s: float | None = None
     response_s: float | None = None
     bounded_slowdown: float | None = None
@@ -272,6 +275,10 @@ def waited_s(row: JobRow) -> float | None:
 
 def _spans(row: JobRow) -> None:
     row.wait_s = waited_s(row)
+    if row.started is not None or row.admitted is not None:
+        let_in = min(at for at in (row.admitted, row.started) if at is not None)
+        row.admission_s = round(let_in - row.submitted, 3)
+        row.scheduling_s = None if row.started is None else round(row.started - let_in, 3)
     if row.started is not None and row.ended is not None:
         row.run_s = round(row.ended - row.started, 3)
         row.response_s = round(row.ended - row.submitted, 3)

@@ -78,6 +78,36 @@ class Measures:
     summary: dict[str, Any]
 
 
+class Stages:
+    """Splits waits in those for admission and those for nodes, over all jobs: what goes on lasts until the end."""
+
+    def __init__(self) -> None:
+        self._count, self._admission, self._scheduling = 0, 0.0, 0.0
+        self._outside: list[float] = []
+        self._unplaced: list[float] = []
+
+    def note(self, row: JobRow) -> None:
+        """Count one job, whose times are finished."""
+        self._count += 1
+        if row.admission_s is None:
+            self._outside.append(row.submitted)
+            return
+        self._admission += row.admission_s
+        if row.scheduling_s is None:
+            self._unplaced.append(row.submitted + row.admission_s)
+        else:
+            self._scheduling += row.scheduling_s
+
+    def means(self, horizon_s: float) -> dict[str, float | None]:
+        """The mean of either, which add up to the mean wait."""
+        admission = self._admission + sum(horizon_s - at for at in self._outside)
+        scheduling = self._scheduling + sum(horizon_s - at for at in self._unplaced)
+        return {
+            "mean_admission_s": round(admission / self._count, 3) if self._count else None,
+            "mean_scheduling_s": round(scheduling / self._count, 3) if self._count else None,
+        }
+
+
 class Measuring(Listener):
     """Listens to lives, and hands job rows on as they end. `end` says what it all came to."""
 
@@ -91,6 +121,7 @@ class Measuring(Listener):
         self._waits: dict[str, list[float]] = {}
         self._unstarted: dict[str, list[float]] = {}
         self._slowdowns: dict[str, list[float]] = {}
+        self._stages = Stages()
         self._work: float | None = None
         self._before_work: dict[str, float] = {}
         self._first: float | None = None
@@ -135,6 +166,7 @@ class Measuring(Listener):
         queue = self._rows.get(row.queue)
         if queue is None:
             queue = self._rows[row.queue] = QueueRow(row.queue)
+        self._stages.note(row)
         queue.jobs += 1
         queue.pods += row.pods
         queue.ended += row.ended is not None
@@ -227,6 +259,7 @@ class Measuring(Listener):
             "mean_wait_s": _mean(waits),
             "median_wait_s": _rounded(quantile(waits, 0.5)),
             "p95_wait_s": _rounded(quantile(waits, 0.95)),
+            **self._stages.means(until - self.grid.began),
             "mean_bounded_slowdown": _mean(slowdowns),
             "jain_of_jobs": _rounded(jain([1 / one for one in slowdowns])),
             "jain_of_queues": _rounded(jain(self._dominant(queues))),

@@ -6,30 +6,35 @@ Source: https://vega.github.io/vega-lite/docs/
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pumice.core.resources.amounts import MEMORY, PODS
+from pumice.core.resources.amounts import CPU, MEMORY, PODS
+from pumice.measures.over_time import Grid, Steps
 from pumice.report.gantt import pods_on_nodes
 from pumice.report.plot import Row, Spec, plot, time_axis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pumice.measures.jobs import JobRow
     from pumice.report.recorded import RecordedRun
 
-TWO_COLUMNS: Final[Spec] = {"labelLimit": 400, "columns": 2}
-"""A legend of long words."""
+SHORT_WORDS: Final[Spec] = {"labelLimit": {"expr": "max(width / 3 - 30, 60)"}, "columns": 3}
+LONG_WORDS: Final[Spec] = {"labelLimit": {"expr": "max(width - 20, 200)"}, "columns": 1}
+"""Legends go on in the next line. Their columns are a plain number: of an expression Vega cuts rows off."""
+WHOLE: Final[Spec] = {"axis": {"tickMinStep": 1, "format": "~f"}}
+"""Counts have whole numbers at their axis."""
 MOST_REASONS: Final = 8
 MOST_POINTS: Final = 5_000
 
 
 def charts(runs: Sequence[RecordedRun]) -> dict[str, Spec]:
     """By name, in the order in which they are shown; those with nothing to show are left out."""
-    found = {
+    found: dict[str, Spec | None] = {
         "utilisation": _utilisation(runs),
-        "queues": _queues(runs),
-        "waiting": _waiting(runs),
+        **_queues(runs),
+        **_stages(runs),
+        **_waiting(runs),
         "waits": _by_queue(runs, "wait_s", "wait (s)"),
         "slowdowns": _by_queue(runs, "bounded_slowdown", "bounded slowdown"),
         "wait-sizes": _by_size(runs, "wait_s", "wait (s)"),
@@ -69,7 +74,7 @@ def _thinned(starts: Sequence[float], values: Sequence[float]) -> Iterator[tuple
 
 def _lines(runs: Sequence[RecordedRun], color: str) -> Spec:
     """Encodings that tell runs apart, where there are two."""
-    found: Spec = {"color": {"field": color, "type": "nominal", "title": color}}
+    found: Spec = {"color": {"field": color, "type": "nominal", "title": color, "legend": SHORT_WORDS}}
     if len(runs) > 1:
         found["strokeDash"] = {"field": "run", "type": "nominal", "title": "run"}
     return found
@@ -104,54 +109,109 @@ def _scarce(runs: Sequence[RecordedRun]) -> str | None:
     return max(of, key=lambda name: of[name]) if of else None
 
 
-def _queues(runs: Sequence[RecordedRun]) -> Spec | None:
+class Stacked(NamedTuple):
+    """What is piled up: of each run amounts over time by name, and how they are called."""
+
+    rows: Callable[[RecordedRun], Mapping[str, Sequence[float]]]
+    y: str
+    unit: str
+    color: str
+    title: str
+    legend: Spec = SHORT_WORDS
+    more: Spec = {}  # noqa: RUF012  # nobody writes into it
+
+
+def _stacked(runs: Sequence[RecordedRun], name: str, of: Stacked) -> dict[str, Spec | None]:
+    """An area over time for each run; those of two runs have the same axes, so that they can stand side by side."""
+    unit, axis = time_axis(runs)
+    latest = max(run.measures.horizon_s for run in runs)
+    axis |= {"scale": {"domain": [0, round(latest / unit, 4)], "nice": False}}
+    names = list(dict.fromkeys(what for run in runs for what in of.rows(run)))
+    largest = max((sum(values) for run in runs for values in zip(*of.rows(run).values(), strict=False)), default=0.0)
+    found: dict[str, Spec | None] = {}
+    for number, run in enumerate(runs):
+        rows: list[Row] = [
+            {"t": round(start / unit, 4), of.y: round(value, 3), of.color: what}
+            for what, values in of.rows(run).items()
+            for start, value in zip(run.measures.starts_s, values, strict=False)
+        ]
+        encoding: Spec = {
+            "x": axis,
+            "y": {
+                "field": of.y,
+                "type": "quantitative",
+                "title": of.unit,
+                "stack": True,
+                "scale": {"domain": [0, largest or 1]},
+                **of.more,
+            },
+            "color": {"field": of.color, "type": "nominal", "legend": of.legend, "scale": {"domain": names}},
+            "tooltip": [{"field": of.color}, {"field": of.y}, {"field": "t", "title": axis["title"]}],
+        }
+        title = of.title if len(runs) == 1 else f"{of.title}: {run.name}"
+        spec = plot(rows, {"type": "area", "interpolate": "step-after"}, encoding, title)
+        found[name if len(runs) == 1 else f"{name}-{number + 1}"] = spec
+    return found
+
+
+def _queues(runs: Sequence[RecordedRun]) -> dict[str, Spec | None]:
     resource = _scarce(runs)
     if resource is None:
-        return None
-    unit, axis = time_axis(runs)
-    scale = 2.0**30 if resource == MEMORY else 1.0
-    rows = [
-        {"t": round(start / unit, 4), "held": round(value / scale, 3), "queue": queue or "-", "run": run.name}
-        for run in runs
-        for queue, values in _series(run, "held", resource)
-        if queue
-        for start, value in zip(run.measures.starts_s, values, strict=True)
-    ]
-    title = f"{resource} held by queue" + (" (GiB)" if resource == MEMORY else "")
-    encoding: Spec = {
-        "x": axis,
-        "y": {"field": "held", "type": "quantitative", "title": "held", "stack": True},
-        "color": {"field": "queue", "type": "nominal"},
-        "tooltip": [{"field": "queue"}, {"field": "held"}, {"field": "t", "title": axis["title"]}],
-    }
-    if len(runs) > 1:
-        encoding["row"] = {"field": "run", "type": "nominal", "title": None}
-    return plot(rows, {"type": "area", "interpolate": "step-after"}, encoding, title)
+        return {}
+    scale, unit = (2.0**30, "GiB") if resource == MEMORY else (1.0, "cores" if resource == CPU else "pieces")
+
+    def held(run: RecordedRun) -> dict[str, list[float]]:
+        of = {queue or "-": values for queue, values in _series(run, "held", resource) if queue}
+        return {queue: [value / scale for value in values] for queue, values in of.items()}
+
+    return _stacked(runs, "queues", Stacked(held, "held", unit, "queue", f"{resource} held by queue"))
 
 
-def _waiting(runs: Sequence[RecordedRun]) -> Spec | None:
-    unit, axis = time_axis(runs)
+def _waiting(runs: Sequence[RecordedRun]) -> dict[str, Spec | None]:
     total = {why: sum(sum(run.reasons.get(why, [])) for run in runs) for run in runs for why in run.reasons}
     first = sorted(total, key=lambda why: (-total[why], why))[:MOST_REASONS]
-    rows = [
-        {"t": round(start / unit, 4), "pods": round(value, 3), "reason": why, "run": run.name}
-        for run in runs
-        for why in first
-        for start, value in zip(run.measures.starts_s, run.reasons.get(why, ()), strict=False)
-    ]
-    encoding: Spec = {
-        "x": axis,
-        "y": {"field": "pods", "type": "quantitative", "title": "pods", "stack": True},
-        "color": {
-            "field": "reason",
-            "type": "nominal",
-            "legend": TWO_COLUMNS,
-        },
-        "tooltip": [{"field": "reason"}, {"field": "pods"}, {"field": "t", "title": axis["title"]}],
-    }
-    if len(runs) > 1:
-        encoding["row"] = {"field": "run", "type": "nominal", "title": None}
-    return plot(rows, {"type": "area", "interpolate": "step-after"}, encoding, "Pods that wait, by reason")
+
+    def pods(run: RecordedRun) -> dict[str, list[float]]:
+        return {why: run.reasons[why] for why in first if why in run.reasons}
+
+    stacked = Stacked(pods, "pods", "pods", "reason", "Pods that wait, by reason", LONG_WORDS, WHOLE)
+    return _stacked(runs, "waiting", stacked)
+
+
+def _stages(runs: Sequence[RecordedRun]) -> dict[str, Spec | None]:
+    """Jobs that wait have no pods, many of them, until they are admitted."""
+    stacked = Stacked(waiting_jobs, "jobs", "jobs", "stage", "Jobs that wait, for what", more=WHOLE)
+    return _stacked(runs, "stages", stacked)
+
+
+def waiting_jobs(run: RecordedRun) -> dict[str, list[float]]:
+    """How many jobs wait over time for admission (PodGroup Pending → Inqueue), and how many for nodes after that."""
+    grid = Grid(0.0, run.measures.starts_s[1] if len(run.measures.starts_s) > 1 else 1.0)
+    found: dict[str, list[float]] = {}
+    for stage, spans in (("admission", _outside(run)), ("nodes", _unplaced(run))):
+        steps = Steps(grid)
+        for at, change in sorted(point for begun, ended in spans for point in ((begun, 1), (ended, -1))):
+            steps.add(change, at)
+        steps.to(run.measures.horizon_s)
+        if steps.total:
+            found[stage] = steps.means(run.measures.horizon_s)
+    return found
+
+
+def _outside(run: RecordedRun) -> Iterator[tuple[float, float]]:
+    for job in run.jobs:
+        if job.admission_s is not None:
+            yield job.submitted, job.submitted + job.admission_s
+        else:
+            yield job.submitted, run.measures.horizon_s if job.ended is None else job.ended
+
+
+def _unplaced(run: RecordedRun) -> Iterator[tuple[float, float]]:
+    for job in run.jobs:
+        if job.admission_s is not None:
+            until = run.measures.horizon_s if job.ended is None else job.ended
+            begun = job.submitted + job.admission_s
+            yield begun, max(until, begun) if job.scheduling_s is None else begun + job.scheduling_s
 
 
 def _by_queue(runs: Sequence[RecordedRun], field: str, title: str) -> Spec | None:
@@ -227,7 +287,7 @@ def _by_size(runs: Sequence[RecordedRun], field: str, title: str) -> Spec | None
             "axis": {"values": sizes, "labelOverlap": True},
         },
         "y": {"field": "value", "type": "quantitative", "title": title, "scale": _scale(field, rows)},
-        "color": {"field": "queue", "type": "nominal"},
+        "color": {"field": "queue", "type": "nominal", "legend": SHORT_WORDS},
         "tooltip": [{"field": "job"}, {"field": "pods"}, {"field": "value", "title": title}, {"field": "queue"}],
     }
     if len(runs) > 1:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from difflib import unified_diff
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+import yaml
 
 from pumice.actors.kube.times import timestamp
 from pumice.extras import demand
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 SLOWEST: Final = 20
 WORDS: Final = ("job", "queue", "state")
+SPLIT: Final = ("for admission (s)", "for nodes (s)")
 REASONS: Final = 3
 """Of one job."""
 LARGE: Final = 10_000.0
@@ -29,18 +32,25 @@ STYLE: Final = """
   :root { --ink: #e5e8ec; --soft: #9aa3af; --paper: #14181f; --line: #2d343f; --head: #1c222b }
 }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto;
-  max-width: 68rem; padding: 0 1rem }
+  max-width: 120rem; padding: 0 1rem }
 h1 { font-size: 1.6rem; margin: 0 } h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem }
 p.of { color: var(--soft); margin: .2rem 0 1rem }
-.chart { overflow-x: auto; display: block !important; max-width: 100% }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 34rem), 1fr)); column-gap: 2rem;
+  grid-auto-flow: dense }
+.charts > * { min-width: 0 } .charts > .whole { grid-column: 1 / -1 }
+.chart { overflow-x: auto; display: block !important; width: 100% }
+.tables { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 54rem), 1fr)); column-gap: 2rem }
+.tables > * { min-width: 0 }
 table { border-collapse: collapse; width: 100%; font-size: .9rem } .wide { overflow-x: auto }
-th, td { text-align: left; padding: .3rem .5rem; border-bottom: 1px solid var(--line); unicode-bidi: isolate }
+th, td { text-align: left; padding: .3rem .4rem; border-bottom: 1px solid var(--line); unicode-bidi: isolate }
 th { background: var(--head); font-weight: 600 } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums }
-th { white-space: nowrap } td.job { overflow-wrap: anywhere; min-width: 6rem }
-td:first-child { min-width: 10rem }
+th:not(.n) { white-space: nowrap } td.job { overflow-wrap: anywhere; min-width: 4.5rem }
+td:first-child { min-width: 6rem }
 tr.story td { color: var(--soft); padding: 0 .6rem .5rem 1.8rem; overflow-wrap: anywhere }
 tr:has(+ tr.story) td { border-bottom: 0 }
 pre { background: var(--head); padding: .8rem; overflow-x: auto; font-size: .85rem }
+pre del, pre ins { display: block; text-decoration: none } pre del { background: #c6282833 }
+pre ins { background: #2e7d3233 } summary { cursor: pointer; color: var(--soft) }
 """
 SCRIPT_END: Final = "<\\/script"
 """How JavaScript may say it without ending itself."""
@@ -62,8 +72,9 @@ def page(runs: Sequence[RecordedRun], charts: dict[str, dict[str, Any]]) -> str:
         f"<h1>{escape(title)}</h1>",
         *(_what_ran(run) for run in runs),
         _summary(runs),
-        *(_chart(name, spec) for name, spec in charts.items()),
-        *(part for run in runs for part in _told(run, named=len(runs) > 1)),
+        f"<div class=charts>{''.join(map(_charts, _rows(charts)))}</div>" if charts else "",
+        _configurations(runs),
+        f"<div class=tables>{''.join(f'<div>{_tables(run, runs)}</div>' for run in runs)}</div>",
         f"<script type=module>{_drawing()}</script>" if charts else "",
         "</body></html>\n",
     ]
@@ -94,6 +105,8 @@ FIGURES: Final = (
     ("mean_wait_s", "mean wait (s)"),
     ("median_wait_s", "median wait (s)"),
     ("p95_wait_s", "95 % waited at most (s)"),
+    ("mean_admission_s", "of the mean wait: for admission (s)"),
+    ("mean_scheduling_s", "of the mean wait: for nodes (s)"),
     ("mean_bounded_slowdown", "mean bounded slowdown"),
     ("evictions", "evictions"),
     ("killed", "pods killed by restarts"),
@@ -123,13 +136,64 @@ def _difference(before: Any, after: Any) -> float | None:
     return None if before is None or after is None else round(after - before, 4)
 
 
+def _rows(charts: Mapping[str, dict[str, Any]]) -> list[dict[str, dict[str, Any]]]:
+    """Group the plots by what they show: those of two runs go side by side."""
+    rows: dict[str, dict[str, dict[str, Any]]] = {}
+    for name, spec in charts.items():
+        base, _, number = name.rpartition("-")
+        rows.setdefault(base if number.isdecimal() else name, {})[name] = spec
+    return list(rows.values())
+
+
+def _charts(row: Mapping[str, dict[str, Any]]) -> str:
+    drawn = "".join(_chart(name, spec) for name, spec in row.items())
+    wide = len(row) > 1 or "nodes" in row  # pods on nodes are small: they have the whole width
+    return f"<div class='charts whole'>{drawn}</div>" if wide else drawn
+
+
 def _chart(name: str, spec: dict[str, Any]) -> str:
-    """Its data stands in the page as text that is not run."""
-    data = msgspec.json.encode({**spec, "title": None}).decode().replace("<", "\\u003c")
+    """Its data stands in the page as text that is not run. It is as wide as there is room."""
+    fitting = {
+        **spec,
+        "title": None,
+        "width": "container",
+        "autosize": {"type": "fit-x", "contains": "padding", "resize": True},
+    }
+    data = msgspec.json.encode(fitting).decode().replace("<", "\\u003c")
     return (
-        f"<h2>{escape(spec['title'])}</h2><div class=chart id='{name}'></div>"
-        f"<script type='application/json' data-chart='{name}'>{data}</script>"
+        f"<div><h2>{escape(spec['title'])}</h2><div class=chart id='{name}'></div>"
+        f"<script type='application/json' data-chart='{name}'>{data}</script></div>"
     )
+
+
+def _configurations(runs: Sequence[RecordedRun]) -> str:
+    """Compare the configurations of two runs, which is why they differ, as a rule."""
+    texts = [run.configurations[-1].splitlines() if run.configurations else [] for run in runs]
+    if len(texts) < 2 or not all(texts):
+        return ""
+    names = [escape(run.name) for run in runs]
+    head = "<h2>The two configurations</h2>"
+    if _meaning(texts[0]) == _meaning(texts[1]):
+        return f"{head}<p class=of>{names[0]} and {names[1]} ran under the same configuration.</p>"
+    lines = [*unified_diff(texts[0], texts[1], n=sum(map(len, texts)), lineterm="")][3:]  # without its own heading
+    marked = "".join(f"<{tag}>{escape(line)}</{tag}>" if tag else escape(line) + "\n" for line, tag in _marked(lines))
+    return f"{head}<p class=of>−: {names[0]} alone, +: {names[1]} alone.</p><pre>{marked}</pre>"
+
+
+def _marked(lines: Sequence[str]) -> Iterable[tuple[str, str]]:
+    return ((line, {"-": "del", "+": "ins"}.get(line[:1], "")) for line in lines)
+
+
+def _meaning(lines: Sequence[str]) -> Any:
+    """Return what stands in a configuration, for two of another form may mean one thing."""
+    try:
+        return yaml.safe_load("\n".join(lines))
+    except yaml.YAMLError:
+        return lines
+
+
+def _tables(run: RecordedRun, runs: Sequence[RecordedRun]) -> str:
+    return "".join(_told(run, named=len(runs) > 1))
 
 
 def _told(run: RecordedRun, *, named: bool) -> Iterable[str]:
@@ -155,28 +219,36 @@ def _told(run: RecordedRun, *, named: bool) -> Iterable[str]:
         yield f"<h2>Eviction loops{of}</h2>" + _table(["job", "and job", "the one evicted", "and back"], rows)
     yield f"<h2>The slowest jobs{of}</h2>" + _slowest(run)
     if run.configurations:
-        yield f"<h2>Configuration{of}</h2><pre>{escape(run.configurations[-1])}</pre>"
+        text = f"<pre>{escape(run.configurations[-1])}</pre>"
+        shown = f"<details><summary>the whole text</summary>{text}</details>" if named else text
+        yield f"<h2>Configuration{of}</h2>{shown}"
 
 
 def _slowest(run: RecordedRun) -> str:
     """Those that waited longest, what they went through, in seconds after the beginning."""
     horizon = run.measures.horizon_s
     jobs = sorted(run.jobs, key=lambda job: (-(horizon - job.submitted if job.wait_s is None else job.wait_s), job.job))
-    names = ("submitted", "admitted", "first_bound", "started", "ended")
-    head = [*WORDS, "pods", *(name.replace("_", " ") for name in names), "wait (s)", "evictions"]
-    lines = (_story(job, names, run.waited_for.get(job.job, {})) for job in jobs[:SLOWEST])
-    words = "In seconds after the beginning; below each what its pods waited for, most of the time first."
+    names = ("submitted", "admitted", "started", "ended")
+    head = [*WORDS, "pods", *(name.replace("_", " ") for name in names), "wait (s)", *SPLIT, "evictions"]
+    lines = (_story(job, names, run) for job in jobs[:SLOWEST])
+    words = (
+        "In seconds after the beginning. A wait is for admission, until the PodGroup goes from Pending to Inqueue, and "
+        "for nodes after that. Below each job what it and its pods waited for, most of the time first."
+    )
     return f"<p class=of>{words}</p>" + _framed(
         head, "".join(lines), [number >= len(WORDS) for number in range(len(head))]
     )
 
 
-def _story(job: JobRow, names: Sequence[str], waited_for: Mapping[str, float]) -> str:
+def _story(job: JobRow, names: Sequence[str], run: RecordedRun) -> str:
     """A row of figures, and one of words."""
     times = (getattr(job, name) for name in names)
-    most = sorted(waited_for.items(), key=lambda each: (-each[1], each[0]))[:REASONS]
-    said = "; ".join(f"{seconds / max(job.pods, 1):,.4g} s: {why}" for why, seconds in most if seconds > 0)
-    figures = [job.job, job.queue or "-", job.state, job.pods, *times, job.wait_s, job.evictions]
+    waited = {f"admission: {why}": seconds for why, seconds in run.admitted_for.get(job.job, {}).items()}
+    waited |= {why: seconds / max(job.pods, 1) for why, seconds in run.waited_for.get(job.job, {}).items()}
+    most = sorted(waited.items(), key=lambda each: (-each[1], each[0]))[:REASONS]
+    said = "; ".join(f"{seconds:,.4g} s: {why}" for why, seconds in most if seconds > 0)
+    waits = (job.wait_s, job.admission_s, job.scheduling_s)
+    figures = [job.job, job.queue or "-", job.state, job.pods, *times, *waits, job.evictions]
     story = f"<tr class=story><td colspan={len(figures)}>{escape(said)}</td></tr>" if said else ""
     return _row(figures) + story
 

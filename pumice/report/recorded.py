@@ -16,7 +16,7 @@ from pumice.core.objects.metadata import section
 from pumice.measures.lives import Listener, Lives
 from pumice.measures.measures import Measuring, beginning
 from pumice.measures.over_time import Steps
-from pumice.report.reasons import reason_of
+from pumice.report.reasons import reason_of, short
 from pumice.storage import codec
 from pumice.storage.journal import API, CONFIG, CYCLE, DECISION
 
@@ -25,12 +25,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pumice.measures.jobs import JobRow
-    from pumice.measures.lives import PodLife
+    from pumice.measures.lives import GroupLife, PodLife
     from pumice.measures.measures import Measures
     from pumice.measures.over_time import Grid
     from pumice.storage.journal import Journal, Stored
 
 OK: Final = 200
+UNSCHEDULABLE: Final = "Unschedulable"
+"""The reason of the event by which Volcano says what keeps a PodGroup out (`RecordPodGroupEvent`)."""
+UNSAID: Final = "nothing was said"
+"""Why a PodGroup is not admitted, where its journal has no event about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +58,19 @@ class WaitRow(NamedTuple):
     because: str
 
 
+class Outside(NamedTuple):
+    """A PodGroup that is not admitted: of which job, why, and since when (seconds since the epoch)."""
+
+    job: str
+    why: str
+    since: float
+
+
 @dataclass
 class RecordedRun:
     """One run. `evictions`: how often (victim's job, for whose job, action); `reasons`: pods that wait, over time;
-    `waited_for`: seconds of pods, by job and reason; `standing`: who waits in the newest cycle, as `waits_at_the_end`
+    `waited_for`: seconds of pods, by job and reason, from the admission of their PodGroup on; `admitted_for`: seconds
+    before it, by job and reason; `standing`: who waits in the newest cycle, as `waits_at_the_end`
     has it.
     """
 
@@ -71,6 +84,7 @@ class RecordedRun:
     waited_for: Mapping[str, Mapping[str, float]]
     cycles: int
     configurations: list[str]
+    admitted_for: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, dict[str, float]])
     standing: list[WaitRow] = field(default_factory=list[WaitRow])
 
     @property
@@ -99,6 +113,11 @@ class Beside(Listener):
     jobs_of: dict[str, str] = field(default_factory=dict[str, str])
     waiting: dict[str, tuple[str, float]] = field(default_factory=dict[str, tuple[str, float]])
     waited_for: defaultdict[str, dict[str, float]] = field(default_factory=_nobody)
+    admitted_for: defaultdict[str, dict[str, float]] = field(default_factory=_nobody)
+    outside: dict[str, Outside] = field(default_factory=dict[str, "Outside"])
+    let_in: dict[str, float] = field(default_factory=dict[str, float])
+    groups_of: dict[str, str] = field(default_factory=dict[str, str])
+    now: float = 0.0
     reasons: defaultdict[str, Steps] = field(init=False)
     open: dict[str, PodLife] = field(default_factory=dict[str, Any])
 
@@ -107,12 +126,45 @@ class Beside(Listener):
 
     def pod_created(self, pod: PodLife) -> None:
         """Its job is remembered, since decisions name pods."""
-        self.jobs_of[pod.full_name] = pod.job
+        self.jobs_of[pod.full_name], self.groups_of[pod.full_name] = pod.job, pod.group
 
     def pod_moved(self, pod: PodLife, job: str, queue: str) -> None:
         """Of another job than it seemed."""
         del job, queue
-        self.jobs_of[pod.full_name] = pod.job
+        self.jobs_of[pod.full_name], self.groups_of[pod.full_name] = pod.job, pod.group
+
+    def group(self, group: GroupLife) -> None:
+        """Until it is admitted its job waits for that."""
+        name = f"{group.namespace}/{group.name}"
+        if group.admitted is None:
+            self.outside.setdefault(name, Outside(group.job, UNSAID, group.created))
+        elif name not in self.let_in:
+            self._comes_in(name, group.admitted)
+
+    def group_gone(self, group: GroupLife) -> None:
+        """One of that name again waits anew."""
+        name = f"{group.namespace}/{group.name}"
+        self._comes_in(name, self.now)
+        self.let_in.pop(name, None)
+
+    def _comes_in(self, group: str, at: float) -> None:
+        self.let_in[group] = at
+        if (outside := self.outside.pop(group, None)) is not None:
+            self._admission(outside, at)
+
+    def _admission(self, outside: Outside, until: float) -> None:
+        of = self.admitted_for[outside.job]
+        of[outside.why] = of.get(outside.why, 0.0) + until - outside.since
+
+    def refuses(self, group: str, why: str, at: float) -> None:
+        """The scheduler says why it does not admit a PodGroup."""
+        outside = self.outside.get(group)
+        if outside is None or outside.why == why:
+            return
+        if outside.why != UNSAID:  # what it waited for before anything was said is what is said first
+            self._admission(outside, at)
+            outside = outside._replace(since=at)
+        self.outside[group] = outside._replace(why=why)
 
     def pod_bound(self, pod: PodLife) -> None:
         """It waits no more."""
@@ -140,20 +192,25 @@ class Beside(Listener):
             return
         if before is not None:
             self.reasons[before].add(-1, at)
-            self._count(pod, before, at - since)
+            self._count(pod, before, since, at)
             del self.waiting[pod]
         if why is not None:
             self.reasons[why].add(1, at)
             self.waiting[pod] = (why, at)
 
-    def _count(self, pod: str, why: str, seconds: float) -> None:
-        of = self.waited_for[self.jobs_of.get(pod, "")]
-        of[why] = of.get(why, 0.0) + seconds
+    def _count(self, pod: str, why: str, since: float, until: float) -> None:
+        """Before its PodGroup is admitted a pod waits for nothing of its own."""
+        group = self.groups_of.get(pod, "")
+        if group not in self.outside and (seconds := until - max(since, self.let_in.get(group, since))) > 0:
+            of = self.waited_for[self.jobs_of.get(pod, "")]
+            of[why] = of.get(why, 0.0) + seconds
 
     def still_waiting(self, until: float) -> Counter[str]:
         """Pods by reason, whose waits are counted up to then."""
         for pod, (why, since) in self.waiting.items():
-            self._count(pod, why, until - since)
+            self._count(pod, why, since, until)
+        for outside in self.outside.values():
+            self._admission(outside, until)
         return Counter(why for why, _ in self.waiting.values())
 
 
@@ -169,6 +226,7 @@ async def recorded(journal: Journal, name: str) -> RecordedRun:
 
     def record(stored: Stored) -> None:
         nonlocal cycles
+        watched.now = stored.at
         lives.follow(stored)
         if stored.kind == API:
             _waits(stored, watched)
@@ -195,6 +253,7 @@ async def recorded(journal: Journal, name: str) -> RecordedRun:
         watched.waited_for,
         cycles,
         configurations,
+        watched.admitted_for,
     )
 
 
@@ -209,12 +268,20 @@ def waits_at_the_end(db: Path) -> list[WaitRow]:
 
 def _waits(stored: Stored, watched: Beside) -> None:
     mutation = codec.decode(stored.payload, Mutation)
+    if mutation.kind == "Event" and mutation.type != "DELETED":
+        _refusals(codec.unpack(mutation.blob), watched, stored.at)
     if mutation.kind != "Pod" or mutation.type == "DELETED":
         return
     pod = codec.unpack(mutation.blob)
     spec, status = section(pod, "spec"), section(pod, "status")
     if not spec.get("nodeName") and status.get("phase") in (None, "", "Pending"):
         watched.waits(f"{mutation.namespace}/{mutation.name}", reason_of(pod), stored.at)
+
+
+def _refusals(event: dict[str, Any], watched: Beside, at: float) -> None:
+    about = section(event, "involvedObject")
+    if about.get("kind") == "PodGroup" and event.get("reason") == UNSCHEDULABLE and event.get("message"):
+        watched.refuses(f"{about.get('namespace')}/{about.get('name')}", short(str(event["message"])), at)
 
 
 def _evicts(stored: Stored, watched: Beside, evictions: Counter[tuple[str, str, str]]) -> None:

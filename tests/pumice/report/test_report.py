@@ -16,7 +16,7 @@ from playwright.sync_api import expect
 
 from pumice.core.messages.decisions import Evict
 from pumice.core.messages.events import Evicted
-from pumice.report.charts import charts, most_telling
+from pumice.report.charts import charts, most_telling, waiting_jobs
 from pumice.report.gantt import drawn
 from pumice.report.page import page
 from pumice.report.recorded import PodSlice, RecordedRun, recorded
@@ -57,9 +57,9 @@ def evicted(second: float, pod: dict[str, Any], winner: str) -> list[Record]:
 
 def records(node_name: str = "n0") -> list[Record]:
     """Two gangs of one that evict each other, and one that waits for ever."""
-    one, first = gang("one", pods=1)
-    two, second = gang("two", pods=1)
-    huge, third = gang("huge", pods=1)
+    one, first = gang("one", pods=1, phase="Inqueue")
+    two, second = gang("two", pods=1, phase="Inqueue")
+    huge, third = gang("huge", pods=1, phase="Inqueue")
     again = {**first, "metadata": {**first["metadata"], "uid": "again"}}
     names = [f"{each['metadata']['namespace']}/{each['metadata']['name']}" for each in (first, second)]
     return [
@@ -108,7 +108,7 @@ def test_pods_wait_for_a_reason_until_they_are_bound(read: Callable[..., Recorde
     assert run.waited_for["default/one"] == pytest.approx({"not looked at yet": 2.0 + 9.0})
     told = page([run], {})
     huge = next(row for row in told.split("<tr>") if row.startswith("<td class=job>default/huge</td>"))
-    assert huge.endswith("<td colspan=11>39 s: node(s) were unschedulable; 1 s: not looked at yet</td></tr>")
+    assert huge.endswith("<td colspan=12>39 s: node(s) were unschedulable; 1 s: not looked at yet</td></tr>")
 
 
 def test_pods_are_drawn_on_their_nodes(read: Callable[..., RecordedRun]) -> None:
@@ -137,12 +137,11 @@ def test_of_too_many_pods_the_busiest_nodes_are_drawn_whole(read: Callable[..., 
 
 
 def test_every_plot_can_be_drawn(read: Callable[..., RecordedRun]) -> None:
-    for runs in ([read("a")], [read("a"), read("b")]):
+    for runs, numbers in (([read("a")], [""]), ([read("a"), read("b")], ["-1", "-2"])):
         found = charts(runs)
         assert {
             "utilisation",
-            "queues",
-            "waiting",
+            *([f"{name}{of}" for name in ("queues", "waiting", "stages", "nodes") for of in numbers]),
             "waits",
             "slowdowns",
             "wait-sizes",
@@ -178,6 +177,99 @@ def test_two_runs_stand_beside_each_other(read: Callable[..., RecordedRun]) -> N
     told = page([before, after], {})
     assert "<th class=n>before</th><th class=n>after</th><th class=n>difference</th>" in told
     assert "<td class=job>evictions</td><td class=n>2</td><td class=n>5</td><td class=n>3</td>" in told
+
+
+def admitted_late() -> list[Record]:
+    """A gang of two that is kept out for 848 s, and waits for a node for 5 s then; another one is never let in."""
+    group, *pods = gang("late", pods=2)
+    never, _ = gang("never", pods=1)
+    inqueue = {**group, "status": {"phase": "Inqueue"}}
+    said = [
+        api(second, event_about(each, words), "ADDED")
+        for second, each, words in (
+            (1, group, "queue resource quota insufficient: insufficient cpu"),
+            (2, never, "resource in cluster is overused: overused cpu"),
+            (300, group, "resource in cluster is overused: overused cpu"),
+        )
+    ]
+    return [
+        *(api(0, each, "ADDED") for each in (node("n0"), queue("default"), group, never)),
+        *said,
+        api(848, inqueue),
+        *(api(848, each, "ADDED") for each in pods),
+        *(api(849, {**each, "status": WAITS}) for each in pods),
+        *(api(853, on(each, "n0")) for each in pods),
+        *(api(900, on(each, "n0", "Succeeded")) for each in pods),
+    ]
+
+
+def event_about(group: dict[str, Any], message: str) -> dict[str, Any]:
+    meta = group["metadata"]
+    about = {"kind": "PodGroup", "namespace": meta["namespace"], "name": meta["name"]}
+    named = {"namespace": meta["namespace"], "name": f"{meta['name']}.{len(message)}"}
+    return {"kind": "Event", "metadata": named, "involvedObject": about, "reason": "Unschedulable", "message": message}
+
+
+def of_records(given: list[Record]) -> RecordedRun:
+    async def whole() -> RecordedRun:
+        journal = MemoryJournal()
+        await journal.append(given)
+        return await recorded(journal, "run")
+
+    return anyio.run(whole)
+
+
+def test_a_wait_is_split_in_admission_and_nodes() -> None:
+    run = of_records(admitted_late())
+    by_name = {job.job: job for job in run.jobs}
+    late, never = by_name["default/late"], by_name["default/never"]
+    assert (late.wait_s, late.admission_s, late.scheduling_s) == (853, 848, 5)
+    assert (never.wait_s, never.admission_s, never.scheduling_s) == (None, None, None)
+    summary = run.measures.summary
+    assert (summary["mean_wait_s"], summary["mean_admission_s"], summary["mean_scheduling_s"]) == (876.5, 874, 2.5)
+    told = page([run], {})
+    assert (
+        "<td colspan=12>548 s: admission: resource in cluster is overused: overused cpu; "
+        "300 s: admission: queue resource quota insufficient: insufficient cpu; 4 s: node(s) were unschedulable</td>"
+    ) in told
+    assert "<td colspan=12>900 s: admission: resource in cluster is overused: overused cpu</td>" in told
+
+
+def test_jobs_wait_for_admission_and_then_for_nodes_over_time() -> None:
+    found = waiting_jobs(of_records(admitted_late()))
+    assert [found["admission"][second] for second in (0, 847, 848, 899)] == [2, 2, 1, 1]
+    assert [found["nodes"][second] for second in (847, 848, 852, 853)] == [0, 1, 1, 0]
+
+
+def test_pods_that_are_there_before_admission_wait_for_it() -> None:
+    """Pods of a Deployment or a gang of one's own exist while their PodGroup is kept out."""
+    group, first = gang("early", pods=1)
+    run = of_records(
+        [
+            *(api(0, each, "ADDED") for each in (node("n0"), group, first)),
+            api(1, {**first, "status": WAITS}),
+            api(60, {**group, "status": {"phase": "Inqueue"}}),
+            api(70, on(first, "n0")),
+        ]
+    )
+    assert run.admitted_for == {"default/early": {"nothing was said": 60.0}}
+    assert run.waited_for == {"default/early": {"node(s) were unschedulable": 10.0}}
+
+
+CONFIGURED = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang}]\n'
+
+
+def test_two_configurations_are_compared(read: Callable[..., RecordedRun]) -> None:
+    one = replace(read("one"), configurations=["old", CONFIGURED])
+    other = replace(read("other"), configurations=[CONFIGURED.replace("enqueue, ", "<b>")])
+    told = page([one, other], {})
+    assert (
+        "<del>-actions: &quot;enqueue, allocate&quot;</del><ins>+actions: &quot;&lt;b&gt;allocate&quot;</ins>" in told
+    )
+    assert " tiers:\n" in told
+    same = page([one, replace(other, configurations=["# the same\n" + CONFIGURED])], {})
+    assert "one and other ran under the same configuration" in same
+    assert "The two configurations" not in page([one], {})
 
 
 def test_a_resource_that_one_of_two_runs_has_is_drawn_of_that_one(read: Callable[..., RecordedRun]) -> None:
@@ -224,6 +316,29 @@ def test_a_browser_draws_it_without_an_error(read: Callable[..., RecordedRun], t
     assert shown.console == []
     assert shown.html.count(MARKS) == len(plots)
     assert "&lt;script&gt;alert(2)" in shown.html
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason=ABSENT)
+@pytest.mark.parametrize(("width", "beside"), [(390, 1), (1280, 2), (1920, 2)])
+def test_two_runs_plots_stand_side_by_side_where_there_is_room(
+    read: Callable[..., RecordedRun], tmp_path: Path, width: int, beside: int
+) -> None:
+    one, other = read("one"), read("other")
+    (tmp_path / "report.html").write_text(page([one, other], charts([one, other])), "utf-8")
+    with opened(width=width, height=900) as (shown, wrong):
+        shown.goto((tmp_path / "report.html").as_uri())
+        expect(shown.locator(".chart svg").last).to_be_attached()
+        for name in ("queues", "waiting", "nodes"):
+            first, second = (shown.locator(f"#{name}-{number}").bounding_box() for number in (1, 2))
+            assert first is not None
+            assert second is not None
+            assert (first["y"] == second["y"]) == (beside == 2)
+            assert first["width"] > 0.8 * width / beside
+            drawn_width = shown.locator(f"#{name}-1 svg").evaluate("each => each.getBoundingClientRect().width")
+            assert drawn_width == pytest.approx(first["width"], abs=12)
+        assert shown.evaluate("document.documentElement.scrollWidth") <= width
+        assert wrong == []
 
 
 @pytest.mark.slow
