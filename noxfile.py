@@ -64,7 +64,7 @@ def kills(session: nox.Session) -> None:
 @nox.session
 def soak(session: nox.Session) -> None:
     """Two hours of churn over HTTP, and whether anything grows (docs/soak.md); `-- --seconds 600` and the like."""
-    session.run(sys.executable, "-m", "pumice.bench.soak", *session.posargs, external=True)
+    session.run(sys.executable, "-m", "tests.benches.soak", *session.posargs, external=True)
 
 
 @nox.session
@@ -175,5 +175,5 @@ def api(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """A benchmark; what follows `--` are its name and options, as `pumice bench` takes them."""
-    _run(session, "pumice", "bench", *(session.posargs or ["allocate"]))
+    """A benchmark: `-- NAME OPTIONS` as `pumice bench` takes them; also `api`, `mirror` and `fuzz`."""
+    _run(session, "python", "-m", "tests.benches", *(session.posargs or ["allocate"]))

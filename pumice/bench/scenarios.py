@@ -8,7 +8,6 @@ from typing import Final
 
 from pumice.bench import (
     allocate,
-    api,
     cards,
     journal,
     openb,
@@ -23,8 +22,6 @@ from pumice.bench import (
 )
 from pumice.bench.figures import Advance, Parameters, Samples
 from pumice.bench.futures import whatif
-from pumice.bench.hostile import fuzz
-from pumice.bench.mirrored import mirror
 from pumice.bench.questions import asking
 
 
@@ -53,8 +50,5 @@ SCENARIOS: Final[dict[str, Scenario]] = {
     "replay": Scenario("a journal decided again, and a restart from it", replay.DEFAULTS, replay.measure),
     "openb": Scenario("the openb trace in one cycle", openb.DEFAULTS, openb.measure),
     "whatif": Scenario("two futures of a full cluster, an hour ahead", whatif.DEFAULTS, whatif.measure),
-    "api": Scenario("the HTTP gateway: creates, gets, watches, a long list", api.DEFAULTS, api.measure),
-    "mirror": Scenario("a cluster that changes all the time, followed", mirror.DEFAULTS, mirror.measure),
-    "fuzz": Scenario("how long one hostile request holds the event loop", fuzz.DEFAULTS, fuzz.measure),
     "storm": Scenario("simulated bind storms a second", storm.DEFAULTS, storm.measure),
 }

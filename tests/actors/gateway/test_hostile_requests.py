@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from pumice.bench.hostile.bodies import NAMESPACE, pod
-from pumice.bench.hostile.requests import MOST_BYTES, PODS, HostileRequest, requests
 from tests.actors.gateway.rig import Web, serving
+from tests.benches.hostile.bodies import NAMESPACE, pod
+from tests.benches.hostile.requests import MOST_BYTES, PODS, HostileRequest, requests
 
 SEEDS = int(os.environ.get("PUMICE_TEST_FUZZ", "40")) // 20
 

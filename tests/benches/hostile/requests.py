@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from pumice.bench.hostile import bodies
+from tests.benches.hostile import bodies
 
 MOST_BYTES: Final = 64 * 1024
 JSON: Final = "application/json"

@@ -21,11 +21,11 @@ from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
 from pumice.bench.cluster import nodes
 from pumice.bench.figures import Advance, Parameters, Samples, settled
-from pumice.bench.hostile.bodies import NAMESPACE, pod
-from pumice.bench.hostile.requests import HostileRequest, requests
 from pumice.bench.pauses import pauses
 from pumice.core.messages.replies import Refused
 from pumice.storage.memory import MemoryJournal
+from tests.benches.hostile.bodies import NAMESPACE, pod
+from tests.benches.hostile.requests import HostileRequest, requests
 
 DEFAULTS: Final = Parameters(nodes=5_000, pods=50_000, runs=1, backend="asyncio")
 BATCH: Final = 500

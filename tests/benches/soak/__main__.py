@@ -1,4 +1,4 @@
-"""`python -m pumice.bench.soak`: options, the run, the verdict, the picture. Exits 1 when something grew or is lost."""
+"""`python -m tests.benches.soak`: the run, the verdict, the picture. Exits 1 when something grew or is lost."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import anyio
 
-from pumice.bench.soak.curves import curves
-from pumice.bench.soak.halves import Row, compared, read_table, table
-from pumice.bench.soak.plan import SoakPlan
-from pumice.bench.soak.soaking import Soaked, soak
 from pumice.sweep.picture import draw
+from tests.benches.soak.curves import curves
+from tests.benches.soak.halves import Row, compared, read_table, table
+from tests.benches.soak.plan import SoakPlan
+from tests.benches.soak.soaking import Soaked, soak
 
 SHOWN: Final = 40
 
@@ -58,7 +58,7 @@ def _say(text: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m pumice.bench.soak", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.benches.soak", description=__doc__)
     for each in fields(SoakPlan):
         read: Any = {"float": float, "int": int, "str": str}[str(each.type)]
         parser.add_argument("--" + each.name.replace("_", "-"), type=read, default=each.default)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.bench.soak.ledger import MOST_SAID, PATIENCE_S, WatchLedger
+from tests.benches.soak.ledger import MOST_SAID, PATIENCE_S, WatchLedger
 
 
 def begun() -> WatchLedger:

@@ -23,7 +23,6 @@ from pumice.actors.system.settings import SystemSettings, mirrored
 from pumice.actors.system.system import System
 from pumice.bench.cluster import NAMESPACE
 from pumice.bench.figures import Advance, Parameters, Samples, peak_rss_bytes
-from pumice.bench.mirrored.origin import AT
 from pumice.config.kubeconfig import ClusterAccess
 from pumice.core.messages.commands import Get
 from pumice.core.messages.events import Mutation
@@ -31,6 +30,8 @@ from pumice.core.messages.replies import Accepted
 from pumice.storage import codec
 from pumice.storage.journal import API, Journal
 from pumice.storage.sqlite import SqliteJournal
+from tests.benches.origin import AT
+from tests.kit.source import ROOT
 
 DEFAULTS: Final = Parameters(nodes=5000, pods=50_000, gang=8, runs=1, backend="asyncio")
 SHARE: Final = 5
@@ -51,8 +52,11 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
 async def _run(parameters: Parameters, samples: Samples, db: Path) -> None:
     count = max(parameters.pods // SHARE, LEAST)
     sizes = [str(each) for each in (parameters.nodes, parameters.pods, parameters.gang, count)]
-    command = [sys.executable, "-m", "pumice.bench.mirrored.origin", *sizes]
-    async with await anyio.open_process(command, stderr=None) as origin, await SqliteJournal.open(db) as journal:
+    command = [sys.executable, "-m", "tests.benches.origin", *sizes]
+    async with (
+        await anyio.open_process(command, stderr=None, cwd=ROOT) as origin,
+        await SqliteJournal.open(db) as journal,
+    ):
         try:
             await _followed(origin, journal, samples)
         finally:

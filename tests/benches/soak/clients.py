@@ -13,10 +13,10 @@ from typing import Final
 import anyio
 import msgspec
 
-from pumice.bench.soak.counting import Counts
-from pumice.bench.soak.ledger import WatchLedger
-from pumice.bench.soak.plan import HEARTBEAT_S, SoakPlan, Unit, heartbeat, node_name, units
 from pumice.bench.wire import JSON, HttpConnection, UnexpectedAnswerError, connected
+from tests.benches.soak.counting import Counts
+from tests.benches.soak.ledger import WatchLedger
+from tests.benches.soak.plan import HEARTBEAT_S, SoakPlan, Unit, heartbeat, node_name, units
 
 HOST: Final = "127.0.0.1"
 STRATEGIC: Final = "application/strategic-merge-patch+json"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pumice.bench.soak.halves import Row
 from pumice.report.plot import CONFIG, SCHEMA
+from tests.benches.soak.halves import Row
 
 PANELS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("memory (MB)", ("rss_mb", "uss_mb")),

@@ -19,11 +19,12 @@ from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.runtime.clock import RealClock
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
-from pumice.bench.api_clients import UNSCHEDULED, WATCHERS
 from pumice.bench.figures import Advance, Parameters, Samples, peak_rss_bytes, settled
 from pumice.bench.pauses import Pauses, pauses
 from pumice.core.messages.replies import Refused
 from pumice.storage.sqlite import SqliteJournal
+from tests.benches.api_clients import UNSCHEDULED, WATCHERS
+from tests.kit.source import ROOT
 
 DEFAULTS: Final = Parameters(pods=50_000, runs=1, backend="asyncio")
 CREATES: Final = 4_000
@@ -90,9 +91,9 @@ def _pauses(samples: Samples, what: str, stood: Pauses) -> None:
 
 async def _clients(port: int, what: str, count: int) -> tuple[dict[str, float], Pauses]:
     """What the clients say, and how long the loop stood still meanwhile."""
-    command = [sys.executable, "-m", "pumice.bench.api_clients", HOST, str(port), what, str(count)]
+    command = [sys.executable, "-m", "tests.benches.api_clients", HOST, str(port), what, str(count)]
     async with pauses() as stood:
-        done = await anyio.run_process(command, stderr=None)
+        done = await anyio.run_process(command, stderr=None, cwd=ROOT)
     return msgspec.json.decode(done.stdout, type=dict[str, float]), stood
 
 

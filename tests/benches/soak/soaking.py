@@ -17,12 +17,12 @@ from typing import Any, Final
 import anyio
 import msgspec
 
-from pumice.bench.soak.clients import HOST, KUBELETS, Clients
-from pumice.bench.soak.counting import VERBS
-from pumice.bench.soak.halves import Row, SampleTable
-from pumice.bench.soak.plan import SoakPlan, cluster, command
-from pumice.bench.soak.reading import ProcessReading, file_mb, metric_lines, read_process
 from pumice.bench.wire import UnexpectedAnswerError, connected
+from tests.benches.soak.clients import HOST, KUBELETS, Clients
+from tests.benches.soak.counting import VERBS
+from tests.benches.soak.halves import Row, SampleTable
+from tests.benches.soak.plan import SoakPlan, cluster, command
+from tests.benches.soak.reading import ProcessReading, file_mb, metric_lines, read_process
 
 START_S: Final = 180.0
 REST_S: Final = 120.0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pumice.bench.soak.halves import Judged, SampleTable, compared, percentiles, read_table, table
+from tests.benches.soak.halves import Judged, SampleTable, compared, percentiles, read_table, table
 
 
 def rows(*values: float, name: str = "rss_mb") -> list[dict[str, float]]:

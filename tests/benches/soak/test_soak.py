@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from pumice.bench.soak.__main__ import main
-from pumice.bench.soak.counting import Counts
-from pumice.bench.soak.curves import PANELS, curves
-from pumice.bench.soak.halves import read_table
-from pumice.bench.soak.plan import JOB_PODS, PODS_A_UNIT, SoakPlan, cluster, command, units
-from pumice.bench.soak.reading import file_mb, metric_lines, read_process
-from pumice.bench.soak.soaking import COLUMNS
+from tests.benches.soak.__main__ import main
+from tests.benches.soak.counting import Counts
+from tests.benches.soak.curves import PANELS, curves
+from tests.benches.soak.halves import read_table
+from tests.benches.soak.plan import JOB_PODS, PODS_A_UNIT, SoakPlan, cluster, command, units
+from tests.benches.soak.reading import file_mb, metric_lines, read_process
+from tests.benches.soak.soaking import COLUMNS
 
 
 def test_writers_make_what_the_plan_says() -> None:

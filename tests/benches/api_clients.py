@@ -1,4 +1,4 @@
-"""The clients of `bench api`, in a process of their own: `python -m pumice.bench.api_clients HOST PORT WHAT COUNT`.
+"""The clients of `bench api`, in a process of their own: `python -m tests.benches.api_clients HOST PORT WHAT COUNT`.
 
 Prints one JSON object: `seconds` from the first request to the last answer, and what else was counted.
 """

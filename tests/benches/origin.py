@@ -1,4 +1,4 @@
-"""The cluster of `bench mirror`, in a process of its own: `-m pumice.bench.mirrored.origin NODES PODS GANG COUNT`.
+"""The cluster of `bench mirror`, in a process of its own: `-m tests.benches.origin NODES PODS GANG COUNT`.
 
 An API server that only lists and watches. It says its port, waits for a line on stdin, makes COUNT changes at RATE, and
 says one JSON object: the `seconds` that took, and the `name` and moment (`at`) of the last one.

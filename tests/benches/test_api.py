@@ -1,13 +1,16 @@
-"""`bench api`, small: every figure is there, on both backends, and pauses are seen."""
+"""The scenarios of a checkout, small: every figure is there, on both backends, and pauses are seen."""
 
 import time
 
 import anyio
 import pytest
 
-from pumice.bench import api
 from pumice.bench.figures import Parameters, Samples
 from pumice.bench.pauses import pauses
+from pumice.bench.scenarios import SCENARIOS
+from tests.benches import api
+from tests.benches.scenarios import MORE
+from tests.pumice.cli.terminal import pumice
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
@@ -20,6 +23,18 @@ def test_the_gateway_is_measured(monkeypatch: pytest.MonkeyPatch, backend: str) 
     assert figures.keys() >= {"creates_per_s", "gets_per_s", "watch_events_per_s", "list_s", "list_pause_s"}
     assert all(figure["value"] > 0 for name, figure in figures.items() if "growth" not in name)
     assert figures["list_bytes"]["value"] > 300 * 300
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MORE)
+def test_every_scenario_of_a_checkout_runs_small(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for constant, count in (("CREATES", 60), ("GETS", 20), ("EVENTS", 5), ("LISTS", 1)):
+        monkeypatch.setattr(api, constant, count)
+    monkeypatch.setitem(SCENARIOS, name, MORE[name])
+    sizes = [f"--{size}=7" for size in ("nodes", "pods", "gang", "running") if getattr(MORE[name].defaults, size)]
+    said = pumice("bench", name, *sizes, "--runs", 1, "-o", "json")
+    assert said.code == 0, said.err
+    assert said.json["figures"]
 
 
 @pytest.mark.anyio
