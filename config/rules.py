@@ -28,9 +28,10 @@ FORMER: Final[dict[str, str]] = {
     "nominated-nodes-are-counted-anew": "Preempt asks of a nominated node what PreFilter would count now, not what the "
     "last search for the pod had counted.",
     "claims-found-by-owner": "Quotas find a generated claim by its owner, not by what the pod's status says.",
+    "kube-nominations-stay": "Kubernetes' own scheduler leaves a pod nominated where it can make no room any more.",
     "powers-as-python-has-them": "The weights of tiers have the last bit of C's pow, not of Go's math.Pow.",
 }
-"""Rules that were taken from Volcano wrongly, and what they were."""
+"""Rules that were taken from Volcano, or from Kubernetes, wrongly, and what they were."""
 
 CHANGED: Final[dict[int, frozenset[str]]] = {
     2: frozenset({"volumes-are-no-resource", "scores-count-pod-level", "reserve-without-filters", "gauges-kept-apart"}),

@@ -32,7 +32,7 @@ class KubeNominations:
         return self._unseen.get(task.uid, task.nominated)
 
     def note(self, task: Task, node: str) -> None:
-        """Room is being made there from now on."""
+        """Room is being made there from now on; "": nowhere any more."""
         if node != task.nominated:
             self._unseen[task.uid] = node
             self._write()

@@ -25,6 +25,8 @@ FIXES: Final = (
     "unevict-restores-pods",
 )
 """Where Volcano's use of Kubernetes' filters and scores goes astray, it is as Kubernetes has it."""
+STAY: Final = "kube-nominations-stay"
+"""A former rule, under which old journals are replayed (`pumice.config.rules`)."""
 _OPTIONS: Final = (
     PluginOption("predicates", {"Predicate": True}),
     PluginOption("nodeorder", {"NodeOrder": True}),
@@ -33,7 +35,8 @@ _OPTIONS: Final = (
 
 def profile(in_force: SchedulerConfig) -> SchedulerConfig:
     """The profile beside the configuration in force: filters, scores of usual weight, every node looked at."""
-    pumice = replace(in_force.pumice, percentage_of_nodes_to_find=100, fix=FIXES)
+    former = (STAY,) if STAY in in_force.pumice.fix else ()
+    pumice = replace(in_force.pumice, percentage_of_nodes_to_find=100, fix=(*FIXES, *former))
     return SchedulerConfig(actions=(), tiers=(Tier(_OPTIONS),), pumice=pumice)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pumice.core.default_scheduler.filters import KubeFilters
 from pumice.core.default_scheduler.nominations import KubeNominations
 from pumice.core.default_scheduler.preemption import Preemption
+from pumice.core.default_scheduler.profile import STAY
 from pumice.core.default_scheduler.waiting import importance
 from pumice.core.default_scheduler.words import NO_NODES, nowhere, refusals, unavailable
 from pumice.core.life.task import TaskStatus
@@ -62,12 +63,14 @@ class OneByOne:
         """The next pod."""
         session, count = self.session, self.session.nodes.count
         if not count:
-            self._fail(task, NO_NODES)
+            self._fail(task, NO_NODES, None)
             return
         try:
             search = session.search_for(task, room=False)
         except FitFailure as failure:
-            self._fail(task, f"{nowhere(count, failure.reason.text)} preemption: {NO_HELP_ANYWHERE.format(count)}")
+            self._fail(
+                task, f"{nowhere(count, failure.reason.text)} preemption: {NO_HELP_ANYWHERE.format(count)}", None
+            )
             return
         search.refresh(ErrorCache(enabled=False))
         node, codes = search.choose()
@@ -77,19 +80,21 @@ class OneByOne:
             session.emit_bind(task)
         else:
             session.unplace(task)
-            self._fail(task, session.objection)
+            self._fail(task, session.objection, None)
 
     def _without_node(self, task: Task, search: NodeSearch, codes: IntArray) -> None:
         """PostFilter."""
         why = unavailable(len(codes), refusals(self.session.reasons, codes))
         node = self.session.nodes.row.get(self._nominations.of(task), -1)
         refused = self._preemption.not_eligible(task, node)
+        nominated: str | None = ""
         if not refused:
+            nominated = None
             room, refused = self._preemption.best(task, search, codes)
             if room is not None and self._make_room(task, room.node, room.victims):
                 self._fail(task, why, self.session.nodes.names[room.node])
                 return
-        self._fail(task, f"{why} preemption: {refused}")
+        self._fail(task, f"{why} preemption: {refused}", nominated)
         if node >= 0 and self._preemption.fits_after_leaving(search, node):
             self._promise(task, node)
 
@@ -110,12 +115,15 @@ class OneByOne:
         if not self.session.place(task, node, TaskStatus.PIPELINED):
             self.session.unplace(task)
 
-    def _fail(self, task: Task, message: str, nominated: str = "") -> None:
-        said = (UNSCHEDULABLE, message)
+    def _fail(self, task: Task, message: str, nominated: str | None) -> None:
+        """`nominated`: the node on which room is being made for it, None: there is none any more, "": as it was."""
+        said, known = (UNSCHEDULABLE, message), self._nominations.of(task)
         self.pending[task.key] = PendingReason(*said)
         news = said if said != task.condition else ("", "")
+        if nominated is None and (not known or STAY in self.session.config.pumice.fix):
+            nominated = ""
         nomination = nominated if nominated != task.nominated else ""
-        if nominated:
-            self._nominations.note(task, nominated)
-        if any((*news, nomination)):
+        if nominated != "":
+            self._nominations.note(task, nominated or "")
+        if any(news) or nomination != "":
             self.conditions.append(PodCondition(task.namespace, task.name, task.uid, *news, nomination))

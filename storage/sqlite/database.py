@@ -69,7 +69,7 @@ class Database:
         """The database at `path` (free of symbolic links), which the user calls `name`; to read without a lock."""
         if lock is None:
             return await cls._connected(path, name, migrations, read_only=True)
-        if opening.log_waits(path):
+        if opening.log_waits(path) and not opening.is_being_made(path):
             # Who may write makes one file of both when it closes: what must not be done is found out by who may not.
             looking = await cls._connected(path, name, migrations, read_only=True, may_be_empty=True)
             try:

@@ -8,6 +8,7 @@ and cuts the index under those who have it in their memory.
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -72,6 +73,7 @@ def read_frames(file: BinaryIO) -> Iterator[WalFrame]:
             yield WalFrame(ends > 0, own == salts, accepted, place, chunk[at + FRAME.size : at + size])
 
 
+@lru_cache(maxsize=16)
 def _weights(pairs: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint32]]:
     """What each of so many pairs of words adds to both sums, a row a word: [2 pairs, 2], modulo 2^32.
 
@@ -83,4 +85,6 @@ def _weights(pairs: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint32]]:
     for _ in range(pairs):
         rows += (y, x)
         x, y = ((sum(each) & _ALL, (each[0] + 2 * each[1]) & _ALL) for each in (x, y))
-    return np.array(rows[::-1], np.uint32)
+    weights = np.array(rows[::-1], np.uint32)
+    weights.flags.writeable = False
+    return weights

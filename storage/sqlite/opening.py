@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from pumice.storage.errors import DamagedError, ForeignFileError, NewerSchemaError, OpenError, UnwritableError
 from pumice.storage.journal import Head
 from pumice.storage.sqlite import queries
+from pumice.storage.sqlite.frames import HEADER
 from pumice.storage.sqlite.lock import beside
 from pumice.storage.sqlite.mark import read_mark
 from pumice.storage.sqlite.migrations import APPLICATION_ID, IDENTIFIED, scripts
@@ -75,6 +76,19 @@ def log_waits(path: Path) -> bool:
     try:
         return path.with_name(f"{path.name}-wal").stat().st_size > 0
     except FileNotFoundError:  # who wrote has closed the journal
+        return False
+
+
+def is_being_made(path: Path) -> bool:
+    """Return whether the writer was stopped while it made the file.
+
+    A power cut may leave SQLite's rollback journal beside a write-ahead file without a frame. Only who may write can
+    undo what that journal is about, and nothing is lost by it.
+    """
+    try:
+        undoes = path.with_name(f"{path.name}-journal").stat().st_size > 0
+        return undoes and path.with_name(f"{path.name}-wal").stat().st_size <= HEADER.size
+    except FileNotFoundError:
         return False
 
 

@@ -26,12 +26,14 @@ from pumice.actors.scheduling.cache import Cache
 from pumice.actors.scheduling.commit import Commit
 from pumice.actors.scheduling.cycle_memory import CycleMemory, Unsent
 from pumice.actors.scheduling.resync import LONGEST_S
+from pumice.core.default_scheduler.scheduling import OneByOne
 from pumice.core.devices.vgpu import choosing, sharing
 from pumice.core.kube.devices import Allocator
 from pumice.core.life.pod_group import AFTER_FINDING, RUNS_UNSCHEDULABLE, PodGroupPhase
 from pumice.core.messages.commands import BindPod
 from pumice.core.messages.events import BindTimedOut, Bound, Mutation
 from pumice.core.messages.recording import Append, Entry
+from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.messages.watch import ReadRevision, RevisionRead
 from pumice.core.objects.pod import Task
 from pumice.core.plugins.extender import Extender
@@ -43,6 +45,7 @@ from pumice.core.state.assumed import AssumedPods
 from pumice.core.state.nodes import NodeTable
 from pumice.core.state.snapshot import Snapshot
 from pumice.core.state.view import View
+from pumice.storm.invariants.eviction_book import OF_EVICTIONS
 
 LATE_FROM_S = 8.0
 
@@ -191,6 +194,45 @@ async def reports_first_only(self: Outcomes, outcomes: Sequence[Any]) -> None:
         await self._cache.tell(outcome)
         if not isinstance(outcome, Bound):
             return
+
+
+async def leaves_evictions_out(self: Outcomes, outcomes: Sequence[Any]) -> None:
+    """The cache hears of evictions, the journal does not."""
+    frames = [self._cache.encode(outcome) for outcome in outcomes]
+    entries = [
+        Entry("outcome", frame, outcome.sequence)
+        for outcome, frame in zip(outcomes, frames, strict=True)
+        if not isinstance(outcome, OF_EVICTIONS)
+    ]
+    if outcomes:
+        await self._cache.tell(*frames, through=True)
+        await self._recorder.tell(Append(tuple(entries)), through=True)
+
+
+def takes_refusals_for_done(outcome: Any) -> Any:
+    def patched(pod: Any, reply: Any) -> Any:
+        return outcome(pod, Accepted(0) if isinstance(reply, Refused) else reply)
+
+    return patched
+
+
+def adds_up(tallied: Any) -> Any:
+    """What has succeeded is counted again at every look."""
+
+    def patched(status: Any, pods: Any) -> Any:
+        written = tallied(status, pods)
+        if before := status.get("succeeded"):
+            written["succeeded"] = written.get("succeeded", 0) + before
+        return written
+
+    return patched
+
+
+def gives_nothing_up(fail: Any) -> Any:
+    def patched(self: OneByOne, task: Task, message: str, nominated: str | None) -> None:
+        fail(self, task, message, nominated or "")
+
+    return patched
 
 
 def forgets_resync(self: Cache, namespace: str, name: str, uid: str, *, evicting: bool) -> None:

@@ -16,7 +16,9 @@ from pumice.actors.api.verbs.placement import Placement
 from pumice.actors.controllers.devices.machine import DeviceMachine
 from pumice.actors.controllers.disruptions import machine as disruption_machine
 from pumice.actors.controllers.groups.machine import PodGroupMachine
-from pumice.actors.effects import pre_bind_worker
+from pumice.actors.controllers.jobs import status
+from pumice.actors.controllers.jobs.cache import JobCache
+from pumice.actors.effects import evict_worker, pre_bind_worker
 from pumice.actors.effects.outcomes import Outcomes
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.runtime.watcher import Watcher
@@ -29,7 +31,7 @@ from pumice.core.plugins.pdb import Pdb
 from pumice.core.plugins.predicates.dynamic_resources import DynamicResources
 from pumice.core.plugins.predicates.pod_count import PodCount
 from pumice.core.plugins.proportion.plugin import Proportion
-from pumice.core.session.closing import close
+from pumice.core.session.closing import close, queue_status
 from pumice.core.state.assumed import AssumedPods
 from pumice.core.state.nodes import NodeTable
 from pumice.core.state.snapshot import Snapshot
@@ -133,6 +135,21 @@ BUGS: dict[str, Bug] = {
     ),
     "a group says Running while pods of it are pending": Bug(
         replace(close, "AFTER_FINDING", defects.running_with_one_pod()), invariants=("group-status",)
+    ),
+    "what queues hold is not added to what is above them": Bug(
+        replace(queue_status, "_ancestors", asks_nothing), invariants=("queue-sums",)
+    ),
+    "the journal does not say what became of evictions": Bug(
+        replace(Outcomes, "report", defects.leaves_evictions_out), "evictions", ("evictions-told-once",)
+    ),
+    "an eviction that is refused counts as done": Bug(
+        wrap(evict_worker, "_outcome", defects.takes_refusals_for_done), "evictions", ("evictions-told-once",)
+    ),
+    "pods that are gone count for their Job": Bug(
+        replace(JobCache, "_pod_gone", nothing), "storm+pods", ("job-counts",)
+    ),
+    "a Job's counts are added to those before": Bug(
+        wrap(status, "tallied", defects.adds_up), invariants=("job-counts",)
     ),
     "a cycle is written down after its effects": Bug(
         wrap(Commit, "record", defects.writes_last), TURNS, ("decided", "nothing-lost"), LARGE

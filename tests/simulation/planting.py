@@ -17,7 +17,7 @@ def replace(owner: Any, name: str, new: Any) -> Plant:
     return plant
 
 
-def wrap(owner: type, name: str, make: Callable[[Any], Any]) -> Plant:
+def wrap(owner: Any, name: str, make: Callable[[Any], Any]) -> Plant:
     def plant(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(owner, name, make(getattr(owner, name)))
 

@@ -13,27 +13,32 @@ import shutil
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Final
+from typing import Any, Final
 
 import anyio
 import pytest
 
+from pumice.storage import rows
 from pumice.storage.errors import ForeignFileError, MissingFileError
 from pumice.storage.journal import Checkpoint, Record
-from pumice.storage.sqlite import SqliteJournal, back_up, queries
+from pumice.storage.sqlite import SqliteJournal, back_up, database, journal, queries
 from tests.kit.disk import Disk, Files, Link, Said, Step, Sync, SyncFolder, lay_out, library, recording
 from tests.storage.test_kill import assert_batches_are_whole
 
 ALL: Final = bool(os.environ.get("PUMICE_TEST_POINTS"))
-STRIDE: Final = 1 if ALL else 23
-"""Every so-manieth state is tried."""
+QUICK_TRIES: Final = 40
+"""So many states of a scene are tried where not all are, all the way through it."""
 SUBSETS: Final = 32
 """Of the steps on their way when the power goes, as many; all of them where there are fewer."""
 QUICK: Final = "PRAGMA synchronous = OFF;"
-SMALL: Final = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 24; PRAGMA journal_size_limit = 65536;"
+SMALL: Final = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 12; PRAGMA journal_size_limit = 32768;"
 """SQLite copies the write-ahead file every few appends, and cuts it after a larger one."""
+PACK: Final = 96
+"""Records that are stored together: fewer, so that an append of two packs is read in no time."""
 
 Scene = Callable[[Path, Callable[[object], None]], Awaitable[None]]
+State = tuple[str, int, Files]
+"""At which step, what was acknowledged by then, and the files that are there."""
 
 pytestmark = pytest.mark.skipif(
     library() is None and not os.environ.get("CI"), reason="this Python's SQLite cannot be watched"
@@ -60,7 +65,7 @@ async def appended(path: Path, say: Callable[[object], None], sizes: tuple[int, 
 
 async def a_life(path: Path, say: Callable[[object], None]) -> None:
     """Created, used, cut, closed; opened and closed again."""
-    await appended(path, say, (1, 30, 7, 1100, 1, 60), cut=True)
+    await appended(path, say, (1, 30, 7, 200, 1, 60), cut=True)
     await appended(path, say, (1, 90))
 
 
@@ -74,7 +79,7 @@ async def a_copy(path: Path, say: Callable[[object], None]) -> None:
 
 async def an_old_one(path: Path, say: Callable[[object], None]) -> None:
     """From before journals could give pages back: written anew when it is opened."""
-    await appended(path, say, (5, 600, 9), cut=True)
+    await appended(path, say, (5, 200, 9), cut=True)
 
 
 def recorded(scene: Scene, folder: Path, before: Files = {}) -> list[Step]:  # noqa: B006 - it is only read
@@ -86,6 +91,7 @@ def recorded(scene: Scene, folder: Path, before: Files = {}) -> list[Step]:  # n
 
     with pytest.MonkeyPatch.context() as patched, recording(folder) as steps:
         patched.setattr(queries, "PRAGMAS", SMALL)
+        small_packs(patched)
         anyio.run(scene, folder / "pumice.db", say)
     seen = Disk(before)
     for step in steps:
@@ -95,10 +101,16 @@ def recorded(scene: Scene, folder: Path, before: Files = {}) -> list[Step]:  # n
     return steps
 
 
-def left(steps: list[Step], before: Files, crash: str) -> Iterator[tuple[str, int, Files]]:
-    """At which step, what was acknowledged by then, and what files may be left: each combination once."""
+def small_packs(patched: pytest.MonkeyPatch) -> None:
+    for module in (rows, database):
+        patched.setattr(module, "PACK_RECORDS", PACK)
+
+
+def left(steps: list[Step], before: Files, crash: str) -> list[State]:
+    """What may be left, each combination of files once, with all that was acknowledged when they could be left last."""
+    newest: dict[int, State] = {}
+    contents: dict[bytes, bytes] = {}  # thousands of states share most of their files
     disk, acknowledged, chance = Disk(before), -1, random.Random(7)
-    tried: set[int] = set()
     for number, step in enumerate([*steps, SyncFolder()]):
         states: Iterator[dict[str, bytes]] = iter(())
         if crash == "killed" and not isinstance(step, Said):
@@ -106,25 +118,40 @@ def left(steps: list[Step], before: Files, crash: str) -> Iterator[tuple[str, in
         elif crash == "power" and isinstance(step, Sync | SyncFolder | Said | Link):
             states = disk.cut(chance, most=SUBSETS)
         for files in states:
-            content = hash((acknowledged, *sorted(files.items())))
-            if content not in tried:
-                tried.add(content)
-                yield f"{crash} before step {number}, {step!r:.60}", acknowledged, files
+            shared = {name: contents.setdefault(content, content) for name, content in sorted(files.items())}
+            newest[hash(tuple(shared.items()))] = f"{crash} before step {number}, {step!r:.60}", acknowledged, shared
         if isinstance(step, Said):
             assert isinstance(step.what, int)
             acknowledged = max(acknowledged, step.what)
         disk.live(step)
+    return list(newest.values())
+
+
+class SameLoop:
+    """In place of a journal's thread: its calls run in the loop of who asks, and cost no thread."""
+
+    def __init__(self, name: str) -> None:
+        del name
+        self.stopped = False
+
+    async def call(self, function: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
+        return await function(*arguments)
+
+    def stop(self) -> None:
+        self.stopped = True
 
 
 async def examine(path: Path, acknowledged: int) -> None:
     """It can be read, continued and closed, and holds what was acknowledged (-1: not even that it was made)."""
     try:
         async with await SqliteJournal.open(path, read_only=True) as journal:
-            await demand(journal, acknowledged)
+            seen = await demand(journal, acknowledged)
     except (ForeignFileError, MissingFileError):
         assert acknowledged < 0, "it cannot be read"
+        seen = 0
     async with await SqliteJournal.open(path) as journal:
-        last = await demand(journal, acknowledged)
+        last = (await journal.head()).sequence
+        assert last == seen, "who reads and who writes see different journals"
         assert await journal.append([Record("api", b"of 1", 0)]) == last + 1
     async with await SqliteJournal.open(path, read_only=True) as journal:
         assert await demand(journal, acknowledged) == last + 1
@@ -138,16 +165,9 @@ async def demand(journal: SqliteJournal, acknowledged: int) -> int:
     return head.sequence
 
 
-def try_all(states: Iterator[tuple[str, int, Files]], folder: Path, copies: bool = False) -> int:
-    """How many were tried."""
-    count = 0
-
+def try_all(states: list[State], folder: Path, copies: bool = False) -> None:
     async def each() -> None:
-        nonlocal count
-        for number, (what, acknowledged, files) in enumerate(states):
-            if number % STRIDE:
-                continue
-            count += 1
+        for what, acknowledged, files in states:
             lay_out(files, folder)
             try:
                 await examine(folder / "pumice.db", acknowledged)
@@ -158,8 +178,9 @@ def try_all(states: Iterator[tuple[str, int, Files]], folder: Path, copies: bool
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(queries, "PRAGMAS", QUICK)
+        patched.setattr(journal, "LoopThread", SameLoop)
+        small_packs(patched)
         anyio.run(each)
-    return count
 
 
 @pytest.fixture
@@ -198,11 +219,12 @@ SCENES: Final[dict[str, tuple[Scene, Callable[[Path], Files]]]] = {
 }
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("crash", ["killed", "power"])
 @pytest.mark.parametrize("name", SCENES)
 def test_a_stop_between_two_steps_loses_nothing(name: str, crash: str, folder: Path) -> None:
     scene, prepare = SCENES[name]
     before = prepare(folder)
-    steps = recorded(scene, folder, before)
-    assert try_all(left(steps, before, crash), folder, copies=name == "a copy") >= 3
+    states = left(recorded(scene, folder, before), before, crash)
+    assert len(states) > QUICK_TRIES
+    try_all(states[:: 1 if ALL else len(states) // QUICK_TRIES], folder, copies=name == "a copy")

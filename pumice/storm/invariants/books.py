@@ -23,6 +23,7 @@ from pumice.storm.invariants.budget_books import BUDGET
 from pumice.storm.invariants.card_books import miscounted_cells, without_cards
 from pumice.storm.invariants.group_status import wrong_statuses
 from pumice.storm.invariants.pod_book import ENDED, unscheduled
+from pumice.storm.invariants.queue_sums import wrong_at_rest
 from pumice.storm.invariants.truth import SCHEDULERS
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ def final_problems(system: System, monitor: Monitor, view: View | None) -> list[
     truth = monitor.truth
     found += [("cards-handed-out", words) for words in without_cards(truth.all_of("Pod"))]
     found += [("cells-come-back", words) for words in miscounted_cells(truth.all_of("Numatopology"), truth.on)]
+    found += [("nominations", words) for words in monitor.nominations.left_over(truth)]
+    found += [("queue-sums", words) for words in wrong_at_rest(truth)]
+    found += [("evictions-told-once", words) for words in monitor.evictions.unreported(monitor.lives)]
+    found += [("job-counts", words) for words in monitor.job_counts.wrong_at_rest(truth)]
     found += monitor.truth.claims.left_over({pod.uid for pod in monitor.truth.pods.values() if not pod.ended})
     return found
 

@@ -30,12 +30,17 @@ from pumice.core.messages.events import (
     Outcome,
 )
 from pumice.core.messages.operations import AssumedCycle, ViewOperation
+from pumice.core.messages.orders import WriteStatus
 from pumice.storage import codec
 from pumice.storage.shared_objects import SharedObjects
 from pumice.storm.invariants.budget_books import BUDGET, BudgetBooks
 from pumice.storm.invariants.claim_books import KINDS as CLAIM_KINDS
+from pumice.storm.invariants.eviction_book import OF_EVICTIONS, EvictionBook
 from pumice.storm.invariants.failures import Failures
 from pumice.storm.invariants.gangs import broken_gangs, partial_gangs
+from pumice.storm.invariants.job_counts import JobCounts
+from pumice.storm.invariants.nominations import NominationBook
+from pumice.storm.invariants.queue_sums import wrong_sums
 from pumice.storm.invariants.shared_card_books import LockBook
 from pumice.storm.invariants.truth import StormTruth
 from pumice.storm.invariants.upheld import BUDGETS, EVERY, GANGS, VICTIMS, upheld_by
@@ -63,6 +68,7 @@ _read_decision = codec.decoder(Decision)
 _read_outcome = codec.decoder(Outcome)
 _read_life = codec.decoder(ActorEvent)
 _read_config = codec.decoder(ConfigLoaded)
+_read_statuses = codec.decoder(WriteStatus)
 
 
 @dataclass(slots=True)
@@ -82,11 +88,12 @@ class Decided:
 
 @dataclass(slots=True)
 class _Cycle:
-    """`at`: when it was written, its decisions with it."""
+    """`at`: when it was written, its decisions with it; `statuses`: what it says, None for nothing."""
 
     record: CycleRecord
     at: float
     left: int
+    statuses: WriteStatus | None
     binds: list[Bind] = field(default_factory=list[Bind])
     victims: list[Evict] = field(default_factory=list[Evict])
 
@@ -95,7 +102,8 @@ class Monitor:
     """Sees every record; `violated` ends the storm at the next event, whoever notices.
 
     `patience_s`: after so long the cache may have given up an outcome, and decide again. `upheld`: what every
-    configuration so far sees to, of what depends on one. `objects`: see `StormTruth`.
+    configuration so far sees to, of what depends on one. `objects`: see `StormTruth`. `exact`: what pods ask for is
+    known to the last unit, as in storms: no init containers, no resizes. So are the sums of queues.
     """
 
     def __init__(
@@ -104,13 +112,18 @@ class Monitor:
         patience_s: float = PATIENCE_S,
         most_records: int = MOST_RECORDS,
         objects: SharedObjects | None = None,
+        exact: bool = True,
     ) -> None:
+        self.exact = exact
         self._patience_s = patience_s
         self._most_records = most_records
         self.truth = StormTruth(objects)
         self.budgets = BudgetBooks(self.truth.blobs, anyio.current_time, self.truth.read)
         self.locks = LockBook(self.truth.read)
         self.failures = Failures()
+        self.evictions = EvictionBook()
+        self.nominations = NominationBook()
+        self.job_counts = JobCounts(anyio.current_time)
         self.upheld = EVERY
         self.began = 0.0
         self.events = 0
@@ -131,6 +144,7 @@ class Monitor:
         """Start from what a store holds already."""
         self.truth.begin(store)
         self.budgets.begin(self.truth.revision)
+        self.job_counts.begin(self.truth)
 
     def born(self) -> None:
         """A process starts."""
@@ -202,6 +216,8 @@ class Monitor:
         elif mutation.kind in CLAIM_KINDS:
             for problem in self.truth.claims.new_problems():
                 self.violated(*problem)
+        if mutation.kind in ("Pod", "Job"):
+            self._counted(mutation)
         if mutation.kind == BUDGET or self.budgets.by_name:
             for words in self.budgets.see(mutation):
                 self.violated("within-budget", words)
@@ -219,6 +235,13 @@ class Monitor:
         for invariant, words in self.truth.judge(pod, decided.revision, decided.leaving, self.upheld):
             self.violated(invariant, words)
 
+    def _counted(self, mutation: Mutation) -> None:
+        obj = self.truth.read(mutation.blob)
+        if mutation.kind == "Pod" and mutation.type != "DELETED" and (words := self.evictions.pod(obj)):
+            self.violated("evictions-told-once", words)
+        for words in self.job_counts.see(mutation, obj):
+            self.violated("job-counts", words)
+
     def _cycle_begins(self, record: CycleRecord) -> None:
         self.cycles += 1
         if self._calm_from is not None and self.cycles - self._calm_from > CALM_CYCLES:
@@ -226,13 +249,17 @@ class Monitor:
         if record.revision > self.truth.revision:
             self.violated("nothing-lost", f"cycle {record.cycle} saw revision {record.revision}, not in the journal")
         now = anyio.current_time()
-        self._cycle = _Cycle(record, now, record.decisions)
+        statuses = _read_statuses(record.statuses) if record.statuses else None
+        self._cycle = _Cycle(record, now, record.decisions, statuses)
+        self.nominations.cycle(record.scheduler, record.revision)
         for words in self.failures.overdue(self.truth, now):
             self.violated("looks-again", words)
         for operation in record.operations:
             if words := self.failures.operation(operation, self.truth):
                 self.violated("looks-again", words)
             self._believe(operation)
+        if not record.decisions:
+            self._judge_statuses(self._cycle)
 
     def _believe(self, operation: ViewOperation) -> None:
         """What the scheduler's view held to be on its way: a bind that failed is, until the cache has looked again."""
@@ -249,6 +276,7 @@ class Monitor:
             self._decide(decision, cycle)
         else:
             cycle.victims.append(decision)
+            self.evictions.decided(cycle.record.cycle, decision, self.lives)
             pod = (decision.namespace, decision.name)
             bars = BUDGETS in self.upheld and not cycle.record.scheduler  # to Kubernetes' they are a preference
             if bars and self.budgets.forbid(pod, decision.uid, cycle.record.revision):
@@ -256,6 +284,7 @@ class Monitor:
             self._held.view.evicting(*pod, decision.uid)
         if not cycle.left:
             self._judge_gangs(cycle)
+            self._judge_statuses(cycle)
 
     def _decide(self, bind: Bind, cycle: _Cycle) -> None:
         revision, now = cycle.record.revision, cycle.at
@@ -273,6 +302,8 @@ class Monitor:
         self._held.view.assume(bind.namespace, bind.name, bind.node, bind.pre_bind, bind.uid)
 
     def _outcome(self, outcome: Outcome) -> None:
+        if isinstance(outcome, OF_EVICTIONS) and (words := self.evictions.outcome(outcome, self.truth)):
+            self.violated("evictions-told-once", words)
         if not isinstance(outcome, _OF_BINDS):
             return
         self.failures.outcome(outcome, anyio.current_time, self.truth.revision)
@@ -298,3 +329,13 @@ class Monitor:
             )
         for problem in problems:
             self.violated("whole-gangs", f"cycle {cycle.record.cycle}: {problem}")
+
+    def _judge_statuses(self, cycle: _Cycle) -> None:
+        if cycle.statuses is None:
+            return
+        for words in self.nominations.unfounded(cycle.statuses.pod_conditions, self.truth, cycle.record.revision):
+            self.violated("nominations", f"cycle {cycle.record.cycle}: {words}")
+        if self.exact:
+            said, revision = cycle.statuses.queues, cycle.record.revision
+            for words in wrong_sums(self.truth, said, revision, self.evictions.victims):
+                self.violated("queue-sums", f"cycle {cycle.record.cycle}: {words}")

@@ -38,6 +38,16 @@ class PodBook(Struct):
     ended: bool = False
     on_node: bool = False
 
+    @property
+    def leaves(self) -> bool:
+        """Whether it has ended, or somebody has begun to delete it."""
+        return self.ended or self.deleting
+
+    @property
+    def stays(self) -> bool:
+        """Whether it is on a node, and not on its way out."""
+        return self.on_node and not self.deleting
+
     def counts_as(self, other: PodBook) -> bool:
         """Whether no sum tells them apart."""
         return (

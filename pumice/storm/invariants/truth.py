@@ -71,6 +71,11 @@ class StormTruth:
         self.nodes: dict[str, History] = {}
         self.groups: dict[str, History] = {}
         self.queues: dict[str, History] = {}
+        self.parents: dict[str, str] = {}
+        self.went: list[tuple[int, PodBook]] = []
+        """Pods that came to their end then: they ended, began to be deleted, or were gone at once."""
+        self.left_at: dict[str, int] = {}
+        """When a pod last gave its room on a node back."""
         self.claims = ClaimBooks(self.read)
         self.blobs: dict[tuple[str, str, str], bytes] = {}
         self._specs: dict[tuple[str, str, str], Object | None] = {}
@@ -108,6 +113,7 @@ class StormTruth:
                 self._group(f"{mutation.namespace}/{mutation.name}", None if obj is None else _read_group(obj))
             case "Queue" if self._may_differ(key, obj):
                 self._note(self.queues, mutation.name, None if obj is None else _capability(obj))
+                self.parents[mutation.name] = "" if obj is None else section(obj, "spec").get("parent") or ""
             case kind if kind in CLAIM_KINDS:
                 self.claims.apply(mutation)
             case _:
@@ -125,9 +131,9 @@ class StormTruth:
 
     def _group(self, job: str, value: tuple[int, str] | None) -> None:
         """Its members count in the queue that it names from now on."""
-        before = self._queue_of(job)
+        before = self.queue_of(job)
         self._note(self.groups, job, value)
-        after = self._queue_of(job)
+        after = self.queue_of(job)
         if before != after:
             for pod in self._staying(self._members.get(job, ())):
                 add_up(self._held, before, pod.requests, -1)
@@ -185,12 +191,22 @@ class StormTruth:
             self.pods[key] = after
         if before is not None and after is not None and before.counts_as(after):
             return
+        self._note_leaving(before, after)
         if before is not None:
             self._count(before, -1)
             self._members[before.job].pop(key, None)
         if after is not None:
             self._count(after, 1)
             self._members.setdefault(after.job, {})[key] = None
+
+    def _note_leaving(self, before: PodBook | None, after: PodBook | None) -> None:
+        if before is None:
+            return
+        same = after if after is not None and after.uid == before.uid else None
+        if not before.leaves and (same is None or same.leaves):
+            self.went.append((self.revision, before))
+        if before.on_node and (same is None or not same.on_node):
+            self.left_at[before.node] = self.revision
 
     def _count(self, pod: PodBook, sign: int) -> None:
         if not pod.on_node:
@@ -202,17 +218,28 @@ class StormTruth:
             there.pop(pod.key, None)
         add_up(self._used, pod.node, pod.requests, sign)
         if not pod.deleting:
-            add_up(self._held, self._queue_of(pod.job), pod.requests, sign)
+            add_up(self._held, self.queue_of(pod.job), pod.requests, sign)
 
     def _lost(self, pod: PodBook | None) -> None:
         if pod is not None:
             self._losses.setdefault(pod.job, []).append((self.revision, pod.uid))
 
-    def _queue_of(self, job: str) -> str:
+    def queue_of(self, job: str) -> str:
         """The queue of a job's group; "" when there is no group."""
         group = self.groups.get(job)
         last = group.last if group is not None else None
         return last[1] if last is not None else ""
+
+    def queues_since(self, job: str, revision: int) -> set[str]:
+        """All queues that a job's group was in at `revision` or later; "" while there was no group."""
+        group = self.groups.get(job)
+        return {each[1] if each is not None else "" for each in group.since(revision)} if group is not None else {""}
+
+    def last_queue(self, name: str) -> Amounts | None:
+        """The capability of a queue; None when there is no such queue."""
+        history = self.queues.get(name)
+        capability: Amounts | None = history.last if history is not None else None
+        return capability
 
     # --- judging
 
@@ -252,7 +279,7 @@ class StormTruth:
                 yield "within-allocatable", f"node {pod.node}: {pod.key} and {key} share a host port"
 
     def _judge_queue(self, pod: PodBook, revision: int, leaving: frozenset[str]) -> Iterator[tuple[str, str]]:
-        name = self._queue_of(pod.job)
+        name = self.queue_of(pod.job)
         capabilities: list[Amounts] = self.queues[name].since(revision) if name in self.queues else []
         if not capabilities or not all(capabilities):
             return
@@ -260,7 +287,7 @@ class StormTruth:
         if not any(what_is_over(self._held.get(name, {}), allowed, None)):
             return
         members = [
-            each for each in self._staying(self.pods) if each.uid not in leaving and self._queue_of(each.job) == name
+            each for each in self._staying(self.pods) if each.uid not in leaving and self.queue_of(each.job) == name
         ]
         totals = no_sums()
         for each in members:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pumice.config.load import default_text, parse_scheduler_config
+from pumice.config.rules import VERSION, under
 from pumice.core.cycle import Carry, CycleClock, run_cycle
 from pumice.core.default_scheduler.profile import NAME
 from pumice.core.messages.decisions import CycleResult
@@ -24,7 +25,11 @@ def mine(name: str, **options: Any) -> Object:
 
 
 def decided(
-    *objects: Object | Sequence[Object], view: View | None = None, carry: Object | None = None, trail: Silence = SILENCE
+    *objects: Object | Sequence[Object],
+    view: View | None = None,
+    carry: Object | None = None,
+    trail: Silence = SILENCE,
+    rules: int = VERSION,
 ) -> CycleResult:
     """One cycle."""
     view = view or View()
@@ -32,7 +37,7 @@ def decided(
         for obj in [each] if isinstance(each, dict) else each:
             view.apply("ADDED", obj)
     known, clock = Carry.from_dict(carry or {}), CycleClock(1, NOW)
-    return run_cycle(view.snapshot(), CONFIG, clock, known, scheduler=NAME, trail=trail)
+    return run_cycle(view.snapshot(), under(CONFIG, rules), clock, known, scheduler=NAME, trail=trail)
 
 
 def bound(result: CycleResult) -> dict[str, str]:

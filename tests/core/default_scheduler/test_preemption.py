@@ -208,3 +208,21 @@ def test_victims_are_there_until_they_have_left() -> None:
     result = decided(objects, VIP, mine("small", cpu=None, memory=None))
     assert evicted(result) == {"a", "b"}
     assert not bound(result)
+
+
+def test_a_pod_for_which_nobody_can_make_room_any_more_is_nominated_nowhere() -> None:
+    """As kube-scheduler does (`preemption.go`, Preempt); under rules before version 4 the name stays."""
+    stronger = resident("strong", "n0", cpu="8", priority=200)
+    before = {**VIP, "status": {**VIP["status"], "nominatedNodeName": "n0"}}
+    (said,) = decided(node("n0"), stronger, before).pod_conditions
+    assert (said.name, said.nominated) == ("vip", None)
+    (said,) = decided(node("n0"), stronger, before, rules=3).pod_conditions
+    assert (said.name, said.nominated) == ("vip", "")
+
+
+def test_what_is_given_up_is_not_given_up_again_before_the_pod_shows_it() -> None:
+    stronger = resident("strong", "n0", cpu="8", priority=200)
+    before = {**VIP, "status": {**VIP["status"], "nominatedNodeName": "n0"}}
+    first = decided(node("n0"), stronger, before)
+    (said,) = decided(node("n0"), stronger, before, carry=first.carry).pod_conditions
+    assert said.nominated == ""
