@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pumice.actors.kube.min_resources import Amounts, added, pod_usage, texts
 from pumice.core.objects.metadata import section
+from pumice.core.objects.resized import counted_spec, is_infeasible, largest
 from pumice.core.quantity import quantity_of
 
 Object = dict[str, Any]
@@ -40,6 +41,7 @@ COUNTED: Final[Mapping[str, str]] = {
 """Kinds, by key, whose objects are counted: as `count/` and this name, those of the core group as this name too."""
 _OF_PORTS: Final = ("services.nodeports", "services.loadbalancers")
 _CLASS: Final = ".storageclass.storage.k8s.io/"
+_STATUSES: Final = "containerStatuses"
 _NAMES: Final = frozenset(
     (*NAMES, *_OF_PORTS, OF_CLAIMS, *(f"count/{each}" for each in COUNTED.values()), *COUNTED.values())
 )
@@ -77,9 +79,32 @@ def counts(quota: Object, kind: str, obj: Object) -> bool:
 
 
 def usage_of_pod(pod: Object) -> Amounts:
-    """What a pod counts: only as an object once it has ended."""
-    usage = pod_usage(section(pod, "spec"))
+    """What a pod counts: only as an object once it has ended. While it is resized the larger amounts count, of what it
+    asks for and what its node has given it.
+    """
+    usage = pod_usage(_charged_spec(pod))
     return {COUNT: usage[COUNT]} if section(pod, "status").get("phase") in ENDED else usage
+
+
+def _charged_spec(pod: Object) -> Object:
+    """Return the spec with the amounts that count (`PodRequests` and `PodLimits` with `UseStatusResources`)."""
+    spec, status = counted_spec(pod), section(pod, "status")
+    said = {each.get("name"): section(section(each, "resources"), "limits") for each in status.get(_STATUSES) or ()}
+    if not any(said.values()):
+        return spec
+    infeasible = is_infeasible(status)
+    containers = [
+        _limited(each, said.get(each.get("name")), infeasible=infeasible) for each in spec.get("containers") or ()
+    ]
+    return {**spec, "containers": containers}
+
+
+def _limited(container: Object, actual: Object | None, *, infeasible: bool) -> Object:
+    if not actual:
+        return container
+    resources = section(container, "resources")
+    limits = largest(*([] if infeasible else [section(resources, "limits")]), actual)
+    return {**container, "resources": {**resources, "limits": limits}}
 
 
 def is_in_scope(quota: Object, pod: Object) -> bool:

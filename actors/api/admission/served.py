@@ -27,6 +27,7 @@ _OF_PODS: Final = (("dnsPolicy", "ClusterFirst"), ("enableServiceLinks", True))
 _OF_CONTAINERS: Final = (("terminationMessagePath", "/dev/termination-log"), ("terminationMessagePolicy", "File"))
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _OF_PROBES: Final = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+_NOTHING: Final = {"cpu": "0", "memory": "0"}
 _FILES: Final = ("configMap", "downwardAPI", "projected", "secret")
 _READABLE: Final = 0o644
 """The mode of files that volumes of those sources hold."""
@@ -118,4 +119,16 @@ def _rank(storage_class: Object) -> tuple[bool, str, str]:
     return storage_class.get("provisioner") != OWN_PROVISIONER, meta.get("creationTimestamp") or "", meta["name"]
 
 
-_FILL_IN: Final[dict[str, Callable[[Object, Lookup], None]]] = {"Pod": _pod, "PersistentVolumeClaim": _claim}
+def _queue(queue: Object, lookup: Lookup) -> None:
+    """What the first session would write of a queue that holds nothing: who creates a queue and updates it at once,
+    as Volcano's suites do, meets nobody else's write in between (409).
+    """
+    del lookup
+    queue["status"] = {"allocated": dict(_NOTHING), **section(queue, "status")}
+
+
+_FILL_IN: Final[dict[str, Callable[[Object, Lookup], None]]] = {
+    "Pod": _pod,
+    "PersistentVolumeClaim": _claim,
+    "Queue": _queue,
+}

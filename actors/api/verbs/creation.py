@@ -79,7 +79,7 @@ class Creation:
         if kind.drops_status:
             obj.pop("status", None) if admission.initial_status is None else admission.initial_status(obj)
         strict = self._is_strict(moment)
-        if strict and kind.namespaced and moment.user != SUBMIT:
+        if strict and moment.user != SUBMIT:
             fill_in_served(kind.key, obj, lookup)
         if refused := self._judge(key, kind, obj, admission, strict=strict):
             return refused

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from pumice.core.messages.commands import Create, LoadObject
+from pumice.core.messages.commands import Create, LoadObject, ReportStatus
+from pumice.core.messages.decisions import QueueStatus
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster
@@ -116,3 +117,12 @@ def test_jobs_of_a_cron_job_select_by_the_labels_that_they_are_given(cluster: Cl
     meta = {"name": "c", "namespace": "default"}
     why = cluster.refused({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": meta, "spec": spec})
     assert f"spec.jobTemplate.spec.{next(iter(more))}" in why.message
+
+
+def test_a_new_queue_is_what_the_first_session_would_write_of_it(cluster: Cluster) -> None:
+    """Who creates a queue and updates it at once meets no other write: there is nothing more to say of it."""
+    queue = cluster.create({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "q"}})
+    assert queue["status"] == {"state": "Open", "allocated": {"cpu": "0", "memory": "0"}}
+    said = QueueStatus("q", {"cpu": "0", "memory": "0"})
+    assert isinstance(cluster.ask(ReportStatus("Queue", "", "q", said, 1, cluster.store.revision)), Accepted)
+    assert cluster.get("Queue", "q")["metadata"]["resourceVersion"] == queue["metadata"]["resourceVersion"]
