@@ -7,7 +7,7 @@ for more than 10 min.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -202,6 +202,15 @@ class PodContainers(Struct):
             if _runs(run):
                 run.ended = ContainerEnd(KILLED, run.started, now)
                 run.state = CONTAINER_LIFE.after(run.state, ContainerTrigger.KILLED)
+
+    def restart(self, names: Collection[str], now: float) -> bool:
+        """Stop and start at once those of these containers that run, whatever `again` says. Return whether any did."""
+        running = [(each, run) for each, run in self.both() if each.name in names and _runs(run)]
+        for container, run in running:
+            run.ended = ContainerEnd(0 if container.heeds else KILLED, run.started, now)
+            run.state = CONTAINER_LIFE.after(run.state, ContainerTrigger.KILLED)
+            _start(run, now)
+        return bool(running)
 
     def phase(self) -> str:
         """Of the pod (source: the kubelet's `getPhase`)."""

@@ -51,7 +51,7 @@ def added_status(container: AskedContainer, each: ContainerRun) -> Object:
         "imageID": "",
         "ready": False,
         "restartCount": 0,
-        "state": started if each.state is ContainerState.RUNNING else _terminated(each.ended),
+        "state": started if each.state is ContainerState.RUNNING else terminated(each.ended),
         "lastState": {},
     }
 
@@ -67,7 +67,7 @@ def _status(run: PodRun, container: AskedContainer, each: ContainerRun) -> Objec
         "started": runs,
         "restartCount": each.restarts,
         "state": _state(run, container, each),
-        "lastState": _terminated(each.ended if each.state is ContainerState.BACKOFF else each.before),
+        "lastState": terminated(each.ended if each.state is ContainerState.BACKOFF else each.before),
     }
 
 
@@ -76,7 +76,7 @@ def _state(run: PodRun, container: AskedContainer, each: ContainerRun) -> Object
         case ContainerState.RUNNING:
             return {"running": {"startedAt": timestamp(each.started)}}
         case ContainerState.ENDED:
-            return _terminated(each.ended)
+            return terminated(each.ended)
         case ContainerState.BACKOFF:
             whose = f"container={container.name} pod={run.name}_{run.namespace}({run.uid})"
             message = f"back-off {format_duration(int(each.backoff_s) * SECOND_NS)} restarting failed {whose}"
@@ -85,7 +85,8 @@ def _state(run: PodRun, container: AskedContainer, each: ContainerRun) -> Object
             return {"waiting": {"reason": "PodInitializing"}}
 
 
-def _terminated(ended: ContainerEnd | None) -> Object:
+def terminated(ended: ContainerEnd | None) -> Object:
+    """Return the state of a container that has ended so; nothing of one that has not."""
     if ended is None:
         return {}
     return {

@@ -6,13 +6,20 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from pumice.actors.agents.addresses import ClusterAddresses
-from pumice.actors.agents.container_life import PodContainers, Stop
+from pumice.actors.agents.container_life import ContainerEnd, ContainerRun, ContainerState, PodContainers, Stop
 from pumice.actors.agents.container_statuses import life_status
 from pumice.actors.agents.host_ports import REASON, REFUSED, PortsOfNodes
 from pumice.actors.agents.other_agents import OtherAgents
 from pumice.actors.agents.pod_life import POD_LIFE, PodState, PodTrigger
 from pumice.actors.agents.pod_runs import DEFAULT_DURATION_S, PodRun, read_run
-from pumice.actors.agents.pod_statuses import ended_status, lost_status, refused_status, running_status
+from pumice.actors.agents.pod_statuses import (
+    ended_status,
+    identify,
+    lost_status,
+    refused_status,
+    restarted_status,
+    running_status,
+)
 from pumice.actors.agents.taint_evictions import TaintEvictions, eviction
 from pumice.actors.kube.commands.plans import FOR_EVER
 from pumice.actors.runtime.timers import Timers
@@ -127,9 +134,12 @@ class NodeAgentsMachine:
             shortened = run.delete_by < known.delete_by
             run.told, run.idle = 0.0 if shortened else known.told, known.idle
             run.over = known.over or run.over
+            run.changed, run.restarted = _changed(known, run), known.restarted or run.restarted
             if run.life is not None and known.life is not None:
+                if run.changed:
+                    known.life.containers = run.life.containers
                 run.life, run.conditions = known.life, _together(known.conditions, run.conditions)
-            if run.state == known.state and run.delete_by == known.delete_by:
+            if run.state == known.state and run.delete_by == known.delete_by and not run.changed:
                 return
         if run.ports:
             if run.state is PodState.ENDED:
@@ -154,10 +164,31 @@ class NodeAgentsMachine:
     def step(self, now: float) -> Sequence[ApiRequest]:
         """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         fresh, self._fresh = self._fresh, {}
+        again: list[ApiRequest] = []
         for key in fresh:
+            again += self._started_again(self._runs[key], now)
             self._set_timer(key, self._runs[key], now)
-        requests = [request for key in self._timers.take_due(now) for request in self._rang(self._runs[key], now)]
+        requests = [*again] + [
+            request for key in self._timers.take_due(now) for request in self._rang(self._runs[key], now)
+        ]
         return [*requests, *self._evicted(now)]
+
+    def _started_again(self, run: PodRun, now: float) -> list[ApiRequest]:
+        """Restart containers that have got another image, whatever `restartPolicy` says (the kubelet's
+        `containerChanged`).
+        """
+        names, run.changed = run.changed, ()
+        mine = run.node in self._nodes and run.node not in self._abroad
+        if not names or not mine or run.delete_by or run.over or run.state is not PodState.RUNNING:
+            return []
+        if run.life is not None:
+            return [self._status(run, life_status(run, run.life, now))] if run.life.restart(names, now) else []
+        run.restarted = {**(run.restarted or {})}
+        for name in names:
+            old = run.restarted.get(name) or ContainerRun(ContainerState.RUNNING, run.started)
+            ended = ContainerEnd(run.stop_code, old.started, now)
+            run.restarted[name] = ContainerRun(ContainerState.RUNNING, now, old.restarts + 1, before=ended)
+        return [self._status(run, restarted_status(run))]
 
     def _evicted(self, now: float) -> list[ApiRequest]:
         """Pods that do not tolerate the taints of their nodes have to go, whoever keeps the nodes."""
@@ -190,7 +221,7 @@ class NodeAgentsMachine:
                 self._wait_for(key, run.life, now)
             case PodState.RUNNING if run.duration_s > 0:
                 # one that came out of another cluster may have begun in a time that is yet to come here
-                self._timers.set(key, min(run.started or now, now) + run.duration_s)
+                self._timers.set(key, min(run.began() or now, now) + run.duration_s)
             case PodState.STOPPING:
                 self._timers.set(key, max(now, _stop(run)))
             case _:
@@ -276,6 +307,8 @@ class NodeAgentsMachine:
         if self._addresses is not None and not run.address:
             status |= self._addresses.of_pod(run.uid, run.node, shares=run.shares)
             run.address = status["podIP"]
+        if self._addresses is not None:
+            identify(run.uid, status)
         return UpdateStatus("Pod", run.namespace, run.name, repack(status), user=USER)
 
     def _deletion(self, run: PodRun) -> Delete:
@@ -305,6 +338,18 @@ def _stop(run: PodRun) -> float:
         return run.stops_at(run.told)
     life.stop = Stop(run.told, run.killed_at(run.told), run.stop_code, run.works_on)
     return life.next_due()
+
+
+def _changed(known: PodRun, run: PodRun) -> tuple[str, ...]:
+    """Return the containers of a pod that have got another image, and have not been started again since."""
+    before, after = dict(known.containers), dict(run.containers)
+    if known.life is not None and run.life is not None:
+        before |= {each.name: each.image for each in known.life.containers}
+        after |= {each.name: each.image for each in run.life.containers}
+    elif known.containers is run.containers and not known.changed:
+        return ()
+    found = [name for name, image in after.items() if before.get(name, image) != image]
+    return tuple(dict.fromkeys((*known.changed, *found)))
 
 
 def _together(written: Sequence[Object], found: Sequence[Object]) -> list[Object]:

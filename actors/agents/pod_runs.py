@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from pumice.actors.agents.container_life import KILLED, SERVER_STOPS_S, PodContainers
-from pumice.actors.agents.container_plans import foreseen, read_life
+from pumice.actors.agents.container_life import KILLED, SERVER_STOPS_S, ContainerRun, PodContainers
+from pumice.actors.agents.container_plans import foreseen, read_life, run_of
 from pumice.actors.agents.host_ports import HostPort, host_ports
 from pumice.actors.agents.pod_life import ENDED_PHASES, POD_LIFE, PodState, PodTrigger, seen
 from pumice.actors.kube.commands import containers
@@ -46,6 +46,9 @@ class PodRun(Struct, gc=False):
     `termination_s` and `stop_code`: how long a deleted pod takes to stop, and the exit code. `works_on`: the pod does
     not heed SIGTERM, so that it may end by itself before. `told`: when it was told to stop, 0: not yet; `idle`: before
     anything of it had begun. `over`: the api has its last phase.
+
+    `changed`: containers that have got another image, to be started again; `restarted`: those of a pod without commands
+    that were.
     """
 
     namespace: str
@@ -72,6 +75,12 @@ class PodRun(Struct, gc=False):
     idle: bool = False
     over: bool = False
     tolerations: Sequence[Object] = ()
+    changed: tuple[str, ...] = ()
+    restarted: dict[str, ContainerRun] | None = None
+
+    def began(self) -> float:
+        """Return when the program of the pod began that runs now, 0.0: not yet."""
+        return max([self.started, *[each.started for each in (self.restarted or {}).values()]])
 
     def killed_at(self, told: float) -> float:
         """Return when the containers that still run are killed, for a pod that was asked at that time to stop."""
@@ -85,7 +94,7 @@ class PodRun(Struct, gc=False):
 
     def ends_at(self) -> float:
         """When it ends by itself; infinity: never. Of one that runs and does not say since when: from now on."""
-        return (self.started or self.told) + self.duration_s if self.duration_s else FOR_EVER
+        return (self.began() or self.told) + self.duration_s if self.duration_s else FOR_EVER
 
 
 def read_run(
@@ -128,7 +137,15 @@ def read_run(
     _read_stop(run, spec, annotations)
     if not containers.annotated(pod):
         _read_commands(run, pod)
+    if run.life is None:
+        again = {each.get("name", ""): run_of(each) for each in status.get("containerStatuses") or () if _again(each)}
+        run.restarted = again or None
     return run
+
+
+def _again(said: Object) -> bool:
+    """Return whether the status of a container tells of a restart."""
+    return bool(said.get("restartCount"))
 
 
 def _of_others(status: Object) -> Sequence[Object]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Any, Final
 
 from pumice.actors.agents.container_life import KILLED
+from pumice.actors.agents.container_statuses import terminated
 from pumice.actors.agents.pod_runs import PodRun
 from pumice.actors.kube.times import timestamp
 
@@ -16,7 +18,9 @@ _UNKNOWN: Final = "The container could not be located when the pod was terminate
 def running_status(run: PodRun, now: float) -> Object:
     """Merge patch: all containers run and are ready."""
     at = timestamp(now)
-    containers = [_container(name, image, {"running": {"startedAt": at}}, ready=True) for name, image in run.containers]
+    containers = [
+        _container(run, name, image, {"running": {"startedAt": at}}, ready=True) for name, image in run.containers
+    ]
     return {
         "phase": "Running",
         "startTime": at,
@@ -25,22 +29,27 @@ def running_status(run: PodRun, now: float) -> Object:
     }
 
 
+def restarted_status(run: PodRun) -> Object:
+    """Merge patch: some of the containers were started again."""
+    told = [(name, image, {"startedAt": timestamp(_started(run, name))}) for name, image in run.containers]
+    return {
+        "containerStatuses": [_container(run, name, image, {"running": at}, ready=True) for name, image, at in told]
+    }
+
+
 def ended_status(run: PodRun, now: float) -> Object:
     """Merge patch: all containers have ended, with the pod's exit code."""
     at = timestamp(now)
     reason = "Error" if run.exit_code else "Completed"
-    ended = {
-        "terminated": {
-            "exitCode": run.exit_code,
-            "reason": reason,
-            "startedAt": timestamp(run.started),
-            "finishedAt": at,
-        }
-    }
+
+    def ended(name: str) -> Object:
+        times = {"startedAt": timestamp(_started(run, name)), "finishedAt": at}
+        return {"terminated": {"exitCode": run.exit_code, "reason": reason, **times}}
+
     return {
         "phase": "Failed" if run.exit_code else "Succeeded",
         "conditions": _conditions(run, at, ready=False),
-        "containerStatuses": [_container(name, image, ended, ready=False) for name, image in run.containers],
+        "containerStatuses": [_container(run, name, image, ended(name), ready=False) for name, image in run.containers],
     }
 
 
@@ -50,7 +59,7 @@ def lost_status(run: PodRun, now: float) -> Object:
     return {
         "phase": "Failed",
         "conditions": _conditions(run, timestamp(now), ready=False, failed=True),
-        "containerStatuses": [_container(name, image, lost, ready=False) for name, image in run.containers],
+        "containerStatuses": [_container(run, name, image, lost, ready=False) for name, image in run.containers],
     }
 
 
@@ -59,8 +68,31 @@ def refused_status(message: str, reason: str = "UnexpectedAdmissionError") -> Ob
     return {"phase": "Failed", "reason": reason, "message": message}
 
 
-def _container(name: str, image: str, state: Object, *, ready: bool) -> Object:
-    return {"name": name, "image": image, "imageID": "", "ready": ready, "restartCount": 0, "state": state}
+def identify(uid: str, status: Object) -> None:
+    """Give each container of a pod's status the id that a runtime would: another one for each of its runs."""
+    for group in ("containerStatuses", "initContainerStatuses"):
+        for each in status.get(group) or ():
+            count: int = each["restartCount"]
+            for state, runs in ((each["state"], count), (each.get("lastState") or {}, count - 1)):
+                if "terminated" in state:
+                    state["terminated"] = {**state["terminated"], "containerID": _id(uid, each["name"], runs)}
+            if "waiting" not in each["state"]:
+                each["containerID"] = _id(uid, each["name"], count)
+
+
+def _id(uid: str, name: str, runs: int) -> str:
+    return f"containerd://{blake2b(f'{uid}/{name}/{runs}'.encode(), digest_size=32).hexdigest()}"
+
+
+def _started(run: PodRun, name: str) -> float:
+    own = (run.restarted or {}).get(name)
+    return run.started if own is None else own.started
+
+
+def _container(run: PodRun, name: str, image: str, state: Object, *, ready: bool) -> Object:
+    own = (run.restarted or {}).get(name)
+    said: Object = {"name": name, "image": image, "imageID": "", "ready": ready, "restartCount": 0, "state": state}
+    return said if own is None else {**said, "restartCount": own.restarts, "lastState": terminated(own.before)}
 
 
 def _conditions(run: PodRun, at: str, *, ready: bool, failed: bool = False) -> list[Object]:
