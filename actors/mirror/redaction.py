@@ -9,7 +9,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
+import msgspec
+
 from pumice.actors.mirror.vocabulary import AMOUNT, SEPARATED, WORDS
+from pumice.core.devices.ascend.reports import CHIPS, renamed
+from pumice.core.objects.hyper_node import NAME_LENGTH
 from pumice.core.objects.metadata import section
 from pumice.core.objects.pod import pod_index
 
@@ -55,7 +59,9 @@ OWNED: Final = ("nvidia.com", "hami.io", "pumice.dev")
 VOLUMES: Final = tuple(
     f"pv.kubernetes.io/{each}" for each in ("bind-completed", "bound-by-controller", "provisioned-by")
 )
-KNOWN: Final = frozenset((*NAMED, *MEANING, *VOLUMES))
+CHIPS_OF_NODE: Final = "baseDeviceInfos"
+"""An annotation with a node's chips by name, and addresses of them, which no rule reads."""
+KNOWN: Final = frozenset((*NAMED, *MEANING, *VOLUMES, CHIPS_OF_NODE))
 DROPPED: Final = frozenset((
     "env", "envFrom", "command", "args", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe",
     "volumeMounts", "workingDir", "securityContext", "imagePullSecrets", "serviceAccountName", "serviceAccount",
@@ -76,6 +82,15 @@ SOURCES: Final = frozenset((
     "photonPersistentDisk", "vsphereVolume",
 ))  # fmt: skip
 """Where a PersistentVolume's data is: that it is of this sort stays, where goes."""
+MODELS: Final = {
+    "accelerator": re.compile(r"[a-z]*-?Ascend\w+"),
+    "servertype": re.compile(r"Ascend\w+-\d+"),
+    "node.kubernetes.io/npu.chip.name": re.compile(r"(Ascend)?\d+[A-Z]*\d*"),
+    "ring-controller.atlas": re.compile(r"ascend-\w+"),
+    "vnpu-level": re.compile(r"low|high"),
+    "vnpu-dvpp": re.compile(r"yes|no|null"),
+}
+"""Labels of MindCluster, and the values of which rules read models of chips and parts of them; any other is a name."""
 WHOLE: Final = frozenset(("ConfigMap", "CSIDriver", "DeviceClass"))
 """Kinds in which names are those of configurations, drivers and resources."""
 DRIVERS: Final = frozenset(("CSINode", "ResourceClaim", "ResourceSlice"))
@@ -99,11 +114,14 @@ class Redaction:
     def redacted(self, kind: str, obj: Object) -> Object:
         """A copy of it."""
         if kind in WHOLE:
-            return obj
+            return (renamed(obj, self.name) or obj) if kind == "ConfigMap" else obj
         meta = section(obj, "metadata")
         nameless = {key: value for key, value in meta.items() if key != "name"}
         found: Object = self._mapping("", {**obj, "metadata": nameless}, drivers=kind in DRIVERS)
         found["metadata"]["name"] = self._own_name(kind, meta)
+        if kind == "HyperNode":
+            length = {NAME_LENGTH: str(len(meta["name"]))}
+            found["metadata"]["annotations"] = section(found["metadata"], "annotations") | length
         return found
 
     def _own_name(self, kind: str, meta: Mapping[str, Any]) -> str:
@@ -177,9 +195,12 @@ class Redaction:
     def _label(self, label: str, value: Any) -> Any:
         if not isinstance(value, str) or NUMBER.fullmatch(value):
             return value
-        return value if label in MEANING else self.name(value)
+        model = MODELS.get(label)
+        return value if label in MEANING or (model and model.fullmatch(value)) else self.name(value)
 
     def _annotation(self, name: str, value: Any) -> Any:
+        if name == CHIPS_OF_NODE:
+            return _chips(value)
         named = name in NAMED or (_is_of(name, VOLCANO) and name not in MEANING)
         if not isinstance(value, str) or not named or NUMBER.fullmatch(value):
             return value
@@ -200,6 +221,17 @@ class Redaction:
         if shown is None:
             shown = word if word in WORDS or AMOUNT.fullmatch(word) else self.pod(word)
         return written.replace(word, shown, 1) if word else written
+
+
+def _chips(text: Any) -> str:
+    """Keep the names of a node's chips; what is no list of them stays unreadable."""
+    try:
+        said: Any = msgspec.json.decode(text)
+    except (msgspec.DecodeError, TypeError):
+        return ""
+    if not isinstance(said, dict):
+        return ""
+    return msgspec.json.encode({name: {} for name in cast("Object", said) if CHIPS.fullmatch(name)}).decode()
 
 
 def _is_of(label: str, domains: Sequence[str]) -> bool:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.whole_numbers import whole_number
+
+NAME_LENGTH: Final = "pumice.dev/name-length"
+"""On a HyperNode under a pseudonym: siblings are tried in the order of their names' lengths."""
 
 
 @dataclass(frozen=True, slots=True)
 class HyperNode:
-    """`children`: names of member HyperNodes (exact match only); `selectors`: how its member nodes are chosen."""
+    """`children`: names of member HyperNodes (exact match only); `selectors`: how its member nodes are chosen.
+
+    `length`: how long its name is, or was before a pseudonym took its place.
+    """
 
     name: str
     tier: int
     tier_name: str
     children: tuple[str, ...]
     selectors: tuple[dict[str, Any], ...]
+    length: int
 
 
 def _exact_name(selector: dict[str, Any]) -> str:
@@ -28,10 +36,13 @@ def read_hyper_node(obj: Object) -> HyperNode:
     spec = section(obj, "spec")
     members: list[dict[str, Any]] = spec.get("members") or []
     children = [_exact_name(section(m, "selector")) for m in members if m.get("type") == "HyperNode"]
+    meta = section(obj, "metadata")
+    name = str(meta.get("name") or "")
     return HyperNode(
-        name=section(obj, "metadata").get("name") or "",
+        name=name,
         tier=int(spec.get("tier") or 0),
         tier_name=spec.get("tierName") or "",
-        children=tuple(name for name in children if name),
+        children=tuple(child for child in children if child),
         selectors=tuple(section(m, "selector") for m in members if m.get("type") == "Node"),
+        length=whole_number(text_map(meta.get("annotations")).get(NAME_LENGTH, "")) or len(name),
     )

@@ -33,8 +33,8 @@ TOGETHER: Final = 32
 class Domain:
     """One HyperNode in the tree.
 
-    `rows`: the node rows of its whole subtree, in name order; `children` in the order of a walk
-    (see `in_walk`).
+    `rows`: the node rows of its whole subtree, in name order; `children` in the order of a walk (see `in_walk`);
+    `length` of its name.
     """
 
     name: str
@@ -43,11 +43,12 @@ class Domain:
     parent: str = ""
     children: list[str] = field(default_factory=list[str])
     rows: RowArray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    length: int = 0
 
-
-def in_walk(name: str) -> tuple[int, str]:
-    """Sort siblings as a walk through the tree meets them: s9 before s10."""
-    return len(name), name
+    @property
+    def in_walk(self) -> tuple[int, str]:
+        """Sort siblings as a walk through the tree meets them: s9 before s10."""
+        return self.length or len(self.name), self.name
 
 
 class HyperNodeTree:
@@ -60,10 +61,10 @@ class HyperNodeTree:
     def __init__(self, domains: dict[str, Domain], by_tier: dict[int, list[str]], problem: str, count: int) -> None:
         self.problem = problem
         top = Domain(TOP, max([0, *by_tier]) + 1, rows=np.arange(count, dtype=np.intp))
-        for name in sorted(domains, key=in_walk):
-            if not domains[name].parent:
-                domains[name].parent = TOP
-                top.children.append(name)
+        for domain in sorted(domains.values(), key=lambda one: one.in_walk):
+            if not domain.parent:
+                domain.parent = TOP
+                top.children.append(domain.name)
         self.domains = {name: domains[name] for name in sorted(domains)} | {TOP: top}
         known = {tier: sorted(name for name in names if name in domains) for tier, names in by_tier.items()}
         self.by_tier = {**known, top.tier: [TOP]}
@@ -156,7 +157,7 @@ def build_tree(
 ) -> HyperNodeTree:
     """The tree of these HyperNodes; of two of one name the later counts. `matched`: from the trees before."""
     by_name = {hyper_node.name: hyper_node for hyper_node in hyper_nodes}
-    domains = {h.name: Domain(h.name, h.tier, h.tier_name) for h in by_name.values()}
+    domains = {h.name: Domain(h.name, h.tier, h.tier_name, length=h.length) for h in by_name.values()}
     by_tier: dict[int, list[str]] = {}
     for hyper_node in by_name.values():
         by_tier.setdefault(hyper_node.tier, []).append(hyper_node.name)
@@ -180,7 +181,8 @@ def replaced_tree(
     domains: dict[str, Domain] = {}
     for name in by_name or tier_of:
         known = by_name.get(name)
-        domains[name] = Domain(name, known.tier if known else tier_of[name], known.tier_name if known else "")
+        tier, tier_name, length = (known.tier, known.tier_name, known.length) if known else (tier_of[name], "", 0)
+        domains[name] = Domain(name, tier, tier_name, length=length)
     problem = _link(domains, by_name)
     for name in set(domains) - set(by_name or tier_of):  # a member nobody described is no domain here
         domains[domains[name].parent].children.remove(name)
@@ -203,7 +205,7 @@ def _link(domains: dict[str, Domain], by_name: dict[str, HyperNode]) -> str:
             if domain.parent and domain.parent != name:
                 return f"HyperNode {child} already has a parent {domain.parent}, and cannot set another parent {name}"
             domain.parent = name
-        domains[name].children = sorted(set(by_name[name].children), key=in_walk)
+        domains[name].children = sorted(set(by_name[name].children), key=lambda child: domains[child].in_walk)
     for name in sorted(domains):
         seen = [name]
         while parent := domains[seen[-1]].parent:

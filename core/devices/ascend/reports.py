@@ -5,6 +5,7 @@ Source: Volcano `third_party/mindcluster/common/k8s`.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
@@ -21,6 +22,9 @@ _CLUSTER_STATES: Final = "cluster-info-node-cm"
 _FOR_CLUSTER: Final = "mx-consumer-volcano"
 _FOR_NODES: Final = "mx-consumer-cim"
 _SPACE: Final = "mindx-dl"
+_PARTS: Final = ("DeviceInfo", "NodeInfo")
+CHIPS: Final = re.compile(r"(Ascend\w+(-\w+)*,?)*")
+"""Names of chips, one after the other."""
 Said = dict[str, Any]
 
 
@@ -72,6 +76,34 @@ class Reports:
             said = _read(config_map, "NodeInfo")
             if said is not None:
                 self._states[name.removeprefix(STATE_OF)] = str(section(said, "NodeInfo").get("NodeStatus") or "")
+
+
+def renamed(config_map: Object, name: Callable[[str], str]) -> Object | None:
+    """Return a report with other names of nodes, without what no rule reads; None for a ConfigMap that is no report."""
+    meta = section(config_map, "metadata")
+    own, data = str(meta["name"]), section(config_map, "data")
+    for prefix, key in ((DEVICES_OF, "DeviceInfoCfg"), (STATE_OF, "NodeInfo")):
+        if own.startswith(prefix):
+            inside = {part: _kept(each) for part, each in _sections(_read(config_map, key)) if part in _PARTS}
+            shown = {**meta, "name": prefix + name(own.removeprefix(prefix))}
+            return {**config_map, "metadata": shown, "data": {key: _text(inside)} if key in data else {}}
+    if own.startswith(_CLUSTER_DEVICES) or own == _CLUSTER_STATES:
+        prefix = STATE_OF if own == _CLUSTER_STATES else DEVICES_OF
+        said = _sections(_read(config_map, own))
+        inside = {prefix + name(node.removeprefix(prefix)): _kept(each) for node, each in said}
+        return {**config_map, "data": {own: _text(inside)} if own in data else {}}
+    return None
+
+
+def _kept(said: Said) -> Said:
+    """What is read of a node's report: of its devices the lists of chips."""
+    chips = {key: text for key, text in text_map(said.get("DeviceList")).items() if CHIPS.fullmatch(text)}
+    kept: Said = {key: said[key] for key in ("UpdateTime", "SuperPodID", "NodeStatus") if key in said}
+    return {**kept, "DeviceList": chips} if "DeviceList" in said else kept
+
+
+def _text(said: Said) -> str:
+    return msgspec.json.encode(said).decode()
 
 
 def _read(config_map: Object, key: str) -> Said | None:

@@ -14,8 +14,11 @@ from pumice.actors.mirror.pseudonym_file import PseudonymFile
 from pumice.actors.mirror.redaction import Redaction
 from pumice.config.errors import ConfigError
 from pumice.conformance.case import find_suites, read_cases, setup_of
+from pumice.core.devices.ascend.reports import Reported, Reports
 from pumice.core.messages.decisions import Bind, CycleResult, Decision
+from pumice.core.objects.hyper_node import read_hyper_node
 from pumice.core.pseudonyms import Pseudonyms
+from pumice.core.state.hypernodes import build_tree
 from pumice.oneshot.cycles import run_cycles
 from pumice.storage.memory import MemoryJournal
 from tests.actors.mirror.rig import cluster, decided, mirror, way_to
@@ -25,7 +28,8 @@ from tests.kit.nodes import node
 from tests.kit.pods import pod
 
 Object = dict[str, Any]
-CASES: Final = Path(__file__).parents[4] / "shared" / "conformance"
+SHARED: Final = Path(__file__).parents[4] / "shared"
+CASES: Final = (SHARED / "conformance", SHARED / "conformance-late")
 EVERY: Final = 12
 """One case of so many is decided under pseudonyms."""
 
@@ -36,7 +40,7 @@ def redaction(step: int = 5) -> Redaction:
 
 
 def cases() -> Iterator[Object]:
-    for suite in find_suites([CASES]):
+    for suite in find_suites(CASES):
         if not suite.is_resources:
             yield from read_cases(suite.path)[::EVERY]
 
@@ -56,7 +60,9 @@ def messages(result: CycleResult) -> list[str]:
     return [*(each.message for each in result.pod_conditions), *groups]
 
 
-@pytest.mark.skipif(not CASES.exists(), reason="no shared/conformance beside the repository")
+@pytest.mark.skipif(
+    not all(each.is_dir() for each in CASES), reason="the conformance cases are not beside the repository"
+)
 def test_recorded_cases_are_decided_the_same() -> None:
     decided_ = said = alike = 0
     for case in cases():
@@ -224,6 +230,96 @@ def test_the_file_gives_the_same_again_and_forgets_what_was_torn(tmp_path: Path)
     path.write_text("nonsense\n")
     with pytest.raises(ConfigError, match="line 1: expected a name and its place"):
         PseudonymFile(path)
+
+
+def npu_node(**labels: str) -> Object:
+    """A node with MindCluster's chips, and somebody's own words and addresses beside them."""
+    model = {"accelerator": "huawei-Ascend310P", "servertype": "Ascend310P-8"}
+    found = node("secret-node", labels={**model, "node.kubernetes.io/npu.chip.name": "310P3", **labels})
+    chips = {"Ascend310P-0": {"IP": "10.0.0.9"}, "secret": {}}
+    found["metadata"]["annotations"] = {"baseDeviceInfos": msgspec.json.encode(chips).decode()}
+    return found
+
+
+def test_models_of_npus_stay_and_other_values_of_their_labels_go() -> None:
+    hidden = redaction()
+    meta = hidden.redacted("Node", npu_node())["metadata"]
+    kept = {"accelerator": "huawei-Ascend310P", "servertype": "Ascend310P-8"}
+    assert meta["labels"].items() >= kept.items()
+    assert meta["labels"]["node.kubernetes.io/npu.chip.name"] == "310P3"
+    assert meta["annotations"]["baseDeviceInfos"] == '{"Ascend310P-0":{}}'
+    written = {"accelerator": "secret-cards", "servertype": "secret", "node.kubernetes.io/npu.chip.name": "for-secret"}
+    other = hidden.redacted("Node", npu_node(**written))
+    assert SECRET not in str(other)
+    own = {"ring-controller.atlas": "ascend-310P", "vnpu-level": "high", "vnpu-dvpp": "secret"}
+    labels = hidden.redacted("Pod", pod("p", labels=own))["metadata"]["labels"]
+    assert labels == own | {"vnpu-dvpp": hidden.name("secret")}
+
+
+@pytest.mark.parametrize("text", ["[]", "secret", '["secret"]'])
+def test_list_of_chips_nobody_can_read_tells_nothing(text: str) -> None:
+    found = npu_node()
+    found["metadata"]["annotations"]["baseDeviceInfos"] = text
+    assert redaction().redacted("Node", found)["metadata"]["annotations"] == {"baseDeviceInfos": ""}
+
+
+def config_map(space: str, name: str, key: str, said: Object) -> Object:
+    meta = {"name": name, "namespace": space, "labels": {"mx-consumer-cim": "true", "mx-consumer-volcano": "true"}}
+    return {"metadata": meta, "data": {key: msgspec.json.encode(said).decode(), "other": "secret"}}
+
+
+CHIPS: Final = {
+    "huawei.com/Ascend310P": "Ascend310P-0,Ascend310P-1",
+    "huawei.com/Ascend310P-Fault": '[{"at":"secret"}]',
+}
+LIST: Final = {"DeviceList": CHIPS, "UpdateTime": 7, "SuperPodID": 3, "note": "secret"}
+STATE: Final = {"NodeStatus": "UnHealthy", "note": "secret"}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "maps"),
+    [
+        (
+            False,
+            [
+                config_map("kube-system", "mindx-dl-deviceinfo-secret", "DeviceInfoCfg", {"DeviceInfo": LIST}),
+                config_map("mindx-dl", "mindx-dl-nodeinfo-secret", "NodeInfo", {"NodeInfo": STATE}),
+            ],
+        ),
+        (
+            True,
+            [
+                config_map("mindx-dl", "cluster-info-device-0", "cluster-info-device-0",
+                           {"mindx-dl-deviceinfo-secret": LIST}),
+                config_map("mindx-dl", "cluster-info-node-cm", "cluster-info-node-cm",
+                           {"mindx-dl-nodeinfo-secret": STATE}),
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_reports_of_npus_are_of_the_same_nodes_by_pseudonym(cluster: bool, maps: list[Object]) -> None:
+    hidden = redaction()
+    shown = [hidden.redacted("ConfigMap", each) for each in maps]
+    assert SECRET not in str(shown)
+    known = {f"{each['metadata']['namespace']}/{each['metadata']['name']}": each for each in shown}
+    said = Reports(known, cluster=cluster).of(hidden.name("secret"))
+    listed = {"huawei.com/Ascend310P": "Ascend310P-0,Ascend310P-1"}
+    assert said == Reported(listed, 7, "UnHealthy", 3)
+
+
+def test_config_map_of_a_configuration_stays_as_it_is() -> None:
+    found = config_map("volcano-system", "volcano-scheduler-configmap", "volcano-scheduler.conf", {"actions": "x"})
+    assert redaction().redacted("ConfigMap", found) == found
+
+
+def test_hyper_nodes_keep_the_order_of_a_walk_under_pseudonyms() -> None:
+    """s9 is tried before s10, though its name comes later."""
+    hidden, names = redaction(), ["s10", "s9", "s11"]
+    shown = [
+        hidden.redacted("HyperNode", {"metadata": {"name": name}, "spec": {"tier": 1, "members": []}}) for name in names
+    ]
+    tree = build_tree([read_hyper_node(each) for each in shown], [])
+    assert tree.top.children == [hidden.name(name) for name in ("s9", "s10", "s11")]
 
 
 @pytest.mark.anyio
