@@ -17,6 +17,7 @@ from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.outside.over_http import over_http, standing_still
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
+from pumice.adviser.at_the_end import WaitRow, waits_at_the_end
 from pumice.cli.exits import Exit, UsageError, guarded, interrupts
 from pumice.cli.given.inputs import load_config, load_manifests, newest_of, warn_of_token
 from pumice.cli.options import LogLevel, Manifests, Output, Quiet
@@ -129,11 +130,11 @@ def run(
         raise UsageError("no object could be used")
     plan = plan_of(settings, backend or os.environ.get("PUMICE_BACKEND"), loaded, terminal, bare=not manifests)
     with closing(plan):
-        return carry_out(plan, loaded, terminal)
+        return carry_out(plan, loaded, terminal, settings.plugins_dir)
 
 
-def carry_out(plan: RunPlan, loaded: Loaded, terminal: Terminal) -> Exit:
-    """Run it, and tell how it went."""
+def carry_out(plan: RunPlan, loaded: Loaded, terminal: Terminal, plugins_dir: str | None) -> Exit:
+    """Run it, and tell how it went; of jobs that are left waiting, why, by the reasons that explain has."""
     try:
         outcome = run_plan(plan, ProgressWatch(terminal, loaded, live=not plan.virtual))
     except BaseException as error:  # a second Ctrl-C, or what the process died of, hides nothing
@@ -145,7 +146,13 @@ def carry_out(plan: RunPlan, loaded: Loaded, terminal: Terminal) -> Exit:
             raise
         return Exit.DIFFERS
     told = {**outcome.summary, "input": {**read_as(loaded), "refused": len(loaded.problems) + len(outcome.refused)}}
+    standing = list[WaitRow]()
+    if outcome.waiting.why and plan.settings.scheduler and not outcome.interrupted:
+        standing = waits_at_the_end(plan.db, plugins_dir)
+    if standing:
+        told["waiting"] = {each.job: each.to_dict() for each in standing}
     terminal.emit(told, partial(show_summary, outcome.summary))
+    say_standing(terminal, standing)
     say_waiting(terminal, outcome.waiting)
     if outcome.summary.get("violations"):
         return Exit.DIFFERS
@@ -287,6 +294,16 @@ class ProgressWatch(Watching):
             while True:
                 live.update(summary_table(await system.summary()), refresh=True)
                 await anyio.sleep(LIVE_PERIOD_S)
+
+
+def say_standing(terminal: Terminal, standing: Sequence[WaitRow]) -> None:
+    """On stderr: the jobs that wait, in the order in which they are tried, each with its reason."""
+    if standing:
+        terminal.say(f"{len(standing)} job{'s wait' if len(standing) > 1 else ' waits'}:")
+    for each in standing[:MOST_WAITING]:
+        terminal.say(f"  {each.job} ({each.reason}): {each.because}")
+    if len(standing) > MOST_WAITING:
+        terminal.say(f"  and {len(standing) - MOST_WAITING} more (pumice queue)")
 
 
 def say_waiting(terminal: Terminal, waiting: LeftWaiting) -> None:

@@ -6,10 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import msgspec
-
-from pumice.actors.gateway.advice import AdviserQuestion
-from pumice.adviser.answers import answer
+from pumice.adviser.at_the_end import WaitRow
 from pumice.core.messages.decisions import Decision, Evict
 from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from pumice.core.objects.metadata import section
@@ -22,7 +19,6 @@ from pumice.storage.journal import API, CONFIG, CYCLE, DECISION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from pumice.measures.jobs import JobRow
     from pumice.measures.lives import GroupLife, PodLife
@@ -30,7 +26,6 @@ if TYPE_CHECKING:
     from pumice.measures.over_time import Grid
     from pumice.storage.journal import Journal, Stored
 
-OK: Final = 200
 UNSCHEDULABLE: Final = "Unschedulable"
 """The reason of the event by which Volcano says what keeps a PodGroup out (`RecordPodGroupEvent`)."""
 UNSAID: Final = "nothing was said"
@@ -47,15 +42,6 @@ class PodSlice:
     begun: float
     ended: float
     evicted: bool
-
-
-class WaitRow(NamedTuple):
-    """A job that waits, for what (a `WaitClass`), and why in a sentence."""
-
-    job: str
-    queue: str
-    wait_class: str
-    because: str
 
 
 class Outside(NamedTuple):
@@ -255,15 +241,6 @@ async def recorded(journal: Journal, name: str) -> RecordedRun:
         configurations,
         watched.admitted_for,
     )
-
-
-def waits_at_the_end(db: Path) -> list[WaitRow]:
-    """The jobs that wait in the newest cycle, in the order in which they are tried; none where that cycle cannot be
-    decided again. Not within an event loop.
-    """
-    told = answer(str(db), None, AdviserQuestion("standings"))
-    waiting: list[dict[str, Any]] = msgspec.json.decode(told.body)["waiting"] if told.code == OK else []
-    return [WaitRow(each["made_for"], each["queue"], each["class"], each["because"]) for each in waiting]
 
 
 def _waits(stored: Stored, watched: Beside) -> None:

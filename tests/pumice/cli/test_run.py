@@ -121,6 +121,16 @@ def test_given_nodes_are_all_there_are(db: Path, manifests: Any) -> None:
     assert "resource in cluster is overused" in lines[lines.index("1 pending:") + 1]
 
 
+def test_a_job_left_waiting_has_the_reason_that_explain_gives(db: Path, manifests: Any) -> None:
+    said = pumice("run", "-f", manifests(JOB, node("small", cpu="2")), "--db", db, *VIRTUAL)
+    lines = said.err.splitlines()
+    waiting = said.json["waiting"]["default/train"]
+    explained = pumice("explain", "--db", db, "job", "default/train", "--budget", "0", "-o", "json").json
+    assert waiting["reason"] == explained["reason"]
+    assert waiting["because"] in explained["message"]
+    assert lines[lines.index("1 job waits:") + 1] == f"  default/train ({waiting['reason']}): {waiting['because']}"
+
+
 def test_what_is_left_pending_is_said_with_its_reason(db: Path, manifests: Any) -> None:
     big = [pod(f"big-{index:02d}", cpu="100") for index in range(22)]
     strange = {**pod("strange"), "spec": {**pod("strange")["spec"], "schedulerName": "mine"}}

@@ -152,6 +152,32 @@ def test_the_root_has_what_its_queues_have_and_a_phone_tells_of_weights(viewed: 
         assert wrong == []
 
 
+FONTS = {
+    "DejaVu": ':root { font: 14px/1.45 "DejaVu Sans", Verdana, sans-serif !important }',
+    "larger": ':root { font: 16.1px/1.45 "DejaVu Sans", Verdana, sans-serif !important }',
+    "Liberation": ':root { font: 14px/1.45 "Liberation Sans", Arial, sans-serif !important }',
+    "wide": ":root { font: 14px/1.45 serif !important; letter-spacing: .12em }",
+}
+
+
+@pytest.mark.parametrize("style", FONTS.values(), ids=FONTS)
+@pytest.mark.parametrize("width", [360, 390])
+def test_a_phone_holds_every_view_whatever_its_fonts(viewed: str, style: str, width: int) -> None:
+    with opened(width=width, height=844) as (page, wrong):
+        page.goto(viewed)
+        page.add_style_tag(content=style)
+        for view in ("cluster/n0", "queues", "job", "cycle", "health"):
+            page.evaluate("view => { location.hash = view; }", view)
+            expect(page.locator("nav a[aria-current]")).to_have_attribute("href", f"#{view.partition('/')[0]}")
+            page.wait_for_timeout(300)
+            wider = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            assert wider <= 0, f"{view} is {wider} pixels wider than the page"
+        middles = "all => all.map((each) => Math.round(each.offsetTop + each.offsetHeight / 2))"
+        found = page.locator("#slider button, #slider input").evaluate_all(middles)
+        assert max(found) - min(found) <= 2, "buttons and slider stand on one line"
+        assert wrong == []
+
+
 def test_a_rack_on_a_line_of_its_own_bears_the_name_of_its_zone(viewed: str) -> None:
     """Three racks of two zones, of which two have room beside each other."""
     labels = """import("/page/nodemap.js").then(({ NodeMap }) => {
