@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Any
 
 import pytest
 
 from pumice.actors.effects.pre_bind import Device, has_device
+from pumice.actors.effects.pre_bind_worker import CONFLICTS
 from pumice.core.messages.commands import BindPod, Update
 from pumice.core.messages.decisions import Bind, ClaimedDevices
 from pumice.core.messages.events import BindRefused, Bound
@@ -87,6 +89,31 @@ async def test_what_is_written_has_its_time_and_what_is_taken_back_has_all_time(
         assert isinstance(await told.outcome(0), BindRefused)
     written, taken_back = cluster.__dict__["untils"]
     assert written < float("inf") == taken_back
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("conflicts", range(CONFLICTS + 1))
+async def test_a_claim_that_somebody_wrote_meanwhile_is_read_and_written_again(conflicts: int) -> None:
+    """Until others write it all the time: then the bind is refused, and nobody has the device."""
+    cluster = api()
+    cluster.refusals = repeat(409, conflicts)
+    async with outcomes(cluster, (with_gpu("p", "c"),)) as told:
+        outcome = await told.outcome(0)
+    written = cluster.objects["ResourceClaim", "default", "c"]
+    assert (isinstance(outcome, Bound), has_device(written, DEVICE)) == (conflicts < CONFLICTS,) * 2
+    if isinstance(outcome, BindRefused):
+        assert outcome.message == "ResourceClaim default c is written by others all the time"
+
+
+@pytest.mark.anyio
+async def test_a_claim_that_may_not_be_written_is_not_tried_again() -> None:
+    cluster = api()
+    cluster.refusals = iter([403])
+    async with outcomes(cluster, (with_gpu("p", "c"),)) as told:
+        outcome = await told.outcome(0)
+    assert isinstance(outcome, BindRefused)
+    assert outcome.message == "planted"
+    assert not has_device(cluster.objects["ResourceClaim", "default", "c"], DEVICE)
 
 
 WITHOUT: list[Object | None] = [None, {}, {"status": None}, {"status": {"allocation": {"devices": {"results": None}}}}]

@@ -12,6 +12,7 @@ from pumice.core.cycle import run_action
 from pumice.core.life.task import TaskStatus
 from pumice.core.objects.pod import Task
 from pumice.core.session.carry import Carry
+from pumice.core.session.closing.close import pod_conditions
 from pumice.core.session.session import Session
 from tests.core.actions.crowds import after, classes, crowds, evictions, running, waiting, with_arguments
 from tests.core.plugins.world import configuration, flatten, job_of, open_world
@@ -198,6 +199,8 @@ def test_room_that_is_still_in_use_stays_nominated() -> None:
 def test_a_nomination_that_cannot_be_kept_is_void() -> None:
     later = next_morning(FIX, *running("thief", ["n1"] * 4, group="high", least=4, queue="q"))
     assert later.binds == []
+    assert {task.name: later.nominated_node(task) for task in later.voided} == {"new-0": "", "new-1": ""}
+    assert {said.name: said.nominated for said in pod_conditions(later)} == {"new-0": None, "new-1": None}
     later.nominations.remember()
     assert later.carry.nominated == {}
 

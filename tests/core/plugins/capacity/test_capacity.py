@@ -281,3 +281,21 @@ def test_amounts_that_have_no_metric() -> None:
     found = numbers(plugin(session).amounts())["q"]
     shown = {name: found[f"{name}_milli_cpu"] for name in ("guarantee", "inqueue", "elastic")}
     assert shown == {"guarantee": 2000, "inqueue": 1000, "elastic": 3000}
+
+
+def test_what_is_placed_is_credited_to_its_own_queue() -> None:
+    """In turns, so that nothing that was found for the task before is taken for the one after."""
+    waiting = [gang(name, queue=where, pods=2, cpu=cpu) for name, where, cpu in (("a", "q", "1"), ("b", "p", "2"))]
+    session = open_world(CONFIG, BIG, queue("q"), queue("p"), running("old", "p", 1), *waiting)
+    ledger, statement = plugin(session).ledger, session.statement()
+
+    def held() -> tuple[float, float]:
+        return ledger.of("q").allocated.milli_cpu, ledger.of("p").allocated.milli_cpu
+
+    for name, after in (("a-0", (1000, 1000)), ("b-0", (1000, 3000)), ("a-1", (2000, 3000)), ("b-1", (2000, 5000))):
+        assert statement.allocate(task_of(session, name), 0)
+        assert held() == after
+    statement.evict(task_of(session, "old-0"), "preempt")
+    assert held() == (2000, 4000)
+    statement.discard()
+    assert held() == (0, 1000)

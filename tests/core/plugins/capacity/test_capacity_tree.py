@@ -332,3 +332,20 @@ def test_queue_above_its_due_borrows_no_more_under_the_fix() -> None:
     job = job_of(session, "new")
     plugin(session).ledger.of("b").allocated.milli_cpu = 16_000
     assert not session.points.job_enqueueable(job)
+
+
+def test_what_is_placed_is_credited_to_its_own_queue_and_those_above() -> None:
+    session = two_teams(gang("new", queue="a2", pods=1), gang("other", queue="b1", pods=1))
+    ledger, statement = plugin(session).ledger, session.statement()
+
+    def held() -> dict[str, float]:
+        return {name: ledger.of(name).allocated.milli_cpu for name in (ROOT, "a", "b", "a1", "a2", "b1")}
+
+    before = held()
+    for name in ("new-0", "other-0"):
+        assert statement.allocate(task_of(session, name), 0)
+    assert held() == {ROOT: 10_000, "a": 7000, "b": 3000, "a1": 6000, "a2": 1000, "b1": 3000}
+    statement.evict(task_of(session, "ja-0"), "reclaim")
+    assert held() == {ROOT: 9000, "a": 6000, "b": 3000, "a1": 5000, "a2": 1000, "b1": 3000}
+    statement.discard()
+    assert held() == before

@@ -75,6 +75,42 @@ def test_allocation_stays_within_deserved_and_follows_what_is_placed() -> None:
     assert session.points.allocatable(queue_p, task_of(session, "small-2"))
 
 
+def test_what_is_placed_is_credited_to_its_own_queue() -> None:
+    """In turns, so that nothing that was found for the task before is taken for the one after."""
+    session = open_world(
+        CONFIG,
+        node("n", cpu="16", memory="64Gi"),
+        queue("q"),
+        queue("p"),
+        gang("a", queue="q", pods=3, cpu="1"),
+        gang("b", queue="p", pods=3, cpu="2"),
+        gang("c", queue="q", pods=1, cpu="3"),
+    )
+    attributes, statement = plugin(session).attributes, session.statement()
+
+    def held() -> tuple[float, float]:
+        return attributes["q"].allocated.milli_cpu, attributes["p"].allocated.milli_cpu
+
+    expected = [0.0, 0.0]
+    for name in ("a-0", "b-0", "a-1", "c-0", "b-1"):
+        task = task_of(session, name)
+        assert statement.allocate(task, 0)
+        expected[name.startswith("b")] += task.template.request.milli_cpu
+        assert held() == tuple(expected)
+    statement.discard()
+    assert held() == (0.0, 0.0)
+
+
+def test_what_is_evicted_is_taken_from_its_own_queue() -> None:
+    session = two_queues()
+    attributes, statement = plugin(session).attributes, session.statement()
+    for name in ("small-0", "big-0", "big-1"):
+        statement.evict(task_of(session, name), "preempt")
+    assert (attributes["q"].allocated.milli_cpu, attributes["p"].allocated.milli_cpu) == (4000, 0)
+    statement.discard()
+    assert (attributes["q"].allocated.milli_cpu, attributes["p"].allocated.milli_cpu) == (6000, 1000)
+
+
 AMOUNTS = st.builds(
     Resource,
     st.sampled_from([0.0, 0.05, 1000.0, 1000.1]),
