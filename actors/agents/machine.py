@@ -120,6 +120,9 @@ class NodeAgentsMachine:
         known = self._runs.get(key)
         if known is not None and revision <= known.revision:
             return
+        if known is not None and known.uid != pod["metadata"]["uid"]:
+            self._removed(key, revision)  # a list shows only who has the name now: nobody told that the other went
+            known = None
         run = read_run(pod, revision, self._default_duration_s, known)
         if run is None:
             return
@@ -128,7 +131,7 @@ class NodeAgentsMachine:
             self._tainted[key] = None
         if self._addresses is not None and run.address and not run.shares:
             self._addresses.pods.keep(run.uid, run.address)
-        if known is not None and known.uid == run.uid:
+        if known is not None:
             run.address = run.address or known.address
             run.started = known.started or run.started  # not rounded to seconds
             shortened = run.delete_by < known.delete_by
