@@ -7,6 +7,7 @@ Two plugins run asynchronous tests here, each where it is asked to and nowhere e
 """
 
 import os
+from types import TracebackType
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -33,3 +34,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("slow") is not None and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SLOW_TIMEOUT_S))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> None:
+    """A time limit that strikes where Python knows no line breaks pytest's report, and with it the whole run."""
+    error = each = call.excinfo.value if call.excinfo is not None else None
+    while each is not None:
+        each.__traceback__ = with_lines(each.__traceback__)
+        each = each.__cause__ or each.__context__
+    if error is not None and error.__traceback__ is not None:
+        call.excinfo = pytest.ExceptionInfo[BaseException].from_exc_info((type(error), error, error.__traceback__))
+
+
+def with_lines(traceback: TracebackType | None) -> TracebackType | None:
+    """Return the traceback; where a line is not known (`tb_lineno` None), its function's first one stands for it."""
+    entries = list[TracebackType]()
+    while traceback is not None:
+        entries.append(traceback)
+        traceback = traceback.tb_next
+    for entry in reversed(entries):
+        line: int | None = getattr(entry, "tb_lineno")  # noqa: B009 - typed as a number, and may be None
+        first = entry.tb_frame.f_code.co_firstlineno
+        traceback = TracebackType(traceback, entry.tb_frame, entry.tb_lasti, first if line is None else line)
+    return traceback
