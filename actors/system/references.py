@@ -95,7 +95,6 @@ REFERENCES: Final = (
         of=lambda wiring: wiring.context.longest,
         roles=("api-server", "gateway"),
         gives="nothing: each notes whose request held the event loop longest, and the supervisor says so",
-        outside=("pumice/bench",),
     ),
     Reference(
         what="truth",

@@ -34,6 +34,14 @@ from tests.kit import source
 
 pytestmark = pytest.mark.anyio
 
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """What can be reached is the same on each backend."""
+    return "asyncio"
+
+
+
 COLLECTING = (
     'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\nmetrics:\n  type: prometheus\n  address: http://p\n'
 )

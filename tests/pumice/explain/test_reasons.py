@@ -53,7 +53,7 @@ def priority(name: str, value: int) -> dict[str, Any]:
 def evicted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, list[dict[str, Any]]]:
     """A journal, the cycle in which pods made room for others, and its evictions."""
     low = [node("n0", cpu="8"), priority("low", 10), priority("high", 1000)]
-    low += gang("low", pods=8, min_member=2, cpu="1", memory="64Mi", duration="0", priority_class="low")
+    low += gang("low", pods=8, min_member=2, cpu="1", memory="64Mi", duration="0", priority_class="low", grace_s=1)
     high = gang("high", pods=2, cpu="1", memory="64Mi", duration="0", priority_class="high")
     db = ran(tmp_path_factory.mktemp("evicted"), low, high)
     cycles = pumice("journal", db, "-o", "json").json["cycles"]

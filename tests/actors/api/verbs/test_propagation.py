@@ -126,7 +126,7 @@ def test_who_has_an_owner_left_names_only_that_one(cluster: Cluster) -> None:
 def test_a_long_chain_of_owners_goes_whole(cluster: Cluster) -> None:
     for propagation in ("Background", "Foreground"):
         last = cluster.create(config_map("owner"))
-        for number in range(1500):
+        for number in range(1100):
             following = owned(config_map(f"c{number}"), last)
             following["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] = True
             last = cluster.create(following)
