@@ -41,7 +41,6 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-
 COLLECTING = (
     'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\nmetrics:\n  type: prometheus\n  address: http://p\n'
 )

@@ -125,7 +125,8 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         low.append({"kind": "PriorityClass", "metadata": {"name": name}, "value": value})
         low[-1]["apiVersion"] = "scheduling.k8s.io/v1"
     for each in range(LOW):
-        low += gang(f"l{each}", pods=4, min_member=1, cpu="1", memory="64Mi", duration="0", priority_class="low", grace_s=1)
+        small: Any = {"cpu": "1", "memory": "64Mi", "duration": "0", "grace_s": 1}
+        low += gang(f"l{each}", pods=4, min_member=1, priority_class="low", **small)
     high: list[Any] = []
     for each in range(HIGH):
         high += gang(f"h{each}", pods=3, cpu="1", memory="64Mi", duration="0", priority_class="high")
