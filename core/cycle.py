@@ -122,7 +122,7 @@ def _spared(session: Session) -> frozenset[str]:
     say which node, while nobody waits to be admitted either, nothing.
     """
     columns, jobs = session.snapshot.jobs, session.jobs
-    if session.trail is not SILENCE or not may_rest(session.config) or jobs.holds_for_any(columns.counts[_PENDING] > 0):
+    if session.trail.listens or not may_rest(session.config) or jobs.holds_for_any(columns.counts[_PENDING] > 0):
         return frozenset()
     return PLACERS if jobs.holds_for_any(columns.phase <= OUTSIDE) else SILENT
 

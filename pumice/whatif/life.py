@@ -32,6 +32,7 @@ from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import section
 from pumice.core.outside import Supposing
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.core.session.trail.trail import SILENCE, Silence
 from pumice.core.state.echoes import waits
 from pumice.core.state.recurrence import Recurrence
 from pumice.core.state.view import View
@@ -56,10 +57,11 @@ Decided = Callable[[CycleResult, float], None]
 class Life:
     """One future, from `now` on. `hears` is told every change of an object, `decided` every cycle.
 
-    `refused`: objects that the api would not have, with its answer; `denied`: what was asked of it in vain.
+    `trail` is told what the actions of each cycle do. `refused`: objects that the api would not have, with its answer;
+    `denied`: what was asked of it in vain.
     """
 
-    def __init__(self, fork: Fork, seed: int, hears: Hears, decided: Decided) -> None:
+    def __init__(self, fork: Fork, seed: int, hears: Hears, decided: Decided, trail: Silence = SILENCE) -> None:
         self.now = fork.now
         self.cycle = fork.cycle
         self.carry = Carry.from_dict(fork.carry)
@@ -67,7 +69,7 @@ class Life:
         self.denied: list[tuple[StoreRequest, Refused]] = []
         self._config, self._told, self._seed = fork.config, fork.told, seed
         self._default_duration_s = fork.default_duration_s
-        self._hears, self._decided = hears, decided
+        self._hears, self._decided, self._trail = hears, decided, trail
         self._options = SessionOptions(wordless=PLACING.issuperset(fork.config.actions))
         self._objects = SharedObjects()
         self.store = Store(seed=fork.uid_seed(seed), written=self._objects)
@@ -277,7 +279,7 @@ class Life:
         before = self.carry.to_dict()
         snapshot = self.view.snapshot(volume_rules(self._config))
         clock = CycleClock(self.cycle, self.now, self._seed)
-        result = run_cycle(snapshot, self._config, clock, self.carry, self._options, ask=Supposing())
+        result = run_cycle(snapshot, self._config, clock, self.carry, self._options, trail=self._trail, ask=Supposing())
         self._in_vain = self._recurrence.is_in_vain(result, self.now)
         self._decided(result, self.now)
         self.carry, self._wake_at = Carry.from_dict(result.carry), result.wake_at

@@ -8,20 +8,26 @@ from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pumice.belonging import group_of, job_of, minimum_of, owner_of
 from pumice.config.errors import nearest_keys
 from pumice.core.messages.decisions import CycleResult
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import section
+from pumice.core.session.trail.trail import Silence
 from pumice.errors import InputError
 from pumice.executors import died
 from pumice.storage import codec
 from pumice.whatif.changes import ForkChange, changed
 from pumice.whatif.life import Life
 from pumice.whatif.state import Fork
-from pumice.work import CHANGE, MOMENT, WorkBudget, WorkOverError, of_cycle
+from pumice.work import CHANGE, MOMENT, WorkBudget, WorkOverError, of_cycle, of_step
+
+if TYPE_CHECKING:
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.trail.records import Ending
+    from pumice.core.state.jobs import Job
 
 Object = dict[str, Any]
 ENDED: Final = ("Succeeded", "Failed")
@@ -141,6 +147,23 @@ class StartQuestion:
         return found.starts_s
 
 
+class CountedSteps(Silence):
+    """Counts what the actions of a future's cycles are done with: jobs, tasks, and each node that is tried for a task,
+    as preempt does with all of them for every pod that waits.
+    """
+
+    def __init__(self, work: WorkBudget, nodes: int) -> None:
+        self._work, self._step = work, of_step(nodes)
+
+    def job_ended(self, job: Job, ending: Ending, detail: str = "", domain: str = "") -> None:
+        """The action is done with the job for now."""
+        self._work.demand(self._step)
+
+    def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:
+        """The action is done with the task, or with one node for it."""
+        self._work.demand(self._step)
+
+
 class LivedStart(NamedTuple):
     """Return when a job starts in a future, in seconds (None: not in time), and the work that it took to find out."""
 
@@ -174,7 +197,7 @@ def lived_start(fork: Fork, job: str, within_s: float, seed: int = 0, units: flo
         return watch.started
 
     with suppress(WorkOverError):
-        Life(fork, seed, note, decided).run(within_s, advance)
+        Life(fork, seed, note, decided, CountedSteps(work, nodes)).run(within_s, advance)
     return LivedStart(at[0] if at else None, work.used)
 
 

@@ -127,7 +127,6 @@ def test_a_job_left_waiting_has_the_reason_that_explain_gives(db: Path, manifest
     waiting = said.json["waiting"]["default/train"]
     explained = pumice("explain", "--db", db, "job", "default/train", "--budget", "0", "-o", "json").json
     assert waiting["reason"] == explained["reason"]
-    assert waiting["because"] in explained["message"]
     assert lines[lines.index("1 job waits:") + 1] == f"  default/train ({waiting['reason']}): {waiting['because']}"
 
 
