@@ -17,9 +17,11 @@ from pumice.actors.agents.pod_statuses import (
     identify,
     lost_status,
     refused_status,
+    resized_status,
     restarted_status,
     running_status,
 )
+from pumice.actors.agents.resizes import Resizes
 from pumice.actors.agents.taint_evictions import TaintEvictions, eviction
 from pumice.actors.kube.commands.plans import FOR_EVER
 from pumice.actors.runtime.timers import Timers
@@ -74,6 +76,7 @@ class NodeAgentsMachine:
             self.kinds = ("Lease", *self.kinds)
         self._ports = PortsOfNodes()
         self._evictions = TaintEvictions()
+        self._resizes = Resizes()
         self._abroad: set[str] = set()  # nodes that others keep
         self._ended = ended
         self._start_delay_s = start_delay_s
@@ -96,6 +99,7 @@ class NodeAgentsMachine:
         if kind == "Node":
             if self._addresses is not None:
                 self._addresses.node(obj, deleted=deleted)
+                self._resizes.node(obj, deleted=deleted)
             self._node(name, deleted=deleted)
             if self._evictions.node(obj, deleted=deleted):
                 self._tainted.update(dict.fromkeys(key for key, run in self._runs.items() if run.node == name))
@@ -127,6 +131,8 @@ class NodeAgentsMachine:
         if run is None:
             return
         self._runs[key] = run
+        if self._addresses is not None:  # nobody resizes what nobody sees
+            self._resizes.pod(key, pod)
         if self._evictions.concerns(run.node):
             self._tainted[key] = None
         if self._addresses is not None and run.address and not run.shares:
@@ -162,6 +168,7 @@ class NodeAgentsMachine:
             self._tainted.pop(key, None)
             self._timers.cancel(key)
             self._evictions.forget(key)
+            self._resizes.gone(key)
             self._repeating.discard(key)
 
     def step(self, now: float) -> Sequence[ApiRequest]:
@@ -171,6 +178,7 @@ class NodeAgentsMachine:
         for key in fresh:
             again += self._started_again(self._runs[key], now)
             self._set_timer(key, self._runs[key], now)
+        again += self._resized(now)
         requests = [*again] + [
             request for key in self._timers.take_due(now) for request in self._rang(self._runs[key], now)
         ]
@@ -192,6 +200,18 @@ class NodeAgentsMachine:
             ended = ContainerEnd(run.stop_code, old.started, now)
             run.restarted[name] = ContainerRun(ContainerState.RUNNING, now, old.restarts + 1, before=ended)
         return [self._status(run, restarted_status(run))]
+
+    def _resized(self, now: float) -> list[ApiRequest]:
+        """Tell how the resizes go; a container that says so is restarted when it gets its new resources."""
+        told: list[ApiRequest] = []
+        for key, names in self._resizes.turn(now).items():
+            run = self._runs[key]
+            if run.state is PodState.RUNNING and run.node in self._nodes and run.node not in self._abroad:
+                run.changed = names
+                told += self._started_again(run, now)
+                status = resized_status(run) if run.life is None else life_status(run, run.life, now)
+                told += [] if run.delete_by or run.over else [self._status(run, status)]
+        return told
 
     def _evicted(self, now: float) -> list[ApiRequest]:
         """Pods that do not tolerate the taints of their nodes have to go, whoever keeps the nodes."""
@@ -312,6 +332,7 @@ class NodeAgentsMachine:
             run.address = status["podIP"]
         if self._addresses is not None:
             identify(run.uid, status)
+            self._resizes.dress((run.namespace, run.name), status)
         return UpdateStatus("Pod", run.namespace, run.name, repack(status), user=USER)
 
     def _deletion(self, run: PodRun) -> Delete:
@@ -324,12 +345,17 @@ class NodeAgentsMachine:
 
     def next_due(self) -> float | None:
         """When `step` will have something to do though nothing changed; None: never."""
-        due = [each for each in (self._timers.next_due(), self._evictions.next_due()) if each is not None]
-        return min(due, default=None)
+        times = (self._timers.next_due(), self._evictions.next_due(), self._resizes.next_due())
+        return min([each for each in times if each is not None], default=None)
 
     def running_timers(self) -> int:
         """How many timers are running."""
-        return len(self._timers) + len(self._evictions) - sum(key in self._timers for key in self._repeating)
+        return (
+            len(self._timers)
+            + len(self._evictions)
+            + len(self._resizes)
+            - sum(key in self._timers for key in self._repeating)
+        )
 
 
 def _stop(run: PodRun) -> float:

@@ -9,6 +9,7 @@ from pumice.actors.agents.container_life import KILLED
 from pumice.actors.agents.container_statuses import terminated
 from pumice.actors.agents.pod_runs import PodRun
 from pumice.actors.kube.times import timestamp
+from pumice.core.objects.metadata import section
 
 Object = dict[str, Any]
 
@@ -35,6 +36,11 @@ def restarted_status(run: PodRun) -> Object:
     return {
         "containerStatuses": [_container(run, name, image, {"running": at}, ready=True) for name, image, at in told]
     }
+
+
+def resized_status(run: PodRun) -> Object:
+    """Merge patch: the containers run on while the pod is resized."""
+    return {**restarted_status(run), "conditions": _conditions(run, timestamp(run.started), ready=True)}
 
 
 def ended_status(run: PodRun, now: float) -> Object:
@@ -74,9 +80,9 @@ def identify(uid: str, status: Object) -> None:
         for each in status.get(group) or ():
             count: int = each["restartCount"]
             for state, runs in ((each["state"], count), (each.get("lastState") or {}, count - 1)):
-                if "terminated" in state:
+                if section(state, "terminated").get("startedAt"):
                     state["terminated"] = {**state["terminated"], "containerID": _id(uid, each["name"], runs)}
-            if "waiting" not in each["state"]:
+            if "running" in each["state"] or section(each["state"], "terminated").get("startedAt"):
                 each["containerID"] = _id(uid, each["name"], count)
 
 

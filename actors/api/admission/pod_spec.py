@@ -34,7 +34,7 @@ def default_pod_spec(spec: dict[str, Any]) -> None:
     spec.setdefault("terminationGracePeriodSeconds", 30)
     for container in containers_of(spec):
         if resources := container.get("resources"):
-            _default_requests(resources)
+            default_requests(resources)
         if container.get("ports"):
             default_protocols(container)
     if overhead := spec.get("overhead"):
@@ -47,7 +47,8 @@ def default_protocols(container: Mapping) -> None:
         port.setdefault("protocol", "TCP")
 
 
-def _default_requests(resources: dict[str, Any]) -> None:
+def default_requests(resources: dict[str, Any]) -> None:
+    """A container asks for what it is limited to, unless it says otherwise."""
     limits, requests = resources.get("limits"), resources.get("requests")
     if requests:
         settle_amounts(requests)
@@ -56,21 +57,6 @@ def _default_requests(resources: dict[str, Any]) -> None:
         missing = {name: amount for name, amount in limits.items() if not requests or name not in requests}
         if missing:
             resources["requests"] = {**(requests or {}), **missing}
-
-
-def qos_class(spec: dict[str, Any]) -> str:
-    """Guaranteed, Burstable or BestEffort by cpu and memory of all containers (source: Kubernetes' `ComputePodQOS`)."""
-    guaranteed, anything = True, False
-    for container in containers_of(spec):
-        resources = section(container, "resources")
-        requests, limits = section(resources, "requests"), section(resources, "limits")
-        for name in ("cpu", "memory"):
-            anything = anything or name in requests or name in limits
-            asked = requests[name] if name in requests else limits.get(name)
-            guaranteed = guaranteed and name in limits and asked == limits[name]
-    if not anything:
-        return "BestEffort"
-    return "Guaranteed" if guaranteed else "Burstable"
 
 
 def pod_spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:

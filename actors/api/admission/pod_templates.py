@@ -9,8 +9,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-from pumice.actors.api.admission.pod_spec import default_pod_spec, pod_spec_problems, qos_class
+from pumice.actors.api.admission.pod_spec import default_pod_spec, pod_spec_problems
 from pumice.actors.api.refusals import Cause
+from pumice.actors.kube.service_classes import qos_class
 from pumice.storage.codec import repack, unpack
 
 _KEPT: Final = 64

@@ -7,12 +7,13 @@ from typing import Any, Final
 
 from pumice.actors.api.admission.label_keys import settle_label_keys
 from pumice.actors.api.admission.limit_ranges import fill_in, pod_problem
-from pumice.actors.api.admission.pod_spec import pod_spec_problems, qos_class
+from pumice.actors.api.admission.pod_spec import pod_spec_problems
 from pumice.actors.api.admission.pod_templates import problems, settled
 from pumice.actors.api.admission.rules import Lookup
 from pumice.actors.api.admission.run_annotations import DURATIONS, EXIT_CODE, run_problems
 from pumice.actors.api.fields import annotations_of, rows, section
 from pumice.actors.api.refusals import Cause, forbidden_field, invalid_value
+from pumice.actors.kube.service_classes import qos_class
 from pumice.core.objects.metadata import Object
 from pumice.core.whole_numbers import whole_number
 from pumice.storage.codec import repack, unpack

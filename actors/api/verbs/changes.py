@@ -6,13 +6,16 @@ from typing import Any, Final
 
 from pumice.actors.api import metadata, patches, refusals
 from pumice.actors.api.admission import admission_of
+from pumice.actors.api.admission.limit_ranges import pod_problem
+from pumice.actors.api.kinds import Kind
 from pumice.actors.api.metadata import WITHOUT_GENERATION
 from pumice.actors.api.registry import FoundObject, FoundRecord, Registry
 from pumice.actors.api.verbs.creation import Creation
 from pumice.actors.api.verbs.decoding import decoded, may_hold_null, name_of
 from pumice.actors.api.verbs.deletion import Deletion
 from pumice.actors.api.verbs.ownership import MANAGED, owners_in, tracked
-from pumice.actors.api.verbs.part_writes import PART_WRITES
+from pumice.actors.api.verbs.part_writes import PART_WRITES, RESIZE
+from pumice.actors.api.verbs.quotas import over_quota
 from pumice.actors.api.verbs.requests import RequestMoment
 from pumice.actors.api.verbs.sound_patches import sound_patch
 from pumice.actors.kube.merge_patch import merge_patch
@@ -191,8 +194,15 @@ class Changes:
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         if causes := metadata.problems(new["metadata"], kind) or causes:
             return refusals.invalid(kind, key[2], causes)
+        if request.subresource == RESIZE and (why := self._too_large(kind, old, new)):
+            return refusals.forbidden(kind, key[2], why)
         new = self._owned(found, new, request.subresource, moment, owners, applied=owners is not None)
         return self._replace(found, new, moment, dry_run=request.dry_run)
+
+    def _too_large(self, kind: Kind, old: Object, new: Object) -> str | None:
+        """Say why LimitRanges or quotas do not let a pod be resized."""
+        lookup = self._registry.lookup
+        return pod_problem(new, lookup) or over_quota(lookup, kind, new, old)
 
     def _finalize(self, found: FoundObject, given: Object, request: Update | Patch, moment: RequestMoment) -> Accepted:
         """Write the finalizers in the spec of a namespace, and nothing else."""

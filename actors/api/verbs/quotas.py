@@ -21,10 +21,10 @@ KIND: Final = "ResourceQuota"
 _COMPUTE: Final = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
 
 
-def over_quota(lookup: Lookup, kind: Kind, obj: Object) -> str | None:
-    """Why a quota does not let the object in."""
+def over_quota(lookup: Lookup, kind: Kind, obj: Object, old: Object | None = None) -> str | None:
+    """Why a quota does not let the object in; `old`: what is there already of one that changes."""
     for quota in lookup.all(KIND, obj["metadata"].get("namespace") or ""):
-        if counts(quota, kind.key, obj) and (why := _problem(lookup, quota, kind, obj)):
+        if counts(quota, kind.key, obj) and (why := _problem(lookup, quota, kind, obj, old)):
             return why
     return None
 
@@ -56,11 +56,16 @@ def with_taken(lookup: Lookup, quota: Object, kind: Kind, obj: Object) -> Object
     return {**quota, "metadata": dict(quota["metadata"]), "status": after}
 
 
-def _problem(lookup: Lookup, quota: Object, kind: Kind, obj: Object) -> str | None:
+def _problem(lookup: Lookup, quota: Object, kind: Kind, obj: Object, old: Object | None) -> str | None:
     name, hard = quota["metadata"]["name"], section(section(quota, "spec"), "hard")
     if kind.key == "Pod" and (missing := _unsaid(hard, obj)):
         return f"failed quota: {name}: must specify {missing}"
     asked = bounded(quota, usage_of(kind.key, obj, kind.resource))
+    if old is not None:
+        before = usage_of(kind.key, old, kind.resource)
+        asked = {
+            each: amount.plus(_negative(before[each])) if each in before else amount for each, amount in asked.items()
+        }
     over: list[tuple[str, str, str, str]] = []
     for each, amount in sorted(asked.items()):
         used = _used(lookup, quota, each, kind)
@@ -70,6 +75,10 @@ def _problem(lookup: Lookup, quota: Object, kind: Kind, obj: Object) -> str | No
         return None
     requested, held, limited = (",".join(f"{each[0]}={each[place]}" for each in over) for place in (1, 2, 3))
     return f"exceeded quota: {name}, requested: {requested}, used: {held}, limited: {limited}"
+
+
+def _negative(amount: Quantity) -> Quantity:
+    return Quantity(-amount.unscaled, amount.exponent, amount.format, amount.wide)
 
 
 def _unsaid(hard: Object, pod: Object) -> str:

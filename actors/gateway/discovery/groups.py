@@ -27,6 +27,7 @@ _OF_PODS: Final[tuple[Sub, ...]] = (
     ("ephemeralcontainers", "", "v1", "Pod", PARTLY),
     ("eviction", "policy", "v1", "Eviction", ["create"]),
     ("log", "", "v1", "Pod", ["get"]),
+    ("resize", "", "v1", "Pod", PARTLY),
 )
 _OF_ACCOUNTS: Final[Sub] = ("token", "authentication.k8s.io", "v1", "TokenRequest", ["create"])
 _OF_REQUESTS: Final[Sub] = ("approval", "certificates.k8s.io", "v1", "CertificateSigningRequest", PARTLY)

@@ -95,14 +95,16 @@ async def _subresource(site: Site, exchange: Exchange, target: Target, row: Kind
             await tokens.create(site, exchange, target)
         case "Namespace", "finalize", "PUT":
             await writes.replace(site, exchange, target, row)
-        case ("Pod", "ephemeralcontainers", _) | ("CertificateSigningRequest", "approval", _) if method in _STATUS:
+        case ("Pod", "ephemeralcontainers" | "resize", _) | ("CertificateSigningRequest", "approval", _) if (
+            method in _STATUS
+        ):
             await _STATUS[method](site, exchange, target, row)
         case "Pod", "log", "GET":
             await logs.logs(site, exchange, target)
         case "Pod", sub, _ if sub in _STREAMS:
             raise _simulated(sub)
         case (
-            ("Pod", "binding" | "ephemeralcontainers" | "eviction" | "log", _)
+            ("Pod", "binding" | "ephemeralcontainers" | "eviction" | "log" | "resize", _)
             | ("Namespace", "finalize", _)
             | (_, "status", _)
         ):
