@@ -226,3 +226,12 @@ def test_what_is_given_up_is_not_given_up_again_before_the_pod_shows_it() -> Non
     first = decided(node("n0"), stronger, before)
     (said,) = decided(node("n0"), stronger, before, carry=first.carry).pod_conditions
     assert said.nominated == ""
+
+
+@pytest.mark.parametrize(("priority", "goes"), [(99, set[str]()), (100, {"low"})])
+def test_who_waits_for_less_important_pods_to_leave_makes_no_more_room(priority: int, goes: set[str]) -> None:
+    """One as important that leaves its node is no reason to wait."""
+    leaving = resident("leaving", "n0", cpu="2", priority=priority)
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T11:59:00Z"
+    before = {**VIP, "status": {**VIP["status"], "nominatedNodeName": "n0"}}
+    assert evicted(decided(node("n0"), leaving, resident("low", "n0", cpu="6"), before)) == goes
