@@ -32,7 +32,9 @@ def dumped(policies: list[dict[str, str]], max_retry: int) -> tuple[dict[str, An
     job = vcjob("victim", job_task(replicas=4, cpu="1", duration="5h"), priority_class="low", policies=policies)
     job["spec"]["maxRetry"] = max_retry
     job["spec"]["tasks"][0]["template"]["metadata"]["annotations"]["volcano.sh/preemptable"] = "true"
-    life = Life(Fork((*objects, job), BEGAN - HOUR, parsed(CONFIG)), 0, lambda *_: None, lambda *_: None)
+    life = Life(
+        Fork((*objects, job), BEGAN - HOUR, parsed(CONFIG)), 0, lambda mutation, at: None, lambda result, at: None
+    )
     life.run(10.0)
     there = life.fork().objects
     for obj in there:

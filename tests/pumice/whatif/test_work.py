@@ -38,6 +38,11 @@ def waiting_on(count: int) -> Fork:
     return Fork(objects, BEGAN, parsed(config_text(CONFIG_OF_ALL_ACTIONS)))
 
 
+def free(nodes: int) -> float:
+    """Steps that cost nothing."""
+    return 0.0 * nodes
+
+
 @pytest.mark.parametrize("count", [3, 6])
 def test_work_counts_each_node_that_preempt_tries(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     steps = list[int]()
@@ -52,6 +57,6 @@ def test_work_counts_each_node_that_preempt_tries(monkeypatch: pytest.MonkeyPatc
     found = lived_start(fork, "default/wants", 5.0)
     done = len(steps)
     assert sum(node >= 0 for node in steps) > 5 * count, "nodes that are tried are heard of"
-    monkeypatch.setattr(starting, "of_step", lambda nodes: 0.0)
+    monkeypatch.setattr(starting, "of_step", free)
     assert found.used - lived_start(fork, "default/wants", 5.0).used > done
     assert lived_start(fork, "default/wants", 5.0, units=found.used / 4).used < found.used / 2
