@@ -105,3 +105,14 @@ def test_a_pod_of_the_same_name_has_nothing_of_the_one_before(told: bool) -> Non
     assert cluster.exists("Pod", "p"), "it tolerates the taint for seven seconds of its own"
     cluster.advance(5.0)
     assert not cluster.exists("Pod", "p")
+
+
+def test_a_pod_that_is_removed_leaves_no_timer() -> None:
+    cluster = Cluster(NodeAgentsMachine())
+    cluster.create(node("n1"))
+    happen(cluster, "pod", "p", "n1", "3s", 0, False)
+    cluster.settle()
+    assert cluster.timers() == 1
+    cluster.delete("Pod", "p", grace_s=0)
+    cluster.settle()
+    assert cluster.timers() == 0
