@@ -15,6 +15,15 @@ import nox
 nox.options.default_venv_backend = "none"
 nox.options.sessions = ["lint", "types", "layers", "tests"]
 
+KILLS = (
+    "tests/storage/test_points.py",
+    "tests/storage/test_page_copies.py",
+    "tests/storage/test_kill.py",
+    "tests/pumice/runtime/test_crash.py",
+    "tests/actors/system/test_twins.py",
+)
+"""Tests of what a kill leaves: `nox -s kills` runs them whole."""
+
 BIN = Path(sys.executable).parent
 CODE = ("actors", "config", "core", "docs", "examples", "pumice", "storage", "noxfile.py")
 
@@ -37,8 +46,9 @@ def storms(session: nox.Session) -> None:
 
 @nox.session
 def slow(session: nox.Session) -> None:
-    """What else takes seconds: processes that are signalled and killed, servers behind wires that break."""
-    _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow", "tests", "--ignore", "tests/simulation")
+    """What else takes seconds: processes that are signalled, servers behind wires that break."""
+    others = [f"--ignore={place}" for place in ("tests/simulation", *KILLS)]
+    _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow", "tests", *others)
 
 
 @nox.session
@@ -54,11 +64,9 @@ def kills(session: nox.Session) -> None:
     says, and look for losses; compare with twins.
     """
     number = session.posargs[0] if session.posargs else "200"
-    places = ["tests/storage/test_points.py", "tests/storage/test_page_copies.py", "tests/storage/test_kill.py"]
-    places += ["tests/pumice/runtime/test_crash.py", "tests/actors/system/test_twins.py"]
     session.env["PUMICE_TEST_KILLS"] = number
     session.env["PUMICE_TEST_POINTS"] = "all"
-    _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow or not slow", *places)
+    _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow or not slow", *KILLS)
 
 
 @nox.session
