@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.job_keys import JOB_NAME
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.pod import GROUP_NAME
 
-Object = dict[str, Any]
 DEFAULT_QUEUE: Final = "default"
 
 

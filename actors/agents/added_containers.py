@@ -6,7 +6,7 @@ What does not say what it does runs for as long as its pod. The pod itself does 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.agents.container_life import NEVER, AskedContainer, ContainerRun, PodContainers
 from pumice.actors.agents.container_plans import run_of
@@ -17,11 +17,10 @@ from pumice.actors.kube.commands.plans import FOR_EVER, Plan
 from pumice.actors.runtime.timers import Timers
 from pumice.core.messages.commands import ApiRequest, UpdateStatus
 from pumice.core.messages.replies import ApiReply
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.parts import POD_PLACED
 from pumice.storage.codec import repack
 
-Object = dict[str, Any]
 PodKey = tuple[str, str, str]
 """Namespace, name, uid."""
 

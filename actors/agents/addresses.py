@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from hashlib import blake2b
 from ipaddress import IPv4Network
-from typing import Any, Final
+from typing import Final
 
-from pumice.core.objects.metadata import section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section
 
 NODES: Final = IPv4Network("172.16.0.0/12")
 PODS: Final = IPv4Network("10.128.0.0/9")

@@ -9,7 +9,7 @@ volcano-sh/resource-exporter.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from pumice.actors.agents.pod_statuses import refused_status
 from pumice.core.devices.numa.asking import asked_by, is_guaranteed
@@ -17,14 +17,13 @@ from pumice.core.devices.numa.hints import given_on, hints, judged
 from pumice.core.devices.numa.topology import CPU, NONE, CpuPlace, Cpus, Topology, text_of
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from pumice.core.messages.replies import ApiReply
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.node_devices import NumaCells, devices_of
 from pumice.core.objects.parts import POD_PLACED
 from pumice.core.objects.pod import TemplateTable
 from pumice.core.state.dimensions import Dimensions
 from pumice.storage.codec import pack
 
-Object = dict[str, Any]
 PodKey = tuple[str, str]
 
 USER: Final = "resource-exporter"

@@ -18,9 +18,7 @@ from pumice.actors.agents.container_life import (
 )
 from pumice.actors.kube.commands.containers import has_commands, heeds, plan_of, serves
 from pumice.actors.kube.commands.plans import FOR_EVER, Plan
-from pumice.core.objects.metadata import parse_time, section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, parse_time, section
 
 AT_ONCE: Final = Plan(0.0)
 

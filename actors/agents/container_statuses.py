@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.agents.container_life import (
     AskedContainer,
@@ -17,8 +17,7 @@ from pumice.actors.agents.pod_runs import PodRun
 from pumice.actors.kube.conditions import merge_condition
 from pumice.actors.kube.times import timestamp
 from pumice.config.durations import SECOND_NS, format_duration
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 TOO_LONG: Final = {
     "reason": "DeadlineExceeded",

@@ -9,7 +9,7 @@ volcano-sh/devices.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.agents.pod_statuses import refused_status
 from pumice.actors.kube.times import timestamp
@@ -20,12 +20,11 @@ from pumice.core.devices.vgpu import codec as vgpu
 from pumice.core.devices.vgpu.settings import CORES, MEMORY, NUMBER
 from pumice.core.messages.commands import ApiRequest, Patch, UpdateStatus
 from pumice.core.messages.replies import ApiReply
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.node_devices import NONE, NodeDevices, VirtualGpus, devices_of
 from pumice.core.objects.parts import POD_PLACED
 from pumice.storage.codec import pack
 
-Object = dict[str, Any]
 PodKey = tuple[str, str]
 
 USER: Final = "device-plugin"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.agents.addresses import ClusterAddresses
 from pumice.actors.agents.container_life import ContainerEnd, ContainerRun, ContainerState, PodContainers, Stop
@@ -27,10 +27,10 @@ from pumice.actors.kube.commands.plans import FOR_EVER
 from pumice.actors.runtime.timers import Timers
 from pumice.core.messages.commands import ApiRequest, Delete, EvictPod, StatusCondition, UpdateStatus
 from pumice.core.messages.replies import ApiReply
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.parts import POD_PLACED
 from pumice.storage.codec import repack
 
-Object = dict[str, Any]
 PodKey = tuple[str, str]
 
 USER: Final = "node-agents"

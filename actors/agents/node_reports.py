@@ -17,10 +17,8 @@ from pumice.actors.kube.times import timestamp
 from pumice.actors.runtime.timers import Timers
 from pumice.core.messages.commands import ApiRequest, Create, Patch, UpdateStatus
 from pumice.core.messages.replies import ApiReply
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.storage.codec import pack
-
-Object = dict[str, Any]
 
 USER: Final = "node-agents"
 RENEW_S: Final = 10.0

@@ -5,11 +5,9 @@ kwok marks its nodes with an annotation. Whoever else keeps a node renews the Le
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from pumice.core.objects.metadata import section, text_map
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section, text_map
 
 KWOK: Final = "kwok.x-k8s.io/node"
 LEASES: Final = "kube-node-lease"

@@ -6,7 +6,7 @@ The annotations of a pod come before what its containers say (`container_plans`)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -17,11 +17,9 @@ from pumice.actors.agents.pod_life import ENDED_PHASES, POD_LIFE, PodState, PodT
 from pumice.actors.kube.commands import containers
 from pumice.actors.kube.commands.plans import FOR_EVER
 from pumice.config.durations import duration_s
-from pumice.core.objects.metadata import alike, once, parse_time, section, text_map
+from pumice.core.objects.metadata import Object, alike, once, parse_time, section, text_map
 from pumice.core.short_texts import remembers
 from pumice.core.whole_numbers import whole_number
-
-Object = dict[str, Any]
 
 DURATION: Final = containers.DURATION
 EXIT_CODE: Final = containers.EXIT_CODE

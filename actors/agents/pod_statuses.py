@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.agents.container_life import KILLED
 from pumice.actors.agents.container_statuses import terminated
 from pumice.actors.agents.pod_runs import PodRun
 from pumice.actors.kube.times import timestamp
-from pumice.core.objects.metadata import section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section
 
 _UNKNOWN: Final = "The container could not be located when the pod was terminated"
 

@@ -15,11 +15,10 @@ from pumice.actors.kube.service_classes import qos_class
 from pumice.actors.kube.times import timestamp
 from pumice.actors.runtime.timers import Timers
 from pumice.core.errors import QuantityError
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.resized import INFEASIBLE, PENDING
 from pumice.core.quantity import quantity_of
 
-Object = dict[str, Any]
 PodKey = tuple[str, str]
 Room = tuple[int, int]
 """Milli-cpu and bytes of memory."""

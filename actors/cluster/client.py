@@ -10,7 +10,7 @@ import random
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import httpx
@@ -24,8 +24,7 @@ from pumice.actors.remote.access import proxy_of, trust_of
 from pumice.actors.remote.api import ANSWER_S, INTERNAL, READ, TOO_MANY, UNAUTHORIZED, Query, RemoteApi, RemoteCall
 from pumice.actors.remote.backoff import Backoff
 from pumice.actors.remote.credentials import Credential
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"

@@ -37,6 +37,7 @@ from pumice.actors.runtime.actor import Actor
 from pumice.actors.scheduling.cycle_memory import LOST, SEEN, SYNCED
 from pumice.core.messages.commands import ApiRequest, Create, Patch, ReportStatus
 from pumice.core.messages.replies import ApiReply
+from pumice.core.objects.metadata import Object
 
 if TYPE_CHECKING:
     from pumice.actors.cluster.settings import ClusterSettings
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
 
     Asked = Received[ApiRequest, ApiReply]
 
-Object = dict[str, Any]
 Where = tuple[str, str, str]
 
 QUEUES: Final = {"default": True, "root": False}

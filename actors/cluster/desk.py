@@ -7,7 +7,7 @@ the api here, which has all that was heard.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
@@ -17,6 +17,7 @@ from pumice.actors.errors import RemoteError
 from pumice.core.messages import commands
 from pumice.core.messages.message import Message
 from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from pumice.core.messages.commands import ApiRequest
     from pumice.core.messages.replies import ApiReply
 
-Object = dict[str, Any]
 
 PATIENCE_S: Final = 30.0
 """So long one tries to write what nobody has set a time for."""

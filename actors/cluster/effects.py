@@ -8,7 +8,7 @@ not all of it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -23,7 +23,7 @@ from pumice.actors.kube.times import timestamp
 from pumice.core.messages.commands import BindPod, EvictPod, Get, ReportStatus
 from pumice.core.messages.decisions import PodCondition
 from pumice.core.messages.replies import Accepted, Refused
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.storage import codec
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pumice.actors.system.ports import ApiPort
     from pumice.core.messages.replies import ApiReply
 
-Object = dict[str, Any]
 Heard = Callable[[str, Object], Awaitable[int]]
 """Takes an object of a kind in as the cluster now has it; the revision that it has here."""
 Say = Callable[[Object, Said], None]

@@ -7,7 +7,7 @@ different machines are never compared. Who could not renew it for the renew dead
 from __future__ import annotations
 
 import random
-from typing import Any, Final
+from typing import Final
 
 import anyio
 
@@ -16,9 +16,7 @@ from pumice.actors.cluster.settings import ElectionSettings
 from pumice.actors.errors import CredentialsError, RemoteError
 from pumice.actors.kube.times import micro_timestamp
 from pumice.actors.runtime.clock import Clock
-from pumice.core.objects.metadata import section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section
 
 JITTER: Final = 1.2
 NOT_FOUND: Final = 404

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -16,6 +16,7 @@ from pumice.actors.runtime.asking import ask_again
 from pumice.core.messages.commands import List
 from pumice.core.messages.reflection import Reflect
 from pumice.core.messages.replies import Accepted, Listing
+from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from pumice.actors.mirror.changes import RemoteChange
     from pumice.actors.system.ports import ApiPort
 
-Object = dict[str, Any]
 
 BATCH = 500
 """So many changes are on their way to the api at once: all of a large cluster would be there twice."""

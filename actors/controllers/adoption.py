@@ -6,15 +6,13 @@ Source: Kubernetes' `controller_ref_manager`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from pumice.actors.controllers.pods_of import reference
 from pumice.core.kube.selectors import SelectorError, label_selector
 from pumice.core.messages.commands import Patch
-from pumice.core.objects.metadata import text_map
+from pumice.core.objects.metadata import Object, text_map
 from pumice.storage.codec import pack
 
-Object = dict[str, Any]
 Belongs = Callable[[Object], bool]
 
 

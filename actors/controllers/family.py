@@ -8,7 +8,7 @@ children and the time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.adoption import adoption, is_controlled, release
 from pumice.actors.controllers.pods_of import is_leaving
@@ -18,10 +18,10 @@ from pumice.actors.kube.events import Sayings
 from pumice.actors.runtime.timers import Timers
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.parts import kind_of
 from pumice.storage.codec import pack, unpack
 
-Object = dict[str, Any]
 NOBODY: Final = ("", "")
 RETRY_S: Final = 1.0
 NOT_FOUND: Final = 404

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pumice.actors.kube.budgets import is_ready
-from pumice.core.objects.metadata import parse_time, section, text_map
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, parse_time, section, text_map
 
 ENDED = ("Succeeded", "Failed")
 

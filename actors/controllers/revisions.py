@@ -7,16 +7,14 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 from msgspec import to_builtins
 
 from pumice.actors.controllers.pods_of import reference
 from pumice.core.messages.commands import ApiRequest, Delete, Patch
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage.codec import pack
-
-Object = dict[str, Any]
 
 KIND: Final = "ControllerRevision"
 HASH: Final = "controller.kubernetes.io/hash"

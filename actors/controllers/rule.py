@@ -8,11 +8,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pumice.core.messages.commands import ApiRequest
+from pumice.core.objects.metadata import Object
 
-Object = dict[str, Any]
 Key = tuple[str, str]
 """Namespace and name."""
 

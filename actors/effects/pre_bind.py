@@ -19,12 +19,11 @@ from pumice.core.kube.volume_writes import (
     promised_volume,
     with_node,
 )
-from pumice.core.objects.metadata import key_of, parse_time, section, text_map
+from pumice.core.objects.metadata import Object, key_of, parse_time, section, text_map
 
 if TYPE_CHECKING:
     from pumice.core.messages.decisions import Bind, ClaimedDevices
 
-Object = dict[str, Any]
 WRITTEN_S: Final = 1.0
 """Moments are written in whole seconds: a lock was set up to so long after its moment."""
 Place = tuple[str, str, str]

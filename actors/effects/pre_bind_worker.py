@@ -40,6 +40,7 @@ from pumice.core.messages.events import BindRefused, BindTimedOut, Bound, TasksB
 from pumice.core.messages.orders import BindOrder, WriteStatus
 from pumice.core.messages.replies import Accepted, Done, Refused
 from pumice.core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
+from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 
 if TYPE_CHECKING:
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from pumice.core.messages.commands import ApiRequest
     from pumice.core.messages.replies import ApiReply
 
-Object = dict[str, Any]
 
 USER = "pre-bind-worker"
 CONFLICTS = 5

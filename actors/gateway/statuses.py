@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 
-Object = dict[str, Any]
 NOT_FOUND: Final = 404
 
 

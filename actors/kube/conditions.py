@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pumice.core.objects.metadata import Object
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-Object = dict[str, Any]
 
 
 def merge_condition(conditions: Sequence[Object], wanted: Object, at: str) -> list[Object] | None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.kube.times import timestamp
 from pumice.core.messages.commands import Create, Patch
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack
-
-Object = dict[str, Any]
 
 KEPT: Final = 4096
 """Sayings that are remembered to be counted."""

@@ -11,11 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pumice.actors.kube.min_resources import Amounts, added, pod_usage, texts
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.resized import counted_spec, is_infeasible, largest
 from pumice.core.quantity import quantity_of
-
-Object = dict[str, Any]
 
 ENDED: Final = ("Succeeded", "Failed")
 OBJECTS: Final = "count/"

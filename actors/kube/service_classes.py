@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from pumice.core.objects.metadata import section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section
 
 
 def qos_class(spec: Object) -> str:

@@ -5,16 +5,14 @@ They change nothing they are given, and share with it what stays. None: nothing 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from pumice.actors.kube.conditions import merge_condition, says
 from pumice.core.messages.decisions import PodCondition, PodGroupStatus, QueueStatus
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 
 if TYPE_CHECKING:
     from pumice.core.messages.decisions import PodGroupCondition
-
-Object = dict[str, Any]
 
 
 def reported(stored: Object, wanted: PodCondition | PodGroupStatus | QueueStatus, at: str, cycle: int) -> Object | None:

@@ -6,11 +6,10 @@ first had done.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.mirror.decisions import PodSeen, decision_of, seen
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 QUIET: Final = 0.3
 """Periods without a decision, after which a cycle is over: between two of its cycles a scheduler waits a whole one."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.storage import codec
 
 if TYPE_CHECKING:
     from pumice.actors.mirror.redaction import Redaction
 
-Object = dict[str, Any]
 Key = tuple[str, str, str]
 """Kind, namespace ("" for cluster-wide objects) and name."""
 

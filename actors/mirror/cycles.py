@@ -20,10 +20,8 @@ from pumice.actors.mirror.decisions import (
     written_by_session,
 )
 from pumice.core.messages.decisions import Decision
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.storage import codec
-
-Object = dict[str, Any]
 
 ENDED: Final = ("Succeeded", "Failed")
 OUTSIDE: Final = "cluster"

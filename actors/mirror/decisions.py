@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from zlib import crc32
 
 from pumice.core.messages.decisions import Bind, Decision, Evict
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.pod import GROUP_NAME
-
-Object = dict[str, Any]
 
 SCHEDULER: Final = "volcano"
 BECAUSE: Final = "Pod is evicted, because of "

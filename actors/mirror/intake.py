@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
 
 from pumice.actors.errors import CredentialsError, RemoteError
 from pumice.actors.mirror.changes import Key, RemoteChange, change_of
 from pumice.actors.remote.listing import RemoteListing, RemoteResource
+from pumice.core.objects.metadata import Object
 
 if TYPE_CHECKING:
     from pumice.actors.mirror.bursts import Burst
     from pumice.actors.mirror.redaction import Redaction
 
-Object = dict[str, Any]
 
 NOT_THERE: Final = (404, 405)
 """What a server answers for what it does not serve, or does not let anybody watch: clusters differ in that."""

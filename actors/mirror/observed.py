@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pumice.actors.mirror.shadow_totals import ShadowTotals
 from pumice.config import rules
@@ -13,7 +13,7 @@ from pumice.config.unwrap import conf_keys
 from pumice.core.messages.decisions import Bind, Decision
 from pumice.core.messages.events import Bound, ConfigLoaded, CycleRecord, Evicted
 from pumice.core.messages.recording import Append, Entry
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.storage import codec
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pumice.actors.system.ports import RecorderPort
     from pumice.config.settings import ConfigMapName
 
-Object = dict[str, Any]
 
 log = logging.getLogger(__name__)
 

@@ -14,10 +14,8 @@ import msgspec
 from pumice.actors.mirror.vocabulary import AMOUNT, SEPARATED, WORDS
 from pumice.core.devices.ascend.reports import CHIPS, renamed
 from pumice.core.objects.hyper_node import NAME_LENGTH
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.pod import pod_index
-
-Object = dict[str, Any]
 
 NAMES: Final = frozenset((
     "name", "namespace", "queue", "parent", "nodeName", "nominatedNodeName", "claimName", "volumeName", "pool",

@@ -8,7 +8,7 @@ two looks in a row. Nothing of it is carried out.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -17,6 +17,7 @@ from pumice.core.fold.shown import Shown
 from pumice.core.messages.decisions import Evict
 from pumice.core.messages.recording import Append, Entry
 from pumice.core.messages.shadow import ShadowCompared, ShadowDifference
+from pumice.core.objects.metadata import Object
 from pumice.core.outside import Supposing
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.shadow.deeds import DeedDifference, differing, ties, wishes_of
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from pumice.actors.system.ports import MetricsPort, RecorderPort
     from pumice.core.messages.decisions import CycleResult, Decision
 
-Object = dict[str, Any]
 
 KINDS: Final = frozenset(WATCHED)
 SAID: Final = 20

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from pumice.core.messages.shadow import ShadowCompared, ShadowDifference
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 KEPT: Final = 100
 """So many of the newest are kept for the summary."""

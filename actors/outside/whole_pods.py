@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from pumice.core.messages.commands import Get
 from pumice.core.messages.replies import Accepted
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.typed import typed_pod
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pumice.actors.system.ports import ApiPort
     from pumice.core.messages.questions import AskedPod
     from pumice.storage.shared_objects import SharedObjects
-
-Object = dict[str, Any]
 
 
 class WholePods:

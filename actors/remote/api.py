@@ -10,7 +10,7 @@ import socket
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any, Final, NamedTuple, Self, cast
+from typing import Final, NamedTuple, Self, cast
 
 import anyio
 import httpx
@@ -20,8 +20,8 @@ from pumice.actors.errors import BrokenAnswerError, RemoteError
 from pumice.actors.remote.access import credentials_of, proxy_of, trust_of
 from pumice.actors.remote.credentials import Credential, Credentials
 from pumice.config.kubeconfig import ClusterAccess
+from pumice.core.objects.metadata import Object
 
-Object = dict[str, Any]
 Query = Mapping[str, str]
 
 OK: Final = 200

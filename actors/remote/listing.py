@@ -13,9 +13,8 @@ from msgspec import Struct
 
 from pumice.actors.errors import BrokenAnswerError, RemoteError
 from pumice.actors.remote.api import RemoteApi
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 
-Object = dict[str, Any]
 PAGE: Final = 500
 TRIES: Final = 12
 """So often a page may break off on the way, down to one object; then the wire is given up for a while."""

@@ -18,9 +18,7 @@ from pumice.actors.errors import CredentialsError, RemoteError
 from pumice.actors.remote.api import RemoteApi, decoded
 from pumice.actors.remote.backoff import Backoff
 from pumice.actors.remote.listing import RemoteListing, RemoteResource, list_all, named, whole
-from pumice.core.objects.metadata import section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section
 
 WATCH_S: Final = 300.0
 """A watch lasts so long or up to twice that; the server ends it."""

@@ -23,6 +23,7 @@ from pumice.actors.runtime.actor import Actor
 from pumice.actors.runtime.watcher import Watcher
 from pumice.core.messages.commands import Poke
 from pumice.core.messages.replies import Done, Refused
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.parts import kind_of
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from pumice.core.messages.events import Mutation
     from pumice.core.messages.replies import ApiReply
 
-Object = dict[str, Any]
 
 FOREVER = float("inf")
 TOLD = 500

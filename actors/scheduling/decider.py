@@ -15,13 +15,12 @@ from pumice.core.messages.commands import CycleSaid
 from pumice.core.messages.decisions import BindContext, CycleResult
 from pumice.core.messages.job_shares import JobShares
 from pumice.core.messages.queue_tables import QueueTables
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.pod import Task
 from pumice.core.outside import Ask
 from pumice.core.session.session import Session
 from pumice.core.state.snapshot import Snapshot
 from pumice.core.state.volumes import VolumeRules
-
-Object = dict[str, Any]
 
 
 class SchedulerView(Protocol):

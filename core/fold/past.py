@@ -8,7 +8,7 @@ the journal, so folding them gives the very view that the cycle's snapshot was t
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from pumice.core.fold.flights import Flights
 from pumice.core.fold.shown import Shown
@@ -22,6 +22,7 @@ from pumice.core.messages.operations import (
     Relisted,
     Unevicted,
 )
+from pumice.core.objects.metadata import Object
 from pumice.core.state.view import View
 from pumice.core.state.watched import WATCHED
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from pumice.core.messages.events import CycleRecord, Mutation
     from pumice.core.messages.operations import ViewOperation
 
-Object = dict[str, Any]
 Name = tuple[str, str]
 """Namespace ("" for cluster-wide objects) and name."""
 

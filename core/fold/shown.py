@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, assert_never
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar, assert_never
 
 from pumice.config.errors import RequestError
 from pumice.core.messages.decisions import Bind
@@ -15,6 +15,7 @@ from pumice.core.messages.operations import (
     Relisted,
     Unevicted,
 )
+from pumice.core.objects.metadata import Object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from pumice.core.messages.operations import ViewOperation
 
 _BINDS: Final = (Bind, HeldBind)
-Object = dict[str, Any]
 Change = tuple[str, Object]
 """ADDED, MODIFIED or DELETED, and the object."""
 

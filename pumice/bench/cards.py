@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from pumice.bench import cluster
 from pumice.bench.allocate import run_on_fresh_views
 from pumice.bench.figures import Advance, Parameters, Samples
 from pumice.config.load import parse_scheduler_config
+from pumice.core.objects.metadata import Object
 
-Object = dict[str, Any]
 DEFAULTS: Final = Parameters(nodes=5000, pods=2000, gang=8)
 CARDS: Final = 8
 SPLIT: Final = 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from pumice.bench import cluster
 from pumice.bench.cycle import stock_config
@@ -12,14 +12,13 @@ from pumice.bench.figures import Advance, Parameters, Samples, settled
 from pumice.bench.steady import change, fill
 from pumice.config.schema import SchedulerConfig
 from pumice.core.cycle import let_go, open_session
+from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.state.view import View
 
 DEFAULTS: Final = Parameters(nodes=5000, running=100_000, gang=8, queues=4)
 TURNOVER: Final = 0.01
 """So many of the gangs leave between two cycles, and as many come."""
-
-Object = dict[str, Any]
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:

@@ -11,7 +11,7 @@ Topology-aware cycles are decided twice, with the same result: in one piece, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import anyio
 
@@ -23,6 +23,7 @@ from pumice.config.load import parse_scheduler_config
 from pumice.config.schema import SchedulerConfig
 from pumice.core.actions import ACTIONS
 from pumice.core.cycle import CycleClock
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.pod import GROUP_NAME
 from pumice.core.plugins import PLUGINS
 from pumice.core.state.view import View
@@ -57,7 +58,6 @@ configurations:
 
 ONE_BY_ONE: Final = CONFIG.replace("enableTopologyAwarePreemption: true", "enableTopologyAwarePreemption: false")
 
-Object = dict[str, Any]
 Change = Callable[[Object], Object]
 
 

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pumice.actors.agents.pod_runs import DURATION
 from pumice.belonging import group_of, job_of, minimum_of, owner_of
 from pumice.core.messages.events import Mutation
-from pumice.core.objects.metadata import parse_time, section, text_map
+from pumice.core.objects.metadata import Object, parse_time, section, text_map
 from pumice.eta.durations import Knowledge
 from pumice.eta.runs import ENDED, TASK, EndedRun, GangFacts, RunKeys, gang_of, keys_of
 from pumice.measures.jobs import OVER
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from pumice.core.messages.decisions import CycleResult
 
-Object = dict[str, Any]
 PLAIN: Final = "Pod"
 DEADLINE: Final = "activeDeadlineSeconds"
 HALF: Final = 0.5

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
 from pumice.eta.runs import RunBook
 from pumice.oneshot.moment import BEGAN
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from pumice.core.messages.events import ConfigLoaded
     from pumice.whatif.state import Fork
 
-Object = dict[str, Any]
 FAR_S: Final = 10 * 365 * 86_400.0
 
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from pumice.actors.controllers.job_keys import GROUP_NAME, JOB_NAME
 from pumice.belonging import group_of, minimum_of, owner_of
 from pumice.core.messages.events import Mutation
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage import codec
 from pumice.storage.journal import API
 from pumice.storage.sqlite import SqliteJournal
 
-Object = dict[str, Any]
 TASK: Final = "volcano.sh/task-spec"
 ENDED: Final = ("Succeeded", "Failed")
 ALIKE: Final = ("image", "command", "args", "resources")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pumice.belonging import group_of, owner_of
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.eta.estimate import Estimate, FutureSampling, estimates_of
 from pumice.eta.futures import Lasting, Middle, PodsOfFork, tasks_of
 from pumice.eta.runs import RunBook
@@ -21,7 +21,6 @@ from pumice.replay.amounts import Amount, allocatable_of, request_of
 if TYPE_CHECKING:
     from pumice.whatif.state import Fork
 
-Object = dict[str, Any]
 PODS: Final = "pods"
 NOISE_S: Final = 0.001
 """Estimates are told in milliseconds: what is no farther off is where it was said."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import Object
 from pumice.oneshot.cycles import fill
 from pumice.oneshot.expand import expanded
 from pumice.storage import codec
@@ -16,7 +17,6 @@ from pumice.storage.sqlite import SqliteJournal
 if TYPE_CHECKING:
     from pumice.explain.scene import Scene
 
-Object = dict[str, Any]
 BATCH: Final = 5_000
 
 

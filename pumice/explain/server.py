@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import httpx
 
@@ -15,10 +15,9 @@ from pumice.actors.api.kinds import KINDS, Kind
 from pumice.config.errors import ConfigError, WorldError
 from pumice.config.input_file import demand_file
 from pumice.core.messages.events import ConfigLoaded
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.state.watched import WATCHED
 
-Object = dict[str, Any]
 PAGE: Final = 500
 TIMEOUT_S: Final = 30.0
 EXCERPT: Final = 80

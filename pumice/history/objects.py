@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
-from pumice.core.objects.metadata import section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section
 
 
 def state_of(obj: Object) -> str:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import Object
 from pumice.oneshot.prepare import CONTROLLED
 from pumice.storage import codec
 from pumice.storage.checkpoint import read_checkpoint
 from pumice.storage.journal import API
 from pumice.storage.sqlite import SqliteJournal
 
-Object = dict[str, Any]
 BATCH: Final = 5_000
 
 

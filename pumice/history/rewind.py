@@ -6,11 +6,12 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pumice.config.errors import ConfigError
 from pumice.core.messages.decisions import Bind, Evict
 from pumice.core.messages.events import CycleRecord
+from pumice.core.objects.metadata import Object
 from pumice.core.state.view import View
 from pumice.replay.replayer import Replayer
 from pumice.replay.verify import ReplayReport, recorded
@@ -19,7 +20,6 @@ from pumice.storage.history import RecordedCycle
 from pumice.storage.journal import CYCLE, FirstBad, Journal
 from pumice.storage.sqlite import SqliteJournal
 
-Object = dict[str, Any]
 NEAR: Final = 64
 """So many cycles on are gone through one by one; from further back a checkpoint is nearer."""
 

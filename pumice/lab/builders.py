@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pumice.actors.agents.pod_runs import DURATION
+from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
 from pumice.load.traces.jobs import objects_of
 from pumice.load.traces.table import read_rows
 from pumice.runtime.arrivals import ARRIVAL
 
-Object = dict[str, Any]
 Quantity = str | int | float
 
 GPU: Final = "nvidia.com/gpu"

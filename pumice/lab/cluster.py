@@ -21,6 +21,7 @@ from pumice.config.load import default_text, parse_scheduler_config, read_text
 from pumice.core.actions import ACTIONS
 from pumice.core.messages.decisions import CycleResult, Evict
 from pumice.core.messages.events import ConfigLoaded, Mutation
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins import PLUGINS
 from pumice.core.plugins.plugin import PluginBuilder
 from pumice.core.session.carry import Carry, CycleClock
@@ -44,7 +45,6 @@ from pumice.whatif.sources import arrivals, with_deadline
 from pumice.whatif.state import Fork
 from pumice.yaml_text import dump_yaml
 
-Object = dict[str, Any]
 Given = Object | Iterable["Given"]
 
 FAR_S: Final = 10 * 365 * 86_400.0

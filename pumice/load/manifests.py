@@ -16,6 +16,7 @@ import msgspec
 from pumice.actors.api.kinds import Kind, kind_of, known_types
 from pumice.actors.api.verbs.decoding import drop_nulls
 from pumice.config.errors import describe
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.soundness import unsound
 from pumice.errors import InputError
 from pumice.load.documents import DocumentError, ManifestDocument, read_documents
@@ -24,8 +25,6 @@ from pumice.load.places import JsonLines, ManifestPlace
 from pumice.load.source import read_texts
 from pumice.load.traces.read import is_trace, read_trace
 from pumice.shapes import is_list, is_mapping
-
-Object = dict[str, Any]
 
 JSON_SUFFIXES: Final = (".json", ".json.gz", ".jsonl", ".jsonl.gz")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from pumice.core.objects.metadata import Object
 from pumice.core.quantity import parse_quantity
 
 PERIODS: Final = ("10m", "5m")
 """One sample stands for both averages."""
 
-Object = dict[str, Any]
 Usage = dict[str, dict[str, dict[str, float]]]
 
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.agents.pod_runs import DURATION
+from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
 from pumice.load.source import read_text
 from pumice.load.traces.jobs import SHORTEST_S
@@ -31,7 +32,6 @@ NODE_COLUMNS: Final = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 POD_COLUMNS: Final = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 START: Final = 1_577_836_800  # 2020-01-01T00:00:00Z: second 0 of the trace
 
-Object = dict[str, Any]
 Row = dict[str, str]
 
 QUEUE: Final[Object] = {

@@ -8,13 +8,14 @@ the names given here decide them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pumice.core.devices.milli.shares import FULL
 from pumice.core.devices.milli.typical import CardClass
 from pumice.core.devices.vgpu.asking import NVIDIA, USE
 from pumice.core.devices.vgpu.codec import HAMI, REGISTER
 from pumice.core.devices.vgpu.settings import CORES, MEMORY, NUMBER
+from pumice.core.objects.metadata import Object
 from pumice.load.openb import pod_of_trace, ready_with
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 PLENTY: Final = "10000"
 """Pods on a node."""
 SHARERS: Final = 1000
-
-Object = dict[str, Any]
 
 
 def card_node(row: OpenbRow, name: str) -> Object:

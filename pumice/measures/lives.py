@@ -13,7 +13,7 @@ from pumice.belonging import group_of, job_of, minimum_of, owner_of, queue_of
 from pumice.core.errors import QuantityError
 from pumice.core.messages.decisions import Decision, Evict
 from pumice.core.messages.events import Evicted, EvictRefused, Mutation, Outcome
-from pumice.core.objects.metadata import parse_time, section
+from pumice.core.objects.metadata import Object, parse_time, section
 from pumice.replay.amounts import allocatable_of, request_of
 from pumice.storage import codec
 from pumice.storage.journal import API, DECISION, OUTCOME
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pumice.storage.checkpoint import CheckpointState
     from pumice.storage.journal import Stored
 
-Object = dict[str, Any]
 
 USER: Final = "pumice.dev/user"
 ENDED: Final = ("Succeeded", "Failed")

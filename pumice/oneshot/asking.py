@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from pumice.actors.outside.over_http import ExtenderRequest, at_once
 from pumice.actors.outside.whole_pods import as_json, gone
 from pumice.core.messages.questions import AskedPod, OutsideAnswer, OutsideAnswers, OutsideQuestion
-from pumice.core.objects.metadata import object_key, section
+from pumice.core.objects.metadata import Object, object_key, section
 from pumice.core.outside import Ask, Supposing, filled, nobody
 
-Object = dict[str, Any]
 AskAbout = Callable[[Sequence[Object]], Ask]
 """The objects of a cycle -> whom it asks."""
 

@@ -11,11 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from pumice.core.messages.decisions import Bind, CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.oneshot.claims import with_claims_met
 from pumice.oneshot.moment import format_moment
-
-Object = dict[str, Any]
 
 
 def object_key(obj: Object) -> str:

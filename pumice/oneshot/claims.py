@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from pumice.actors.effects.pre_bind import Place, PreBindError, claim_place, writes_of
 from pumice.core.kube.storage import class_name, is_fully_bound
 from pumice.core.kube.volume_writes import bound_claim, bound_volume, made_volume
 from pumice.core.messages.decisions import Bind
-from pumice.core.objects.metadata import section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section
 
 
 def with_claims_met(objects: Sequence[Object], binds: Iterable[Bind]) -> tuple[list[Object], set[str]]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import count
-from typing import Any
 
 from pumice.actors.controllers.flows.rule import job_name
 from pumice.actors.controllers.jobs.pods import pod_name
 from pumice.actors.controllers.stateful.pods import first_ordinal
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.measures.jobs import OVER
 
-Object = dict[str, Any]
 Identity = tuple[str, str, str]
 
 

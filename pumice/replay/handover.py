@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import floor
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.agents.pod_life import PodState
 from pumice.actors.agents.pod_runs import DEFAULT_DURATION_S, DURATION, EXIT_CODE, TERMINATION, PodRun, read_run
@@ -18,13 +18,12 @@ from pumice.core.messages.commands import BindPod, Delete, EvictPod, Patch, Stor
 from pumice.core.messages.decisions import Bind, Decision
 from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from pumice.core.messages.replies import Listing
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.replay.remainder import Remainder
 from pumice.storage import codec
 from pumice.storage.journal import API, Journal, Record
 from pumice.storage.recovery import recover
 
-Object = dict[str, Any]
 USER: Final = "replay"
 SHORTEST_S: Final = 0.001
 

@@ -4,7 +4,7 @@ decisions and pods that were under way."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.agents.cell_reports import USER as CELLS
 from pumice.actors.agents.device_plugin import USER as DEVICES
@@ -17,12 +17,11 @@ from pumice.actors.kube.merge_patch import diff_patch
 from pumice.actors.system.roles import LINKS
 from pumice.core.messages.commands import ApiRequest, Create, Delete, LoadObject, Patch
 from pumice.core.messages.events import Bound, Evicted, Mutation, Outcome
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.replay.processes import NextProcess
 from pumice.storage import codec
 from pumice.storage.journal import API, OUTCOME, Stored
 
-Object = dict[str, Any]
 Key = tuple[str, str, str]
 """Kind, namespace and name."""
 

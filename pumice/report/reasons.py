@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
-from pumice.core.objects.metadata import section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section
 
 NOT_LOOKED_AT: Final = "not looked at yet"
 LONGEST: Final = 80

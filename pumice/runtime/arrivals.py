@@ -9,11 +9,9 @@ from typing import Any, Final
 from pumice.actors.agents.pod_runs import DURATION
 from pumice.config.durations import duration_s
 from pumice.core.messages.commands import Announced
-from pumice.core.objects.metadata import parse_time, text_map
+from pumice.core.objects.metadata import Object, parse_time, text_map
 from pumice.shapes import is_list, is_mapping
 from pumice.storage import codec
-
-Object = dict[str, Any]
 
 ARRIVAL: Final = "pumice.dev/arrival"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 NODES: Final = ("node-0", "node-1", "node-2")
 GANG: Final = "example-gang"

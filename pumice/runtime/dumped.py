@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from pumice.actors.agents.pod_runs import DURATION
-from pumice.core.objects.metadata import section, text_map
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section, text_map
 
 
 def still_running(objects: Sequence[Object]) -> list[Object]:

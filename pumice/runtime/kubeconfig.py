@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from base64 import b64encode
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pumice.config.input_file import read_bytes
+from pumice.core.objects.metadata import Object
 from pumice.yaml_text import dump_yaml
 
 NAME: Final = "pumice"
-Object = dict[str, Any]
 
 
 def kubeconfig_of(server: str, token: str = "", certificate: Path | None = None) -> Object:

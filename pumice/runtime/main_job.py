@@ -22,6 +22,7 @@ from pumice.actors.system.system import System
 from pumice.config.errors import ConflictError
 from pumice.config.input_file import demand_output
 from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object
 from pumice.plugins.loader import AT_WORK
 from pumice.plugins.watchdog import watched
 from pumice.runtime.allocator import give_back, live_long
@@ -38,8 +39,6 @@ from pumice.runtime.waiting import LeftWaiting, left_waiting
 from pumice.storage.journal import Journal
 from pumice.storage.retention import Retention
 from pumice.storm.live import LiveStorm
-
-Object = dict[str, Any]
 
 CONFLICT = 409
 AGAIN_S = 0.05

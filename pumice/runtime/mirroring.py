@@ -6,7 +6,7 @@ import signal
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import anyio
 
@@ -15,11 +15,11 @@ from pumice.actors.runtime.clock import RealClock
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
 from pumice.config.input_file import demand_output
+from pumice.core.objects.metadata import Object
 from pumice.runtime.allocator import give_back, live_long
 from pumice.runtime.journals import file_journal
 from pumice.runtime.until import Until, reached
 
-Object = dict[str, Any]
 LOOK_S = 1.0
 """How often somebody looks whether the journal is still there."""
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.api.origin import is_recorded
-from pumice.core.objects.metadata import section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section
 
 FIRST: Final = (
     "Namespace",

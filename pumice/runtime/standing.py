@@ -12,11 +12,9 @@ from pumice.actors.runtime.asking import ask_again
 from pumice.actors.system.system import System
 from pumice.core.messages import commands
 from pumice.core.messages.replies import Accepted, ApiReply
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.shapes import is_list, is_mapping
 from pumice.storage import codec
-
-Object = dict[str, Any]
 
 _OWN: Final = frozenset(queue["metadata"]["name"] for queue in system_queues())
 _SAID: Final = ("labels", "annotations")

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.unserved.kinds import SCHEDULER, SERVED, other_scheduler
-from pumice.core.objects.metadata import key_of, section
+from pumice.core.objects.metadata import Object, key_of, section
 from pumice.core.objects.pod import GROUP_NAME
-
-Object = dict[str, Any]
 
 UNKNOWN: Final = "no reason was written"
 UNGROUPED: Final = "there is no PodGroup that it names, and nobody made one"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from pumice.core.objects.metadata import Object
 from pumice.storm.script.claims import claimed, classes, offers, own_claims
 from pumice.storm.script.events import Event
 from pumice.storm.script.shares import asking, geometries, labels, limits, notes, policy, quantities, reports
 
-Object = dict[str, Any]
 NAMESPACE: Final = "default"
 GPU: Final = "nvidia.com/gpu"
 JOB: Final = "job"

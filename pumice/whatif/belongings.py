@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pumice.belonging import group_of, job_of, owner_of, queue_of
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.oneshot.prepare import stored_as
 from pumice.replay.amounts import Amount, request_of
 from pumice.whatif.state import Fork
 
-Object = dict[str, Any]
 ENDED = ("Succeeded", "Failed")
 
 

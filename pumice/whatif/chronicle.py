@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from pumice.actors.agents.pod_runs import DURATION
 from pumice.belonging import group_of, owner_of, queue_of
 from pumice.core.messages.decisions import Evict
 from pumice.core.messages.events import Mutation
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.measures.jobs import OVER
 from pumice.measures.lives import PodLife
 from pumice.replay.measure import JobFigures, Measurer
 from pumice.storage import codec
 from pumice.whatif.future import EvictedPod, JobFuture
 
-Object = dict[str, Any]
 SUCCEEDED: Final = "Succeeded"
 ENDED: Final = (SUCCEEDED, "Failed")
 DRAIN, REMOVAL = "drain", "remove-node"

@@ -11,10 +11,10 @@ from pumice.actors.effects.pre_bind import Place, PreBindError, Write, awaited_p
 from pumice.core.messages.commands import BindPod, EvictPod, ReportStatus, Update
 from pumice.core.messages.decisions import Bind, CycleResult, Evict, PodCondition, PodGroupStatus
 from pumice.core.messages.replies import Accepted
+from pumice.core.objects.metadata import Object
 from pumice.core.state.view import View
 from pumice.storage import codec
 
-Object = dict[str, Any]
 USER = "pre-bind-worker"
 
 

@@ -11,10 +11,10 @@ from typing import Any, Final, cast
 
 import yaml
 
+from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
 from pumice.shapes import is_list, is_mapping
 
-Object = dict[str, Any]
 _STEP: Final = re.compile(
     r'\.?(?:(?P<key>[^.\[\]=]+)|\["(?P<quoted>[^"]*)"\]|\[(?P<index>\d+)\]|\[(?P<by>[^\]=]+)=(?P<of>[^\]]*)\])'
 )

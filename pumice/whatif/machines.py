@@ -26,10 +26,10 @@ from pumice.actors.system.roles.controllers import (
     flow_machines,
     workload_machines,
 )
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.parts import kind_of
 from pumice.storage.shared_objects import SharedObjects
 
-Object = dict[str, Any]
 AT_ONCE: Final = 1 << 30
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.api.kinds import KINDS, Kind
 from pumice.config.errors import nearest_keys, nearest_names
+from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
 from pumice.oneshot.prepare import Identity, identity
 
-Object = dict[str, Any]
 MORE: Final = {"vcjob": "Job", "pg": "PodGroup", "q": "Queue"}
 
 

@@ -11,9 +11,7 @@ from pumice.config.schema import SchedulerConfig
 from pumice.core.messages.commands import StoreRequest
 from pumice.core.messages.decisions import Bind, Evict
 from pumice.core.messages.events import ConfigLoaded
-
-Object = dict[str, Any]
-
+from pumice.core.objects.metadata import Object
 
 NOTHING_TOLD: Final = ConfigLoaded("", "", "")
 

@@ -1,7 +1,7 @@
 """A cluster without actors: a store, some machines, a clock moved by hand. What the shell does, in plain calls."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 from pumice.actors.api.bootstrap import system_queues
 from pumice.actors.api.store import Store
@@ -20,11 +20,10 @@ from pumice.core.messages.events import Mutation
 from pumice.core.messages.faults import ReadFaults
 from pumice.core.messages.replies import Accepted, ApiReply, Listing, Refused
 from pumice.core.messages.watch import Pull
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.parts import kind_of
 from pumice.storage.codec import pack, unpack
 from pumice.storage.shared_objects import SharedObjects
-
-Object = dict[str, Any]
 
 START = 1_700_000_000.0
 ROUNDS = 200

@@ -17,12 +17,12 @@ from pumice.actors.system.system import System
 from pumice.core.messages.commands import StoreRequest
 from pumice.core.messages.events import ActorEvent, CycleRecord
 from pumice.core.messages.replies import ApiReply, Listing
+from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 from pumice.storage.journal import Journal
 from pumice.storage.memory import MemoryJournal
 from tests.kit.nodes import node
 
-Object = dict[str, Any]
 QUICK = SystemSettings(schedule_period_s=0.005, check_view=True)
 PATIENCE_S = 20.0
 

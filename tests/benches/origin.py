@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
@@ -19,8 +19,7 @@ import msgspec
 from anyio.abc import SocketAttribute, SocketStream
 
 from pumice.bench import cluster
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 RATE: Final = 500
 """Changes a second."""

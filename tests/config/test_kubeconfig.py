@@ -9,8 +9,7 @@ import yaml
 
 from pumice.config.errors import ConfigError
 from pumice.config.kubeconfig import ExecPlugin, parse_kubeconfig, read_kubeconfig
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 
 def written(cluster: Object, user: Object, **more: Any) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 

@@ -2,11 +2,10 @@
 
 import json
 import threading
-from typing import Any
 
 import httpx
 
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 
 class GoneError(Exception):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 CREATED = "2026-01-01T00:00:00Z"
 GPU = "nvidia.com/gpu"

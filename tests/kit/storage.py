@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
+
 HOSTNAME = "kubernetes.io/hostname"
 
 

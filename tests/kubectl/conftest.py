@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
+from pumice.core.objects.metadata import Object
 from tests.kit.kubectl import Kubectl, kubectl_for
 from tests.kit.serving import Served, served
 
-Object = dict[str, Any]
 _NUMBERS = itertools.count(1)
 
 

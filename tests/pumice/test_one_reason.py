@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from pumice.adviser.classes import ALIASES, WaitReason
+from pumice.core.objects.metadata import Object
 from tests.kit.jobs import gang
 from tests.kit.nodes import node, taint
 from tests.kit.pod_groups import pod_group
@@ -16,7 +17,6 @@ from tests.kit.pods import pod
 from tests.kit.queues import queue
 from tests.pumice.cli.terminal import pumice
 
-Object = dict[str, Any]
 OTHER = "default-scheduler"
 PREEMPTING = """\
 actions: "enqueue, allocate, preempt"

@@ -9,7 +9,7 @@ from io import StringIO
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import pytest
@@ -21,6 +21,7 @@ from pumice.actors.api.origin import is_recorded
 from pumice.actors.api.store import Store
 from pumice.core.messages.commands import Create
 from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 from pumice.load.manifests import load
 from pumice.oneshot.expand import assumed_queues
 from pumice.oneshot.prepare import identity, refusals_of
@@ -30,7 +31,6 @@ from tests.actors.gateway.rig import serving
 from tests.kit.hostile import hostile_object
 from tests.pumice.cli.terminal import Said, pumice
 
-Object = dict[str, Any]
 SHARED: Final = Path(__file__).parents[3] / "shared" / "manifests"
 REFUSED: Final = re.compile("is invalid: |is forbidden: ")
 TEXT: Final = """

@@ -14,11 +14,11 @@ import pytest
 import yaml
 
 from pumice import Cluster
+from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
 from pumice.sweep.one_run import lived
 from tests.pumice.cli.terminal import pumice
 
-Object = dict[str, Any]
 QUEUE = "scheduling.volcano.sh/v1beta1"
 RESOURCEQUOTA = """
 actions: "enqueue, allocate, backfill"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from pumice.config.load import default_text, parse_scheduler_config
+from pumice.core.objects.metadata import Object
 from pumice.whatif.search.advised import advised
 from pumice.whatif.search.least import least
 from pumice.whatif.search.searches import searched
@@ -24,7 +24,6 @@ from tests.kit.nodes import node, nodes
 from tests.kit.queues import queue
 from tests.pumice.cli.terminal import pumice
 
-Object = dict[str, Any]
 TOPOLOGY = default_text() + "  - name: network-topology-aware\n"
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pumice.config.load import default_text, parse_scheduler_config
 from pumice.core.cycle import Carry, CycleClock, run_cycle
 from pumice.core.messages.decisions import CycleResult
+from pumice.core.objects.metadata import Object
 from pumice.core.state.view import View
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 from pumice.storm.invariants.claim_books import ClaimBooks
 from tests.kit.storage import device_claim, device_slice, using, volume, with_devices
 
-Object = dict[str, Any]
 POD: Object = {"metadata": {"name": "p", "namespace": "default", "uid": "u"}, "spec": {"nodeName": "n0"}}
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from msgspec import Struct
 from msgspec import field as made_of
@@ -18,9 +17,7 @@ from pumice.actors.controllers.batch.failures import is_counted, verdict_on
 from pumice.actors.controllers.batch.indexes import index_of
 from pumice.actors.controllers.pods_of import ENDED, is_active, is_leaving, phase
 from pumice.actors.kube.budgets import is_ready
-from pumice.core.objects.metadata import section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section
 
 
 class GonePods(Struct):

@@ -6,12 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from pumice.core.objects.metadata import parse_time, section, text_map
+from pumice.core.objects.metadata import Object, parse_time, section, text_map
 from pumice.core.whole_numbers import whole_number
-
-Object = dict[str, Any]
 
 FIRST_WAIT_S: Final = 10.0
 LONGEST_WAIT_S: Final = 600.0

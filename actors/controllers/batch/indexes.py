@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
-from pumice.core.objects.metadata import text_map
+from pumice.core.objects.metadata import Object, text_map
 from pumice.core.whole_numbers import whole_number
-
-Object = dict[str, Any]
 
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
 

@@ -7,12 +7,10 @@ SuccessCriteriaMet and Complete, FailureTarget and Failed (source: Kubernetes' j
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from pumice.core.life.cycle import LifeCycle
-from pumice.core.objects.metadata import section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section
 
 
 class BatchJobState(StrEnum):

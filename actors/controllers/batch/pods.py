@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.batch.counting import JobProgress, is_indexed, replaces_failed_only
 from pumice.actors.controllers.batch.failures import FAILURES, IGNORED, again_at, failures_before, verdict_on
 from pumice.actors.controllers.batch.indexes import INDEX, index_of
 from pumice.actors.controllers.pods_of import least_missed, pod_from
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 VARIABLE: Final = "JOB_COMPLETION_INDEX"
 

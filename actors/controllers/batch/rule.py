@@ -6,7 +6,7 @@ Source: Kubernetes' job controller (`syncJob`, `manageJob`, `trackJobStatusAndRe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.adoption import Belongs, by_selector
 from pumice.actors.controllers.batch import counting, indexes
@@ -21,11 +21,9 @@ from pumice.actors.kube.events import event
 from pumice.actors.kube.merge_patch import diff_patch
 from pumice.actors.kube.times import timestamp
 from pumice.core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
-from pumice.core.objects.metadata import parse_time, section
+from pumice.core.objects.metadata import Object, parse_time, section
 from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
 from pumice.storage.codec import pack
-
-Object = dict[str, Any]
 
 REPORTER: Final = "job-controller"
 USER: Final = "workload-controller"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.batch import indexes
 from pumice.actors.controllers.batch.counting import JobProgress
-from pumice.core.objects.metadata import section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section
 
 REACHED: Final = ("CompletionsReached", "Reached expected number of succeeded pods")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pumice.actors.kube.events import Sayings
 from pumice.config.errors import ConfigError
@@ -13,14 +13,13 @@ from pumice.config.settings import CHARTS
 from pumice.config.unwrap import USUAL_KEY, conf_keys
 from pumice.core.messages.commands import ApiRequest
 from pumice.core.messages.replies import Accepted, ApiReply
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.storage.codec import unpack
 
 if TYPE_CHECKING:
     from pumice.actors.scheduling.config_source import ConfigSource
     from pumice.config.settings import ConfigMapName
 
-Object = dict[str, Any]
 Offer = Callable[[str, str], str]
 """Hands over a configuration's text and where it came from; what is wrong with it ("" when nothing is)."""
 

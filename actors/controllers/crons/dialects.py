@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pumice.core.objects.metadata import parse_time, section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, parse_time, section
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,8 @@ from pumice.actors.kube.schedules import ScheduleError, TimesOfSchedule, read_sc
 from pumice.actors.kube.times import timestamp
 from pumice.config.time_zones import time_zone
 from pumice.core.messages.commands import Create, Delete, UpdateStatus
-from pumice.core.objects.metadata import parse_time, section, text_map
+from pumice.core.objects.metadata import Object, parse_time, section, text_map
 from pumice.storage.codec import pack
-
-Object = dict[str, Any]
 
 
 class CronRule(OwnerRule):

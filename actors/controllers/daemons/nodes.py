@@ -5,16 +5,14 @@ Source: Kubernetes' daemon controller, `NodeShouldRunDaemonPod` and `daemon/util
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.pods_of import pod_from
 from pumice.actors.controllers.revisions import POD_HASH, hash_of
 from pumice.core.kube.node_selector import NODE_NAME, REQUIRED
 from pumice.core.kube.selectors import SelectorError, requirement
 from pumice.core.kube.taints import tolerated
-from pumice.core.objects.metadata import section, text_map
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section, text_map
 
 _CONDITIONS: Final = (
     ("not-ready", "NoExecute"),

@@ -7,14 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
-from typing import Any
 
 from pumice.actors.controllers.pods_of import ENDED, available_at, is_leaving, phase
 from pumice.actors.controllers.revisions import POD_HASH
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.whole_numbers import whole_number
-
-Object = dict[str, Any]
 
 
 @dataclass(slots=True)

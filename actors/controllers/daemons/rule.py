@@ -6,7 +6,6 @@ Source: Kubernetes' daemonset controller.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from pumice.actors.controllers.adoption import Belongs, by_selector
 from pumice.actors.controllers.daemons.nodes import node_of, pod_for, runs_on
@@ -17,11 +16,9 @@ from pumice.actors.controllers.rule import Agenda, OwnerRule, OwnFamily
 from pumice.actors.kube.events import event
 from pumice.actors.kube.merge_patch import diff_patch
 from pumice.core.messages.commands import Create, Delete, UpdateStatus
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
 from pumice.storage.codec import pack
-
-Object = dict[str, Any]
 
 
 class DaemonSetRule(OwnerRule):

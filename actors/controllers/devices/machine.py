@@ -11,11 +11,10 @@ from typing import Any, Final
 
 from pumice.core.messages.commands import ApiRequest, Get, Update
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.parts import POD_WITH_CLAIMS
 from pumice.storage.codec import pack, unpack
 
-Object = dict[str, Any]
 Name = tuple[str, str]
 
 USER: Final = "volume-controller"

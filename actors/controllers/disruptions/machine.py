@@ -13,10 +13,9 @@ from pumice.actors.kube.merge_patch import diff_patch
 from pumice.core.kube.selectors import LabelSelector
 from pumice.core.messages.commands import ApiRequest, UpdateStatus
 from pumice.core.messages.replies import ApiReply
-from pumice.core.objects.metadata import parse_time, section
+from pumice.core.objects.metadata import Object, parse_time, section
 from pumice.storage.codec import pack
 
-Object = dict[str, Any]
 Name = tuple[str, str]
 
 BUDGET: Final = "PodDisruptionBudget"

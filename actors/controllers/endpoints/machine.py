@@ -6,7 +6,7 @@ A Service with a selector has the pods that it selects. The others are left to w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.endpoints.objects import (
     MANAGED_BY,
@@ -19,10 +19,9 @@ from pumice.actors.controllers.endpoints.objects import (
 )
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch
 from pumice.core.messages.replies import ApiReply
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage.codec import pack
 
-Object = dict[str, Any]
 Key = tuple[str, str]
 
 USER: Final = "endpoints-controller"

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
 from pumice.actors.controllers.pods_of import reference
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 
-Object = dict[str, Any]
 Ports = tuple[tuple[str, int, str, str], ...]
 """Name, number, protocol and appProtocol of each."""
 

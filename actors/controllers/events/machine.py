@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.kube.events import event
 from pumice.actors.kube.scheduler_words import (
@@ -27,10 +27,9 @@ from pumice.actors.runtime.timers import Timers
 from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch
 from pumice.core.messages.replies import ApiReply
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage.codec import pack
 
-Object = dict[str, Any]
 Name = tuple[str, str]
 
 USER: Final = "pod-events"

@@ -6,7 +6,7 @@ Source: Volcano `controllers/jobflow`, `controllers/jobtemplate`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.flows.life import FLOW_LIFE, FlowPhase, trigger_of
 from pumice.actors.controllers.flows.status import by_phase, flow_status, phase_of
@@ -15,10 +15,8 @@ from pumice.actors.controllers.rule import Agenda, OwnerRule, OwnFamily
 from pumice.actors.kube.events import event
 from pumice.actors.kube.merge_patch import diff_patch
 from pumice.core.messages.commands import Create, Delete, UpdateStatus
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage.codec import pack
-
-Object = dict[str, Any]
 
 REPORTER: Final = "vc-controller-manager"
 USER: Final = "workload-controller"

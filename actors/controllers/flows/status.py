@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.kube.times import timestamp
 from pumice.config.durations import duration_s
-from pumice.core.objects.metadata import parse_time, section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, parse_time, section
 
 LISTED: Final = {
     "Pending": "pendingJobs",

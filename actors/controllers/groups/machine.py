@@ -6,19 +6,18 @@ Pods with one controlling owner share a PodGroup, named after the owner's uid; a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers import job_keys as keys
 from pumice.actors.kube.min_resources import pod_min_resources
 from pumice.actors.kube.times import timestamp
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from pumice.core.messages.replies import ApiReply, Refused
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.parts import GROUP_MADE, POD_UNGROUPED, QUEUE_STATES
 from pumice.core.whole_numbers import whole_number
 from pumice.storage.codec import repack
 
-Object = dict[str, Any]
 PodKey = tuple[str, str]
 
 USER: Final = "pod-group-controller"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers import job_keys as keys
 from pumice.actors.controllers.jobs.life import Action, Do, JobPhase, Reaction, Then, next_phase, phase_of
@@ -25,10 +25,8 @@ from pumice.actors.controllers.jobs.status import (
 )
 from pumice.actors.kube.merge_patch import diff_patch
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.storage.codec import repack
-
-Object = dict[str, Any]
 
 USER: Final = "job-controller"
 SCALES_QUIETLY: Final = "scaling-is-no-eviction"

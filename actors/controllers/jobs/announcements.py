@@ -5,15 +5,14 @@ Nobody decides by them: they are said where somebody can look at them.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.jobs.life import Action
 from pumice.actors.controllers.jobs.policies import Resolved
 from pumice.actors.kube.events import Sayings
 from pumice.config.durations import SECOND_NS, format_duration
 from pumice.core.messages.commands import Create, Patch
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 SOURCE: Final = "vc-controller-manager"
 EXECUTE: Final = "ExecuteAction"

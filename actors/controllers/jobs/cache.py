@@ -6,7 +6,7 @@ What a change means to a Job is noted on it as a trigger, and the Job as one to 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.jobs.life import FINISHED, Action, JobPhase, phase_of
 from pumice.actors.controllers.jobs.policies import JOB_UNKNOWN, JobTrigger
@@ -21,9 +21,7 @@ from pumice.actors.controllers.jobs.state import (
     view_of,
 )
 from pumice.actors.controllers.jobs.timers import TTL, JobTimers
-from pumice.core.objects.metadata import parse_time, section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, parse_time, section
 
 _COMMANDS: Final = frozenset(str(action) for action in Action)
 

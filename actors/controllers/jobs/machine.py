@@ -7,7 +7,7 @@ before it has done.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.jobs.actions import KEEP_GROUP, SCALES_QUIETLY, USER, kill, plugin_trouble, sync
 from pumice.actors.controllers.jobs.announcements import Announcements
@@ -18,11 +18,9 @@ from pumice.actors.controllers.jobs.state import JobState, controlling_job
 from pumice.actors.controllers.jobs.timers import RETRY, TTL, JobTimers
 from pumice.core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
-from pumice.core.objects.metadata import parse_time, section
+from pumice.core.objects.metadata import Object, parse_time, section
 from pumice.core.objects.parts import GROUP_OF_JOB, JOB_OF_OTHERS, POD_OF_JOB, QUEUE_NAMES
 from pumice.storage.codec import unpack
-
-Object = dict[str, Any]
 
 MOST_FAILURES: Final = 15
 """Tries after which a Job whose pods or PodGroup the api refuses is terminated (Volcano's --max-requeue-num)."""

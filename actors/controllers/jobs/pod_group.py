@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pumice.actors.controllers import job_keys as keys
 from pumice.actors.controllers.jobs.pods import owner_reference, pod_group_name
 from pumice.actors.kube.min_resources import min_resources
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 
 def pod_group_of(job: Object, fields: Object) -> Object:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers import job_keys as keys
-from pumice.core.objects.metadata import section, text_map
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section, text_map
 
 _FROM_JOB_ANNOTATIONS: Final = (keys.PREEMPTABLE, keys.COOLDOWN_TIME, keys.REVOCABLE_ZONE)
 _FROM_JOB_LABELS: Final = (keys.PREEMPTABLE, keys.COOLDOWN_TIME)

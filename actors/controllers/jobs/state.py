@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec import Struct, field
 
 from pumice.actors.controllers import job_keys as keys
@@ -17,10 +15,9 @@ from pumice.actors.controllers.jobs.policies import (
     TASK_FAILED,
     JobTrigger,
 )
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.whole_numbers import whole_number
 
-Object = dict[str, Any]
 JobKey = tuple[str, str]
 """Namespace and name."""
 

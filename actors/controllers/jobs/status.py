@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.jobs.state import PodView
 from pumice.actors.kube.times import timestamp
 from pumice.config.durations import SECOND_NS, format_duration
-from pumice.core.objects.metadata import section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section
 
 _COUNTS: Final = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
 

@@ -7,14 +7,13 @@ The certificate is empty: nobody in a pod asks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.core.messages.commands import ApiRequest, Create
 from pumice.core.messages.replies import ApiReply
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.storage.codec import pack
 
-Object = dict[str, Any]
 Name = tuple[str, str, str]
 
 USER: Final = "namespace-contents"

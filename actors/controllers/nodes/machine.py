@@ -10,15 +10,13 @@ evict.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.kube.times import timestamp
 from pumice.core.messages.commands import ApiRequest, Patch
 from pumice.core.messages.replies import ApiReply
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage.codec import pack
-
-Object = dict[str, Any]
 
 USER: Final = "node-lifecycle"
 KWOK: Final = "kwok.x-k8s.io/node"

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.queues.life import QUEUE_LIFE, QueueAction, QueueState, state_of, trigger_of
 from pumice.core.messages.commands import ApiRequest, Delete, Patch, UpdateStatus
 from pumice.core.messages.replies import Accepted, ApiReply
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.parts import CLOSED_BY_PARENT, GROUP_SPECS, QUEUE_FAMILIES
 from pumice.storage.codec import repack, unpack
-
-Object = dict[str, Any]
 
 USER: Final = "queue-controller"
 _SHUT: Final = (QueueState.CLOSED, QueueState.CLOSING)

@@ -7,17 +7,16 @@ only what they count is remembered.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.kube.merge_patch import diff_patch
 from pumice.actors.kube.min_resources import Amounts
 from pumice.actors.kube.quota_usage import COUNTED, counts, total_of, usage_of, used_status
 from pumice.core.messages.commands import ApiRequest, UpdateStatus
 from pumice.core.messages.replies import ApiReply
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.storage.codec import pack
 
-Object = dict[str, Any]
 Name = tuple[str, str]
 
 QUOTA: Final = "ResourceQuota"

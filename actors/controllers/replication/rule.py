@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.adoption import Belongs, by_selector
 from pumice.actors.controllers.pods_of import available_at, is_active, least_missed, pod_from
@@ -16,11 +16,9 @@ from pumice.actors.kube.conditions import merge_condition
 from pumice.actors.kube.merge_patch import diff_patch
 from pumice.actors.kube.times import timestamp
 from pumice.core.messages.commands import Delete, UpdateStatus
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
 from pumice.storage.codec import pack
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

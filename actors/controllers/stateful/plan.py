@@ -6,14 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pumice.actors.controllers.pods_of import ENDED, available_at, is_leaving, phase
 from pumice.actors.controllers.revisions import POD_HASH
 from pumice.actors.controllers.stateful.pods import first_ordinal, is_running_and_ready, ordinal_of
-from pumice.core.objects.metadata import section, text_map
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section, text_map
 
 
 @dataclass(slots=True)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.pods_of import is_leaving, pod_from, reference
 from pumice.actors.controllers.revisions import POD_HASH, template_of
 from pumice.actors.kube.budgets import is_ready
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.whole_numbers import whole_number
-
-Object = dict[str, Any]
 
 POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
 POD_INDEX: Final = "apps.kubernetes.io/pod-index"

@@ -6,7 +6,7 @@ Source: Kubernetes' statefulset controller.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.adoption import Belongs, by_selector
 from pumice.actors.controllers.pods_of import available_at, is_leaving
@@ -24,11 +24,9 @@ from pumice.actors.controllers.stateful.pods import (
 from pumice.actors.kube.events import event
 from pumice.actors.kube.merge_patch import diff_patch
 from pumice.core.messages.commands import Create, Delete, Patch, UpdateStatus
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
 from pumice.storage.codec import pack
-
-Object = dict[str, Any]
 
 CLAIM: Final = "PersistentVolumeClaim"
 

@@ -6,9 +6,7 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
-from pumice.core.objects.metadata import section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section
 
 UNSERVED: Final = ("CertificateSigningRequest", "HorizontalPodAutoscaler")
 """Kinds (as they are stored) that become pods somewhere, or more of them, or a certificate, and nothing here. A

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.unserved.kinds import NO_CONTROLLER, UNSERVED, other_scheduler
 from pumice.actors.kube.conditions import merge_condition
@@ -17,11 +17,9 @@ from pumice.actors.kube.events import event
 from pumice.actors.kube.times import timestamp
 from pumice.core.messages.commands import ApiRequest, Create, UpdateStatus
 from pumice.core.messages.replies import ApiReply
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.parts import POD_OF_OTHERS
 from pumice.storage.codec import repack
-
-Object = dict[str, Any]
 
 USER: Final = "workload-controller"
 REPORTER: Final = "unserved-controller"

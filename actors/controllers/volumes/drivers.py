@@ -7,15 +7,13 @@ A CSINode that somebody else made is left as it is. Source: Kubernetes' kubelet 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.core.kube.storage import NO_PROVISIONER
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Update
 from pumice.core.messages.replies import ApiReply, Refused
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage.codec import pack, unpack
-
-Object = dict[str, Any]
 
 USER: Final = "volume-controller"
 MADE_HERE: Final = "pumice.dev/registered"

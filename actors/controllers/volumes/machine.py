@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cmp_to_key
-from typing import Any, Final
+from typing import Final
 
 from pumice.core.kube.selectors import SelectorError
 from pumice.core.kube.storage import (
@@ -26,10 +26,8 @@ from pumice.core.kube.volume_matching import is_available, is_for, is_large_enou
 from pumice.core.kube.volume_writes import bound_claim, bound_volume, claimed_by, in_phase, is_promised, made_volume
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Get, Update
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage.codec import pack, unpack
-
-Object = dict[str, Any]
 
 USER: Final = "volume-controller"
 RETRY_S: Final = 1.0

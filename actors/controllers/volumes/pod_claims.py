@@ -12,11 +12,10 @@ from typing import Any, Final
 
 from pumice.core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.parts import POD_WITH_CLAIMS
 from pumice.storage.codec import pack, unpack
 
-Object = dict[str, Any]
 Name = tuple[str, str]
 
 USER: Final = "volume-controller"

@@ -9,9 +9,8 @@ from typing import Any, Final
 
 from pumice.actors.controllers.workloads.rollout import bounds, has, replicas_of
 from pumice.actors.kube.times import timestamp
-from pumice.core.objects.metadata import parse_time, section
+from pumice.core.objects.metadata import Object, parse_time, section
 
-Object = dict[str, Any]
 Words = tuple[str, str, str]
 """Status, reason and message of a condition."""
 

@@ -5,12 +5,9 @@ and `sync.go`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.whole_numbers import whole_number
-
-Object = dict[str, Any]
 
 MAX_REPLICAS = "deployment.kubernetes.io/max-replicas"
 """On a ReplicaSet: how many pods all of them together might have when it was last scaled."""

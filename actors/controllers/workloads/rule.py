@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.adoption import Belongs, by_selector
 from pumice.actors.controllers.pods_of import reference
@@ -19,11 +19,9 @@ from pumice.actors.controllers.workloads.deployment_status import deployment_sta
 from pumice.actors.kube.events import event
 from pumice.actors.kube.merge_patch import diff_patch
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.whole_numbers import whole_number
 from pumice.storage.codec import pack
-
-Object = dict[str, Any]
 
 USER: Final = "workload-controller"
 TEMPLATE_HASH: Final = "pod-template-hash"

@@ -8,9 +8,7 @@ from typing import Any, Final
 from pumice.actors.kube.commands.plans import FOR_EVER, Plan
 from pumice.actors.kube.commands.programs import is_server, waits_for_input
 from pumice.actors.kube.commands.shell import Variables, planned
-from pumice.core.objects.metadata import section, text_map
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section, text_map
 
 DURATION: Final = "pumice.dev/duration"
 EXIT_CODE: Final = "pumice.dev/exit-code"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pumice.config.schema import SchedulerConfig
+from pumice.core.objects.metadata import Object
 
-Object = dict[str, Any]
 Identity = tuple[str, str, str]
 """Kind, namespace ("" for none) and name."""
 

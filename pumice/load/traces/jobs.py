@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.agents.pod_runs import DURATION
+from pumice.core.objects.metadata import Object
 from pumice.core.resources.amounts import CPU, MEMORY
 from pumice.measures.lives import USER
 from pumice.runtime.arrivals import ARRIVAL, duration_text
-
-Object = dict[str, Any]
 
 GPU: Final = "nvidia.com/gpu"
 NAMESPACE: Final = "default"

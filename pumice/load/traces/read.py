@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
 from pumice.load.source import read_text
 from pumice.load.traces.jobs import GPU, Left, TraceJob, node_of, objects_of
@@ -20,7 +21,6 @@ from pumice.load.traces.table import read_csv, read_parquet
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-Object = dict[str, Any]
 
 FORMATS: Final = ("swf", "philly", "csv", "parquet", "journal")
 USUAL: Final = {"swf": (8, 16), "philly": (68, 8)}

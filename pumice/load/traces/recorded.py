@@ -9,13 +9,13 @@ deletions are no arrivals: they are left out and counted (`pumice replay --confi
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pumice.actors.agents.pod_runs import DURATION
 from pumice.actors.api.origin import as_new
 from pumice.aside import waited
 from pumice.core.messages.events import Mutation
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.errors import InputError
 from pumice.load.traces.jobs import Left
 from pumice.measures.lives import Lives
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-Object = dict[str, Any]
 Key = tuple[str, str, str]
 """Kind, namespace, name."""
 

@@ -15,10 +15,9 @@ from typing import Any, Final
 
 from pumice.core.kube.selectors import LabelSelector, SelectorError, label_selector
 from pumice.core.messages.events import Mutation
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage import codec
 
-Object = dict[str, Any]
 Name = tuple[str, str]
 BUDGET: Final = "PodDisruptionBudget"
 EVICTED: Final = "EvictionByEvictionAPI"

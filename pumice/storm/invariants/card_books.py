@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from pumice.core.devices.numa.topology import CPU, cpus_of
 from pumice.core.devices.vgpu import codec
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.quantity import quantity_of
 from pumice.storm.invariants.shared_card_books import chips_too_full, npus_too_full, shared_too_much
 from pumice.storm.invariants.upheld import CHIPS, EVERY, SLICES
 from pumice.storm.script.shares import POLICY
 
-Object = dict[str, Any]
 Problem = tuple[str, str]
 """Invariant and words."""
 ALL_CORES: Final = 100

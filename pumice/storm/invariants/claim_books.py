@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pumice.core.messages.events import Mutation
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.storage import codec
 from pumice.storm.script.claims import HOSTNAME
 
-Object = dict[str, Any]
 Device = tuple[str, str, str]
 """Driver, pool and name."""
 Problem = tuple[str, str]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.quantity import parse_quantity
 
-Object = dict[str, Any]
 Amounts = dict[str, int]
 HostPort = tuple[str, str, int]
 """Address, protocol and number."""

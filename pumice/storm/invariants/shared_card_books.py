@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pumice.core.devices.ascend.chips import registered
 from pumice.core.devices.ascend.cuts import CPUS, TEMPLATES, Part
@@ -15,12 +15,11 @@ from pumice.core.devices.family import amount, limits_of
 from pumice.core.devices.gpushare.cards import INDEX, LOCK, MEMORY, NUMBER, indices
 from pumice.core.devices.locks import EXPIRES_S
 from pumice.core.devices.vgpu import Vgpu
-from pumice.core.objects.metadata import parse_time, section, text_map
+from pumice.core.objects.metadata import Object, parse_time, section, text_map
 
 if TYPE_CHECKING:
     from pumice.core.messages.events import Mutation
 
-Object = dict[str, Any]
 LOCKS: Final = (LOCK, Vgpu.name)
 MODELS: Final = tuple(model.word for model in DEFAULT)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 DRIVER: Final = "gpu.example.com"
 DEVICE_CLASS: Final = "gpu"

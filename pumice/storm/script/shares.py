@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Final
 
 from pumice.core.devices.ascend import CORE
 from pumice.core.devices.gpushare import cards as shared
 from pumice.core.devices.settings import FILE
 from pumice.core.devices.vgpu.settings import CORES, MEMORY, NUMBER
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.node_devices import ANNOTATION
-
-Object = dict[str, Any]
 
 CARD: Final = {"memory": 16384, "split": 3}
 """Every card: MiB, and how many pods may share it."""

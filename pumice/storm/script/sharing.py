@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from msgspec.structs import replace
 
 from pumice.config.arguments import Arguments
 from pumice.config.load import parse_scheduler_config
+from pumice.core.objects.metadata import Object
 from pumice.storm.script.events import Event
-
-Object = dict[str, Any]
 
 SHARES: Final = ((4096, 25), (8000, 50), (12000, 30), (16384, 100), (2048, 60))
 """MiB and per cent of a card that the pods of a job ask for."""

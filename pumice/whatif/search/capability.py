@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import ceil, gcd
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.replay.amounts import Amount, allocatable_of, request_of
 from pumice.whatif.belongings import asked_by, belongings
 from pumice.whatif.changes import ForkChange
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pumice.whatif.search.starting import StartQuestion
     from pumice.whatif.state import Fork
 
-Object = dict[str, Any]
 Units = dict[str, int]
 MOST_STEPS: Final = 256
 MOST_MULTIPLES: Final = 1 << 20

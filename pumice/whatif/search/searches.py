@@ -10,7 +10,7 @@ from functools import partial
 from itertools import combinations, islice
 from typing import Any, Final
 
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.whatif.belongings import Belongings, asked_by, belongings, running
 from pumice.whatif.changes import ForkChange, nodes_like
 from pumice.whatif.search.capability import least_capability
@@ -19,7 +19,6 @@ from pumice.whatif.search.start_answer import StartAnswer
 from pumice.whatif.search.starting import StartQuestion
 from pumice.whatif.state import Fork
 
-Object = dict[str, Any]
 MOST_NODES: Final = 64
 MOST_SORTS: Final = 3
 CHOICES: Final = 300

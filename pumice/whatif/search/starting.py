@@ -8,13 +8,13 @@ from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pumice.belonging import group_of, job_of, minimum_of, owner_of
 from pumice.config.errors import nearest_keys
 from pumice.core.messages.decisions import CycleResult
 from pumice.core.messages.events import Mutation
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.session.trail.trail import Silence
 from pumice.errors import InputError
 from pumice.executors import died
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pumice.core.session.trail.records import Ending
     from pumice.core.state.jobs import Job
 
-Object = dict[str, Any]
 ENDED: Final = ("Succeeded", "Failed")
 
 

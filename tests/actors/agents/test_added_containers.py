@@ -1,19 +1,16 @@
 """Containers that are added to a pod that runs."""
 
-from typing import Any
-
 from pumice.actors.agents.added_containers import AddedContainersMachine
 from pumice.actors.agents.addresses import ClusterAddresses
 from pumice.actors.agents.machine import NodeAgentsMachine
 from pumice.actors.agents.other_agents import OtherAgents
 from pumice.core.messages.commands import Patch
 from pumice.core.messages.replies import Accepted
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod
-
-Object = dict[str, Any]
 
 
 def a_cluster(**annotations: str) -> Cluster:

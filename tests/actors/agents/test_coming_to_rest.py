@@ -14,7 +14,6 @@ from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 
-Object = dict[str, Any]
 NODES, PODS = ("n1", "n2"), ("p", "q")
 TAINT = {"key": "broken", "effect": "NoExecute"}
 PATIENT = {"key": "broken", "operator": "Exists", "tolerationSeconds": 7}

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from pumice.actors.agents.machine import NodeAgentsMachine
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

@@ -9,8 +9,6 @@ from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 
-Object = dict[str, Any]
-
 
 @pytest.fixture
 def cluster() -> Cluster:

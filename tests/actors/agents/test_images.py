@@ -1,15 +1,12 @@
 """What an image says of a container without a command: servers stay, shells end."""
 
-from typing import Any
-
 import pytest
 
 from pumice.actors.agents.machine import NodeAgentsMachine
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod
-
-Object = dict[str, Any]
 
 
 def after(seconds: float, policy: str, *containers: Object) -> str:

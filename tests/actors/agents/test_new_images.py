@@ -1,19 +1,17 @@
 """A container that gets another image is started again, whatever the restart policy; others of its pod go on."""
 
-from typing import Any
-
 import pytest
 
 from pumice.actors.agents.addresses import ClusterAddresses
 from pumice.actors.agents.machine import NodeAgentsMachine
 from pumice.core.messages.commands import Patch, UpdateStatus
 from pumice.core.messages.replies import Accepted
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack, unpack
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 
-Object = dict[str, Any]
 COMMANDS = [["sh", "-c", "sleep 60"], None]
 
 

@@ -1,16 +1,13 @@
 """Nodes say where they are and that they are alive; those that another agent keeps are left to it."""
 
-from typing import Any
-
 from pumice.actors.agents.addresses import ClusterAddresses
 from pumice.actors.agents.machine import NodeAgentsMachine
 from pumice.actors.agents.node_reports import NodeReportsMachine
 from pumice.actors.agents.other_agents import HOLDER, OtherAgents
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod
-
-Object = dict[str, Any]
 
 
 def a_cluster() -> Cluster:

@@ -8,12 +8,11 @@ from pumice.actors.agents.addresses import ClusterAddresses
 from pumice.actors.agents.machine import NodeAgentsMachine
 from pumice.core.messages.commands import Patch, Update
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod
-
-Object = dict[str, Any]
 
 
 def agents() -> NodeAgentsMachine:

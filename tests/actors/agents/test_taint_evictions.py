@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from pumice.actors.agents.machine import NodeAgentsMachine
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 
-Object = dict[str, Any]
 TAINT: Object = {"key": "broken", "value": "yes", "effect": "NoExecute"}
 OTHER: Object = {"key": "old", "effect": "NoExecute"}
 

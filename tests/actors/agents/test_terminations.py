@@ -6,12 +6,12 @@ import pytest
 
 from pumice.actors.agents.machine import ORPHAN_S, NodeAgentsMachine
 from pumice.core.messages.commands import Delete, UpdateStatus
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import unpack
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 
-Object = dict[str, Any]
 SLEEPER: Object = {"name": "main", "image": "busybox", "command": ["sh", "-c", "sleep 600"]}
 SERVER: Object = {"name": "web", "image": "nginx:1.27"}
 

@@ -20,6 +20,7 @@ from pumice.actors.controllers.volumes.machine import VolumeMachine
 from pumice.actors.controllers.volumes.pod_claims import PodClaimsMachine
 from pumice.core.messages.commands import ApiRequest, BindPod, Create, Delete, Patch, UpdateStatus
 from pumice.core.messages.replies import Accepted
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.parts import (
     EVERY,
     GROUP_MADE,
@@ -46,8 +47,6 @@ from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 from tests.kit.queues import queue
-
-Object = dict[str, Any]
 
 ALL = {name for parts in PARTS.values() for name in parts.names}
 

@@ -10,14 +10,13 @@ from pumice.actors.errors import ActorFailedError, ActorStoppedError
 from pumice.actors.runtime.asking import expected
 from pumice.core.messages import commands, replies, watch
 from pumice.core.messages.faults import FaultsRead, ReadFaults
+from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 from tests.actors.bench import Bench, running
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 
 pytestmark = pytest.mark.anyio
-
-Object = dict[str, Any]
 
 
 def create(obj: Object) -> commands.Create:

@@ -1,7 +1,5 @@
 """The store: what it stamps, what it refuses, and in whose words."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,14 +7,13 @@ from hypothesis import strategies as st
 from pumice.actors.api.store import Store
 from pumice.core.messages.commands import Create, Get, List, Update, UpdateStatus
 from pumice.core.messages.replies import Accepted, ApiReply, Listing, Refused
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack, unpack
 from tests.actors.cluster import START, Cluster
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 from tests.kit.queues import queue
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

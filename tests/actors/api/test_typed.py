@@ -12,6 +12,7 @@ from pumice.actors.api.store import Store
 from pumice.actors.api.typed import type_problems
 from pumice.core.messages.commands import Create, Patch, Update
 from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack
 from tests.actors.cluster import START
 from tests.kit.definitions import definition, widget
@@ -20,8 +21,6 @@ from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 from tests.kit.queues import queue
-
-Object = dict[str, Any]
 
 WRONG: list[tuple[str, Object, str]] = [
     ("Pod", {"spec": {"containers": [{"env": [{"name": "A", "value": True}]}]}}, "spec.containers[0].env[0].value"),

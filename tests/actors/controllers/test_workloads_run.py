@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from pumice.actors.system.roles.controllers import WORKLOADS, workload_machines
 from pumice.actors.system.system import System
+from pumice.core.objects.metadata import Object
 from tests.actors.controllers.batch.job_kit import batch_job
 from tests.actors.controllers.crons.cron_kit import KINDS, cron_job
 from tests.actors.controllers.daemons.test_daemon_sets import daemon_set
@@ -17,8 +17,6 @@ from tests.actors.controllers.replication.test_replication import controller
 from tests.actors.controllers.stateful.set_kit import stateful_set
 from tests.actors.rig import QUICK, idle, started
 from tests.kit.nodes import node
-
-Object = dict[str, Any]
 
 pytestmark = pytest.mark.anyio
 

@@ -12,11 +12,11 @@ from pumice.actors.effects.pre_bind_worker import CONFLICTS
 from pumice.core.messages.commands import BindPod, Update
 from pumice.core.messages.decisions import Bind, ClaimedDevices
 from pumice.core.messages.events import BindRefused, Bound
+from pumice.core.objects.metadata import Object
 from tests.actors.effects.test_waiting_binds import Api, bind, outcomes
 from tests.kit.pods import pod
 from tests.kit.storage import claim
 
-Object = dict[str, Any]
 GPU = ("r", "gpu.example.com", "n0", "gpu0")
 DEVICE: Device = ("gpu.example.com", "n0", "gpu0")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import anyio
 import pytest
 
 from pumice.core.messages.events import Bound, Outcome
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.node_devices import ANNOTATION as DEVICES
 from pumice.replay.verify import verify
 from pumice.storage.memory import MemoryJournal
@@ -18,7 +18,6 @@ from tests.core.devices.cards import vgpu_node
 from tests.kit import node
 from tests.kit.jobs import gang
 
-Object = dict[str, Any]
 pytestmark = pytest.mark.anyio
 
 CONFIG = """

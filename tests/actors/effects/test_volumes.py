@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import anyio
 import pytest
@@ -15,6 +14,7 @@ from pumice.core.messages.events import BindRefused, Bound, Mutation, Outcome
 from pumice.core.messages.replies import ApiReply, Refused
 from pumice.core.messages.supervision import Restart
 from pumice.core.messages.watch import Pull, Pulled
+from pumice.core.objects.metadata import Object
 from pumice.replay.verify import verify
 from pumice.storage import codec
 from pumice.storage.memory import MemoryJournal
@@ -35,7 +35,6 @@ from tests.kit.storage import (
 
 pytestmark = pytest.mark.anyio
 Apply = Callable[[StoreRequest, float], ApiReply]
-Object = dict[str, Any]
 NODE = "volume.kubernetes.io/selected-node"
 
 

@@ -23,12 +23,12 @@ from pumice.core.messages.events import BindRefused, BindTimedOut, Bound, TasksB
 from pumice.core.messages.orders import BindOrder
 from pumice.core.messages.replies import Accepted, Done, Refused
 from pumice.core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
+from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 from tests.actors.effects.told import Told
 from tests.kit.pods import pod
 from tests.kit.storage import claim, volume
 
-Object = dict[str, Any]
 REVISION = 7
 UNKNOWN = -1
 

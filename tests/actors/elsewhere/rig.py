@@ -11,12 +11,11 @@ from pumice.actors.cluster.settings import ClusterSettings, ElectionSettings
 from pumice.actors.system.settings import SystemSettings, scheduling_there
 from pumice.actors.system.system import System
 from pumice.config.kubeconfig import ClusterAccess
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.storage.journal import Journal
 from tests.actors.gateway.rig import Web, serving
 from tests.actors.rig import started, three_nodes
 
-Object = dict[str, Any]
 UNSCHEDULED = SystemSettings(scheduler=False)
 PATIENCE_S = 20.0
 QUICK = ElectionSettings(namespace="default", lease_duration_s=3.0, renew_deadline_s=2.0, retry_period_s=0.2)

@@ -1,7 +1,6 @@
 """The scheduler of a cluster elsewhere: what it decides comes true there, and nothing else is touched."""
 
 from dataclasses import replace
-from typing import Any
 
 import anyio
 import pytest
@@ -37,7 +36,6 @@ from tests.kit.storage import (
 )
 
 pytestmark = pytest.mark.anyio
-Object = dict[str, Any]
 PREEMPTING = """actions: "enqueue, allocate, preempt"
 tiers:
 - plugins:

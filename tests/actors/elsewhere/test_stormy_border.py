@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from random import Random
-from typing import Any
 
 import anyio
 import pytest
@@ -24,6 +23,7 @@ from pumice.actors.system.system import System
 from pumice.config.kubeconfig import ClusterAccess
 from pumice.core.messages.commands import Delete
 from pumice.core.messages.decisions import Bind
+from pumice.core.objects.metadata import Object
 from pumice.replay.verify import verify
 from pumice.storage.journal import Journal
 from pumice.storage.memory import MemoryJournal
@@ -34,7 +34,6 @@ from tests.actors.mirror.rig import decided, shown
 from tests.actors.rig import started, stored, three_nodes
 from tests.kit.jobs import job_task, vcjob
 
-Object = dict[str, Any]
 KINDS = ("Node", "Queue", "PodGroup", "Pod", "Job")
 ACCESS = ClusterAccess("http://127.0.0.1")
 PATIENCE_S = 3600.0

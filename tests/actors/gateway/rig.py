@@ -16,11 +16,11 @@ from pumice.actors.gateway.listening import listen
 from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
+from pumice.core.objects.metadata import Object
 from pumice.storage.journal import Journal
 from tests.actors.rig import started
 from tests.kit.pods import pod
 
-Object = dict[str, Any]
 PASSIVE = SystemSettings(scheduler=False, controllers=False)
 PODS = "/api/v1/namespaces/default/pods"
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"

@@ -1,15 +1,12 @@
 """What a PodDisruptionBudget lets go: the arithmetic."""
 
-from typing import Any
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.actors.kube.budgets import Scale, budget_status, share
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import START
 from tests.kit.budgets import READY, budget
-
-Object = dict[str, Any]
 
 
 def test_who_has_a_controller_that_cannot_be_scaled_is_not_counted() -> None:

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.actors.kube.min_resources import min_resources, pod_min_resources, pod_usage, texts
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 
 def spec(requests: Object | None = None, limits: Object | None = None, **more: Any) -> Object:

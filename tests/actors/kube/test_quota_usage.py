@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from pumice.actors.kube.min_resources import texts
 from pumice.actors.kube.quota_usage import usage_of_pod
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 
 def pod(asked: str, given: str, *conditions: Object, phase: str = "Running") -> Object:

@@ -13,12 +13,12 @@ from pumice.actors.system.system import System
 from pumice.config.kubeconfig import ClusterAccess
 from pumice.core.messages.commands import Poke
 from pumice.core.messages.decisions import Bind, Decision, Evict
+from pumice.core.objects.metadata import Object
 from pumice.storage.history import CycleReader, RecordedCycle
 from pumice.storage.journal import Journal
 from tests.actors.gateway.rig import Web, serving
 from tests.actors.rig import started
 
-Object = dict[str, Any]
 CLUSTER = SystemSettings(schedule_period_s=0.02, bind_workers=1)
 PATIENCE_S = 20.0
 OWN = ("resourceVersion", "managedFields")

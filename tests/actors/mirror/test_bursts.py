@@ -8,12 +8,11 @@ import pytest
 
 from pumice.actors.mirror.bursts import Burst
 from pumice.core.messages.commands import BindPod
+from pumice.core.objects.metadata import Object
 from pumice.storage.memory import MemoryJournal
 from tests.actors.mirror.rig import CLUSTER, cluster, cycles_of, mirror, same, way_to
 from tests.kit.nodes import node
 from tests.kit.pods import pod
-
-Object = dict[str, Any]
 
 
 def leaving(name: str, message: str) -> Object:

@@ -1,14 +1,12 @@
 """What is left out of objects."""
 
-from typing import Any
-
 from pumice.actors.mirror.changes import change_of, trimmed
 from pumice.actors.mirror.readable import Readability
+from pumice.core.objects.metadata import Object
 from tests.kit.jobs import vcjob
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 
-Object = dict[str, Any]
 ENV = [{"name": "PASSWORD", "value": "hunter2"}, {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "s"}}}]
 NAMES = [{"name": "PASSWORD"}, {"name": "KEY"}]
 

@@ -11,8 +11,6 @@ from pumice.core.messages.decisions import Bind, Evict
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 
-Object = dict[str, Any]
-
 
 def named(name: str, node: str | None = None, **more: Any) -> RemoteChange:
     return change_of("Pod", pod(name, node=node, uid=f"u-{name}", group="g", **more))

@@ -1,7 +1,6 @@
 """A mirror of a cluster: the same objects, the same decisions, and nothing written there."""
 
 from dataclasses import replace
-from typing import Any
 
 import httpx
 import pytest
@@ -12,6 +11,7 @@ from pumice.core.messages.boards import ReadBoard
 from pumice.core.messages.commands import Delete, Patch
 from pumice.core.messages.decisions import Bind, Evict
 from pumice.core.messages.events import ConfigLoaded
+from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 from pumice.storage.journal import CONFIG
 from pumice.storage.memory import MemoryJournal
@@ -33,7 +33,6 @@ from tests.kit.jobs import job_task, vcjob
 from tests.kit.priority_classes import priority_class
 
 pytestmark = pytest.mark.anyio
-Object = dict[str, Any]
 ALL = ("Node", "Queue", "PodGroup", "Pod", "Job", "Namespace", "PriorityClass")
 PREEMPTING = """actions: "enqueue, allocate, preempt"
 tiers:

@@ -17,6 +17,7 @@ from pumice.conformance.case import find_suites, read_cases, setup_of
 from pumice.core.devices.ascend.reports import Reported, Reports
 from pumice.core.messages.decisions import Bind, CycleResult, Decision
 from pumice.core.objects.hyper_node import read_hyper_node
+from pumice.core.objects.metadata import Object
 from pumice.core.pseudonyms import Pseudonyms
 from pumice.core.state.hypernodes import build_tree
 from pumice.oneshot.cycles import run_cycles
@@ -27,7 +28,6 @@ from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 
-Object = dict[str, Any]
 SHARED: Final = Path(__file__).parents[4] / "shared"
 CASES: Final = (SHARED / "conformance", SHARED / "conformance-late")
 EVERY: Final = 12

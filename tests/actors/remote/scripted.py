@@ -13,8 +13,8 @@ from pumice.actors.remote.backoff import Backoff
 from pumice.actors.remote.listing import RemoteListing, RemoteResource
 from pumice.actors.remote.reflector import Reflector
 from pumice.config.kubeconfig import ClusterAccess
+from pumice.core.objects.metadata import Object
 
-Object = dict[str, Any]
 Answer = httpx.Response | Exception | Callable[[httpx.Request], httpx.Response]
 PODS = RemoteResource("Pod", "v1", "Pod", "/api/v1/pods")
 ACCESS = ClusterAccess("http://cluster", token="t")

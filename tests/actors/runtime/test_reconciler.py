@@ -1,7 +1,6 @@
 """The shell around a machine, with a machine that only counts; and the real ones end to end."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import anyio
 import pytest
@@ -18,15 +17,13 @@ from pumice.actors.runtime.reconciler import TOLD, Machine, Reconciler
 from pumice.actors.system.ports import PokePort
 from pumice.actors.system.roles.controllers import deployment_rules
 from pumice.core.messages import commands, replies, watch
-from pumice.core.objects.metadata import text_map
+from pumice.core.objects.metadata import Object, text_map
 from pumice.storage.codec import pack, unpack
 from tests.actors.bench import Bench, running
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 from tests.kit.queues import queue
-
-Object = dict[str, Any]
 
 
 class Labeller:

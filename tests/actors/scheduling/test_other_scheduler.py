@@ -12,6 +12,7 @@ import pytest
 from pumice.core.default_scheduler.profile import NAME
 from pumice.core.messages.decisions import Decision
 from pumice.core.messages.events import CycleRecord
+from pumice.core.objects.metadata import Object
 from pumice.replay.verify import verify
 from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import QUICK, cycles, idle, journaled, placed, started, stored, tampered, three_nodes
@@ -19,7 +20,6 @@ from tests.kit.jobs import gang
 from tests.kit.pods import pod
 
 pytestmark = pytest.mark.anyio
-Object = dict[str, Any]
 
 
 def mine(name: str, **options: Any) -> Object:

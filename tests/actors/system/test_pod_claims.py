@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
+from pumice.core.objects.metadata import Object
 from tests.actors.rig import idle, placed, started, stored, three_nodes
 from tests.kit import gang
 from tests.kit.storage import claim_template, device_class, device_slice, storage_class, with_ephemeral, with_templates
 
 pytestmark = pytest.mark.anyio
-Object = dict[str, Any]
 
 
 def each_with(objects: list[Object], change: Callable[[Object], Object]) -> list[Object]:

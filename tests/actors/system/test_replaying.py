@@ -24,8 +24,6 @@ from tests.actors.rig import QUICK, cycles, idle, started, stored, tampered, thr
 from tests.actors.system.test_crashes import submit, take_away
 from tests.kit.jobs import gang
 
-Object = dict[str, Any]
-
 
 async def assert_replays(journal: Journal) -> ReplayReport:
     """Every cycle there is comes out as recorded."""

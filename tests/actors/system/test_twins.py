@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pytest
 
 from pumice.actors.runtime.clock import VirtualClock
 from pumice.actors.system.system import System
 from pumice.core.messages.decisions import Bind, Decision, Evict
+from pumice.core.objects.metadata import Object
 from pumice.replay.verify import verify
 from pumice.storage.journal import Record
 from pumice.storage.memory import MemoryJournal
@@ -25,7 +25,6 @@ from tests.kit.jobs import gang
 from tests.kit.nodes import node
 
 pytestmark = pytest.mark.trio
-Object = dict[str, Any]
 POINTS = int(os.environ.get("PUMICE_TEST_KILLS", "24"))
 CONFIG = """\
 actions: "enqueue, allocate, preempt, backfill"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 NAMESPACE: Final = "bench"
 DEAR_PATTERN: Final = "(a|b)*a(a|b){400}c"

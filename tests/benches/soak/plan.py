@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 HEARTBEAT_S: Final = 10.0
 """The kubelet's `--node-status-update-frequency`."""

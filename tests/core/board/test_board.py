@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 
 from pumice.core.board.board import BoardReader, residents_of
 from pumice.core.messages.boards import BoardRead, ReadBoard
+from pumice.core.objects.metadata import Object
 from pumice.core.state.view import View
 from tests.kit.hyper_nodes import hyper_node
 from tests.kit.jobs import gang
 from tests.kit.nodes import node, nodes
 from tests.kit.pods import pod
-
-Object = dict[str, Any]
 
 
 def view_of(*objects: Object) -> View:

@@ -10,11 +10,11 @@ from pumice.config.rules import VERSION, under
 from pumice.core.cycle import Carry, CycleClock, run_cycle
 from pumice.core.default_scheduler.profile import NAME
 from pumice.core.messages.decisions import CycleResult
+from pumice.core.objects.metadata import Object
 from pumice.core.session.trail.trail import SILENCE, Silence
 from pumice.core.state.view import View
 from tests.kit.pods import pod
 
-Object = dict[str, Any]
 NOW = 1_767_400_000.0
 CONFIG = parse_scheduler_config(default_text(), source="default.conf")
 

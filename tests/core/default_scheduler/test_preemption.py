@@ -9,6 +9,7 @@ import pytest
 from pumice.core.default_scheduler.preemption import Preemption, Sacrifice
 from pumice.core.default_scheduler.scheduling import AT_ONCE
 from pumice.core.messages.decisions import CycleResult
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.pod import Task
 from pumice.core.session.search.node_search import NodeSearch
 from pumice.core.state.view import View
@@ -17,7 +18,6 @@ from tests.kit.budgets import budget
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 
-Object = dict[str, Any]
 VIP = mine("vip", cpu="6", priority=100)
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from pumice.core.objects.metadata import Object
 from pumice.core.session.trail.trail import Trail
 from pumice.core.state.view import View
 from tests.core.default_scheduler.clusters import bound, decided, mine, why
 from tests.kit.nodes import node
 from tests.kit.pods import node_affinity, pod, toleration
 
-Object = dict[str, Any]
 NOBODY = "No preemption victims found for incoming pod"
 NO_HELP = "Preemption is not helpful for scheduling"
 TAINT: Object = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pumice.core.devices import gpushare, vgpu
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.node import read_node
 from pumice.core.objects.pod import TemplateTable, read_task
 from pumice.core.state.dimensions import Dimensions
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from pumice.core.objects.pod import Task
 
-Object = dict[str, Any]
 TEMPLATES = TemplateTable(Dimensions())
 
 

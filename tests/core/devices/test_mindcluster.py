@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -10,6 +10,7 @@ import pytest
 
 from pumice.core.devices.ascend import CORE, MindClusterNpu, Reports, Resident, npu_node, shares
 from pumice.core.devices.family import DeviceError
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.node import read_node
 from tests.core.devices.cards import limited
 from tests.kit import node
@@ -17,7 +18,6 @@ from tests.kit import node
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
 
-Object = dict[str, Any]
 JOB = {"ring-controller.atlas": "ascend-310P"}
 
 

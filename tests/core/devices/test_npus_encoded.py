@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,12 +15,11 @@ import pytest
 
 from pumice.core.devices.ascend import CORE, MindClusterNpu, NpuFrame, Reports, Resident, npu_node
 from pumice.core.devices.family import Around
-from pumice.core.objects.metadata import object_key
+from pumice.core.objects.metadata import Object, object_key
 from pumice.core.objects.node import read_node
 from pumice.core.objects.pod import Task, TemplateTable, read_task
 from pumice.core.state.dimensions import Dimensions
 
-Object = dict[str, Any]
 NOW = 1_800_000_000
 
 

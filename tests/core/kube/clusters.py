@@ -1,10 +1,8 @@
 """Hypothesis strategies for small clusters in which the same few labels, taints, ports and images meet often."""
 
-from typing import Any
-
 from hypothesis import strategies as st
 
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 KEYS = st.sampled_from(["zone", "disk", "gen", "example.com/rack"])
 VALUES = st.sampled_from(["a", "b", "1", "7", "-3", "+5", "x_1", ""])

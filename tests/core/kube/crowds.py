@@ -1,13 +1,10 @@
 """Hypothesis strategies for clusters of pods that like, dislike and spread from each other."""
 
-from typing import Any
-
 from hypothesis import strategies as st
 
+from pumice.core.objects.metadata import Object
 from tests.core.kube.clusters import Strategy, expression, node_affinities, taints, tolerations
 from tests.core.kube.slow_pods import PREFERRED, REQUIRED
-
-Object = dict[str, Any]
 
 NOTHING: Object = {}
 KEYS = st.sampled_from(["zone", "rack", "kubernetes.io/hostname"])

@@ -8,9 +8,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from pumice.core.objects.metadata import Object
 from pumice.core.quantity import parse_quantity
-
-Object = dict[str, Any]
 
 AFFINITY = "node(s) didn't match Pod's node affinity/selector"
 TAINTED = "node(s) had untolerated taint(s)"

@@ -2,11 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
+from pumice.core.objects.metadata import Object
 from tests.core.kube import slow
 
-Object = dict[str, Any]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 APART = "node(s) didn't match pod affinity rules"

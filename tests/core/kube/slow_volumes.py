@@ -1,11 +1,9 @@
 """Volume binding, zones and limits, one node at a time over plain objects."""
 
-from typing import Any
-
+from pumice.core.objects.metadata import Object
 from pumice.core.quantity import parse_quantity
 from tests.core.kube import slow
 
-Object = dict[str, Any]
 OUT_OF_REACH = "node(s) didn't match PersistentVolume's node affinity"
 NOTHING_TO_BIND = "node(s) didn't find available persistent volumes to bind"
 LOST = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"

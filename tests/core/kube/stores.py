@@ -4,10 +4,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from pumice.core.objects.metadata import Object
 from tests.core.kube.clusters import expression
 from tests.core.kube.slow_volumes import BOUND, SELECTED
 
-Object = dict[str, Any]
 NODES = st.sampled_from(["n0", "n1", "n2"])
 ZONES = st.sampled_from(["z0", "z1"])
 SIZES = st.sampled_from(["1Gi", "2Gi", "3Gi"])

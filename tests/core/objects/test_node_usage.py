@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.node import read_node
 from pumice.core.objects.node_usage import ANNOTATION, NodeUsage, read_usage, usage_of
 from tests.kit import node
 
-Object = dict[str, Any]
 STAMP, SECONDS = "2026-01-01T00:00:00Z", 1767225600.0
 WRITTEN = {"cpu": {"10m": 40, "5m": 1.5}, "memory": {"10m": 30}, "measuredAt": STAMP}
 

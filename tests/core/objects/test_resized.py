@@ -1,9 +1,8 @@
 """What a pod asks for while it is resized in place."""
 
-from typing import Any
-
 import pytest
 
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.resized import FIX, counted_spec
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
@@ -11,7 +10,6 @@ from tests.core.plugins.world import configuration
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 
-Object = dict[str, Any]
 INFEASIBLE = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
 DEFERRED = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
 

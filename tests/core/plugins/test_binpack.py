@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins.binpack import Binpack, FillScorer
 from tests.core.kube.clusters import clusters
 from tests.core.kube.sessions import opened, put, scores, task_named
@@ -13,7 +14,6 @@ from tests.core.plugins.nodeorder import plain_scores
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import gang, node, pod, queue
 
-Object = dict[str, Any]
 GPU = "nvidia.com/gpu"
 WEIGHTS = st.dictionaries(st.sampled_from(["cpu", "memory", GPU, "pods", "example.com/none"]), st.integers(0, 7))
 

@@ -11,6 +11,7 @@ import pytest
 
 from pumice.config.load import parse_scheduler_config
 from pumice.core.cycle import run_action
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins import PLUGINS
 from pumice.core.plugins.card_policies.columns import CardColumns
 from pumice.core.plugins.card_policies.keeping import KeptScores
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from pumice.core.session.session import Session
     from tests.core.plugins.world import Option
 
-Object = dict[str, Any]
 BINPACK = {"deviceshare.VGPUEnable": True, "deviceshare.SchedulePolicy": "binpack"}
 SHARING: Object = {"name": "deviceshare", "arguments": BINPACK}
 HERE = Path("trace.csv")

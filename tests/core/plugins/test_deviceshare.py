@@ -11,7 +11,7 @@ from pumice.config.errors import ConflictError
 from pumice.config.load import parse_scheduler_config
 from pumice.core.cycle import close_session, run_action
 from pumice.core.devices.family import Around, DeviceError
-from pumice.core.objects.metadata import parse_time
+from pumice.core.objects.metadata import Object, parse_time
 from pumice.core.plugins.deviceshare.looking import DeviceCheck, DeviceScore
 from pumice.core.resources import Resource
 from pumice.core.session.session import Session
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 A100 = "NVIDIA-A100"
-Object = dict[str, Any]
 
 
 def asks(objects: list[Object], **limits: int) -> list[Object]:

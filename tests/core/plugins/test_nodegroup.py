@@ -1,11 +1,10 @@
 """nodegroup against the obvious one: which groups a queue may use, which it likes, and whom it inherits from."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins.nodegroup import LABEL
 from pumice.core.session.reasons import Code
 from pumice.core.session.session import Session
@@ -13,7 +12,6 @@ from tests.core.kube.sessions import scores, texts
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import gang, node, pod, queue
 
-Object = dict[str, Any]
 GROUPS = ["a", "b", "c", ""]
 NODES = [node("n0"), *(node(f"n{i}", labels={LABEL: group}) for i, group in enumerate(GROUPS, 1))]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

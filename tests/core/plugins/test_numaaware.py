@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pumice.core.cycle import close_session, run_action
+from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry
 from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, open_world, task_of
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from pumice.config.schema import SchedulerConfig
 
-Object = dict[str, Any]
 WAITS = configuration(["gang", "predicates", "numa-aware"], fix=["numa-waits-for-kubelet"])
 CONFIG = configuration(["gang", "predicates", {"name": "numa-aware", "arguments": {"weight": 2}}])
 

@@ -13,12 +13,11 @@ from pumice.core.cycle import Carry, CycleClock, close_session, open_session, ru
 from pumice.core.kube.labels import label_column
 from pumice.core.life.pod_group import PodGroupPhase
 from pumice.core.messages.queue_tables import readable
+from pumice.core.objects.metadata import Object
 from pumice.core.session.session import Session
 from pumice.core.state.view import View
 from tests.core.plugins.world import configuration, view_of
 from tests.kit import gang, node, pod, pod_group, queue
-
-Object = dict[str, Any]
 
 
 def opened(view: View, plugin: str) -> Session:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,13 +13,12 @@ from hypothesis import strategies as st
 from pumice.config.schema import SchedulerConfig
 from pumice.core.cycle import Carry, CycleClock, close_session, open_session, run_action
 from pumice.core.messages.decisions import CycleResult, PodGroupCondition
+from pumice.core.objects.metadata import Object
 from pumice.core.session import jobs as jobs_module
 from pumice.core.session.closing.close import set_condition
 from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, view_of
 from tests.kit import node, pod, pod_group, queue
-
-Object = dict[str, Any]
 
 ACTIONS = ("enqueue", "allocate", "backfill", "preempt")
 STOCK = configuration(["priority", "gang"], ["drf", "predicates", "proportion", "nodeorder"], actions=ACTIONS)

@@ -22,12 +22,11 @@ from pumice.core.cycle import (
     shares_later,
     tables_later,
 )
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins import PLACERS
 from pumice.core.session.trail.trail import SILENCE, Silence
 from tests.core.plugins.world import configuration, view_of
 from tests.kit import gang, node, pod, pod_group, queue
-
-Object = dict[str, Any]
 
 PLACING = ("enqueue", "allocate", "backfill")
 TIERS = (

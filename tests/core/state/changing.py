@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import strategies as st
 
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.node_usage import KIND as METRICS
 from tests.kit import node, node_affinity, pod, pod_group, queue, taint, toleration
 from tests.kit.hyper_nodes import hyper_node
-
-Object = dict[str, Any]
 
 NOW = "2026-01-01T12:00:00Z"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

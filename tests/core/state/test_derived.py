@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from pumice.config.schema import SchedulerConfig
 from pumice.core.cycle import Carry, CycleClock, close_session, open_session, run_action, run_cycle
 from pumice.core.errors import DerivedError
-from pumice.core.objects.metadata import parse_time
+from pumice.core.objects.metadata import Object, parse_time
 from pumice.core.resources import Resource
 from pumice.core.state.derived import DerivedColumns, Keeper, Like, Material, derived, itself, memory
 from pumice.core.state.snapshot import Snapshot
@@ -25,8 +25,6 @@ from pumice.core.state.view import View
 from tests.core.plugins.world import configuration, view_of
 from tests.core.state.changing import BEGINNING, EVENTS, NOW, a_metrics, a_node, a_pod, a_queue, a_rack
 from tests.kit import pod
-
-Object = dict[str, Any]
 
 CLOCK = CycleClock(1, parse_time(NOW))
 COMMON = ["gang", "predicates", "nodeorder", "binpack", "usage", "nodegroup", "task-topology", "network-topology-aware"]

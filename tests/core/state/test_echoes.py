@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pumice.core.messages.commands import CycleSaid
 from pumice.core.messages.decisions import PodGroupStatus, QueueStatus
+from pumice.core.objects.metadata import Object
 from pumice.core.state.view import View
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
@@ -18,7 +19,6 @@ from tests.kit.queues import queue
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Object = dict[str, Any]
 RUNNING = pod_group("g", phase="Running")
 ENDED = {**RUNNING, "status": {**RUNNING["status"], "phase": "Completed", "succeeded": 1}}
 OTHER = pod_group("other", phase="Running")

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.core.errors import QuantityError
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.pod import Task, TemplateTable, read_task
 from pumice.core.state.dimensions import Dimensions
 from pumice.core.state.pod_reader import LATELY, PodReader
 from tests.kit.pods import pod
-
-Object = dict[str, Any]
 
 CONDITIONS: tuple[Object, ...] = (
     {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"},

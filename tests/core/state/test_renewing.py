@@ -10,14 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.core.kube.labels import label_column
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.node import read_node, renewed_node
 from pumice.core.objects.pod_group import READY, read_pod_group, renewed_pod_group
 from pumice.core.state.view import View
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
 from tests.kit.queues import queue
-
-Object = dict[str, Any]
 
 SCHEDULED = {"type": READY.type, "status": READY.status, "reason": READY.reason, "message": READY.message}
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pumice.core.errors import QuantityError
 from pumice.core.life.task import TASK_LIFE, TaskStatus, TaskTrigger
 from pumice.core.messages.decisions import BindContext
+from pumice.core.objects.metadata import Object
 from pumice.core.state.jobs import Job
 from pumice.core.state.snapshot import Snapshot
 from pumice.core.state.view import View
@@ -20,8 +21,6 @@ from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 from tests.kit.queues import queue
-
-Object = dict[str, Any]
 
 NODES, JOBS, PODS = ("n2", "n0", "n1"), ("j0", "j1"), ("a", "b", "c", "d")
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.core.objects.metadata import Object
 from pumice.core.state.view import View
 from pumice.core.state.volumes import VolumeRules, attach_limit_key, volume_rules
 from tests.core.plugins.world import configuration, view_of
 from tests.kit import node, pod
 from tests.kit.storage import claim, csi_node, local_class, storage_class, using, volume, with_ephemeral
 
-Object = dict[str, Any]
 CSI = "attachable-volumes-csi-csi.example.com"
 LOCAL = "attachable-volumes-csi-kubernetes.io/no-provisioner"
 CLOUD = storage_class("cloud")

@@ -13,6 +13,7 @@ from pumice.adviser.census import NoSuchQueueError, census_of
 from pumice.adviser.classes import WaitClass, WaitReason
 from pumice.adviser.queues import in_tree_order
 from pumice.core.cycle import run_cycle
+from pumice.core.objects.metadata import Object
 from pumice.core.resources.names import CSI_VOLUMES
 from pumice.explain.scene import jobs_of, near
 from tests.core.devices.cards import gpu_node
@@ -26,7 +27,6 @@ from tests.kit.queues import queue
 from tests.kit.storage import claim, csi_node, storage_class, using
 from tests.pumice.adviser.test_classes import CAPACITY, STOCK, TREE, job_of, runs, scene
 
-Object = dict[str, Any]
 GIB = 2.0**30
 
 

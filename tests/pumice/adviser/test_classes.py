@@ -9,7 +9,7 @@ import pytest
 from pumice.adviser.census import Census, WaitingJob, census_of
 from pumice.adviser.classes import CLASS_OF, MEANINGS, WaitClass, WaitReason
 from pumice.config.load import parse_scheduler_config
-from pumice.core.objects.metadata import format_time
+from pumice.core.objects.metadata import Object, format_time
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.explain.scene import Scene
 from pumice.oneshot.cycles import fill
@@ -23,7 +23,6 @@ from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 from tests.kit.queues import queue
 
-Object = dict[str, Any]
 NOW = 1_800_000_000.0
 STOCK = """\
 actions: "enqueue, allocate, backfill"

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from pumice.check.jobs import of_jobs
+from pumice.core.objects.metadata import Object
 from tests.core.plugins.world import configuration
 from tests.kit.jobs import job_task, vcjob
-
-Object = dict[str, Any]
 
 
 def job(**spec: Any) -> Object:

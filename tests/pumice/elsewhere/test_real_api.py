@@ -4,19 +4,18 @@ examples/mirror-role.yaml, both as service accounts.
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 import yaml
 
+from pumice.core.objects.metadata import Object
 from tests.kit import source
 from tests.kit.real_api import RealApi, real_api
 from tests.pumice.cli.terminal import has_cycles, pumice
 from tests.pumice.elsewhere.rig import placed, process, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-Object = dict[str, Any]
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 PODS = "/api/v1/namespaces/default/pods"

@@ -1,13 +1,13 @@
 """Seeded workloads for a real API server: unequal nodes, and waves of gangs that come all at once."""
 
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 import httpx
 
+from pumice.core.objects.metadata import Object
 from tests.pumice.elsewhere.rig import until
 
-Object = dict[str, Any]
 VOLCANO: Final = "scheduling.volcano.sh/v1beta1"
 GROUPS: Final = f"/apis/{VOLCANO}/namespaces/default/podgroups"
 QUEUES: Final = f"/apis/{VOLCANO}/queues"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pumice.bench.cycle import stock_config
-from pumice.core.objects.metadata import parse_time
+from pumice.core.objects.metadata import Object, parse_time
 from pumice.eta.estimate import Estimate, FutureSampling, estimates_of, likely_in, range_in
 from pumice.eta.futures import without_the_past
 from pumice.eta.runs import EndedRun, GangFacts, RunBook, keys_of
@@ -21,7 +21,6 @@ from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 from tests.kit.queues import queue
 
-Object = dict[str, Any]
 BEGAN, NOW = parse_time("2026-01-01T00:00:00Z"), parse_time("2026-01-01T00:01:00Z")
 FEW = FutureSampling(samples=10, horizon_s=3600.0)
 

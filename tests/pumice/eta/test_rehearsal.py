@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.core.messages.events import ConfigLoaded
+from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
 from pumice.eta.estimate import FutureSampling
 from pumice.eta.rehearsal import rehearsed, to_rehearse
@@ -16,7 +17,6 @@ from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import nodes
 from tests.kit.queues import queue
 
-Object = dict[str, Any]
 TOLD = ConfigLoaded("", "", "")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.config.load import parse_scheduler_config
+from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.explain.advice.advise import Advice, advise, candidates
 from pumice.explain.advice.deadline import budget
@@ -20,7 +21,6 @@ from tests.kit.pods import pod
 from tests.kit.priority_classes import priority_class
 from tests.kit.queues import queue
 
-Object = dict[str, Any]
 CONFIG = """\
 actions: "enqueue, allocate, preempt, reclaim, backfill"
 tiers:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pumice.config.load import parse_scheduler_config
+from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.explain.advice.advise import Advice, advise, candidates
 from pumice.explain.advice.deadline import budget
@@ -23,7 +24,6 @@ from tests.kit.nodes import node, taint
 from tests.kit.priority_classes import priority_class
 from tests.kit.queues import queue
 
-Object = dict[str, Any]
 NOW = 1_800_000_000.0
 CONFIG = """\
 actions: "enqueue, allocate, preempt"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pumice.config.load import parse_scheduler_config
+from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.explain.account import account_of
 from pumice.explain.advice.advise import Advice, advise
@@ -21,7 +22,6 @@ from tests.kit.pods import pod
 from tests.kit.priority_classes import priority_class
 from tests.kit.queues import queue
 
-Object = dict[str, Any]
 NOW = 1_800_000_000.0
 CONFIG = """\
 actions: "enqueue, allocate, preempt, reclaim"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from pumice.config.load import parse_scheduler_config
+from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.explain.account import account_of
 from pumice.explain.advice.advise import advise
@@ -17,7 +16,6 @@ from tests.kit.nodes import node, nodes, taint
 from tests.kit.priority_classes import priority_class
 from tests.kit.queues import queue
 
-Object = dict[str, Any]
 CONFIG = """\
 actions: "enqueue, allocate{}, backfill"
 tiers:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
 import yaml
 
+from pumice.core.objects.metadata import Object
 from pumice.history.owners import owners_at
 from tests.kit.nodes import node
 from tests.pumice.cli.terminal import pumice
 
-Object = dict[str, Any]
 REMARK = "it has no pods before it is admitted: tried as if they were there"
 
 

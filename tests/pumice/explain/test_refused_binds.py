@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
@@ -13,6 +12,7 @@ import yaml
 from pumice.actors.kube.scheduler_words import not_bound, not_prepared, refused_bind
 from pumice.adviser.census import census_of
 from pumice.adviser.classes import WaitReason
+from pumice.core.objects.metadata import Object
 from pumice.explain.account import account_of
 from pumice.explain.refused import RefusedBind, refused_in
 from tests.kit.jobs import gang
@@ -20,7 +20,6 @@ from tests.kit.nodes import node
 from tests.pumice.adviser.test_classes import scene
 from tests.pumice.cli.terminal import pumice
 
-Object = dict[str, Any]
 WHY = "planted"
 
 

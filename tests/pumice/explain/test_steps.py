@@ -11,6 +11,7 @@ from rich.console import Console
 
 from pumice.cli.explain import show
 from pumice.config.load import parse_scheduler_config
+from pumice.core.objects.metadata import Object
 from pumice.explain.account import Account, account_of
 from tests.kit.jobs import gang
 from tests.kit.nodes import node, nodes, taint
@@ -21,7 +22,6 @@ from tests.kit.queues import queue
 from tests.pumice.explain.test_advice import scene
 from tests.pumice.explain.test_advice_limits import scene as limited
 
-Object = dict[str, Any]
 WHO = ("podgroup", "default/g")
 WHEN = "once resource is released and minAvailable is satisfied"
 CLASSES = [priority_class("low", 1), priority_class("middle", 5), priority_class("high", 9)]

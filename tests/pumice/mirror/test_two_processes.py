@@ -18,6 +18,7 @@ import yaml
 from pumice.actors.api.kinds import KINDS
 from pumice.actors.mirror.followed import resources
 from pumice.config.settings import CHARTS
+from pumice.core.objects.metadata import Object
 from tests.kit.cutting import cutting
 from tests.kit.nodes import node
 from tests.kit.serving import Served, free_port, served
@@ -36,7 +37,6 @@ PATIENT: Final = pytest.mark.skipif(
 )
 COMPARED: Final = [each for each in resources(CHARTS) if not each.only and "metrics.k8s.io" not in each.path]
 OWN: Final = ("resourceVersion", "managedFields", "generation")
-Object = dict[str, Any]
 
 
 class Mirroring:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pumice.core.kube.storage import is_fully_bound
+from pumice.core.objects.metadata import Object
 from pumice.oneshot.cycles import Cycle, Setup, run_cycles
 from pumice.oneshot.prepare import GivenObjects, admitted
 from tests.core.plugins.world import configuration
@@ -22,7 +23,6 @@ from tests.kit.storage import (
     with_devices,
 )
 
-Object = dict[str, Any]
 CONFIG = configuration(["gang", "predicates"], actions=["allocate"], fix=["volumes-are-no-resource"])
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
+from pumice.core.objects.metadata import Object
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 from tests.kit.queues import queue
 from tests.pumice.cli.terminal import Said, pumice
 
-Object = dict[str, Any]
 FLOWS = "flow.volcano.sh/v1alpha1"
 TEMPLATE: Object = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}}
 VOLCANO: Object = {"spec": {**TEMPLATE["spec"], "schedulerName": "volcano"}}

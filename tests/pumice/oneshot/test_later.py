@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from pumice.core.objects.metadata import Object
 from pumice.oneshot.later import made_later
-
-Object = dict[str, Any]
 
 
 def test_of_sets_and_flows_that_nobody_would_admit_as_much_is_said_as_can_be() -> None:

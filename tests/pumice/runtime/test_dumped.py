@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from pumice.actors.api.names import uid_of
+from pumice.core.objects.metadata import Object
 from pumice.runtime.dumped import still_running
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 from tests.pumice.cli.terminal import Said, pumice
 
-Object = dict[str, Any]
 CONTAINERS: Object = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]}
 TEMPLATE: Object = {"metadata": {"labels": {"app": "web"}}, "spec": {**CONTAINERS, "schedulerName": "volcano"}}
 AGE = "2020-05-05T05:05:05Z"

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from pumice.core.objects.metadata import Object
 from tests.pumice.cli.terminal import pumice
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-Object = dict[str, Any]
 PLACE = {"cpu": "2", "memory": "16Gi", "pods": "110"}
 QUEUE = "scheduling.volcano.sh/v1beta1"
 

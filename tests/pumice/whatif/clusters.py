@@ -10,14 +10,13 @@ from pumice.config.load import parse_scheduler_config
 from pumice.config.schema import SchedulerConfig
 from pumice.core.actions import ACTIONS
 from pumice.core.messages.events import ConfigLoaded
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins import PLUGINS
 from pumice.whatif.state import Fork
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 from tests.kit.queues import queue
-
-Object = dict[str, Any]
 
 CLUSTERS = int(os.environ.get("PUMICE_TEST_CLUSTERS", "25"))
 """200 and more on request (`nox -s answers`)."""

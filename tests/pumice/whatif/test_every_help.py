@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from msgspec import structs
 
+from pumice.core.objects.metadata import Object
 from pumice.core.quantity import parse_quantity
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.explain.advice.advise import advise
@@ -25,7 +25,6 @@ from tests.pumice.whatif.clusters import CLUSTERS
 from tests.pumice.whatif.test_every_answer import drawn
 from tests.pumice.whatif.test_searches import BIG
 
-Object = dict[str, Any]
 WAITED_S = 3.0
 WITHIN_S = 60.0
 CAPABILITY = re.compile(r"queue (?P<queue>\S+): capability (?P<limits>.+)")

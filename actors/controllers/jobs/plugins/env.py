@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.jobs.plugins.plugin import with_more
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 _NAMES: Final = ("VK_TASK_INDEX", "VC_TASK_INDEX")
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.jobs.plugins.plugin import task_named
 from pumice.actors.kube.go_flags import Flag, parsed_flags
-from pumice.core.objects.metadata import text_map
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, text_map
 
 RANK: Final = "hccl/rankIndex"
 _FLAGS: Final[dict[str, Flag]] = {"master": "master", "worker": "worker"}

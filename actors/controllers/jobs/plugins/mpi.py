@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.jobs.plugins.plugin import hosts_of, task_named, with_more, with_port, with_spec
 from pumice.actors.kube.go_flags import Flag, parsed_flags
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 _FLAGS: Final[dict[str, Flag]] = {"master": "master", "worker": "worker", "port": 22}
 

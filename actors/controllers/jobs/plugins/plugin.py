@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from pumice.actors.controllers.jobs.pods import owner_reference, pod_name
-from pumice.core.objects.metadata import section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section
 
 
 class JobPlugin(Protocol):

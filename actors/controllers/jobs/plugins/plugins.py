@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.jobs.plugins.env import EnvPlugin
 from pumice.actors.controllers.jobs.plugins.hcclrank import HcclrankPlugin
@@ -14,9 +14,7 @@ from pumice.actors.controllers.jobs.plugins.ray import RayPlugin
 from pumice.actors.controllers.jobs.plugins.ssh import SshPlugin
 from pumice.actors.controllers.jobs.plugins.svc import SvcPlugin
 from pumice.actors.controllers.jobs.plugins.tensorflow import TensorflowPlugin
-from pumice.core.objects.metadata import section
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object, section
 
 PLUGINS: Final[dict[str, Callable[[Object, Sequence[str]], JobPlugin]]] = {
     "env": EnvPlugin,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.jobs.plugins.plugin import host_of, task_named, tasks_of, with_more, with_port, with_spec
 from pumice.actors.kube.go_flags import Flag, parsed_flags
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 WAITER: Final = "wait-for-master"
 _FLAGS: Final[dict[str, Flag]] = {

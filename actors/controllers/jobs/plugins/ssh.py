@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.jobs.plugins.plugin import hosts_of, owned, tasks_of, with_more, with_spec
 from pumice.actors.controllers.jobs.plugins.rsa_keys import key_pair
 from pumice.actors.kube.go_flags import Flag, parsed_flags
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 _FOLDER, _USER = ".ssh", "root"
 ROOT: Final = f"/{_USER}/{_FOLDER}"

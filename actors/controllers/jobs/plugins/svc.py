@@ -7,13 +7,12 @@ NetworkPolicy lets in the pods of the Job alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers import job_keys as keys
 from pumice.actors.controllers.jobs.plugins.plugin import hosts_of, owned, tasks_of, with_more, with_spec
 from pumice.actors.kube.go_flags import Flag, parsed_flags
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 MOUNTED_AT: Final = "/etc/volcano"
 _FLAGS: Final[dict[str, Flag]] = {"publish-not-ready-addresses": False, "disable-network-policy": False}

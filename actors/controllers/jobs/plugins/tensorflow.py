@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from json import dumps
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.controllers.jobs.plugins.plugin import host_of, tasks_of, with_more
 from pumice.actors.kube.go_flags import Flag, parsed_flags
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 ROLES: Final = ("ps", "worker", "chief", "evaluator")
 _FLAGS: Final[dict[str, Flag]] = {**{role: role for role in ROLES}, "port": 2222}

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
-
-Object = dict[str, Any]
 
 
 def hyper_node(*selectors: Object, **spec: Any) -> Object:

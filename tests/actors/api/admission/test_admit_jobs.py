@@ -1,17 +1,16 @@
 """Admission of Volcano Jobs: defaults, and each rule at its field."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from pumice.actors.api.admission.rules import MOST_PODS
 from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.queues import queue
 
-Object = dict[str, Any]
 Change = Callable[[Object], object]
 
 

@@ -1,13 +1,10 @@
 """Admission of nodes."""
 
-from typing import Any
-
 import pytest
 
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster, fields
 from tests.kit.nodes import node
-
-Object = dict[str, Any]
 
 
 def test_a_node_is_allocatable_as_a_whole_unless_it_says_otherwise(cluster: Cluster) -> None:

@@ -9,12 +9,10 @@ from hypothesis import strategies as st
 
 from pumice.actors.api.admission.amounts import amount_problem
 from pumice.core.messages.replies import Accepted
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster, fields
 from tests.kit.pods import pod
 from tests.kit.priority_classes import priority_class
-
-Object = dict[str, Any]
-
 
 # --- pods
 

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 
 from pumice.core.messages.replies import Accepted
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster, fields
 from tests.kit.pod_groups import pod_group
 from tests.kit.queues import queue
-
-Object = dict[str, Any]
 
 
 def bare(name: str, **spec: Any) -> Object:

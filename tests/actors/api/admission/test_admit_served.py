@@ -6,11 +6,11 @@ import pytest
 
 from pumice.core.messages.commands import Create
 from pumice.core.messages.replies import Accepted
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack, unpack
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 
-Object = dict[str, Any]
 NOT_READY = "node.kubernetes.io/not-ready"
 
 

@@ -1,19 +1,17 @@
 """A served cluster keeps amounts in one form, and Jobs select by labels that the server gives them."""
 
-from typing import Any
-
 import pytest
 
 from pumice.core.messages.commands import Create, LoadObject, ReportStatus
 from pumice.core.messages.decisions import QueueStatus
 from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster
 from tests.actors.controllers.batch.job_kit import batch_job
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 
-Object = dict[str, Any]
 WRITTEN = {"cpu": "1500.0m", "memory": "2048Mi", "x.io/y": 3}
 KEPT = {"cpu": "1500m", "memory": "2Gi", "x.io/y": "3"}
 

@@ -4,11 +4,10 @@ from base64 import b64encode
 from typing import Any
 
 from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.pods import pod
-
-Object = dict[str, Any]
 
 
 def core(kind: str, name: str, **more: Any) -> Object:

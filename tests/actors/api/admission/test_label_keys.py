@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 
-Object = dict[str, Any]
 HOST = "kubernetes.io/hostname"
 LABELS = {"app": "web", "version": "7"}
 

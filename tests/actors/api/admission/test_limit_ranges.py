@@ -1,18 +1,15 @@
 """LimitRanges: what they default to, what they give to pods, and what they refuse."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.core.messages.commands import Create
 from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
-
-Object = dict[str, Any]
 
 
 def limit_range(*limits: Object, name: str = "limits", namespace: str = "default") -> Object:

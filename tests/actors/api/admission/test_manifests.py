@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from pumice.actors.api.kinds import kind_of
 from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.queues import queue
-
-Object = dict[str, Any]
 
 EXAMPLES = Path(__file__).parents[5] / "shared" / "manifests" / "volcano-examples"
 

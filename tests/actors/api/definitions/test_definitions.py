@@ -1,17 +1,15 @@
 """The life of a CustomResourceDefinition and of the objects that it defines."""
 
 from copy import deepcopy
-from typing import Any
 
 import pytest
 
 from pumice.core.messages.commands import Create, Delete, OpenListing, Patch, Update
 from pumice.core.messages.replies import Accepted, ApiReply, ListingOpened, Refused
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack, unpack
 from tests.actors.cluster import Cluster
 from tests.kit.definitions import definition, widget
-
-Object = dict[str, Any]
 
 KEY = "Widget.example.com"
 CRD = "CustomResourceDefinition"

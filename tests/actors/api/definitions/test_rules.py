@@ -1,7 +1,5 @@
 """Rules in CEL of a definition bind its objects."""
 
-from typing import Any
-
 import pytest
 
 from pumice.actors.api.definitions.rules import change_problems, unreadable
@@ -9,9 +7,8 @@ from pumice.actors.api.definitions.structure import structure_problems
 from pumice.actors.api.definitions.values import value_problems
 from pumice.actors.api.definitions.work import TooDearError, Work
 from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
-
-Object = dict[str, Any]
 
 
 def spec(*rules: Object, **properties: Object) -> Object:

@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 
 from pumice.core.messages.commands import Create, Patch, Update
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack, unpack
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 from tests.kit.queues import queue
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

@@ -6,12 +6,11 @@ import pytest
 
 from pumice.core.messages.commands import Create, Patch, Update
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack, unpack
 from tests.actors.cluster import Cluster
 from tests.kit.definitions import definition, widget
 from tests.kit.queues import queue
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

@@ -1,18 +1,15 @@
 """How objects go: grace, finalizers, owners."""
 
-from typing import Any
-
 import pytest
 
 from pumice.core.messages.commands import Delete
 from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import unpack
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 from tests.kit.queues import queue
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

@@ -10,12 +10,11 @@ from pumice.actors.controllers.disruptions.machine import DisruptionMachine
 from pumice.actors.kube.budgets import is_ready
 from pumice.core.messages.commands import RequestEviction
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.budgets import READY, budget
 from tests.kit.nodes import node
 from tests.kit.pods import pod
-
-Object = dict[str, Any]
 
 
 def running(cluster: Cluster, name: str, *, ready: bool = True, owner: Object | None = None) -> Object:

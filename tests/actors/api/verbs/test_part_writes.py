@@ -7,12 +7,12 @@ import pytest
 
 from pumice.core.messages.commands import Create, Patch, Update
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack, unpack
 from tests.actors.cluster import Cluster
 from tests.kit.certificates import PEM, certificate_request
 from tests.kit.pods import pod
 
-Object = dict[str, Any]
 CSR = "CertificateSigningRequest"
 
 

@@ -1,15 +1,12 @@
 """Bindings and evictions."""
 
-from typing import Any
-
 import pytest
 
 from pumice.core.messages.commands import BindPod, EvictPod, StatusCondition
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from pumice.core.messages.commands import Delete
 from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import unpack
 from tests.actors.cluster import Cluster
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

@@ -6,10 +6,9 @@ import pytest
 
 from pumice.core.messages.reflection import Reflect
 from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ import pytest
 from pumice.core.messages.commands import ReportStatus
 from pumice.core.messages.decisions import PodCondition, PodGroupCondition, PodGroupStatus, QueueStatus
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 from tests.kit.queues import queue
 
-Object = dict[str, Any]
 BEGAN, LATER = "2023-11-14T22:13:20Z", "2023-11-14T22:13:30Z"
 
 

@@ -8,10 +8,9 @@ from pumice.actors.agents.machine import NodeAgentsMachine
 from pumice.actors.controllers.batch.rule import JobRule
 from pumice.actors.controllers.family import FamilyMachine
 from pumice.actors.kube.times import timestamp
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
-
-Object = dict[str, Any]
 
 JOB = "Job.batch"
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 from tests.actors.controllers.batch.job_kit import (
     JOB,
     batch_job,
@@ -15,8 +14,6 @@ from tests.actors.controllers.batch.job_kit import (
     rules,
     started,
 )
-
-Object = dict[str, Any]
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tests.actors.cluster import bind_all
@@ -19,8 +17,6 @@ from tests.actors.controllers.batch.job_kit import (
     started,
     status,
 )
-
-Object = dict[str, Any]
 
 
 def test_it_waits_longer_after_each_failure() -> None:

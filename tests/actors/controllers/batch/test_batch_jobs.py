@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from pumice.core.messages.commands import Delete
@@ -19,8 +17,6 @@ from tests.actors.controllers.batch.job_kit import (
     started,
     status,
 )
-
-Object = dict[str, Any]
 
 
 def test_one_pod_by_default() -> None:

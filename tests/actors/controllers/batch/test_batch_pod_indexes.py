@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 from tests.actors.controllers.batch.job_kit import (
     COMPLETE,
     JOB,
@@ -16,8 +15,6 @@ from tests.actors.controllers.batch.job_kit import (
     started,
     status,
 )
-
-Object = dict[str, Any]
 
 
 def index_of(pod: Object) -> str:

@@ -20,12 +20,11 @@ from pumice.config.unwrap import USUAL_KEY as KEY
 from pumice.core.messages.commands import Create, Patch
 from pumice.core.messages.events import ConfigLoaded
 from pumice.core.messages.replies import Accepted
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack
 from pumice.storage.memory import MemoryJournal
 from tests.actors.cluster import Cluster
 from tests.actors.rig import QUICK, journaled, started
-
-Object = dict[str, Any]
 
 NAMESPACE, NAME, SOURCE = CHARTS.namespace, CHARTS.name, CHARTS.said
 

@@ -8,9 +8,8 @@ from pumice.actors.controllers.crons.dialects import KUBERNETES, VOLCANO, Dialec
 from pumice.actors.controllers.crons.rule import CronRule
 from pumice.actors.controllers.family import FamilyMachine
 from pumice.actors.kube.times import timestamp
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
-
-Object = dict[str, Any]
 
 MINUTE = 60.0
 KINDS = {"kubernetes": KUBERNETES, "volcano": VOLCANO}

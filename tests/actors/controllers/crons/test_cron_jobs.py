@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from pumice.actors.controllers.crons.dialects import KUBERNETES, VOLCANO, Dialect
 from pumice.actors.controllers.crons.rule import CronRule
 from pumice.actors.controllers.family import FamilyMachine
 from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import START, Cluster
 from tests.actors.controllers.crons.cron_kit import JOBS, MINUTE, cron_job, end, jobs, said, started, status
-
-Object = dict[str, Any]
 
 FIRST = int(START // 60) + 1
 """The number of the first full minute."""

@@ -10,10 +10,9 @@ from pumice.actors.controllers.daemons.rule import DaemonSetRule
 from pumice.actors.controllers.family import FamilyMachine
 from pumice.actors.kube.times import timestamp
 from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
-
-Object = dict[str, Any]
 
 SET = "DaemonSet"
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from pumice.actors.controllers.devices.machine import DeviceMachine
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 from tests.kit.storage import device_claim, with_devices
-
-Object = dict[str, Any]
 
 
 def user(made: Object) -> Object:

@@ -7,11 +7,10 @@ from pumice.actors.agents.machine import NodeAgentsMachine
 from pumice.actors.agents.other_agents import OtherAgents
 from pumice.actors.api.bootstrap import api_moved, api_service
 from pumice.actors.controllers.endpoints.machine import EndpointsMachine
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod
-
-Object = dict[str, Any]
 
 
 def service(name: str, **spec: Any) -> Object:

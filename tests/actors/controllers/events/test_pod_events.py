@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from pumice.actors.controllers.events.machine import KEPT_S, PodEventsMachine
@@ -11,8 +9,6 @@ from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

@@ -8,9 +8,8 @@ import pytest
 
 from pumice.actors.system.roles.controllers import flow_machines
 from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
-
-Object = dict[str, Any]
 
 VERSION = "flow.volcano.sh/v1alpha1"
 

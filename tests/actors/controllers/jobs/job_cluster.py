@@ -4,11 +4,10 @@ from typing import Any
 
 from pumice.actors.agents.machine import NodeAgentsMachine
 from pumice.actors.controllers.jobs.machine import JobMachine
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster, bind_all, enqueue_all
 from tests.kit.jobs import job_task
 from tests.kit.nodes import node
-
-Object = dict[str, Any]
 
 FOREVER = job_task("a", replicas=3, duration="0")
 

@@ -1,17 +1,14 @@
 """What the Job controller says in events, where somebody listens; and tasks that fail in place."""
 
-from typing import Any
-
 import pytest
 
 from pumice.actors.agents.machine import NodeAgentsMachine
 from pumice.actors.controllers.jobs.machine import JobMachine
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.actors.controllers.jobs.job_cluster import FOREVER, fail, job_cluster, phase, policy, run, schedule, status
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import node
-
-Object = dict[str, Any]
 
 FAILED = "the policy for PodFailed of the Job: pod j-a-0 failed with exit code 1"
 

@@ -1,7 +1,5 @@
 """The Job controller against a store, without actors: what it makes, and the ordinary life of a Job."""
 
-from typing import Any
-
 import pytest
 
 from pumice.actors.agents.machine import NodeAgentsMachine
@@ -11,8 +9,6 @@ from tests.actors.controllers.jobs.job_cluster import FOREVER, fail, job_cluster
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import node
 from tests.kit.priority_classes import priority_class
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

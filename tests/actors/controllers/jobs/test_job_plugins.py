@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from pumice.actors.controllers.jobs.plugins.plugins import PLUGINS
 from pumice.actors.kube.go_flags import parsed_flags
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.actors.controllers.jobs.job_cluster import job_cluster, phase, run, status
 from tests.kit.jobs import job_task, vcjob
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

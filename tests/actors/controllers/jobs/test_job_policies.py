@@ -6,8 +6,7 @@ import pytest
 
 from pumice.actors.controllers.jobs.life import Action
 from pumice.actors.controllers.jobs.policies import JobTrigger, Resolved, resolve
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 
 def job(policies: list[Object] | None = None, task_policies: list[Object] | None = None, version: int = 1) -> Object:

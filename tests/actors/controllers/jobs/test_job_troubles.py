@@ -1,12 +1,11 @@
 """The Job controller when things go wrong: policies, commands, refusals, restarts."""
 
-from typing import Any
-
 import pytest
 
 from pumice.actors.agents.machine import NodeAgentsMachine
 from pumice.actors.controllers.jobs.machine import MOST_FAILURES, JobMachine
 from pumice.core.messages.commands import Create
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster, bind_all, enqueue_all
 from tests.actors.controllers.jobs.job_cluster import (
     FOREVER,
@@ -23,8 +22,6 @@ from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import node
 from tests.kit.priority_classes import priority_class
 from tests.kit.queues import queue
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

@@ -1,11 +1,8 @@
 """What Kubernetes puts into every namespace is there, comes back, and goes with it."""
 
-from typing import Any
-
 from pumice.actors.controllers.namespaces.machine import NamespaceMachine
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
-
-Object = dict[str, Any]
 
 
 def namespace(name: str) -> Object:

@@ -1,14 +1,12 @@
 """Nodes that are not well are tainted, and no longer once they are."""
 
-from typing import Any
-
 import pytest
 
 from pumice.actors.controllers.nodes.machine import NodeTaintsMachine
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 
-Object = dict[str, Any]
 PREFIX = "node.kubernetes.io/"
 OTHER = {"key": "mine", "effect": "NoSchedule"}
 

@@ -1,17 +1,15 @@
 """The Queue controller: states and families."""
 
 import itertools
-from typing import Any
 
 import pytest
 
 from pumice.actors.controllers.queues.life import QUEUE_LIFE, QueueAction, QueueState, state_of, trigger_of
 from pumice.actors.controllers.queues.machine import QueueMachine
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.pod_groups import pod_group
 from tests.kit.queues import queue
-
-Object = dict[str, Any]
 
 S, A = QueueState, QueueAction
 

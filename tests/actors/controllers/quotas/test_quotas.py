@@ -10,12 +10,11 @@ from pumice.actors.controllers.quotas.machine import QuotaMachine
 from pumice.actors.kube.quota_usage import is_in_scope, quota_status
 from pumice.core.messages.commands import Create, LoadObject
 from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster
 from tests.kit.definitions import definition
 from tests.kit.pods import pod
-
-Object = dict[str, Any]
 
 
 def quota(hard: dict[str, str], **spec: Any) -> Object:

@@ -7,11 +7,10 @@ from typing import Any
 from pumice.actors.agents.machine import NodeAgentsMachine
 from pumice.actors.controllers.family import FamilyMachine
 from pumice.actors.controllers.replication.rule import REPLICATION_CONTROLLERS, ReplicationRule
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster, bind_all
 from tests.kit.nodes import node
 from tests.kit.pods import pod
-
-Object = dict[str, Any]
 
 
 def controller(replicas: int = 2, **more: Any) -> Object:

@@ -7,10 +7,9 @@ from typing import Any
 from pumice.actors.controllers.family import FamilyMachine
 from pumice.actors.controllers.stateful.rule import StatefulSetRule
 from pumice.actors.kube.times import timestamp
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
-
-Object = dict[str, Any]
 
 SET = "StatefulSet"
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.actors.controllers.stateful.plan import SetPlanner
+from pumice.core.objects.metadata import Object
 from tests.actors.controllers.stateful.set_kit import stateful_set
-
-Object = dict[str, Any]
 
 STATES = ("absent", "waiting", "ready", "leaving", "failed")
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from pumice.actors.controllers.family import FamilyMachine
 from pumice.actors.controllers.stateful.rule import StatefulSetRule
 from pumice.core.messages.commands import Delete
 from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.actors.controllers.stateful.set_kit import (
     SET,
@@ -23,8 +22,6 @@ from tests.actors.controllers.stateful.set_kit import (
     stateful_set,
     status,
 )
-
-Object = dict[str, Any]
 
 COUNTS = ("replicas", "readyReplicas", "availableReplicas", "currentReplicas", "updatedReplicas")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from pumice.actors.api.kinds import KINDS
@@ -11,6 +9,7 @@ from pumice.actors.controllers.unserved.kinds import LEFT, UNSERVED, other_sched
 from pumice.actors.controllers.unserved.machine import UnservedMachine
 from pumice.core.messages.commands import BindPod
 from pumice.core.messages.replies import Accepted
+from pumice.core.objects.metadata import Object
 from pumice.storage.memory import MemoryJournal
 from tests.actors.cluster import Cluster
 from tests.actors.rig import idle, started
@@ -18,8 +17,6 @@ from tests.kit.certificates import certificate_request
 from tests.kit.jobs import vcjob
 from tests.kit.nodes import node
 from tests.kit.pods import pod
-
-Object = dict[str, Any]
 
 
 def stranger(name: str = "p", scheduler: str = "mine") -> Object:

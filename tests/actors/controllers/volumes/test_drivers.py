@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pumice.actors.controllers.volumes.drivers import DriversMachine
 from pumice.core.messages.commands import Delete
 from tests.actors.cluster import Cluster
 from tests.kit import node
 from tests.kit.storage import local_class, storage_class
-
-Object = dict[str, Any]
 
 
 def registered(cluster: Cluster) -> dict[str, list[str]]:

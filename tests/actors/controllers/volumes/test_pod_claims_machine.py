@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from pumice.actors.controllers.volumes.pod_claims import POD_CLAIM, PodClaimsMachine
@@ -12,8 +10,6 @@ from pumice.core.messages.replies import ApiReply, Refused
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod
 from tests.kit.storage import claim, claim_template, device_claim, with_ephemeral, with_templates
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from pumice.actors.controllers.volumes.machine import VolumeMachine
@@ -13,7 +11,6 @@ from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster
 from tests.kit.storage import claim, local_class, storage_class, volume
 
-Object = dict[str, Any]
 NODE = "volume.kubernetes.io/selected-node"
 
 

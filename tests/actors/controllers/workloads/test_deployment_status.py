@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.actors.controllers.workloads.deployment_status import deployment_status, timed_out_at
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 
 def deployment(replicas: int = 4, strategy: Object | None = None, **status: Any) -> Object:

@@ -10,11 +10,9 @@ from pumice.actors.agents.machine import NodeAgentsMachine
 from pumice.actors.controllers.family import FamilyMachine
 from pumice.actors.controllers.workloads.rollout import bounds, rolled, scaled
 from pumice.actors.system.roles.controllers import deployment_rules
-from pumice.core.objects.metadata import text_map
+from pumice.core.objects.metadata import Object, text_map
 from tests.actors.cluster import Cluster, bind_all
 from tests.kit.nodes import node
-
-Object = dict[str, Any]
 
 REVISION = "deployment.kubernetes.io/revision"
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

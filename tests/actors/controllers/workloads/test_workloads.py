@@ -9,13 +9,11 @@ from pumice.actors.controllers.family import FamilyMachine
 from pumice.actors.controllers.groups.machine import PodGroupMachine
 from pumice.actors.system.roles.controllers import deployment_rules
 from pumice.core.messages.commands import Create
-from pumice.core.objects.metadata import text_map
+from pumice.core.objects.metadata import Object, text_map
 from tests.actors.cluster import Cluster, bind_all
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 from tests.kit.queues import queue
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any
 
 import pytest
 
 from pumice.actors.gateway.request.versions import shown, stored
+from pumice.core.objects.metadata import Object
 from tests.actors.gateway.rig import serving
 
-Object = dict[str, Any]
 SCALERS = "namespaces/default/horizontalpodautoscalers"
 EVENTS = "namespaces/default/events"
 

@@ -11,8 +11,7 @@ from pumice.actors.api.kinds import KINDS
 from pumice.actors.gateway.webhooks.calls import Address, CallError, address_of
 from pumice.actors.gateway.webhooks.hooks import AdmissionRequest, wanted
 from pumice.actors.gateway.webhooks.reviews import BadAnswerError, verdict
-
-Object = dict[str, Any]
+from pumice.core.objects.metadata import Object
 
 
 def request(key: str = "Pod", subresource: str = "", **labels: str) -> AdmissionRequest:

@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
+from pumice.core.objects.metadata import Object
 from tests.actors.gateway.rig import Web, serving
 from tests.actors.gateway.webhooks.test_webhooks import (
     CONFIG_MAPS,
@@ -18,7 +19,6 @@ from tests.actors.gateway.webhooks.test_webhooks import (
     seen,
 )
 
-Object = dict[str, Any]
 POLICIES = f"{CONFIGURATIONS}/validatingadmissionpolicies"
 BINDINGS = f"{CONFIGURATIONS}/validatingadmissionpolicybindings"
 

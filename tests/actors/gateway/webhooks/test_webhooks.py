@@ -16,10 +16,10 @@ import anyio
 import pytest
 
 from pumice.actors.system.settings import SystemSettings
+from pumice.core.objects.metadata import Object
 from tests.actors.gateway.rig import PATIENCE_S, PODS, Web, pod_of, serving
 from tests.kit.prometheus import HOST, QuietServer, self_signed
 
-Object = dict[str, Any]
 Answer = Callable[[Object], Object]
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

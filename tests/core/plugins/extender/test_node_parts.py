@@ -8,6 +8,7 @@ from typing import Any
 
 from pumice.core.cycle import CycleClock, open_session, run_action
 from pumice.core.messages.questions import OutsideAnswer, OutsideQuestion
+from pumice.core.objects.metadata import Object
 from pumice.core.outside import filled
 from pumice.core.session.carry import Carry, SessionOptions
 from pumice.oneshot.cycles import fill
@@ -16,7 +17,6 @@ from tests.core.plugins.test_deviceshare import asks
 from tests.core.plugins.world import configuration
 from tests.kit import gang, node, queue
 
-Object = dict[str, Any]
 HERE: Object = {
     "name": "extender",
     "arguments": {"extender.urlPrefix": "http://e", "extender.predicateVerb": "predicate"},

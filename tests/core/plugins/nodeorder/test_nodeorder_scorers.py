@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.core.kube.placed import placed_pods
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins.nodeorder.allocated import LEAST, MOST, Allocated
 from pumice.core.plugins.nodeorder.balanced_allocation import BalancedAllocation
 from pumice.core.plugins.nodeorder.image_locality import ImageLocality
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from pumice.core.session.points.nodes import NodeScorer
     from pumice.core.session.session import Session
 
-Object = dict[str, Any]
 Cluster = tuple[list[Object], list[Object], Object]
 WEIGHT = 3
 

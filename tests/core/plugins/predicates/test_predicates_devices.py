@@ -8,6 +8,7 @@ import pytest
 from pumice.core.cycle import run_action
 from pumice.core.kube.devices import DeviceId
 from pumice.core.life.task import TaskStatus
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins.predicates.dynamic_resources import DynamicResources
 from pumice.core.session.reasons import FitFailure
 from tests.core.kube.sessions import opened, task_named, texts
@@ -17,7 +18,6 @@ from tests.kit import gang, node, pod_group, queue
 if TYPE_CHECKING:
     from pumice.core.session.session import Session
 
-Object = dict[str, Any]
 DRA = ("dra-switch",)
 GROUP = {"scheduling.k8s.io/group-name": "j"}
 DRIVER = "gpu.example.com"

@@ -8,6 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pumice.core.kube.placed import placed_pods
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins.predicates.node_affinity import RequiredAffinity, terms_conflict
 from pumice.core.plugins.predicates.pod_count import PodCount
 from pumice.core.plugins.predicates.ports import NodePorts
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from pumice.core.session.points.nodes import NodeFilter
     from pumice.core.session.session import Session
 
-Object = dict[str, Any]
 Cluster = tuple[list[Object], list[Object], Object]
 
 

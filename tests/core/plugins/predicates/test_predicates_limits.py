@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from itertools import permutations
-from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.core.kube.placed import placed_pods
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins.predicates.dynamic_resources import DynamicResources
 from pumice.core.plugins.predicates.volume_limits import VolumeLimits
 from tests.core.kube.sessions import opened, put, take, task_named, texts
 from tests.core.kube.stores import pod_using
 from tests.kit import node
 
-Object = dict[str, Any]
 Volume = tuple[str, str]
 DRIVERS, HANDLES, NODES = ["d0", "d1"], ["h0", "h1", "h2"], ["n0", "n1", "n2"]
 FULL = "node(s) exceed max volume count"

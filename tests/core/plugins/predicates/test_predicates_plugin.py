@@ -7,7 +7,7 @@ import pytest
 from pumice.config.load import from_parsed
 from pumice.core.cycle import Carry, CycleClock, run_action, run_cycle
 from pumice.core.life.task import TaskStatus
-from pumice.core.objects.metadata import parse_time
+from pumice.core.objects.metadata import Object, parse_time
 from pumice.core.session.search.node_search import NodeSearch
 from pumice.core.state.volumes import volume_rules
 from tests.core.kube import slow, slow_pods
@@ -18,7 +18,6 @@ from tests.kit import gang, node, node_affinity, nodes, pod, pod_group, queue, t
 if TYPE_CHECKING:
     from pumice.core.session.session import Session
 
-Object = dict[str, Any]
 ZONE = "zone"
 HOST = "kubernetes.io/hostname"
 WEB = {"matchLabels": {"app": "web"}}

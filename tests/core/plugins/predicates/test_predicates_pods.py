@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.core.kube.placed import placed_pods
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins.nodeorder.pod_affinity import PodAffinityScorer
 from pumice.core.plugins.nodeorder.topology_spread import TopologySpreadScorer
 from pumice.core.plugins.predicates.pod_affinity import PodAffinityFilter
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from pumice.core.kube.placed import Placed
     from pumice.core.session.session import Session
 
-Object = dict[str, Any]
 Crowd = tuple[list[Object], list[Object], list[Object], Object, dict[str, dict[str, str]]]
 MOVES = st.lists(st.tuples(st.booleans(), st.integers(0, 9), st.integers(0, 9)), max_size=5)
 WEIGHT = 2

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.core.kube.placed import placed_pods
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins.predicates.volume_binding import VolumeBinding
 from pumice.core.plugins.predicates.volume_limits import VolumeLimits
 from pumice.core.plugins.predicates.volume_zone import VolumeZone
@@ -19,7 +20,6 @@ from tests.kit import node
 if TYPE_CHECKING:
     from pumice.core.session.session import Session
 
-Object = dict[str, Any]
 Store = tuple[list[Object], list[Object], list[Object], list[list[str]]]
 BY_CLASS = {one["metadata"]["name"]: one for one in storage_classes}
 

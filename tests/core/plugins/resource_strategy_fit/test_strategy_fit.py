@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins.resource_strategy_fit import arguments as read
 from pumice.core.plugins.resource_strategy_fit.arguments import NO_SRA, IdleShare, Sra, Strategy
 from pumice.core.plugins.resource_strategy_fit.proportional import Proportional
@@ -23,7 +24,6 @@ from tests.core.plugins.nodeorder import plain_scores
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import gang, node, pod, queue
 
-Object = dict[str, Any]
 Cluster = tuple[list[Object], list[Object], Object]
 GPU = "nvidia.com/gpu"
 NAMES = st.sampled_from(["cpu", "memory", GPU, "pods", "nvidia.com/*", "n*", "example.com/none"])

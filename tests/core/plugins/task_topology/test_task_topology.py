@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.core.life.task import TaskStatus
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins.task_topology.plugin import TaskTopology
 from pumice.core.plugins.task_topology.relations import AFFINITY, ANTI_AFFINITY, TASK_ORDER
 from pumice.core.session.session import Session
@@ -16,7 +17,6 @@ from tests.core.plugins.task_topology.plain_topology import PlainJob
 from tests.core.plugins.world import configuration, job_of, open_world, task_of
 from tests.kit import gang, node, pod, pod_group, queue
 
-Object = dict[str, Any]
 ROLES = ["ps", "worker", "chief", "plain"]
 GROUPS = st.lists(st.lists(st.sampled_from(ROLES[:3]), unique=True, min_size=1, max_size=3), min_size=1, max_size=3)
 SIZES = st.sampled_from([("500m", "1Gi", 0), ("1", "1Gi", 0), ("2", "3Gi", 1), ("3", "512Mi", 0)])

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pumice.config.schema import SchedulerConfig
 from pumice.core.cycle import Trail, close_session, open_session, run_action
 from pumice.core.messages.decisions import CycleResult
-from pumice.core.objects.metadata import parse_time
+from pumice.core.objects.metadata import Object, parse_time
 from pumice.core.session.carry import Carry, CycleClock
 from tests.core.plugins.world import NOW, configuration, view_of
-
-Object = dict[str, Any]
 
 ACTIONS = ("enqueue", "allocate", "preempt", "reclaim", "backfill")
 TIERS = (

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 from pumice.storm.invariants.budget_books import LAG_S, BudgetBooks
-
-Object = dict[str, Any]
 
 
 class Journal:

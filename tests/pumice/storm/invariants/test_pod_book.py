@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.actors.api.admission.pod_spec import default_pod_spec
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.pod import TemplateTable
 from pumice.core.objects.pod_template import PodTemplate
 from pumice.core.state.dimensions import Dimensions
 from pumice.storm.invariants.pod_book import BookedPodReader, PodBook, share_port
-
-Object = dict[str, Any]
 
 NAMES = ("cpu", "memory", "hugepages-2Mi", "example.com/gpu")
 Specs = st.SearchStrategy[Object]

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from pumice.core.devices.ascend import CORE
 from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack, unpack
 from pumice.storm.invariants.shared_card_books import LockBook, chips_too_full, npus_too_full, shared_too_much
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 
-Object = dict[str, Any]
 CARDS = {"volcano.sh/gpu-number": "2", "volcano.sh/gpu-memory": "2000"}
 NPU = {"id": "NPU-0", "count": 2, "devmem": 1000, "devcore": 8, "type": "Ascend310P", "health": True}
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 from pumice.storm.invariants.gangs import partial_gang
 from pumice.storm.invariants.pod_book import PodBook
@@ -16,7 +15,6 @@ from tests.actors.cluster import Cluster
 from tests.kit import queues
 from tests.kit.pod_groups import pod_group
 
-Object = dict[str, Any]
 GROUP = "scheduling.k8s.io/group-name"
 JOBS, QUEUES, NODES = ("a", "b"), ("q", "r"), ("n", "m")
 
