@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from pumice.actors.gateway.advice import AdviserQuestion
-from pumice.adviser.answers import answer
 
 OK: Final = 200
 
@@ -31,6 +30,8 @@ def waits_at_the_end(db: Path, plugins_dir: str | None = None) -> list[WaitRow]:
     """Return the jobs that wait in the newest cycle, in the order in which they are tried; none where that cycle cannot
     be decided again. Not within an event loop.
     """
+    from pumice.adviser.answers import answer  # noqa: PLC0415 - half a second, which a run without waits does not need
+
     told = answer(str(db), plugins_dir, AdviserQuestion("standings"))
     waiting: list[dict[str, Any]] = msgspec.json.decode(told.body)["waiting"] if told.code == OK else []
     return [

@@ -65,7 +65,7 @@ def test_what_it_says_of_itself_needs_nothing_that_commands_need(option: str) ->
 
 
 def test_a_bare_run_loads_no_trio_no_adviser_and_no_web_server(tmp_path: Path) -> None:
-    modules = loaded_by("run", "--until", "cycles=1", "--quiet", "--db", str(tmp_path / "j.db"))
+    modules = loaded_by("run", "--until", "idle", "--quiet", "--db", str(tmp_path / "j.db"))
     assert {"trio", "pumice.adviser.answers", "pumice.storm.simulation", "hypercorn"}.isdisjoint(modules)
 
 
