@@ -27,7 +27,7 @@ from pumice.cli.terminal import Terminal
 from pumice.config.durations import parse_duration
 from pumice.config.settings import ProcessSettings, config_map_of, process_settings, read_process_settings
 from pumice.core.messages.replies import Refused
-from pumice.core.objects.metadata import parse_time
+from pumice.core.objects.metadata import Object, parse_time
 from pumice.load.manifests import Loaded
 from pumice.load.remarks import read_as, said_of_strangers
 from pumice.plugins.loader import changed_plugins, identities
@@ -35,7 +35,7 @@ from pumice.runtime.arrivals import arriving, hastened
 from pumice.runtime.dumped import still_running
 from pumice.runtime.journals import looks_like_journal
 from pumice.runtime.kubeconfig import export_line
-from pumice.runtime.main_job import Object, RunOutcome, RunPlan, Watching, run_plan
+from pumice.runtime.main_job import RunOutcome, RunPlan, Watching, run_plan
 from pumice.runtime.serving import gateway_settings
 from pumice.runtime.standing import named
 from pumice.runtime.until import parse_until

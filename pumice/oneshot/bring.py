@@ -12,11 +12,11 @@ from pumice.actors.kube.merge_patch import merge_patch
 from pumice.actors.kube.quota_usage import quota_status
 from pumice.actors.runtime.reconciler import Machine
 from pumice.core.messages.commands import Patch, UpdateStatus
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.parts import kind_of
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded
-from pumice.oneshot.between import Object, object_key
+from pumice.oneshot.between import object_key
 from pumice.oneshot.expand import ROUNDS, assumed_queues, expanded
 from pumice.oneshot.pending import makers_absent
 from pumice.oneshot.prepare import GivenObjects, Identity, identity, stored_as, usable

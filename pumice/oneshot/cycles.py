@@ -9,13 +9,14 @@ from pumice.adviser.judge import Judge, JudgeOpening, WaitFindings
 from pumice.config.schema import SchedulerConfig
 from pumice.core.cycle import Trail, close_session, open_session, run_action
 from pumice.core.messages.decisions import Bind, CycleResult, Evict
+from pumice.core.objects.metadata import Object
 from pumice.core.outside import Ask
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.core.session.trail.trail import SILENCE
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
 from pumice.oneshot.asking import AskAbout, of_nobody
-from pumice.oneshot.between import Object, next_objects
+from pumice.oneshot.between import next_objects
 from pumice.oneshot.others import decide_others, together
 from pumice.oneshot.outcome import Outcome, outcome_of
 from pumice.oneshot.standing import standings_of

@@ -25,10 +25,10 @@ from pumice.actors.system.roles.controllers import flow_machines, workload_machi
 from pumice.belonging import group_of
 from pumice.core.messages.commands import ApiRequest, Create, Patch, UpdateStatus
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.parts import kind_of
 from pumice.measures.jobs import OVER
-from pumice.oneshot.between import Object, object_key
+from pumice.oneshot.between import object_key
 from pumice.oneshot.later import made_later
 from pumice.oneshot.moment import format_moment
 from pumice.oneshot.prepare import CONTROLLED, GivenObjects, Identity, admitted, completed, identity, stored_as

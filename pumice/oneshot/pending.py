@@ -10,11 +10,11 @@ from pumice.actors.controllers.jobs.state import controlling_job
 from pumice.actors.controllers.unserved.kinds import SCHEDULER, SERVED
 from pumice.belonging import owner_of
 from pumice.core.messages.decisions import CycleReport, CycleResult, PendingReason
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.pod import GROUP_NAME
 from pumice.core.session.fit import SCHEDULABLE, UNSCHEDULABLE
 from pumice.measures.jobs import OVER
-from pumice.oneshot.between import Object, object_key
+from pumice.oneshot.between import object_key
 from pumice.oneshot.prepare import stored_as
 
 if TYPE_CHECKING:

@@ -24,11 +24,11 @@ from pumice.actors.api.verbs.loading import fill_loaded
 from pumice.config.errors import RequestError
 from pumice.core.messages.commands import LoadObject
 from pumice.core.messages.replies import Refused
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.state.view import View
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded
-from pumice.oneshot.between import Object, object_key
+from pumice.oneshot.between import object_key
 from pumice.runtime.order import in_order
 from pumice.storage.codec import pack
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from pumice.core.objects.metadata import section
-from pumice.oneshot.between import Object, object_key
+from pumice.core.objects.metadata import Object, section
+from pumice.oneshot.between import object_key
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,13 @@ from pumice.actors.api.origin import as_new
 from pumice.belonging import owner_of
 from pumice.config.errors import nearest_name
 from pumice.core.messages.commands import Delete, RequestEviction
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.errors import InputError
 from pumice.oneshot.prepare import identity
 from pumice.whatif.field_path import Assignment, assignment_of
 from pumice.whatif.naming import found, identity_named
 from pumice.whatif.sources import arrivals
-from pumice.whatif.state import Fork, Object
+from pumice.whatif.state import Fork
 
 USER: Final = "whatif"
 HOSTNAME: Final = "kubernetes.io/hostname"

@@ -29,7 +29,7 @@ from pumice.core.messages.commands import BindPod, Create, EvictPod, StoreReques
 from pumice.core.messages.decisions import Bind, CycleResult, Evict
 from pumice.core.messages.events import Mutation
 from pumice.core.messages.replies import Refused
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.outside import Supposing
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.core.session.trail.trail import SILENCE, Silence
@@ -44,7 +44,7 @@ from pumice.storage import codec
 from pumice.storage.shared_objects import SharedObjects
 from pumice.whatif.effects import Effects
 from pumice.whatif.machines import controllers
-from pumice.whatif.state import Fork, Object
+from pumice.whatif.state import Fork
 from pumice.whatif.stillness import stirs
 
 ROUNDS: Final = 10_000

@@ -10,6 +10,7 @@ from pumice.core.cycle import Trail
 from pumice.core.life.task import TaskStatus
 from pumice.core.messages.commands import RequestEviction, StoreRequest
 from pumice.core.messages.decisions import CycleResult, Evict
+from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import CycleClock
 from pumice.core.session.fit import SCHEDULABLE
 from pumice.core.state.volumes import volume_rules
@@ -20,7 +21,7 @@ from pumice.oneshot.supposing import unasked
 from pumice.whatif.chronicle import DRAIN, Chronicle
 from pumice.whatif.future import Future, PendingJob
 from pumice.whatif.life import Life
-from pumice.whatif.state import Fork, Object
+from pumice.whatif.state import Fork
 
 UNSAID: Final = "Unschedulable"
 Advance = Callable[[float], None]

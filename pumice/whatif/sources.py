@@ -16,7 +16,7 @@ from pumice.config.load import default_text, parse_or_built_in, parse_scheduler_
 from pumice.config.schema import SchedulerConfig
 from pumice.core.actions import ACTIONS
 from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.plugins import PLUGINS
 from pumice.errors import InputError
 from pumice.replay.handover import Beginnings
@@ -29,7 +29,7 @@ from pumice.storage.recovered import Recovered
 from pumice.storage.scan import verified
 from pumice.storage.sqlite import SqliteJournal
 from pumice.storage.truth import Truth
-from pumice.whatif.state import Fork, Object
+from pumice.whatif.state import Fork
 
 UNTOLD: Final = frozenset(("Event", "Lease"))
 """Kinds that nobody decides by."""

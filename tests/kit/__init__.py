@@ -4,9 +4,10 @@
 same content decodes to, so one object can be given to the store, to the scheduler's view, or written out as YAML.
 """
 
+from pumice.core.objects.metadata import Object
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node, nodes, taint
-from tests.kit.objects import CREATED, Object
+from tests.kit.objects import CREATED
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import node_affinity, pod, toleration
 from tests.kit.priority_classes import priority_class

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tests.kit.objects import Object
+from pumice.core.objects.metadata import Object
 
 
 def hyper_node(

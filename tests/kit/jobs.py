@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tests.kit.objects import CREATED, Object, resources, without_empty
+from pumice.core.objects.metadata import Object
+from tests.kit.objects import CREATED, resources, without_empty
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 

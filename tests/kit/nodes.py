@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.kit.objects import CREATED, Object, metadata, resources, without_empty
+from pumice.core.objects.metadata import Object
+from tests.kit.objects import CREATED, metadata, resources, without_empty
 
 
 def node(

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from tests.kit.objects import CREATED, Object, metadata, without_empty
+from pumice.core.objects.metadata import Object
+from tests.kit.objects import CREATED, metadata, without_empty
 
 
 def pod_group(

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from tests.kit.objects import CREATED, Object, metadata, resources, without_empty
+from pumice.core.objects.metadata import Object
+from tests.kit.objects import CREATED, metadata, resources, without_empty
 
 GROUP = "scheduling.k8s.io/group-name"
 TASK = "volcano.sh/task-spec"

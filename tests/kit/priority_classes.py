@@ -1,6 +1,7 @@
 """Priority classes."""
 
-from tests.kit.objects import CREATED, Object, metadata, without_empty
+from pumice.core.objects.metadata import Object
+from tests.kit.objects import CREATED, metadata, without_empty
 
 
 def priority_class(

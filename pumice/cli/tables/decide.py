@@ -10,8 +10,8 @@ from typing import Any, Final
 from rich.console import Console
 
 from pumice.cli.tables.whole import WholeTable, show_lines
-from pumice.core.objects.metadata import section
-from pumice.oneshot.between import Object, object_key
+from pumice.core.objects.metadata import Object, section
+from pumice.oneshot.between import object_key
 from pumice.oneshot.cycles import Cycle
 from pumice.oneshot.outcome import waits
 from pumice.oneshot.pending import group_of

@@ -10,7 +10,7 @@ from pumice.cli.tables.whole import WholeTable
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from pumice.runtime.main_job import Object
+    from pumice.core.objects.metadata import Object
 
 
 def show_summary(summary: Object, console: Console) -> None:

@@ -8,8 +8,8 @@ from typing import Final
 from pumice.actors.controllers.job_keys import TASK_SPEC
 from pumice.actors.controllers.jobs.life import Action
 from pumice.actors.controllers.jobs.policies import POD_EVICTED, JobTrigger, resolve
-from pumice.core.objects.metadata import section, text_map
-from pumice.explain.advice.changes import Identity, Object, identity_of
+from pumice.core.objects.metadata import Object, section, text_map
+from pumice.explain.advice.changes import Identity, identity_of
 from pumice.oneshot.between import object_key
 from pumice.oneshot.expand import expanded
 from pumice.oneshot.prepare import CONTROLLED, stored_as

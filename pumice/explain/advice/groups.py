@@ -9,11 +9,11 @@ from math import ceil
 from typing import Final
 
 from pumice.config.schema import SchedulerConfig
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.plugins.capacity.misplaced import leaves_below
 from pumice.core.quantity import quantity_of
 from pumice.core.resources import Resource
-from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object, single
+from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, single
 from pumice.explain.advice.nodes import on_pods, pod_called
 from pumice.oneshot.obstacles import is_in_a_tree
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from math import ceil, gcd
 from typing import Final
 
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.quantity import quantity_of
-from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Group, Identity, Object
+from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Group, Identity
 from pumice.explain.advice.groups import WaitingGroup
 
 OTHERS: Final = 4

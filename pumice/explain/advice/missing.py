@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from pumice.actors.api.admission.priority_classes import HIGHEST
 from pumice.actors.controllers.unserved.kinds import SCHEDULER
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.pod import GROUP_NAME, is_strange
-from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object, single
+from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, single
 
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from pumice.core.objects.metadata import section
-from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object
+from pumice.core.objects.metadata import Object, section
+from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity
 from pumice.whatif.changes import node_like
 
 MOST: Final = 64

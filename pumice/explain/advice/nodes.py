@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pumice.core.kube.taints import HARD_EFFECTS, UNSCHEDULABLE_TAINT, tolerated
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.pod import Task
-from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object, single
+from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, single
 
 if TYPE_CHECKING:
     from pumice.core.session.trail.records import Look

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Final
 
+from pumice.core.objects.metadata import Object
 from pumice.core.quantity import quantity_of
-from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Object
+from pumice.explain.advice.changes import Change, ChangeFamily, Edit
 from pumice.explain.advice.nodes import NodeRefusals, in_brief
 from pumice.units import amount
 

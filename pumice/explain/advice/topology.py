@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from pumice.core.objects.metadata import section
-from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Object, single
+from pumice.core.objects.metadata import Object, section
+from pumice.explain.advice.changes import Change, ChangeFamily, Edit, single
 from pumice.explain.advice.groups import WaitingGroup
 
 Place = Callable[[Object], dict[str, Any]]

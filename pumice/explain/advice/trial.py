@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pumice.core.cycle import close_session, open_session, run_action
 from pumice.core.life.task import ALLOCATED_STATUSES, LABELS, TaskStatus
 from pumice.core.messages.decisions import Evict
+from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.state.volumes import volume_rules
 from pumice.explain.advice.aftermath import made_again, with_policies
-from pumice.explain.advice.changes import Change, Identity, Object, identity_of
+from pumice.explain.advice.changes import Change, Identity, identity_of
 from pumice.explain.advice.deadline import Spent, TimedTrail, demand_time, while_time
 from pumice.explain.watch import Subjects, Watched, watch_cycle
 from pumice.oneshot.between import next_objects

@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 
 from pumice.config.schema import SchedulerConfig
-from pumice.core.objects.metadata import section
-from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity, Object
+from pumice.core.objects.metadata import Object, section
+from pumice.explain.advice.changes import Change, ChangeFamily, Edit, Identity
 from pumice.explain.advice.groups import WaitingGroup
 from pumice.explain.advice.limits import what_deserves
 

@@ -9,8 +9,8 @@ from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from pumice.core.objects.metadata import section
-from pumice.storm.invariants.pod_book import Object, PodBook
+from pumice.core.objects.metadata import Object, section
+from pumice.storm.invariants.pod_book import PodBook
 
 if TYPE_CHECKING:
     from pumice.storm.invariants.truth import StormTruth

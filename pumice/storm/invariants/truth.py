@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.core.messages.events import Mutation
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.storage.shared_objects import SharedObjects
 from pumice.storm.extender import admits
 from pumice.storm.invariants.card_books import over_assigned
 from pumice.storm.invariants.claim_books import KINDS as CLAIM_KINDS
 from pumice.storm.invariants.claim_books import ClaimBooks
-from pumice.storm.invariants.pod_book import Amounts, BookedPodReader, Object, PodBook, amounts, share_port
+from pumice.storm.invariants.pod_book import Amounts, BookedPodReader, PodBook, amounts, share_port
 from pumice.storm.invariants.sums import add_up, greatest, no_sums, what_is_over
 from pumice.storm.invariants.upheld import (
     ALL,

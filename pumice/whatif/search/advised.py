@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.explain.advice.advise import searched_on
-from pumice.explain.advice.changes import Change, Identity, Object, in_words
+from pumice.explain.advice.changes import Change, Identity, in_words
 from pumice.explain.advice.trial import Bench
 from pumice.explain.advice.unmade import with_pods
 from pumice.explain.scene import Scene, jobs_of

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pumice.belonging import minimum_of
 from pumice.core.messages.events import Mutation
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.replay.amounts import Amount, allocatable_of, request_of
 from pumice.storage import codec
 from pumice.whatif.belongings import ENDED, asked_by, belongings, running
@@ -20,7 +20,7 @@ from pumice.whatif.life import Life
 from pumice.whatif.search.packing import Move, Stock, fewest_moves, fits
 from pumice.whatif.search.start_answer import StartAnswer
 from pumice.whatif.search.starting import StartQuestion
-from pumice.whatif.state import Fork, Object
+from pumice.whatif.state import Fork
 
 WHOLLY: Final = 6
 """On so many nodes every plan is tried, the smaller first."""

@@ -18,10 +18,11 @@ from pumice.core.messages.commands import Chunk
 from pumice.core.messages.decisions import Decision, Evict
 from pumice.core.messages.replies import Candidates, DryRunFailed
 from pumice.core.messages.supervision import Restart
+from pumice.core.objects.metadata import Object
 from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import PATIENCE_S, cycles, journaled, placed, started
 from tests.core.actions.crowds import PREEMPTABLE, classes, running, waiting
-from tests.kit import Object, node, queue
+from tests.kit import node, queue
 
 CONFIG = """\
 actions: "enqueue, allocate, preempt"

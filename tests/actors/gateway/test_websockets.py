@@ -14,7 +14,8 @@ import pytest
 from anyio import BrokenResourceError, EndOfStream, connect_tcp, fail_after
 from httpx_ws import AsyncWebSocketSession, WebSocketDisconnect, aconnect_ws
 
-from tests.actors.gateway.rig import PATIENCE_S, PODS, Object, Web, serving
+from pumice.core.objects.metadata import Object
+from tests.actors.gateway.rig import PATIENCE_S, PODS, Web, serving
 
 pytestmark = pytest.mark.anyio
 MERGE = {"content-type": "application/merge-patch+json"}

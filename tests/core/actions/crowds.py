@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pumice.config.schema import SchedulerConfig
+    from pumice.core.objects.metadata import Object
     from pumice.core.session.session import Session
-    from tests.kit.objects import Object
 
 TIERS = (["priority", "gang", "conformance"], ["drf", "predicates", "nodeorder"])
 PREEMPTABLE = {"volcano.sh/preemptable": "true"}

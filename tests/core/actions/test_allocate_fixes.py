@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from pumice.core.cycle import run_action
+from pumice.core.objects.metadata import Object
 from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import gang, node, queue
-from tests.kit.objects import Object
 
 
 def leaving(name: str, cpu: str) -> Object:

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from pumice.core.cycle import run_action
 from pumice.core.life.pod_group import LABELS
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.queue import Queue
 from pumice.core.session.points.votes import Vote
 from pumice.core.session.session import Session
 from pumice.core.state.jobs import Job
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import node, pod_group, queue
-from tests.kit.objects import Object
 
 MINIMUM = {"cpu": "2"}
 

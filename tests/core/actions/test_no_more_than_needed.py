@@ -15,10 +15,10 @@ from pumice.core.actions.dry_runs.node_trial import NodeTrial
 from pumice.core.actions.preempt import steps
 from pumice.core.actions.victims.on_node import available
 from pumice.core.cycle import run_action
+from pumice.core.objects.metadata import Object
 from pumice.core.session.session import Session
 from tests.core.actions.crowds import crowds, evictions, running, with_arguments
 from tests.core.plugins.world import configuration, open_world
-from tests.kit import Object
 
 ASKS = ("dry-run-asks-queue",)
 MENDED = (*ASKS, "empty-answer-vetoes", "intersection-stays-empty")

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from pumice.core.cycle import close_session, run_action
 from pumice.core.life.task import TaskStatus, TaskTrigger
+from pumice.core.objects.metadata import Object
 from pumice.core.session.points.votes import Vote
 from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, evictable, job_of, open_world, task_of
 from tests.kit import gang, node, pod, pod_group, queue
-from tests.kit.objects import Object
 
 CONFIG = configuration(["gang"])
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from pumice.core.objects.metadata import Object
 from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, job_of, open_world
 from tests.kit import gang, node, pod, pod_group, queue
-from tests.kit.objects import Object
 
 
 def world(*parts: Any, factor: Any = None, fix: tuple[str, ...] = ()) -> Session:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from pumice.core.objects.metadata import Object
 from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, evictable, names, open_world, task_of
 from tests.kit import gang, node, queue
-from tests.kit.objects import Object
 
 
 def budget(

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.core.objects.metadata import Object
 from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, job_of, open_world
 from tests.kit import node, pod_group, queue
-from tests.kit.objects import Object
 
 CONFIG = configuration(["resourcequota"])
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pumice.config.schema import SchedulerConfig
+    from pumice.core.objects.metadata import Object
     from pumice.core.objects.pod import Task
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
-    from tests.kit.objects import Object
 
 NOW = "2026-01-01T12:00:00Z"
 ACTIONS = ("enqueue", "allocate", "backfill")

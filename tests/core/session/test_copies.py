@@ -6,6 +6,7 @@ import pytest
 
 from pumice.core.cycle import run_action
 from pumice.core.life.task import LABELS, TaskStatus
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.pod import Task
 from pumice.core.session.closing.close import pod_conditions
 from pumice.core.session.session import Session
@@ -15,7 +16,6 @@ from tests.core.actions.crowds import classes, running, waiting
 from tests.core.plugins.world import configuration, job_of, open_world, task_of
 from tests.kit import gang, node, queue
 from tests.kit.hyper_nodes import hyper_node
-from tests.kit.objects import Object
 
 TIERS = ["priority", "gang", "conformance"], ["predicates", "nodeorder", "network-topology-aware"]
 CONFIG = configuration(*TIERS)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry
 from tests.core.plugins.world import configuration, job_of, open_world
 from tests.kit import gang, node, pod, queue
 from tests.kit.hyper_nodes import hyper_node
-from tests.kit.objects import Object
 
 JOB = "default/j"
 CONFIG = configuration(["gang", "network-topology-aware"])

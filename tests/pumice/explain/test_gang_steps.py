@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.config.load import parse_scheduler_config
+from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.explain.account import account_of
 from pumice.explain.scene import Scene
@@ -15,7 +16,6 @@ from tests.kit.budgets import budget
 from tests.kit.hyper_nodes import hyper_node
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
-from tests.kit.objects import Object
 from tests.kit.priority_classes import priority_class
 from tests.kit.queues import queue
 

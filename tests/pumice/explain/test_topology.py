@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.config.load import parse_scheduler_config
+from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.explain.account import Account, account_of
 from pumice.explain.advice.advise import advise
@@ -17,7 +18,6 @@ from pumice.oneshot.cycles import fill
 from tests.kit.hyper_nodes import hyper_node
 from tests.kit.jobs import gang
 from tests.kit.nodes import node, taint
-from tests.kit.objects import Object
 from tests.kit.queues import queue
 
 CONFIG = """\

@@ -23,7 +23,7 @@ from tests.pumice.whatif.clusters import fork
 
 if TYPE_CHECKING:
     from pumice.core.messages.decisions import CycleResult
-    from tests.pumice.whatif.clusters import Object
+    from pumice.core.objects.metadata import Object
 
 HORIZON_S = 60.0
 Seen = tuple[float, int, str, str, str]

@@ -10,6 +10,7 @@ from pumice.config.schema import SchedulerConfig
 from pumice.core.actions.gangs.bundles import Cost, bundles_of
 from pumice.core.cycle import run_action
 from pumice.core.life.task import TaskStatus
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.pod import Task
 from pumice.core.session.carry import Carry
 from pumice.core.session.closing.close import pod_conditions
@@ -18,7 +19,6 @@ from tests.core.actions.crowds import after, classes, crowds, evictions, running
 from tests.core.plugins.world import configuration, flatten, job_of, open_world
 from tests.kit import node, queue
 from tests.kit.hyper_nodes import hyper_node
-from tests.kit.objects import Object
 
 CONFIG = configuration(["priority", "gang", "conformance"], ["predicates", "nodeorder", "network-topology-aware"])
 WORLD = (node("n0", cpu="4"), node("n1", cpu="4"), queue("q"), classes())

@@ -7,7 +7,7 @@ import pytest
 from pumice.config.schema import SchedulerConfig
 from pumice.core.cycle import Trail, open_session, run_action
 from pumice.core.life.task import TaskStatus
-from pumice.core.objects.metadata import parse_time
+from pumice.core.objects.metadata import Object, parse_time
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.session.session import Session
 from pumice.core.session.trail.records import Ending
@@ -16,7 +16,6 @@ from tests.core.actions.crowds import classes, running, waiting
 from tests.core.plugins.world import NOW, configuration, job_of, view_of
 from tests.kit import node, queue
 from tests.kit.hyper_nodes import hyper_node
-from tests.kit.objects import Object
 
 CONFIG = configuration(
     ["priority", "gang", "conformance"], ["predicates", "capacity", "nodeorder", "network-topology-aware"]

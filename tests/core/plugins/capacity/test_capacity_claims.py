@@ -8,12 +8,12 @@ import pytest
 from msgspec import structs
 
 from pumice.core.kube.claims import COUNT
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins.capacity import Capacity
 from pumice.core.plugins.capacity.claims import parse_devices
 from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, job_of, open_world, task_of
 from tests.kit import gang, node, pod_group, queue
-from tests.kit.objects import Object
 
 GPU, NIC = "gpu.example.com", "nic.example.com"
 ROOM = node("n", cpu="32", memory="64Gi")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.core.cycle import close_session, open_session
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins.capacity import Capacity
 from pumice.core.plugins.capacity.attributes import FixedAttributes
 from pumice.core.plugins.capacity.tree import ROOT, tree_limits
@@ -18,7 +19,6 @@ from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, evictable, job_of, open_world, task_of, view_of
 from tests.kit import gang, node, pod_group, queue
-from tests.kit.objects import Object
 
 BIG = node("n", cpu="32", memory="128Gi")
 

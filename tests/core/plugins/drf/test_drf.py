@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins.drf.shares import Shares, changed
 from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, evictable, job_of, open_world, task_of
 from tests.kit import gang, node, pod, queue
-from tests.kit.objects import Object
 
 CONFIG = configuration(["drf"])
 CLUSTER = node("n", cpu="16", memory="64Gi", gpus=4)

@@ -7,13 +7,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins.drf import Drf
 from pumice.core.plugins.drf.tree import HierarchicalShares
 from pumice.core.session.session import Session
 from tests.core.plugins.drf.plain_tree import PlainTree
 from tests.core.plugins.world import configuration, evictable, open_world, task_of
 from tests.kit import gang, node, queue
-from tests.kit.objects import Object
 
 CONFIG = configuration([{"name": "drf", "enableHierarchy": True}])
 QUEUES = {"qa": ("root/eng/dev", "100/50/20"), "qb": ("root/eng/prod", "100/50/80"), "qc": ("root/sci", "100/50")}

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from pumice.core.kube.devices import DeviceId
+from pumice.core.objects.metadata import Object
 from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import gang, node, queue
-from tests.kit.objects import Object
 
 FIX = ("promises-reserve",)
 NOTHING: set[str] = set()

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from pumice.core.cycle import Trail, open_session, run_cycle
-from pumice.core.objects.metadata import parse_time
+from pumice.core.objects.metadata import Object, parse_time
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.core.session.reasons import Code, Reason, ReasonTable
 from pumice.core.session.trail.records import Ending, Look
 from tests.core.plugins.world import NOW, configuration, task_of, view_of
-from tests.core.session.trail.told import CONFIG, TIERS, Object, decided
+from tests.core.session.trail.told import CONFIG, TIERS, decided
 from tests.kit import gang, node, nodes, pod, pod_group, queue, taint
 from tests.kit.hyper_nodes import hyper_node
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from pumice.core.cycle import Trail, open_session
-from pumice.core.objects.metadata import parse_time
+from pumice.core.objects.metadata import Object, parse_time
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.session.trail.records import Ending
 from tests.core.actions.crowds import with_arguments
 from tests.core.plugins.world import NOW, configuration, task_of, view_of
-from tests.core.session.trail.told import CONFIG, Object, decided
+from tests.core.session.trail.told import CONFIG, decided
 from tests.kit import gang, node, priority_class, queue
 
 
