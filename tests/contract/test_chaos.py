@@ -13,6 +13,8 @@ from tests.kit.cutting import cutting
 from tests.kit.informer import Informer
 from tests.kit.serving import PASSIVE, Served, served
 
+pytestmark = pytest.mark.slow
+
 WRITERS = 4
 SHARED = ("one", "two")
 

@@ -17,7 +17,10 @@ from tests.kit.serving import Served, served
 
 EXAMPLES: Final = Path(__file__).parents[3] / "shared" / "manifests" / "volcano-examples"
 FILES: Final = sorted(path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.yaml"))
-pytestmark = pytest.mark.skipif(not FILES, reason="no shared/manifests beside the repository")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not FILES, reason="no shared/manifests beside the repository"),
+]
 
 FIRST: Final = ("hierarchical-jobs/queues.yaml", "deployment/queue.yaml")
 OF_DEFAULT: Final = ("jobflow/JobFlow.yaml",)

@@ -75,6 +75,7 @@ def test_what_is_changed() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["core/session/jobs.py", "actors/effects/status_writer.py", "storage/codec.py"])
 def test_every_mutant_is_python_and_has_a_name_of_its_own(path: str) -> None:
     text = (source.ROOT / path).read_text("utf-8")

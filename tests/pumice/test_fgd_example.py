@@ -150,6 +150,7 @@ def furthest(tmp_path: Path, policy: str, trace: str, seed: int) -> int:
     return max(compare.distances({name: str(row[name]) for name in compare.CURVE}, theirs).values())
 
 
+@pytest.mark.slow
 @beside
 def test_a_published_run_of_fgd_comes_out(tmp_path: Path) -> None:
     """6,361 pods, which takes two seconds: where little has arrived all policies give the same."""

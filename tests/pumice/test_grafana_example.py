@@ -104,6 +104,7 @@ def covered(place: dict[str, int]) -> list[tuple[int, int]]:
     return [(place["x"] + x, place["y"] + y) for x in range(place["w"]) for y in range(place["h"])]
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["trio"])  # once: a process has to start that counts who waits
 async def test_a_run_shows_every_metric_that_a_board_asks_for(tmp_path: Path) -> None:

@@ -126,6 +126,7 @@ def test_trio_looks_outside_seldom_but_does() -> None:
     assert 10 <= len([timeout for timeout in looks if timeout == 0]) <= 12
 
 
+@pytest.mark.slow
 def test_a_seed_repeats_exactly_in_every_process() -> None:
     """Also one in which an actor is taken away with a question in hand."""
     digests = {

@@ -30,7 +30,7 @@ from tests.kit.pods import pod
 
 SHARED: Final = Path(__file__).parents[4] / "shared"
 CASES: Final = (SHARED / "conformance", SHARED / "conformance-late")
-EVERY: Final = 12
+EVERY: Final = 36
 """One case of so many is decided under pseudonyms."""
 
 

@@ -43,6 +43,7 @@ def test_what_run_refuses(tmp_path: Path) -> None:
     assert pumice("run", *db, "--no-scheduler", "--until", "cycles=3").code == 2
 
 
+@pytest.mark.slow
 def test_a_server_from_its_start_to_its_end(tmp_path: Path) -> None:
     with served(tmp_path, *PASSIVE) as server:
         assert f"export KUBECONFIG={tmp_path}/pumice.kubeconfig" in server.log

@@ -128,6 +128,7 @@ def test_what_it_refuses(db: Path, tmp_path: Path) -> None:
     assert pumice("top", "--db", db, "--every", "0").code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [b"q", b"\x03"], ids=["q", "Ctrl-C"])
 def test_a_key_ends_it(db: Path, key: bytes) -> None:
     ours, theirs = pty.openpty()

@@ -32,6 +32,7 @@ def test_what_it_refuses(db: Path, tmp_path: Path) -> None:
     assert pumice("view", tmp_path / "nothing.db").code == 2
 
 
+@pytest.mark.slow
 def test_it_serves_the_page_until_it_is_told_to_stop(db: Path) -> None:
     command = [sys.executable, "-m", "pumice", "view", str(db), "-o", "table"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

@@ -80,7 +80,7 @@ def holds_together(trail: Trail, cycle: Cycle, name: str) -> None:
 
 
 def test_a_spread_of_cases_is_decided_alike() -> None:
-    assert check(every=20) > 40
+    assert check(every=60) > 13
 
 
 @pytest.mark.slow

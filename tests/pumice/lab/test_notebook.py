@@ -25,6 +25,7 @@ def code(notebook: Any) -> list[Any]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
+@pytest.mark.slow
 def test_the_cells_say_what_is_written_under_them(notebook: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'pumice[tables]'")
     monkeypatch.setattr("pumice.core.cycle.PLUGINS", table := dict(PLUGINS))

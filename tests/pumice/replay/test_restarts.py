@@ -84,6 +84,7 @@ def test_its_restarts_are_repeated_after_a_parting(
     assert verified(tmp_path / "kept.db")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("clock", "unit_ms"), [("virtual", 733), ("real", 70)])
 @pytest.mark.parametrize(("kind", "number"), [(CYCLE, 4), (OUTCOME, 5)])
 def test_of_a_process_that_was_killed_nothing_differs(

@@ -307,6 +307,7 @@ def test_names_are_text_and_nobody_else_is_asked(read: Callable[..., RecordedRun
     assert outside == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason=ABSENT)
 def test_a_browser_draws_it_without_an_error(read: Callable[..., RecordedRun], tmp_path: Path) -> None:
     run = read("a <b>run</b> \u202eof\u202c \U0001f30b", node_name="<script>alert(2)</script>")

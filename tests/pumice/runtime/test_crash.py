@@ -99,6 +99,7 @@ def assert_well_ended(end: Facts, folder: Path) -> None:
     assert identical, difference
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", JOURNALS)
 def test_nothing_is_lost_and_nothing_bound_twice(tmp_path: Path, number: int) -> None:
     chance = random.Random(number)
@@ -136,6 +137,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", JOURNALS)
 def test_what_is_in_flight_is_carried_out_once(tmp_path: Path, crowded: Path, number: int) -> None:
     chance = random.Random(number)

@@ -110,6 +110,7 @@ def test_without_cycles_that_hear_only_themselves_all_is_decided_at_the_same_tim
     assert told == told_then
 
 
+@pytest.mark.slow
 def test_the_same_journal_again_and_in_other_processes_and_under_load(folder: Path) -> None:
     expected = ran(folder, "0.db")
     assert expected[0] > 500

@@ -119,6 +119,7 @@ def test_the_parts_of_a_command_make_one_table(folder: Path) -> None:
     assert (folder / "spec.csv").exists()
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_costs_its_run_only(folder: Path) -> None:
     spec = read_spec(folder / "spec.yaml")
     found = sweep(spec, folder / "results", lambda: local(1), work=killed_once)
