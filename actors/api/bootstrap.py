@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from pumice.actors.api.admission.addressed.addresses import API_ADDRESS
+from pumice.actors.api.admission.addresses import API_ADDRESS
 from pumice.actors.api.admission.served import DEFAULT_CLASS, OWN_PROVISIONER
 from pumice.actors.api.namespaces import FIRST, new_namespace
 from pumice.actors.api.verbs.creation import SUBMIT

@@ -14,9 +14,9 @@ from rich.console import Console
 
 from pumice.check.review import Review, review
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.given.inputs import load_config, take_manifests
-from pumice.cli.given.sources import Certificate, ServerUrl, Token, TokenFile, server_of
+from pumice.cli.inputs import load_config, take_manifests
 from pumice.cli.options import Lenient, PluginsDir
+from pumice.cli.sources import Certificate, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.terminal import Terminal, speaking
 from pumice.config.load import parse_or_built_in
 from pumice.config.schema import SchedulerConfig

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from pumice.cli.exits import Exit, guarded
-from pumice.cli.given.inputs import load_config
+from pumice.cli.inputs import load_config
 from pumice.cli.options import Dask, Format, Lenient, Level, LogLevel, Output, Quiet, Workers
 from pumice.cli.tables.verdicts import show_verdict
 from pumice.cli.tables.whole import WholeTable

@@ -13,7 +13,7 @@ import msgspec
 import typer
 
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.given.inputs import load_config, moment_said, take_manifests
+from pumice.cli.inputs import load_config, moment_said, take_manifests
 from pumice.cli.options import Config, Lenient, Manifests, Now, PluginsDir
 from pumice.cli.tables.decide import show
 from pumice.cli.terminal import Terminal, speaking

@@ -15,11 +15,11 @@ import typer
 from rich.console import Console
 
 from pumice.actors.controllers.jobs.status import CREATION_REFUSED
+from pumice.cli.configurations import in_force
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.given.configurations import in_force
-from pumice.cli.given.inputs import moment_said, take_manifests
-from pumice.cli.given.sources import Certificate, Db, OwnConfig, ServerUrl, Token, TokenFile, server_of
+from pumice.cli.inputs import moment_said, take_manifests
 from pumice.cli.options import Lenient, Manifests, Now, PluginsDir
+from pumice.cli.sources import Certificate, Db, OwnConfig, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.tables.agreement import said
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal, speaking

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.given.inputs import warn_of_token
+from pumice.cli.inputs import warn_of_token
 from pumice.cli.options import Level, LogLevel, Output, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.config.input_file import demand_output

@@ -17,7 +17,7 @@ from pumice.actors.remote.access import in_cluster, proxy_of
 from pumice.actors.scheduling.config_source import digest_of
 from pumice.actors.system.settings import SystemSettings, mirrored
 from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.given.inputs import load_config
+from pumice.cli.inputs import load_config
 from pumice.cli.options import LogLevel, Output, Quiet
 from pumice.cli.scheduling import refuse_context
 from pumice.cli.tables.shadow import show_mirrored

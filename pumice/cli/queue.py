@@ -14,8 +14,8 @@ from pumice.adviser.weights import weights_remark
 from pumice.cli.exits import Exit
 from pumice.cli.futures.estimated import estimated, range_of
 from pumice.cli.futures.options import ForkSource
-from pumice.cli.given.sources import At, Certificate, Db, OwnConfig, ServerUrl, Token, TokenFile, scene_from, server_of
 from pumice.cli.options import Lenient, Manifests, PluginsDir
+from pumice.cli.sources import At, Certificate, Db, OwnConfig, ServerUrl, Token, TokenFile, scene_from, server_of
 from pumice.cli.tables.lately import held_lately
 from pumice.cli.tables.standings import QueueTree
 from pumice.cli.terminal import Terminal, speaking

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from pumice.actors.kube.times import timestamp
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.given.inputs import load_config
+from pumice.cli.inputs import load_config
 from pumice.cli.options import Config, Lenient, PluginsDir, Workers
 from pumice.cli.tables.agreement import show_agreement
 from pumice.cli.tables.whole import WholeTable, show_lines

@@ -19,7 +19,7 @@ from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
 from pumice.adviser.at_the_end import WaitRow, waits_at_the_end
 from pumice.cli.exits import Exit, UsageError, guarded, interrupts
-from pumice.cli.given.inputs import load_config, load_manifests, newest_of, warn_of_token
+from pumice.cli.inputs import load_config, load_manifests, newest_of, warn_of_token
 from pumice.cli.options import LogLevel, Manifests, Output, Quiet
 from pumice.cli.scheduling import refuse_context, schedule_there
 from pumice.cli.tables.summary import show_storm, show_summary, summary_table

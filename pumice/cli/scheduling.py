@@ -12,7 +12,7 @@ from pumice.actors.cluster.settings import ClusterSettings, ElectionSettings
 from pumice.actors.remote.access import in_cluster, proxy_of
 from pumice.actors.system.settings import SystemSettings, scheduling_there
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.given.inputs import load_config
+from pumice.cli.inputs import load_config
 from pumice.cli.tables.summary import show_summary
 from pumice.cli.terminal import Terminal
 from pumice.config.durations import parse_duration

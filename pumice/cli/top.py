@@ -18,9 +18,9 @@ from rich.text import Text
 from pumice.actors.gateway.advice import AdviserQuestion
 from pumice.adviser.answers import answer
 from pumice.cli.exits import Exit
-from pumice.cli.given.keys import pressing
-from pumice.cli.given.sources import Certificate, Db, ServerUrl, Token, TokenFile, one_source, server_of
+from pumice.cli.keys import pressing
 from pumice.cli.options import PluginsDir
+from pumice.cli.sources import Certificate, Db, ServerUrl, Token, TokenFile, one_source, server_of
 from pumice.cli.tables.frame import Frame, ScreenPart
 from pumice.cli.terminal import Terminal, speaking
 from pumice.config.errors import ConfigError, WorldError

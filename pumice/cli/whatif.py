@@ -15,8 +15,8 @@ from pumice.cli.futures.options import ForkSource, asked_for, seconds_of, words_
 from pumice.cli.futures.search import SearchOptions, search
 from pumice.cli.futures.tables import show
 from pumice.cli.futures.together import BUDGET_S, HORIZON, WITHIN, refuse_beside_search, to_be_made
-from pumice.cli.given.sources import Certificate, Db, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.options import Dask, Lenient, Manifests, PluginsDir
+from pumice.cli.sources import Certificate, Db, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.terminal import Terminal, speaking
 from pumice.collecting import rarely
 from pumice.executors import Executors, executors

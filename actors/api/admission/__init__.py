@@ -10,10 +10,15 @@ from typing import Final
 
 from pumice.actors.api.admission import (
     admission_policies,
+    aggregated,
+    batch_jobs,
+    certificate_requests,
+    cron_jobs,
     definitions,
     device_selectors,
     disruption_budgets,
     hyper_nodes,
+    job_flows,
     jobs,
     limit_ranges,
     namespaces,
@@ -23,12 +28,11 @@ from pumice.actors.api.admission import (
     priority_classes,
     queues,
     secrets,
+    services,
+    sets,
     webhook_configurations,
     workloads,
 )
-from pumice.actors.api.admission.addressed import aggregated, services
-from pumice.actors.api.admission.made import batch_jobs, cron_jobs, job_flows, sets
-from pumice.actors.api.admission.parts import certificate_requests
 from pumice.actors.api.admission.rules import Admission, Lookup
 from pumice.actors.api.admission.stated_amounts import STATED
 

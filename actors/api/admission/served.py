@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from pumice.actors.api.admission.made.batch_jobs import selection_problems
+from pumice.actors.api.admission.batch_jobs import selection_problems
 from pumice.actors.api.admission.rules import Lookup
 from pumice.actors.api.fields import annotations_of, rows, section
 from pumice.actors.api.refusals import Cause, forbidden_field

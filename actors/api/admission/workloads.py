@@ -5,13 +5,13 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from pumice.actors.api.admission.made.templates import (
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.admission.templates import (
     number_problems,
     selector_problems,
     settle_rolled_template,
     template_problems,
 )
-from pumice.actors.api.admission.rules import Lookup
 from pumice.actors.api.fields import section
 from pumice.actors.api.refusals import Cause, forbidden_field
 from pumice.core.objects.metadata import Object

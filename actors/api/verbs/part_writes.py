@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from pumice.actors.api.admission.parts import certificate_requests, ephemeral_containers, resizes
+from pumice.actors.api.admission import certificate_requests, ephemeral_containers, resizes
 from pumice.actors.api.refusals import Cause
 from pumice.core.objects.metadata import Object
 

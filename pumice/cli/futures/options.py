@@ -13,11 +13,11 @@ from typing import Annotated, Any, Final
 import anyio
 import typer
 
+from pumice.cli.configurations import in_force, told_of
 from pumice.cli.exits import UsageError
 from pumice.cli.futures.together import refuse_repetition
-from pumice.cli.given.configurations import in_force, told_of
-from pumice.cli.given.inputs import load_accepted, moment_of
-from pumice.cli.given.sources import one_source
+from pumice.cli.inputs import load_accepted, moment_of
+from pumice.cli.sources import one_source
 from pumice.cli.terminal import Terminal
 from pumice.config.durations import EXPECTED, parse_duration
 from pumice.config.errors import nearest_name

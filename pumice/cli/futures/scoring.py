@@ -10,10 +10,10 @@ from typing import Any
 import anyio
 from rich.console import Console
 
+from pumice.cli.configurations import in_force
 from pumice.cli.exits import UsageError
 from pumice.cli.futures.options import ForkSource
-from pumice.cli.given.configurations import in_force
-from pumice.cli.given.inputs import load_accepted
+from pumice.cli.inputs import load_accepted
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely

@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from pumice.actors.api.kinds import KINDS
-from pumice.cli.given import sources
-from pumice.cli.given.configurations import in_force
+from pumice.cli import sources
+from pumice.cli.configurations import in_force
 from pumice.config.errors import ConfigError
 from pumice.config.load import default_text
 from pumice.core.state.watched import WATCHED

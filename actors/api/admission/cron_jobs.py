@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from pumice.actors.api.admission.made.batch_jobs import spec_problems
-from pumice.actors.api.admission.made.templates import number_problems, settle_template
+from pumice.actors.api.admission.batch_jobs import spec_problems
 from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.admission.templates import number_problems, settle_template
 from pumice.actors.api.fields import rows, section
 from pumice.actors.api.names import qualified_name_problem
 from pumice.actors.api.refusals import Cause, invalid_value, required, unsupported

@@ -13,9 +13,9 @@ from typing import Annotated
 import anyio
 import typer
 
+from pumice.cli.configurations import in_force
 from pumice.cli.exits import UsageError
-from pumice.cli.given.configurations import in_force
-from pumice.cli.given.inputs import take_manifests, warn_of_token
+from pumice.cli.inputs import take_manifests, warn_of_token
 from pumice.cli.terminal import Terminal
 from pumice.explain.refused import refused_in
 from pumice.explain.scene import Scene, present, scene_of

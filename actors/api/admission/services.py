@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pumice.actors.api.admission.addressed import addresses
+from pumice.actors.api.admission import addresses
 from pumice.actors.api.admission.rules import Lookup
 from pumice.actors.api.fields import Mapping, rows, section
 from pumice.actors.api.names import label_problem

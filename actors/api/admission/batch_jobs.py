@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pumice.actors.api.admission.made.templates import (
+from pumice.actors.api.admission.rules import Lookup
+from pumice.actors.api.admission.templates import (
     number_problems,
     selector_problems,
     settle_template,
     template_problems,
 )
-from pumice.actors.api.admission.rules import Lookup
 from pumice.actors.api.fields import labels_of, rows, section
 from pumice.actors.api.names import label_problem
 from pumice.actors.api.refusals import Cause, invalid_value, required, unsupported

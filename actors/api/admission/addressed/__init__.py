@@ -1,1 +1,0 @@
-"""Services, and the addresses that they are given."""

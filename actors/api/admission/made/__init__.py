@@ -1,1 +1,0 @@
-"""Kinds of which controllers make pods, other than Deployments and ReplicaSets."""

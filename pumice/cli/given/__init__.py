@@ -1,1 +1,0 @@
-"""What commands are given: configurations, manifests, journals, servers."""
