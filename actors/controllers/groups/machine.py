@@ -89,19 +89,24 @@ class PodGroupMachine:
         requests += [self._reason(key, now) for key in self._unsaid if key in self._ungrouped]
         self._unsaid.clear()
         todo, self._todo = self._todo, {}
+        asked: set[PodKey] = set()
         for key in todo:
             pod = self._ungrouped.get(key)
             if pod is not None:
-                requests += self._join(key, pod)
+                requests += self._join(key, pod, asked)
         return requests
 
-    def _join(self, key: PodKey, pod: Object) -> list[ApiRequest]:
-        """First the group, on whose answer the pod is told of it."""
+    def _join(self, key: PodKey, pod: Object, asked: set[PodKey]) -> list[ApiRequest]:
+        """Ask for the group first. Its pods are told of it after the answer: a refused group must be on no pod."""
         name = group_name(pod)
+        if (key[0], name) in asked:
+            self._todo[key] = None
+            return []
         if (key[0], name) in self._groups:
             annotation = {"metadata": {"annotations": {keys.GROUP_NAME: name}}}
             return [Patch("Pod", *key, repack(annotation), user=USER)]
-        self._groups.add((key[0], name))  # others of the owner's pods join it at once
+        self._groups.add((key[0], name))
+        asked.add((key[0], name))
         self._todo[key] = None
         return [Create(repack(pod_group_for(pod, self._owner_annotations(pod))), user=f"{USER} {key[0]}/{key[1]}")]
 

@@ -106,6 +106,18 @@ def test_a_pod_whose_queue_is_missing_says_so_until_it_comes(cluster: Cluster) -
     assert group_of(cluster, "p")
 
 
+def test_a_refused_group_is_on_no_pod_of_its_owner(cluster: Cluster) -> None:
+    cluster.create(workload(annotations={"scheduling.volcano.sh/queue-name": "late"}))
+    cluster.settle()
+    names = [each["metadata"]["name"] for each in cluster.all("Pod")]
+    assert [group_of(cluster, name) for name in names] == [None] * 3
+    [message] = {each["message"] for name in names for each in cluster.get("Pod", name)["status"]["conditions"]}
+    assert 'queue "late" does not exist' in message
+    cluster.create(queue("late"))
+    cluster.settle()
+    assert len({group_of(cluster, name) for name in names} - {None}) == 1
+
+
 def test_pods_of_one_owner_share_a_group(cluster: Cluster) -> None:
     owner = workload()
     owner["metadata"]["annotations"] = {"scheduling.volcano.sh/group-min-member": "3", "volcano.sh/note": "x", "b": "y"}
