@@ -11,6 +11,7 @@ from pumice.core.default_scheduler.cycle import closed, opened
 from pumice.core.life.task import TaskStatus
 from pumice.core.outside import Ask, Supposing
 from pumice.core.resources import MIN_RESOURCE
+from pumice.explain.advice.groups import EVICTING
 from pumice.explain.cards import cards_against
 from pumice.explain.confined import confined
 from pumice.explain.jobs import WAITING, JobLook, conclude, look_at_jobs
@@ -105,7 +106,10 @@ def watch_cycle(
     with trail.aside():
         opening, jobs = JudgeOpening.of(session), look_at_jobs(session, sorted(asked.jobs))
     handles = {job.key: job for job in session.jobs.in_order if job.key in jobs}
-    for action in config.actions:
+    for place, action in enumerate(config.actions):
+        if action in EVICTING and EVICTING.isdisjoint(config.actions[:place]):
+            with trail.aside():  # whom evictions make room for is promised a node, and is not looked for afterwards
+                _look_for_others(session, trail)
         run_action(session, action)
     with trail.aside():
         _look_for_others(session, trail)

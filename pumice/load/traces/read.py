@@ -15,7 +15,7 @@ from pumice.load.source import read_text
 from pumice.load.traces.jobs import GPU, Left, TraceJob, node_of, objects_of
 from pumice.load.traces.philly import CPUS_A_GPU, read_philly
 from pumice.load.traces.recorded import read_recorded
-from pumice.load.traces.swf import QUEUE_COLUMNS, read_swf
+from pumice.load.traces.swf import QUEUE_COLUMNS, nodes_of, read_swf
 from pumice.load.traces.table import read_csv, read_parquet
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("swf", "philly", "csv", "parquet", "journal")
 USUAL: Final = {"swf": (8, 16), "philly": (68, 8)}
-"""Nodes when nothing is said: 128 cpus; 544 cards."""
+"""Nodes when neither the option nor the file's header says how many: 128 cpus; 544 cards."""
 _NODES: Final = re.compile(r"([0-9]{1,6})x([0-9]{1,6})\Z")
 
 
@@ -32,13 +32,14 @@ _NODES: Final = re.compile(r"([0-9]{1,6})x([0-9]{1,6})\Z")
 class TraceOptions:
     """What may stand behind the file: `nodes=COUNTxSIZE`; `jobs=N`, the first to come; `arrivals=FACTOR`, by which the
     times between arrivals are multiplied (0.5: twice the load); `queues=queue|group|user`, what of an SWF job its queue
-    is.
+    is; `steps=RATE`, how many steps of training a second a job of Gavel does.
     """
 
-    nodes: tuple[int, int]
+    nodes: tuple[int, int] | None = None
     jobs: int | None = None
     arrivals: float = 1.0
     queues: str = "queue"
+    steps: float = 1.0
 
     def shaped(self, jobs: Iterable[TraceJob]) -> Iterator[TraceJob]:
         """The jobs as they are to come. They come in the order of arrival."""
@@ -70,13 +71,14 @@ def read_trace(argument: str) -> tuple[Iterator[Object], Left]:
 
 
 def _with_nodes(form: str, path: Path, options: TraceOptions, left: Left) -> Iterator[Object]:
-    (count, size), text = options.nodes, read_text(path)
+    text = read_text(path)
+    count, size = options.nodes or (nodes_of(text, USUAL[form]) if form == "swf" else USUAL[form])
     jobs: Iterator[TraceJob]
     if form == "swf":
         amounts, jobs = {"cpu": str(size), "memory": "64Gi"}, read_swf(text, str(path), size, left, options.queues)
     else:
         amounts = {"cpu": str(CPUS_A_GPU * size), "memory": "512Gi", GPU: str(size)}
-        jobs = read_philly(text, str(path), size, left)
+        jobs = read_philly(text, str(path), size, left, options.steps)
     width = len(str(count - 1))
     for number in range(count):
         yield node_of(f"node-{number:0{width}}", amounts)
@@ -84,7 +86,7 @@ def _with_nodes(form: str, path: Path, options: TraceOptions, left: Left) -> Ite
 
 
 def _options(said: Sequence[str], form: str, argument: str) -> TraceOptions:
-    options = TraceOptions(USUAL[form])
+    options = TraceOptions()
     for option in said:
         name, _, value = option.partition("=")
         if name == "nodes" and (found := _NODES.match(value)) and int(found[1]) and int(found[2]):
@@ -95,13 +97,15 @@ def _options(said: Sequence[str], form: str, argument: str) -> TraceOptions:
             options = replace(options, arrivals=factor)
         elif name == "queues" and form == "swf" and value in QUEUE_COLUMNS:
             options = replace(options, queues=value)
+        elif name == "steps" and form == "philly" and (rate := _positive(value)):
+            options = replace(options, steps=rate)
         else:
             raise InputError(f"expected {_expected(form)}, was {option!r}", source=argument)
     return options
 
 
 def _expected(form: str) -> str:
-    unit, more = ("CPUS", f", queues={'|'.join(QUEUE_COLUMNS)}") if form == "swf" else ("GPUS", "")
+    unit, more = ("CPUS", f", queues={'|'.join(QUEUE_COLUMNS)}") if form == "swf" else ("GPUS", ", steps=RATE")
     return f"nodes=COUNTx{unit}, jobs=N, arrivals=FACTOR{more}"
 
 

@@ -1,15 +1,16 @@
 """The Standard Workload Format of the Parallel Workloads Archive: `swf:FILE[,nodes=COUNTxCPUS]`.
 
-A line a job, 18 numbers (-1: unknown); lines that begin with `;` are comments. Read are: 1 job number, 2 submit time,
-4 run time, 5 allocated processors (else 8, requested), 12 user, 15 queue; `,queues=group` takes 13, the group, for the
-queue, `,queues=user` the user. A processor is one cpu; a job of more than a node has becomes a gang of pods, each of a
-whole node, and one of the rest. Source:
+A line a job, 18 numbers (-1: unknown); lines that begin with `;` are comments, of which MaxProcs and MaxNodes size
+the cluster where `nodes=` does not. Read are: 1 job number, 2 submit time, 4 run time, 5 allocated processors (else 8,
+requested), 12 user, 15 queue; `,queues=group` takes 13, the group, for the queue, `,queues=user` the user. A processor
+is one cpu; a job of more than a node has becomes a gang of pods, each of a whole node, and one of the rest. Source:
 https://www.cs.huji.ac.il/labs/parallel/workload/swf.html
 """
 
 from __future__ import annotations
 
-from math import nan
+import re
+from math import ceil, nan
 from typing import TYPE_CHECKING, Final
 
 from pumice.errors import InputError
@@ -25,6 +26,7 @@ COLUMNS: Final = 18
 NUMBER, SUBMIT, RUN, ALLOCATED, REQUESTED, USER = 0, 1, 3, 4, 7, 11
 QUEUE_COLUMNS: Final = {"queue": 14, "group": 12, "user": USER}
 """What of a job may be taken for its queue."""
+_SIZE: Final = re.compile(r"^;\s*(MaxNodes|MaxProcs)\s*:\s*([0-9]{1,9})", re.MULTILINE)
 
 
 def read_swf(text: str, source: str, node_cpus: int, left: Left, queues: str = "queue") -> Iterator[TraceJob]:
@@ -44,6 +46,20 @@ def read_swf(text: str, source: str, node_cpus: int, left: Left, queues: str = "
             left.note("no number of processors")
         else:
             yield _job(job, int(cpus), node_cpus, queues)
+
+
+def nodes_of(text: str, usual: tuple[int, int]) -> tuple[int, int]:
+    """Return the number of nodes, and the processors of each, by the header: MaxProcs over MaxNodes (rounded up).
+
+    Without MaxNodes the nodes have the usual size; without MaxProcs they are the usual ones.
+    """
+    said = {name: int(number) for name, number in reversed(_SIZE.findall(text))}
+    processors, nodes = said.get("MaxProcs", 0), said.get("MaxNodes", 0)
+    if not processors:
+        return usual
+    if not 0 < nodes <= processors:
+        nodes = ceil(processors / usual[1])
+    return nodes, ceil(processors / nodes)
 
 
 class _Line:

@@ -10,25 +10,33 @@ from pumice.core.messages.decisions import CycleResult
 from pumice.core.session.trail.records import Look
 from pumice.core.state.volumes import volume_rules
 from pumice.explain.account import Account, account_of
+from pumice.explain.advice.groups import EVICTING
 from pumice.explain.scene import Scene
 from pumice.explain.watch import PLACING
 
 
 def decided(scene: Scene) -> tuple[CycleResult, Trail]:
     """The cycle once more, with a trail that leaves nothing out. Who waits and whom no action was to place is looked
-    for after the last, as actions that evict look as if nodes were empty.
+    for before the first that evicts and after the last, as actions that evict look as if nodes were empty.
     """
     trail, cycle = Trail(), (scene.config, scene.clock, scene.carry, scene.options)
     ignored = scene.options.ignored_provisioners if scene.options else ()
     snapshot = scene.view.snapshot(volume_rules(scene.config, ignored))
     session = open_session(snapshot, *cycle, trail=trail, ask=scene.ask())
+    first = next((action for action in scene.config.actions if action in EVICTING), "")
+
+    def look_for_others() -> None:
+        with trail.aside():
+            for task in filter(None, snapshot.tasks.handles):
+                placing = [look for look in trail.looks.get(task.key, ()) if look.action in PLACING]
+                if not placing and session.jobs.status[task.row] == TaskStatus.PENDING:
+                    trail.look_anyway(task)
+
     for action in scene.config.actions:
+        if action == first:
+            look_for_others()
         run_action(session, action)
-    with trail.aside():
-        for task in filter(None, snapshot.tasks.handles):
-            placing = [look for look in trail.looks.get(task.key, ()) if look.action in PLACING]
-            if not placing and session.jobs.status[task.row] == TaskStatus.PENDING:
-                trail.look_anyway(task)
+    look_for_others()
     return close_session(session), trail
 
 

@@ -136,6 +136,23 @@ def test_a_nominated_pod_says_why_it_is_where_it_is(evicted: tuple[Path, int, li
     assert "room had been made there" in said["message"]
 
 
+def test_a_full_node_fits_nobody_whom_preempt_makes_room_for(tmp_path: Path) -> None:
+    """Preempt looks without room; before it, nobody looked, for the queue had refused."""
+    low = gang(
+        "low", pods=2, min_member=1, queue="small", cpu="2", memory="0", priority_class="low", nodes=["n0", "n0"]
+    )
+    high = gang("high", pods=1, queue="small", cpu="2", memory="0", priority_class="high", phase="Inqueue")
+    low[0]["status"] = {"phase": "Running"}
+    objects = [node("n0", cpu="4"), node("n1", cpu="1"), queue("default"), queue("small", capability={"cpu": "4"})]
+    objects += [priority("low", 10), priority("high", 1000), *low, *high]
+    (tmp_path / "o.yaml").write_text(yaml.safe_dump_all(objects), "utf-8")
+    (tmp_path / "some.conf").write_text(CONFIG.replace("enqueue, ", ""), "utf-8")
+    at = ("-f", tmp_path / "o.yaml", "--config", tmp_path / "some.conf", "--budget", 0, "-o", "json")
+    said = pumice("explain", "pod", "high-0", *at).json
+    assert (said["state"], said["reason"]) == ("Pipelined", "Promised")
+    assert said["nodes"] == {"Insufficient cpu": 2}
+
+
 @pytest.fixture(scope="module")
 def waiting(tmp_path_factory: pytest.TempPathFactory) -> Path:
     small = queue("small", capability={"cpu": "2"})

@@ -77,6 +77,29 @@ def test_a_queue_that_is_given_stands_as_it_is_given(tmp_path: Path) -> None:
     assert weights == {"vc-a": 7, "vc-b": 1}
 
 
+GAVEL = (
+    "LM (batch size 5)\tpython3 main.py\t--steps\t1\t900\t40.5\t12\n"
+    "ResNet (batch size 8)\tpython3 main.py\t-s\t0\t0\t2.0\t1\n"
+    "A3C\tpython3 main.py\t--max\t0\t30\t3\t1.0\t-1.0\t7.0\n"
+)
+
+
+def test_gavels_own_trace_is_read_with_steps_as_seconds() -> None:
+    """Both forms: 7 columns with the size last, 9 with the arrival last."""
+    left = Left()
+    second, first = reversed(list(read_philly(GAVEL, "g.trace", 8, left, steps_per_s=3.0)))
+    assert left.out == {"no duration": 1}
+    assert (first.name, first.arrival_s, first.duration_s, first.size, first.queue) == (
+        "job-3",
+        7.0,
+        10.0,
+        1,
+        "default",
+    )
+    assert (second.name, second.arrival_s, second.duration_s) == ("job-1", 40.5, 300.0)
+    assert [(count, amounts[GPU]) for count, amounts in second.pods] == [(1, "8"), (1, "4")]
+
+
 def test_philly_has_a_queue_for_each_virtual_cluster_and_comes_in_the_order_of_time() -> None:
     left = Left()
     small, large = read_philly(PHILLY, "p.csv", 8, left)
@@ -163,7 +186,9 @@ def test_a_job_becomes_a_volcano_job_with_its_arrival(tmp_path: Path) -> None:
             SWF,
             "expected nodes=COUNTxCPUS, jobs=N, arrivals=FACTOR, queues=queue|group|user, was 'nodes=0x4'",
         ),
-        ("philly:{},racks=3", PHILLY, "expected nodes=COUNTxGPUS, jobs=N, arrivals=FACTOR, was 'racks=3'"),
+        ("philly:{},racks=3", PHILLY, "expected nodes=COUNTxGPUS, jobs=N, arrivals=FACTOR, steps=RATE, was 'racks=3'"),
+        ("philly:{}", "a\tb\tc\n", "expected 7 or 9 columns with tabs between them, found 3"),
+        ("philly:{},steps=0", GAVEL, "expected nodes=COUNTxGPUS, jobs=N, arrivals=FACTOR, steps=RATE, was 'steps=0'"),
         ("philly:{}", "vc,idx\n", "expected the columns arrival_s, gpus, duration_s_on_v100"),
     ],
 )
@@ -179,6 +204,24 @@ def test_jobs_left_out_are_counted(tmp_path: Path) -> None:
     loaded = load([f"swf:{tmp_path / 't.swf'},nodes=3x16"], io.StringIO())
     assert [obj["kind"] for obj in loaded.objects] == ["Node"] * 3 + ["Job", "Queue", "Job", "Queue", "Job"]
     assert loaded.skipped == [f"swf:{tmp_path / 't.swf'},nodes=3x16: 1 jobs left out: no run time"]
+
+
+@pytest.mark.parametrize(
+    ("header", "option", "nodes"),
+    [
+        ("", "", ["16"] * 8),
+        ("; MaxProcs: 24\n", "", ["12"] * 2),
+        ("; MaxNodes: 3\n; MaxProcs: 24\n", "", ["8"] * 3),
+        (";MaxProcs: 7 (of 9)\n;MaxNodes: 2\n", "", ["4"] * 2),
+        ("; MaxNodes: 3\n; MaxProcs: -1\n", "", ["16"] * 8),
+        ("; MaxNodes: 9\n; MaxProcs: 4\n", "", ["4"]),
+        ("; MaxNodes: 3\n; MaxProcs: 24\n", ",nodes=1x2", ["2"]),
+    ],
+)
+def test_swf_header_sizes_the_cluster_unless_told(tmp_path: Path, header: str, option: str, nodes: list[str]) -> None:
+    (tmp_path / "t.swf").write_text(header + SWF, "utf-8")
+    objects = read_trace(f"swf:{tmp_path / 't.swf'}{option}")[0]
+    assert [obj["status"]["allocatable"]["cpu"] for obj in objects if obj["kind"] == "Node"] == nodes
 
 
 @pytest.mark.skipif(not TRACES.is_dir(), reason="the recorded traces are not there: ../shared/traces")
