@@ -52,6 +52,7 @@ class JobCounts:
         self._clock = clock
         self._books: dict[str, _JobBook] = {}
         self._owners: dict[str, str] = {}
+        self._said: dict[str, Counts] = {}
 
     def begin(self, truth: StormTruth) -> None:
         """Start from the pods that are there."""
@@ -63,11 +64,20 @@ class JobCounts:
         if mutation.kind == "Pod":
             self._pod(obj, deleted=mutation.type == "DELETED")
         elif mutation.type == "MODIFIED" and obj["apiVersion"].startswith(JOB_API):
+            if not self._is_said_anew(obj):
+                return
             book = self._books.get(obj["metadata"]["uid"], _JobBook())
             since = self._clock() - LAG_S
             past = [counts for at, counts in book.was if at <= since][-1:] or [(0,) * len(COUNTERS)]
             seen = [*past, *(counts for at, counts in book.was if at > since)]
             yield from _wrong(obj, [(min(each), max(each)) for each in zip(*seen, strict=True)])
+
+    def _is_said_anew(self, job: Object) -> bool:
+        """A write of anything else keeps the counters, which may be old by then."""
+        uid, status = job["metadata"]["uid"], section(job, "status")
+        said = tuple(int(status.get(name) or 0) for name in COUNTERS)
+        before, self._said[uid] = self._said.get(uid), said
+        return said != before
 
     def wrong_at_rest(self, truth: StormTruth) -> Iterator[str]:
         """Jobs that do not say what their pods are when nothing changes any more."""

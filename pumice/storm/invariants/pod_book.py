@@ -52,6 +52,7 @@ class PodBook(Struct):
         return (
             self.node == other.node
             and self.on_node == other.on_node
+            and self.leaves == other.leaves
             and self.deleting == other.deleting
             and self.uid == other.uid
             and self.job == other.job
