@@ -50,7 +50,7 @@ CARD_BUGS: dict[str, tuple[Plant, str, tuple[str, ...]]] = {
     "slices that are promised to a pod on its way are given to another": (
         replace(Snapshot, "annotations_of", defects.as_the_api_has_it),
         "cards-mig",
-        ("within-cards", "job-counts"),
+        ("within-cards",),
     ),
     "who is on an NPU is not counted": (replace(HamiNpu, "_shift", nothing), "cards-npu", ("within-cards",)),
     "a failed bind leaves its NPU promised": (wrap(AssumedPods, "drop", defects.keeps_promises), "cards-npu", ()),

@@ -80,9 +80,14 @@ class JobCounts:
         return said != before
 
     def wrong_at_rest(self, truth: StormTruth) -> Iterator[str]:
-        """Jobs that do not say what their pods are when nothing changes any more."""
+        """Jobs that do not say what their pods are when nothing changes any more.
+
+        Volcano's controller counts no pods while the PodGroup is not admitted, or not again (`syncJob`, `syncTask`):
+        until then a Job says what was so before.
+        """
+        admitted = {_job_of(group["metadata"]) for group in truth.all_of("PodGroup") if _is_admitted(group)}
         for job in truth.all_of("Job"):
-            if job["apiVersion"].startswith(JOB_API):
+            if job["apiVersion"].startswith(JOB_API) and job["metadata"]["uid"] in admitted:
                 counts = self._books.get(job["metadata"]["uid"], _JobBook()).counts()
                 yield from _wrong(job, [(each, each) for each in counts])
 
@@ -106,6 +111,10 @@ class JobCounts:
 def _job_of(meta: Object) -> str:
     owners = meta.get("ownerReferences") or ()
     return next((each["uid"] for each in owners if each.get("controller") and each["kind"] == "Job"), "")
+
+
+def _is_admitted(group: Object) -> bool:
+    return section(group, "status").get("phase") not in (None, "", "Pending")
 
 
 def _state(pod: Object) -> str:

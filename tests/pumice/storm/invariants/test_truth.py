@@ -154,3 +154,11 @@ def test_a_group_or_queue_is_read_again_when_its_spec_has_changed_between_status
         truth.apply(mutation)
     assert [value and value[0] for value in truth.groups["default/g"].since(0)] == [2, 3, None]
     assert truth.queues["q"].since(0) == [{"cpu": 4000}, {"cpu": 8000}]
+
+
+def test_a_pod_that_ends_before_it_has_a_node_is_noted_as_gone() -> None:
+    truth = StormTruth()
+    for revision, phase in enumerate(("Pending", "Failed"), 1):
+        obj = pod(1, "a", "", phase, cpu=1)
+        truth.apply(Mutation(revision, "ADDED" if revision == 1 else "MODIFIED", "Pod", "d", "p1", codec.pack(obj)))
+    assert [(revision, gone.phase) for revision, gone in truth.went] == [(2, "Pending")]
