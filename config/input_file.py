@@ -11,7 +11,7 @@ import io
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -71,7 +71,7 @@ def read_text(path: Path, errors: str = "strict") -> str:
 
 
 @contextmanager
-def noting_inputs() -> Iterator[None]:
+def noting_inputs() -> Generator[None]:
     """Remember, as long as one command runs, what it reads."""
     _commands.append(set())
     try:

@@ -179,10 +179,8 @@ class NodeAgentsMachine:
             again += self._started_again(self._runs[key], now)
             self._set_timer(key, self._runs[key], now)
         again += self._resized(now)
-        requests = [*again] + [
-            request for key in self._timers.take_due(now) for request in self._rang(self._runs[key], now)
-        ]
-        return [*requests, *self._evicted(now)]
+        rang = [request for key in self._timers.take_due(now) for request in self._rang(self._runs[key], now)]
+        return [*again, *rang, *self._evicted(now)]
 
     def _started_again(self, run: PodRun, now: float) -> list[ApiRequest]:
         """Restart containers that have got another image, whatever `restartPolicy` says (the kubelet's
@@ -194,7 +192,7 @@ class NodeAgentsMachine:
             return []
         if run.life is not None:
             return [self._status(run, life_status(run, run.life, now))] if run.life.restart(names, now) else []
-        run.restarted = {**(run.restarted or {})}
+        run.restarted = dict(run.restarted or {})
         for name in names:
             old = run.restarted.get(name) or ContainerRun(ContainerState.RUNNING, run.started)
             ended = ContainerEnd(run.stop_code, old.started, now)

@@ -136,14 +136,9 @@ def read_run(
     if not containers.annotated(pod):
         _read_commands(run, pod)
     if run.life is None:
-        again = {each.get("name", ""): run_of(each) for each in status.get("containerStatuses") or () if _again(each)}
-        run.restarted = again or None
+        said: Sequence[Object] = status.get("containerStatuses") or ()
+        run.restarted = {each.get("name", ""): run_of(each) for each in said if each.get("restartCount")} or None
     return run
-
-
-def _again(said: Object) -> bool:
-    """Return whether the status of a container tells of a restart."""
-    return bool(said.get("restartCount"))
 
 
 def _of_others(status: Object) -> Sequence[Object]:

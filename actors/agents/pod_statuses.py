@@ -77,7 +77,7 @@ def identify(uid: str, status: Object) -> None:
     for group in ("containerStatuses", "initContainerStatuses"):
         for each in status.get(group) or ():
             count: int = each["restartCount"]
-            for state, runs in ((each["state"], count), (each.get("lastState") or {}, count - 1)):
+            for state, runs in ((each["state"], count), (section(each, "lastState"), count - 1)):
                 if section(state, "terminated").get("startedAt"):
                     state["terminated"] = {**state["terminated"], "containerID": _id(uid, each["name"], runs)}
             if "running" in each["state"] or section(each["state"], "terminated").get("startedAt"):
