@@ -4,6 +4,7 @@ FROM python:3.11-slim AS build
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
 COPY actors actors
+COPY cluster cluster
 COPY config config
 COPY core core
 COPY pumice pumice

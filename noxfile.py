@@ -25,7 +25,7 @@ KILLS = (
 """Tests of what a kill leaves: `nox -s kills` runs them whole."""
 
 BIN = Path(sys.executable).parent
-CODE = ("actors", "config", "core", "docs", "examples", "pumice", "storage", "noxfile.py")
+CODE = ("actors", "cluster", "config", "core", "docs", "examples", "pumice", "storage", "noxfile.py")
 
 
 def _run(session: nox.Session, tool: str, *arguments: str) -> None:
@@ -55,7 +55,7 @@ def slow(session: nox.Session) -> None:
 def answers(session: nox.Session) -> None:
     """What `pumice whatif` says of 200 random clusters, or as many as `-- N` says, tried by deciding again."""
     session.env["PUMICE_TEST_CLUSTERS"] = session.posargs[0] if session.posargs else "200"
-    _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow", "tests/pumice/whatif")
+    _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow", "tests/pumice/questions/whatif")
 
 
 @nox.session
@@ -136,8 +136,8 @@ def audit(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Hostile input for longer: `-- N` examples each (1,000), and every hostile request in several orders."""
     session.env["PUMICE_TEST_FUZZ"] = session.posargs[0] if session.posargs else "1000"
-    places = ["tests/pumice/oneshot/test_hostile.py", "tests/pumice/load/test_hostile.py"]
-    places += ["tests/actors/gateway/test_hostile_requests.py", "tests/actors/api/patches/test_operations.py"]
+    places = ["tests/pumice/questions/oneshot/test_hostile.py", "tests/pumice/load/test_hostile.py"]
+    places += ["tests/actors/gateway/test_hostile_requests.py", "tests/cluster/api/patches/test_operations.py"]
     _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow or not slow", *places)
 
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from pumice.lab.cluster import Cluster, DecidedCycle, read
     from pumice.lab.journals import measures_of
     from pumice.lab.lived import LivedRun
-    from pumice.whatif import changes
+    from pumice.questions.whatif import changes
 
 __all__ = [
     "Cluster",
@@ -31,7 +31,7 @@ _LAB: Final = {
     "Cluster": "pumice.lab.cluster",
     "DecidedCycle": "pumice.lab.cluster",
     "LivedRun": "pumice.lab.lived",
-    "changes": "pumice.whatif.changes",
+    "changes": "pumice.questions.whatif.changes",
     "gang": "pumice.lab.builders",
     "measures_of": "pumice.lab.journals",
     "nodes": "pumice.lab.builders",

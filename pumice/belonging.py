@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pumice.actors.controllers.job_keys import JOB_NAME
+from pumice.cluster.controllers.job_keys import JOB_NAME
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.pod import GROUP_NAME
 

@@ -15,11 +15,11 @@ import pytest
 from docs.making import draw_actors as drawing
 from docs.making import list_built, try_commands, write_settings
 from pumice import plugins
-from pumice.actors.api.faults.strikes import KINDS as FAULTS
+from pumice.actors.api_server.faults.strikes import KINDS as FAULTS
 from pumice.actors.system.references import REFERENCES
 from pumice.actors.system.roles import ROLES
 from pumice.cli.application.commands import COMMANDS, load
-from pumice.storm.script.profiles import profiles
+from pumice.proof.storm.script.profiles import profiles
 from tests.kit import source
 
 DOCUMENTS: Final = source.files(".md")

@@ -13,19 +13,20 @@ ALLOWED: Final = {
     "config": {"msgspec", "yaml"},
     "core": {"msgspec", "numpy", "pumice.config"},
     "storage": {"anyio", "msgspec", "numpy", "pumice.core", "pumice.config"},
+    "cluster": {"msgspec", "numpy", "pumice.storage", "pumice.core", "pumice.config"},
     "actors": {
         "anyio", "hypercorn", "httpx", "msgspec", "numpy", "prometheus_client", "starlette",
-        "pumice.storage", "pumice.core", "pumice.config",
+        "pumice.cluster", "pumice.storage", "pumice.core", "pumice.config",
     },
     "pumice": {
         "anyio", "httpx", "msgspec", "numpy", "prometheus_client", "rich", "trio", "typer", "yaml",
-        "pumice.actors", "pumice.storage", "pumice.core", "pumice.config",
+        "pumice.actors", "pumice.cluster", "pumice.storage", "pumice.core", "pumice.config",
     },
 }  # fmt: skip
 ALONE: Final = {
-    "actors/kube/schedules.py": {"cronsim"},
-    "actors/api/patches/operations.py": {"jsonpatch"},
-    "actors/cluster/wire.py": {"h11"},
+    "cluster/kube/schedules.py": {"cronsim"},
+    "cluster/api/patches/operations.py": {"jsonpatch"},
+    "actors/real_clusters/cluster/wire.py": {"h11"},
     "actors/gateway/protocols.py": {"h2"},
     "actors/scheduling/stopping.py": {"greenlet"},
     "core/kube/patterns.py": {"re2"},

@@ -26,12 +26,12 @@ LONG_FUNCTIONS: Final[dict[str, int]] = {}
 # Modules with public classes or functions that say nothing about themselves, and how many.
 SILENT: Final[dict[str, int]] = {
     # Each class is the Kubernetes type of its name, field by field: the API reference is its docstring.
-    "actors/api/admission/shapes/cluster_shapes.py": 30,
-    "actors/api/admission/shapes/pod_shapes.py": 22,
-    "actors/api/admission/shapes/kind_shapes.py": 23,
+    "cluster/api/admission/shapes/cluster_shapes.py": 30,
+    "cluster/api/admission/shapes/pod_shapes.py": 22,
+    "cluster/api/admission/shapes/kind_shapes.py": 23,
 }
 
-SHAPES: Final = "actors/api/admission/shapes/"
+SHAPES: Final = "cluster/api/admission/shapes/"
 # What goes by the name of Kubernetes' type in the core, too: admission has the type with all its fields, the core what
 # it decides by, or writes. PodGroupStatus and QueueStatus are tags of messages, which the first digests cover.
 READ_FROM: Final = {

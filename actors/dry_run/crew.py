@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pumice.actors.dry_run.driver import TRY_ROWS, DryRunDriver
 from pumice.actors.dry_run.pool import DryRunPool
 from pumice.actors.dry_run.worker import DryRunWorker
-from pumice.actors.runtime.handles import HandleTable
+from pumice.cluster.handles import HandleTable
 from pumice.core.actions.dry_runs.dry_run import DryRun
 from pumice.storage import codec
 

@@ -11,8 +11,8 @@ from pumice.storage import codec
 
 if TYPE_CHECKING:
     from pumice.actors.dry_run.pool import DryRunPool, Finding
-    from pumice.actors.runtime.handles import HandleTable
     from pumice.actors.scheduling.decider import DryRunLike, Steps
+    from pumice.cluster.handles import HandleTable
 
 TRY_ROWS = "try-rows"
 """The function a chunk names; its argument is the handle, as MessagePack."""

@@ -23,7 +23,7 @@ import anyio
 
 from pumice.actors.effects.effect_worker import EffectWorker
 from pumice.actors.effects.outcomes import RecentOperations
-from pumice.actors.kube.scheduler_words import FAILED, not_bound
+from pumice.cluster.kube.scheduler_words import FAILED, not_bound
 from pumice.core.messages.commands import BindPod
 from pumice.core.messages.decisions import PodCondition
 from pumice.core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound

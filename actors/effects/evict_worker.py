@@ -19,8 +19,9 @@ import anyio
 
 from pumice.actors.effects.effect_worker import EffectWorker
 from pumice.actors.effects.outcomes import RecentOperations
+from pumice.cluster.kernel.effects import conditions
 from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
-from pumice.core.messages.commands import EvictPod, StatusCondition
+from pumice.core.messages.commands import EvictPod
 from pumice.core.messages.events import Evicted, EvictRefused, EvictTimedOut
 from pumice.core.messages.orders import EvictOrder
 from pumice.core.messages.replies import Accepted, ApiReply, Done, Refused
@@ -51,15 +52,6 @@ class EvictWorker(EffectWorker[EvictOrder]):
         await self._outcomes.report([_outcome(pod, reply) for pod, reply in zip(requests, replies, strict=True)])
         for item in batch:
             item.reply(Done())
-
-
-def conditions(reason: str, scheduler: str = "volcano") -> tuple[StatusCondition, ...]:
-    """What an evicted pod says of itself; Kubernetes' own scheduler leaves Ready to the kubelet."""
-    why = f"{scheduler}: preempting to accommodate a higher priority pod"
-    target = StatusCondition("DisruptionTarget", "True", "PreemptionByScheduler", why)
-    if scheduler == DEFAULT_SCHEDULER:
-        return (target,)
-    return StatusCondition("Ready", "False", "Evict", f"Pod is evicted, because of {reason}"), target
 
 
 def _pods(order: EvictOrder, until: float) -> Iterator[EvictPod]:

@@ -20,7 +20,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pumice.actors.effects.effect_worker import EffectWorker
-from pumice.actors.effects.pre_bind import (
+from pumice.actors.effects.waiting_binds import WaitingBind
+from pumice.actors.errors import ActorFailedError
+from pumice.actors.runtime.asking import expected
+from pumice.cluster.kernel.pre_bind import (
     Place,
     PreBindError,
     Write,
@@ -30,10 +33,7 @@ from pumice.actors.effects.pre_bind import (
     is_ready,
     writes_of,
 )
-from pumice.actors.effects.waiting_binds import WaitingBind
-from pumice.actors.errors import ActorFailedError
-from pumice.actors.kube.scheduler_words import FAILED, not_bound, not_prepared
-from pumice.actors.runtime.asking import expected
+from pumice.cluster.kube.scheduler_words import FAILED, not_bound, not_prepared
 from pumice.core.messages.commands import BindPod, Get, Update
 from pumice.core.messages.decisions import Bind, PodCondition
 from pumice.core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from pumice.actors.kube.events import Sayings
 from pumice.actors.runtime.actor import Actor
+from pumice.cluster.kube.events import Sayings
 from pumice.core.messages.commands import ApiRequest, Get, LookLater, ReportStatus
 from pumice.core.messages.events import StatusRefused
 from pumice.core.messages.orders import WriteStatus

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pumice.actors.effects.outcomes import RecentOperations
-from pumice.actors.effects.pre_bind import Device, Place, awaited_places
+from pumice.cluster.kernel.pre_bind import Device, Place, awaited_places
 
 if TYPE_CHECKING:
     from pumice.core.messages.decisions import Bind

@@ -7,8 +7,6 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from pumice.actors.api.kind_table import KindTable
-from pumice.actors.api.kinds import Kind
 from pumice.actors.gateway.problems import bad_request
 from pumice.actors.gateway.request.negotiation import Form
 from pumice.actors.gateway.request.query import Query
@@ -16,6 +14,8 @@ from pumice.actors.gateway.request.versions import shown
 from pumice.actors.gateway.tables.column import Printer
 from pumice.actors.gateway.tables.printers import printer_of
 from pumice.actors.gateway.tables.table import definitions, row
+from pumice.cluster.api.kind_table import KindTable
+from pumice.cluster.api.kinds import Kind
 from pumice.core.objects.metadata import Object, section
 
 Include = Literal["None", "Metadata", "Object"]

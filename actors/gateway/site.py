@@ -10,8 +10,6 @@ from typing import Final, TypeVar
 
 from anyio import lowlevel
 
-from pumice.actors.api.kind_table import KindTable
-from pumice.actors.api.kinds import Kind
 from pumice.actors.errors import ActorFailedError, ActorStoppedError
 from pumice.actors.gateway.front import Front
 from pumice.actors.gateway.hub import Hub
@@ -23,8 +21,10 @@ from pumice.actors.gateway.request.selection import Selection
 from pumice.actors.gateway.waiting_gauges import WaitingGauges
 from pumice.actors.gateway.webhooks.hooks import CONFIGURATIONS, HookTable
 from pumice.actors.runtime.clock import Clock
-from pumice.actors.runtime.handles import HandleTable
 from pumice.actors.system.ports import ApiPort, CachePort, MetricsPort, RunnerPort
+from pumice.cluster.api.kind_table import KindTable
+from pumice.cluster.api.kinds import Kind
+from pumice.cluster.handles import HandleTable
 from pumice.core.messages import commands, replies
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pumice.actors.runtime.context import Context
-    from pumice.actors.runtime.handles import HandleTable
     from pumice.actors.system.ports import ApiPort
+    from pumice.cluster.handles import HandleTable
     from pumice.core.messages.events import Mutation
 
 NAME = "summary"

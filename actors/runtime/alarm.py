@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pumice.actors.runtime.clock import moment
+from pumice.cluster.timers import moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable

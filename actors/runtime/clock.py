@@ -10,16 +10,11 @@ from typing import Final, Protocol
 
 import anyio
 
+from pumice.cluster.timers import moment
+
 log = logging.getLogger(__name__)
-MOMENT_DIGITS: Final = 6
-"""Times that differ by less than a microsecond are the same moment: seconds since the epoch cannot tell them apart."""
 SLEWED_S: Final = 1.0
 """What a clock that is being corrected may be behind; more is a jump."""
-
-
-def moment(seconds: float) -> float:
-    """To the microsecond, however sums were rounded."""
-    return round(seconds, MOMENT_DIGITS)
 
 
 class Clock(Protocol):

@@ -14,16 +14,16 @@ Stops: at once; what it has not done, the next one does, since all that matters 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio import lowlevel
 
 from pumice.actors.runtime.actor import Actor
 from pumice.actors.runtime.watcher import Watcher
+from pumice.cluster.machine import AGAIN_MOST, Machine
 from pumice.core.messages.commands import Poke
 from pumice.core.messages.replies import Done, Refused
-from pumice.core.objects.metadata import Object
 from pumice.core.objects.parts import kind_of
 
 if TYPE_CHECKING:
@@ -33,53 +33,13 @@ if TYPE_CHECKING:
     from pumice.actors.system.ports import ApiPort, PokePort
     from pumice.core.messages.commands import ApiRequest
     from pumice.core.messages.events import Mutation
-    from pumice.core.messages.replies import ApiReply
 
 
 FOREVER = float("inf")
 TOLD = 500
 """Changes that machines are told of at a stretch: a list of all pods would hold up everybody else for a while."""
-AGAIN_MOST = 1000
-"""Rounds of asking that one piece of news may lead to; more is a machine that talks to itself."""
 
 log = logging.getLogger(__name__)
-
-
-class Machine(Protocol):
-    """Pure. Times are seconds since the epoch; objects may be kept but not changed."""
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """What it watches: kinds and parts of kinds, in the order in which a first list should come.
-
-        Of the kind of a part it may hear more than the part, and is told its own changes by their answers only, where
-        the part leaves them out (`pumice.core.objects.parts`).
-        """
-        ...
-
-    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`.
-
-        May come twice, or late: what is not newer than what is known is no news. Of a deleted object perhaps only kind,
-        namespace and name are known.
-        """
-        ...
-
-    def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
-        ...
-
-    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request of the last step; they come in order, before the next step."""
-        ...
-
-    def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
-        ...
-
-    def running_timers(self) -> int:
-        """How many timers are running."""
-        ...
 
 
 class Reconciler(Actor[Poke, Done]):

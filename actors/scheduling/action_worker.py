@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from pumice.actors.dry_run.driver import DryRunDriver
     from pumice.actors.runtime.context import Context
     from pumice.actors.runtime.envelope import Received
-    from pumice.actors.runtime.handles import HandleTable
     from pumice.actors.scheduling.decider import Decider
     from pumice.actors.system.ports import ActionPort, OutsidePort
+    from pumice.cluster.handles import HandleTable
     from pumice.core.session.session import Session
 
 ActionReply = ActionDone | ActionFailed

@@ -58,9 +58,9 @@ if TYPE_CHECKING:
 
     from pumice.actors.runtime.context import Context
     from pumice.actors.runtime.envelope import Received
-    from pumice.actors.runtime.handles import HandleTable
     from pumice.actors.scheduling.decider import SchedulerView
     from pumice.actors.system.ports import ApiPort, CachePort
+    from pumice.cluster.handles import HandleTable
     from pumice.config.errors import RequestError
     from pumice.core.messages.decisions import Decision
     from pumice.core.messages.operations import ViewOperation

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pumice.actors.runtime.clock import Clock
-    from pumice.actors.runtime.handles import HandleTable
     from pumice.actors.scheduling.commit import Commit
     from pumice.actors.scheduling.config_source import LoadedConfig
     from pumice.actors.scheduling.cycle_memory import CycleMemory
     from pumice.actors.scheduling.decider import Decider
     from pumice.actors.system.ports import CachePort
+    from pumice.cluster.handles import HandleTable
     from pumice.core.objects.pod import Task
     from pumice.core.state.snapshot import Snapshot
 

@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 
     from pumice.actors.runtime.context import Context
     from pumice.actors.runtime.envelope import Received
-    from pumice.actors.runtime.handles import HandleTable
     from pumice.actors.scheduling.commit import Commit
     from pumice.actors.scheduling.cycle_memory import CycleMemory, RunnerSettings
     from pumice.actors.scheduling.decider import Decider
     from pumice.actors.system.ports import ActionPort, CachePort, MetricsPort, OutsidePort, RunnerPort
+    from pumice.cluster.handles import HandleTable
     from pumice.config.schema import SchedulerConfig
     from pumice.core.messages.decisions import CycleReport, CycleResult
     from pumice.core.session.session import Session

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import httpx
 
-from pumice.actors.kube.times import timestamp
 from pumice.actors.runtime.actor import Actor
 from pumice.actors.runtime.asking import expected
+from pumice.cluster.kube.times import timestamp
 from pumice.config.durations import parse_duration
 from pumice.core.messages.commands import Create, List, Poke, Update
 from pumice.core.messages.replies import Done, Listing

@@ -11,17 +11,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.actors.api.faults.strikes import Faults
-from pumice.actors.api.store import Store
+from pumice.actors.api_server.faults.strikes import Faults
 from pumice.actors.runtime.activity import Activity
 from pumice.actors.runtime.clock import Clock
 from pumice.actors.runtime.door import Door
-from pumice.actors.runtime.handles import HandleTable
 from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.actors.runtime.longest import Longest
 from pumice.actors.scheduling.config_source import ConfigSource
 from pumice.actors.scheduling.decider import Decider
 from pumice.actors.system.roles import ROLES
+from pumice.cluster.api.store import Store
+from pumice.cluster.handles import HandleTable
 from pumice.core.actions.dry_runs.dry_run import DryRun
 from pumice.core.session.session import Session
 from pumice.core.state.snapshot import Snapshot
@@ -77,7 +77,7 @@ REFERENCES: Final = (
             "queue-controller", "status-writer", "volume-controller", "workload-controller",
         ),
         gives="what the bytes of a message say, decoded once: nobody may change it",
-        outside=("actors/metrics/summary.py", "pumice/storm"),
+        outside=("actors/metrics/summary.py", "pumice/proof/storm"),
     ),
     Reference(
         what="door",
@@ -103,7 +103,7 @@ REFERENCES: Final = (
         roles=("api-server",),
         gives="nothing to other actors: a storm's driver and auditors read it between two steps, the system when a "
         "cluster elsewhere is here and nothing is decided yet, and they write nothing",
-        outside=("actors/system/system.py", "pumice/storm"),
+        outside=("actors/system/system.py", "pumice/proof/storm"),
     ),
     Reference(
         what="faults",
@@ -112,7 +112,7 @@ REFERENCES: Final = (
         roles=("api-server", "extender-client"),
         gives="nothing: each asks what strikes its own occasions, and no answer depends on who else asked; a storm's "
         "journal does so too, and its driver stops them and reads what struck",
-        outside=("pumice/storm",),
+        outside=("pumice/proof/storm",),
     ),
     Reference(
         what="listings",
@@ -154,7 +154,7 @@ REFERENCES: Final = (
         gives="the one in force, which controllers read: of mirror and session-runner there is one, which takes new "
         "ones over; the system does so before anything is decided with what the cluster holds, and a storm's auditors "
         "read it between two steps",
-        outside=("actors/system/system.py", "pumice/storm"),
+        outside=("actors/system/system.py", "pumice/proof/storm"),
     ),
     Reference(
         what="sessions",
@@ -171,7 +171,7 @@ REFERENCES: Final = (
         of=lambda wiring: wiring.decider,
         roles=("action-worker", "session-runner"),
         gives="the steps of a cycle, of which one runs at a time; a storm hands in its own",
-        outside=("pumice/runtime/main_job.py", "pumice/storm"),
+        outside=("pumice/runtime/main_job.py", "pumice/proof/storm"),
     ),
     Reference(
         what="dry runs",

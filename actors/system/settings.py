@@ -7,17 +7,17 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pumice.actors.agents.pod_runs import DEFAULT_DURATION_S
-from pumice.actors.api.faults.strikes import Faults
-from pumice.actors.cluster.settings import ClusterSettings
-from pumice.actors.controllers.events.machine import KEPT_S
-from pumice.actors.controllers.unserved.kinds import SERVED
+from pumice.actors.api_server.faults.strikes import Faults
 from pumice.actors.gateway.settings import GatewaySettings
-from pumice.actors.mirror.settings import MirrorSettings
 from pumice.actors.outside.over_http import Post, over_http
+from pumice.actors.real_clusters.cluster.settings import ClusterSettings
+from pumice.actors.real_clusters.mirror.settings import MirrorSettings
 from pumice.actors.runtime.alarm import Alarm
 from pumice.actors.scheduling.config_source import ConfigSource
 from pumice.actors.scheduling.decider import Decider
+from pumice.cluster.controllers.events.machine import KEPT_S
+from pumice.cluster.controllers.unserved.kinds import SERVED
+from pumice.cluster.kubelets.pod_runs import DEFAULT_DURATION_S
 from pumice.config.pumice_arguments import PumiceArguments
 from pumice.config.settings import CHARTS, ConfigMapName
 from pumice.storage.retention import Retention

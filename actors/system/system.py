@@ -15,12 +15,11 @@ from typing import Any, cast
 
 import anyio
 
-from pumice.actors.api.bootstrap import ask_first, first_requests
-from pumice.actors.api.origin import entering
-from pumice.actors.controllers.configuration.machine import take_over
+from pumice.actors.api_server.bootstrap import ask_first
 from pumice.actors.errors import ActorStoppedError, LeaseLostError, chief
 from pumice.actors.gateway.settings import REVISIONS_PER_S
 from pumice.actors.metrics.summary import Summary
+from pumice.actors.reconcilers.config_machine import take_over
 from pumice.actors.runtime.activity import SCHEDULER
 from pumice.actors.runtime.asking import ask_again, expected
 from pumice.actors.runtime.clock import Clock
@@ -31,6 +30,8 @@ from pumice.actors.system.restart import recover, resolve, resolved
 from pumice.actors.system.roles import ROLES
 from pumice.actors.system.settings import SystemSettings, elsewhere, mirroring, playing
 from pumice.actors.system.wiring import Wiring
+from pumice.cluster.api.bootstrap import first_requests
+from pumice.cluster.api.origin import entering
 from pumice.core.messages import commands, recording, replies
 from pumice.core.messages.cycles import AwaitCycle, CyclesRun, RunCycle, TellQueues
 from pumice.core.messages.events import ConfigLoaded
@@ -94,7 +95,8 @@ class System(Wiring):
             sys.setswitchinterval(interval)
 
     async def submit(self, objects: Sequence[dict[str, Any]]) -> list[replies.Accepted | replies.Refused]:
-        """Bring the objects in, in order: new ones are created, those of a cluster loaded (`pumice.actors.api.origin`).
+        """Bring the objects in, in order: new ones are created, those of a cluster loaded
+        (`pumice.cluster.api.origin`).
 
         Returns one answer each. Each is durable when it is accepted.
         """

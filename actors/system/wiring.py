@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
-from pumice.actors.agents.arrivals import Coming
-from pumice.actors.api.faults.network import Network
-from pumice.actors.api.store import Store
+from pumice.actors.api_server.faults.network import Network
+from pumice.actors.arrivals.arrivals import Coming
 from pumice.actors.dry_run.crew import DryRunCrew
 from pumice.actors.effects.waiting_binds import WaitingBinds
-from pumice.actors.mirror.observed import ObservedCycles
+from pumice.actors.real_clusters.mirror.observed import ObservedCycles
 from pumice.actors.runtime.context import Context
-from pumice.actors.runtime.handles import HandleTable
 from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.actors.runtime.supervisor import Child, Supervisor
 from pumice.actors.runtime.switchboard import Switchboard
@@ -22,7 +20,10 @@ from pumice.actors.scheduling.core_decider import core_decider
 from pumice.actors.scheduling.cycle_memory import CycleMemory
 from pumice.actors.scheduling.resync import Awaited
 from pumice.actors.system.restart import Recovered
-from pumice.actors.system.settings import config_source
+from pumice.actors.system.settings import config_source, serving
+from pumice.cluster.api.store import Store
+from pumice.cluster.handles import HandleTable
+from pumice.cluster.kernel.roster import Surroundings
 from pumice.core.session.session import Session
 from pumice.core.state.snapshot import Snapshot
 from pumice.storage.shared_objects import SharedObjects
@@ -133,6 +134,20 @@ class Wiring:
         self.written = LevelSignal()
         self.switchboard = self._switchboard()
         self.supervisor = Supervisor(self._children(), self.context, note, self.switchboard.mailboxes["supervisor"])
+
+    @property
+    def surroundings(self) -> Surroundings:
+        """What the machines of the cluster depend on in this system."""
+        settings = self.settings
+        return Surroundings(
+            unpack=self.context.objects.unpack,
+            default_duration_s=settings.default_duration_s,
+            fixes=self.source.fixes,
+            agents=settings.agents,
+            served=serving(settings),
+            event_ttl_s=settings.event_ttl_s,
+            scheduler=settings.scheduler,
+        )
 
     def own(self, name: str) -> tuple[str, Any, Context]:
         """What every actor is handed first: its name, its mailbox, the context."""

@@ -174,7 +174,7 @@ class JobFit:
         if task.row in self.held_back and self.obstacles:
             return "; ".join(self.obstacles.values())
         if task.row in self.held_back:
-            return ""  # the queue was asked before the nodes; what is against it, readers find out (pumice/adviser)
+            return ""  # the queue was asked before the nodes; what is against it, readers find out (questions/adviser)
         return f"queue {queue} is overused" if queue in self.overused and self._session.nodes.count else ""
 
     def task_reason(self, job: Job, task: Task) -> TaskReason:

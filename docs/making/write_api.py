@@ -11,7 +11,7 @@ import pdoc
 
 import pumice
 
-MODULES: Final = ("pumice", "pumice.plugins", "pumice.whatif.changes")
+MODULES: Final = ("pumice", "pumice.plugins", "pumice.questions.whatif.changes")
 FOLDER: Final = "site"
 
 

@@ -1,4 +1,4 @@
-"""Writes actors/api/schema/kinds.json from the sources of Kubernetes and Volcano.
+"""Writes cluster/api/schema/kinds.json from the sources of Kubernetes and Volcano.
 
     python -m docs.making.write_schema MODULES DEFINITIONS
 
@@ -19,7 +19,7 @@ from docs.making.crd_types import Definitions
 from docs.making.field_notes import NOTES
 from docs.making.go_types import Sources, message_name
 
-DATA: Final = Path(__file__).parents[2] / "actors/api/schema/kinds.json"
+DATA: Final = Path(__file__).parents[2] / "cluster/api/schema/kinds.json"
 _META: Final = "k8s.io/apimachinery/pkg/apis/meta/v1"
 _ROOTS: Final[dict[str, tuple[str, str]]] = {
     "k8s.io/api/core/v1": (

@@ -34,9 +34,9 @@ from pumice.executors import executors
 from pumice.load.openb import NODE_COLUMNS, POD_COLUMNS, QUEUE, START, OpenbRow, rows_of
 from pumice.load.openb_cards import card_node, card_pod, class_of, typical_pods
 from pumice.load.source import read_text
-from pumice.sweep.one_run import configuration
-from pumice.sweep.spec import SweepSpec
-from pumice.sweep.sweep import sweep
+from pumice.questions.sweep.one_run import configuration
+from pumice.questions.sweep.spec import SweepSpec
+from pumice.questions.sweep.sweep import sweep
 
 HERE: Final = Path(__file__).resolve().parent
 LIST: Final = "openb_pod_list_"

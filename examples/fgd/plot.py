@@ -17,7 +17,7 @@ from pumice.cli.exits import Exit, guarded
 from pumice.errors import InputError
 from pumice.extras import demand
 from pumice.load.source import read_text
-from pumice.report.plot import plot
+from pumice.questions.report.plot import plot
 
 SHOWN: Final = range(70, 131)
 TOLD: Final = (80, 100, 130)

@@ -8,12 +8,12 @@ from typing import Annotated, Any, Final
 import typer
 from rich.console import Console
 
-from pumice.bench.figures import Parameters, Samples, report
-from pumice.bench.scenarios import SCENARIOS
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.options import Lenient
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal, speaking
+from pumice.proof.bench.figures import Parameters, Samples, report
+from pumice.proof.bench.scenarios import SCENARIOS
 
 OFFERED: Final = "; ".join(f"{name} ({one.what})" for name, one in SCENARIOS.items())
 

@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from pumice.check.review import Review, review
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.inputs import load_config, take_manifests
 from pumice.cli.options import Lenient, PluginsDir
@@ -23,8 +22,9 @@ from pumice.config.schema import SchedulerConfig
 from pumice.config.settings import config_map_of
 from pumice.core.actions import ACTIONS
 from pumice.core.plugins import PLUGINS
-from pumice.explain.server import Server, config_map, fetch
 from pumice.plugins.loader import install_plugins
+from pumice.questions.check.review import Review, review
+from pumice.questions.explain.server import Server, config_map, fetch
 
 
 @speaking

@@ -11,10 +11,10 @@ from typing import Final
 from pumice.config.load import default_text, read_text
 from pumice.config.schema import SchedulerConfig
 from pumice.core.messages.events import ConfigLoaded
-from pumice.explain.server import Server, configuration
 from pumice.plugins.loader import identities, install_plugins
-from pumice.replay.plugins import demand
-from pumice.whatif.sources import parsed, taken
+from pumice.questions.explain.server import Server, configuration
+from pumice.questions.replay.plugins import demand
+from pumice.questions.whatif.sources import parsed, taken
 
 UNTOLD: Final = (
     "{}: it does not say how its scheduler is configured: Volcano's stock configuration is taken; name its own with {}"

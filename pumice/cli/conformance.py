@@ -15,11 +15,11 @@ from pumice.cli.tables.verdicts import show_verdict
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
 from pumice.config.errors import ConfigError
-from pumice.conformance.case import find_suites
-from pumice.conformance.inheritance import inherited
-from pumice.conformance.runner import run_suites
-from pumice.conformance.score import CaseTally, Score, score_of
 from pumice.executors import executors
+from pumice.proof.conformance.case import find_suites
+from pumice.proof.conformance.inheritance import inherited
+from pumice.proof.conformance.runner import run_suites
+from pumice.proof.conformance.score import CaseTally, Score, score_of
 
 LINE_LENGTH: Final = 400
 

@@ -16,7 +16,7 @@ from pumice.cli.options import Config, Lenient, Manifests, PluginsDir
 from pumice.cli.sources import At, Certificate, Db, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal, speaking
-from pumice.eta.estimate import Estimate, FutureSampling
+from pumice.questions.eta.estimate import Estimate, FutureSampling
 from pumice.units import time_span
 
 

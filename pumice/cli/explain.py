@@ -14,7 +14,6 @@ import anyio
 import typer
 from rich.console import Console
 
-from pumice.actors.controllers.jobs.status import CREATION_REFUSED
 from pumice.cli.configurations import in_force
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.inputs import moment_said, take_manifests
@@ -23,16 +22,17 @@ from pumice.cli.sources import Certificate, Db, OwnConfig, ServerUrl, Token, Tok
 from pumice.cli.tables.agreement import said
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal, speaking
+from pumice.cluster.controllers.jobs.status import CREATION_REFUSED
 from pumice.config.schema import SchedulerConfig
-from pumice.explain.account import Account
-from pumice.explain.advice.advise import Advice, advise
-from pumice.explain.again import last_job, submitted_again
-from pumice.explain.asked import SETTLED, accounted, recorded, with_owners
-from pumice.explain.ended import end_among, end_in
-from pumice.explain.refused import RefusedBind, refused_among
-from pumice.explain.scene import Scene, jobs_of, pods_of, present
-from pumice.explain.server import Server, ServerError, ask, fetch
-from pumice.replay.plugins import demand_plugins
+from pumice.questions.explain.account import Account
+from pumice.questions.explain.advice.advise import Advice, advise
+from pumice.questions.explain.again import last_job, submitted_again
+from pumice.questions.explain.asked import SETTLED, accounted, recorded, with_owners
+from pumice.questions.explain.ended import end_among, end_in
+from pumice.questions.explain.refused import RefusedBind, refused_among
+from pumice.questions.explain.scene import Scene, jobs_of, pods_of, present
+from pumice.questions.explain.server import Server, ServerError, ask, fetch
+from pumice.questions.replay.plugins import demand_plugins
 
 DIFFERS: Final = (
     "cycle {} comes out otherwise now than it was recorded (pumice replay --verify tells more): what follows is what "

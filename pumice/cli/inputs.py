@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TextIO, cast
 
 from pumice.cli.exits import UsageError
 from pumice.cli.terminal import Terminal
+from pumice.cluster.api.bootstrap import assumed_queues
 from pumice.collecting import keeping
 from pumice.config.load import load_scheduler_config, parse_or_built_in
 from pumice.config.schema import SchedulerConfig
@@ -20,11 +21,10 @@ from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load
 from pumice.load.remarks import read_as, remarks, strangers, told_as
 from pumice.load.source import STDIN, read_texts
-from pumice.oneshot.bring import brought
-from pumice.oneshot.expand import assumed_queues
-from pumice.oneshot.moment import BEGAN, parse_moment
-from pumice.oneshot.prepare import refusals_of
 from pumice.plugins.loader import install_plugins
+from pumice.questions.oneshot.bring import brought
+from pumice.questions.oneshot.moment import BEGAN, parse_moment
+from pumice.questions.oneshot.prepare import refusals_of
 from pumice.runtime.standing import named
 
 

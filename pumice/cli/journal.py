@@ -18,10 +18,10 @@ from pumice.cli.options import Format, Lenient
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal, speaking
 from pumice.config.input_file import demand_output, note_inputs
-from pumice.explain.ended import end_of
-from pumice.explain.waiting import waiting_kind, why_it_waits
-from pumice.history.entries import StoryEntry, entries
-from pumice.history.story import CycleStory, Overview, cycle_of, overview_of, story_of
+from pumice.questions.explain.ended import end_of
+from pumice.questions.explain.waiting import waiting_kind, why_it_waits
+from pumice.questions.history.entries import StoryEntry, entries
+from pumice.questions.history.story import CycleStory, Overview, cycle_of, overview_of, story_of
 from pumice.storage.journal import API, CYCLE, DECISION, OUTCOME, SHADOW, ChainReport, Journal
 from pumice.storage.sqlite import SqliteJournal, back_up
 

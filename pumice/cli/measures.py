@@ -18,10 +18,10 @@ from pumice.cli.exits import Exit, UsageError
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal, speaking
 from pumice.config.input_file import demand_output, note_inputs
-from pumice.measures.jobs import JobRow
-from pumice.measures.measures import Measures, measure
-from pumice.measures.rows import PointRow, QueueResourceRow, points, queue_resources
-from pumice.measures.tables import CsvWriter, ParquetWriter, TableWriter
+from pumice.questions.measures.jobs import JobRow
+from pumice.questions.measures.measures import Measures, measure
+from pumice.questions.measures.rows import PointRow, QueueResourceRow, points, queue_resources
+from pumice.questions.measures.tables import CsvWriter, ParquetWriter, TableWriter
 from pumice.storage.sqlite import SqliteJournal
 
 SHOWN: Final = 20

@@ -11,9 +11,9 @@ from typing import Annotated, Final
 
 import typer
 
-from pumice.actors.mirror.pseudonym_file import PseudonymFile
-from pumice.actors.mirror.settings import MirrorSettings, ShadowSettings
-from pumice.actors.remote.access import in_cluster, proxy_of
+from pumice.actors.real_clusters.mirror.pseudonym_file import PseudonymFile
+from pumice.actors.real_clusters.mirror.settings import MirrorSettings, ShadowSettings
+from pumice.actors.real_clusters.remote.access import in_cluster, proxy_of
 from pumice.actors.scheduling.config_source import digest_of
 from pumice.actors.system.settings import SystemSettings, mirrored
 from pumice.cli.exits import Exit, UsageError, guarded
@@ -33,7 +33,7 @@ from pumice.runtime.serving import gateway_settings
 from pumice.runtime.until import parse_until
 from pumice.storage.retention import parse_keep
 
-SHADOW_LOG: Final = "pumice.actors.mirror.shadow"
+SHADOW_LOG: Final = "pumice.actors.real_clusters.mirror.shadow"
 
 Kubeconfig = Annotated[
     Path | None,

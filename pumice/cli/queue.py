@@ -9,8 +9,6 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from pumice.adviser.census import Census, WaitingJob, census_of
-from pumice.adviser.weights import weights_remark
 from pumice.cli.exits import Exit
 from pumice.cli.futures.estimated import estimated, range_of
 from pumice.cli.futures.options import ForkSource
@@ -20,8 +18,10 @@ from pumice.cli.tables.lately import held_lately
 from pumice.cli.tables.standings import QueueTree
 from pumice.cli.terminal import Terminal, speaking
 from pumice.core.plugins.capacity.misplaced import ROOT
-from pumice.eta.estimate import Estimate, FutureSampling
-from pumice.explain.scene import Scene
+from pumice.questions.adviser.census import Census, WaitingJob, census_of
+from pumice.questions.adviser.weights import weights_remark
+from pumice.questions.eta.estimate import Estimate, FutureSampling
+from pumice.questions.explain.scene import Scene
 
 SHOWN: Final = 50
 """Waiting jobs in a table; JSON has all."""

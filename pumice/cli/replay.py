@@ -13,21 +13,21 @@ import anyio
 import typer
 from rich.console import Console
 
-from pumice.actors.kube.times import timestamp
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.inputs import load_config
 from pumice.cli.options import Config, Lenient, PluginsDir, Workers
 from pumice.cli.tables.agreement import show_agreement
 from pumice.cli.tables.whole import WholeTable, show_lines
 from pumice.cli.terminal import Terminal, speaking
+from pumice.cluster.kube.times import timestamp
 from pumice.collecting import rarely
 from pumice.config.load import read_text
-from pumice.oneshot.supposing import unasked
 from pumice.plugins.loader import identities
-from pumice.replay.parallel import CycleRange, shares, verify_shares
-from pumice.replay.plugins import demand_plugins
-from pumice.replay.rerun import Other, Second, second_run
-from pumice.replay.verify import ReplayReport, verify
+from pumice.questions.oneshot.supposing import unasked
+from pumice.questions.replay.parallel import CycleRange, shares, verify_shares
+from pumice.questions.replay.plugins import demand_plugins
+from pumice.questions.replay.rerun import Other, Second, second_run
+from pumice.questions.replay.verify import ReplayReport, verify
 from pumice.runtime.journals import keep
 from pumice.storage.sqlite import SqliteJournal
 from pumice.units import byte_count

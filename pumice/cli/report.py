@@ -8,15 +8,15 @@ from typing import Annotated, Any, Final
 import anyio
 import typer
 
-from pumice.adviser.at_the_end import waits_at_the_end
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Level, LogLevel, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.config.input_file import demand_output, note_inputs
 from pumice.extras import absent, demand
-from pumice.report.charts import charts
-from pumice.report.page import page
-from pumice.report.recorded import RecordedRun, recorded
+from pumice.questions.adviser.at_the_end import waits_at_the_end
+from pumice.questions.report.charts import charts
+from pumice.questions.report.page import page
+from pumice.questions.report.recorded import RecordedRun, recorded
 from pumice.storage.sqlite import SqliteJournal
 
 SCALE: Final = 2.0

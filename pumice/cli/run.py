@@ -17,7 +17,6 @@ from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.outside.over_http import over_http, standing_still
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
-from pumice.adviser.at_the_end import WaitRow, waits_at_the_end
 from pumice.cli.exits import Exit, UsageError, guarded, interrupts
 from pumice.cli.inputs import load_config, load_manifests, newest_of, warn_of_token
 from pumice.cli.options import LogLevel, Manifests, Output, Quiet
@@ -31,6 +30,9 @@ from pumice.core.objects.metadata import Object, parse_time
 from pumice.load.manifests import Loaded
 from pumice.load.remarks import read_as, said_of_strangers
 from pumice.plugins.loader import changed_plugins, identities
+from pumice.proof.storm.live import LiveStorm, live_rates, simulated_only
+from pumice.proof.storm.script.profiles import PACKAGED, profile
+from pumice.questions.adviser.at_the_end import WaitRow, waits_at_the_end
 from pumice.runtime.arrivals import arriving, hastened
 from pumice.runtime.dumped import still_running
 from pumice.runtime.journals import looks_like_journal
@@ -41,8 +43,6 @@ from pumice.runtime.standing import named
 from pumice.runtime.until import parse_until
 from pumice.runtime.waiting import LeftWaiting
 from pumice.storage.retention import parse_keep
-from pumice.storm.live import LiveStorm, live_rates, simulated_only
-from pumice.storm.script.profiles import PACKAGED, profile
 
 LIVE_PERIOD_S: Final = 0.5
 EARLIEST_S: Final = 0.0

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from pumice.actors.cluster.settings import ClusterSettings, ElectionSettings
-from pumice.actors.remote.access import in_cluster, proxy_of
+from pumice.actors.real_clusters.cluster.settings import ClusterSettings, ElectionSettings
+from pumice.actors.real_clusters.remote.access import in_cluster, proxy_of
 from pumice.actors.system.settings import SystemSettings, scheduling_there
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.inputs import load_config

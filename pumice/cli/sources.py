@@ -17,12 +17,12 @@ from pumice.cli.configurations import in_force
 from pumice.cli.exits import UsageError
 from pumice.cli.inputs import take_manifests, warn_of_token
 from pumice.cli.terminal import Terminal
-from pumice.explain.refused import refused_in
-from pumice.explain.scene import Scene, present, scene_of
-from pumice.explain.server import Server, fetch
-from pumice.history.rewind import demand_volcano, newest_cycle, rewind_file, warn_of_damage
-from pumice.oneshot.obstacles import obstacles
-from pumice.replay.plugins import demand_plugins
+from pumice.questions.explain.refused import refused_in
+from pumice.questions.explain.scene import Scene, present, scene_of
+from pumice.questions.explain.server import Server, fetch
+from pumice.questions.history.rewind import demand_volcano, newest_cycle, rewind_file, warn_of_damage
+from pumice.questions.oneshot.obstacles import obstacles
+from pumice.questions.replay.plugins import demand_plugins
 from pumice.runtime.serving import token_given
 
 Db = Annotated[Path | None, typer.Option("--db", help="The journal.", envvar="PUMICE_DB", show_default="pumice.db")]

@@ -19,12 +19,12 @@ from pumice.cli.options import Dask, Lenient, Workers
 from pumice.cli.tables.faults import show_faults
 from pumice.cli.terminal import Terminal, speaking
 from pumice.executors import Executors, executors
-from pumice.storm.report import Finding, check_folder, line_of, report, sums
-from pumice.storm.script.events import Event, read_script
-from pumice.storm.script.profiles import PACKAGED, profile
-from pumice.storm.script.workload import Size
-from pumice.storm.simulation import simulate
-from pumice.storm.stress import StressPlan, Tally, between_storms, run_storms
+from pumice.proof.storm.report import Finding, check_folder, line_of, report, sums
+from pumice.proof.storm.script.events import Event, read_script
+from pumice.proof.storm.script.profiles import PACKAGED, profile
+from pumice.proof.storm.script.workload import Size
+from pumice.proof.storm.simulation import simulate
+from pumice.proof.storm.stress import StressPlan, Tally, between_storms, run_storms
 
 DEFAULTS: Final = StressPlan()
 CHOOSING: Final = {

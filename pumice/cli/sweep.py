@@ -14,11 +14,11 @@ from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
 from pumice.config.input_file import demand_output, note_inputs
 from pumice.executors import executors
-from pumice.sweep.one_run import files_of
-from pumice.sweep.picture import checked, draw, picture
-from pumice.sweep.spec import SweepSpec, read_spec
-from pumice.sweep.sweep import PARQUET, Swept, read_part, write
-from pumice.sweep.sweep import sweep as swept_by
+from pumice.questions.sweep.one_run import files_of
+from pumice.questions.sweep.picture import checked, draw, picture
+from pumice.questions.sweep.spec import SweepSpec, read_spec
+from pumice.questions.sweep.sweep import PARQUET, Swept, read_part, write
+from pumice.questions.sweep.sweep import sweep as swept_by
 
 FIGURES = (
     "jobs",

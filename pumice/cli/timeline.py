@@ -12,10 +12,10 @@ from pumice.cli.exits import Exit, guarded
 from pumice.cli.options import Level, LogLevel, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.config.input_file import demand_output, note_inputs
-from pumice.measures.measures import Measures
+from pumice.questions.measures.measures import Measures
+from pumice.questions.timeline.perfetto import PerfettoWriter
+from pumice.questions.timeline.timeline import draw
 from pumice.storage.sqlite import SqliteJournal
-from pumice.timeline.perfetto import PerfettoWriter
-from pumice.timeline.timeline import draw
 
 
 @guarded

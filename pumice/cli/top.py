@@ -16,7 +16,6 @@ from rich.live import Live
 from rich.text import Text
 
 from pumice.actors.gateway.advice import AdviserQuestion
-from pumice.adviser.answers import answer
 from pumice.cli.exits import Exit
 from pumice.cli.keys import pressing
 from pumice.cli.options import PluginsDir
@@ -24,8 +23,9 @@ from pumice.cli.sources import Certificate, Db, ServerUrl, Token, TokenFile, one
 from pumice.cli.tables.frame import Frame, ScreenPart
 from pumice.cli.terminal import Terminal, speaking
 from pumice.config.errors import ConfigError, WorldError
-from pumice.explain.server import Server, ask, mean_cycle_ms
-from pumice.history.rewind import newest_cycle
+from pumice.questions.adviser.answers import answer
+from pumice.questions.explain.server import Server, ask, mean_cycle_ms
+from pumice.questions.history.rewind import newest_cycle
 
 Asking = Callable[[str], dict[str, Any]]
 """Of a resource, or a resource/name, the adviser's answer."""

@@ -13,8 +13,8 @@ from pumice.cli.exits import Exit
 from pumice.cli.options import PluginsDir
 from pumice.cli.terminal import Terminal, speaking
 from pumice.config.errors import ConflictError
-from pumice.history.rewind import newest_cycle
-from pumice.view.viewing import view_journal
+from pumice.questions.history.rewind import newest_cycle
+from pumice.questions.view.viewing import view_journal
 
 MOST_PORT: Final = 65_535
 

@@ -18,14 +18,14 @@ from pumice.cli.futures.together import BUDGET_S, HORIZON, WITHIN, refuse_beside
 from pumice.cli.options import Dask, Lenient, Manifests, PluginsDir
 from pumice.cli.sources import Certificate, Db, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.terminal import Terminal, speaking
+from pumice.cluster.kernel.fork import Fork
 from pumice.collecting import rarely
 from pumice.executors import Executors, executors
-from pumice.whatif.ask import what_if
-from pumice.whatif.beside import another_process, prepare
-from pumice.whatif.changes import changed
-from pumice.whatif.difference import FutureDifference
-from pumice.whatif.saving import save
-from pumice.whatif.state import Fork
+from pumice.questions.whatif.ask import what_if
+from pumice.questions.whatif.beside import another_process, prepare
+from pumice.questions.whatif.changes import changed
+from pumice.questions.whatif.difference import FutureDifference
+from pumice.questions.whatif.saving import save
 
 Against = Annotated[
     str | None, typer.Option(metavar="'CHANGE…'", help="Compare with these changes, not with the state as it is.")

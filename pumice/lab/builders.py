@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from pumice.actors.agents.pod_runs import DURATION
+from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
 from pumice.load.traces.jobs import objects_of

@@ -14,8 +14,11 @@ from math import inf
 from pathlib import Path
 from typing import Any, Final, cast
 
-from pumice.actors.api.kinds import kind_of
 from pumice.actors.runtime.clock import VirtualClock
+from pumice.cluster.api.kinds import kind_of
+from pumice.cluster.kernel.fork import Fork
+from pumice.cluster.kernel.life import Life
+from pumice.cluster.kernel.order import in_order
 from pumice.config.durations import parse_duration
 from pumice.config.load import default_text, parse_scheduler_config, read_text
 from pumice.core.actions import ACTIONS
@@ -26,23 +29,20 @@ from pumice.core.plugins import PLUGINS
 from pumice.core.plugins.plugin import PluginBuilder
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.errors import InputError
-from pumice.explain.account import Account, account_of
-from pumice.explain.scene import Scene
 from pumice.lab.journals import load_fork, save_run
 from pumice.lab.lived import LivedRun
 from pumice.load.manifests import load
-from pumice.measures.jobs import JobRow
-from pumice.measures.lives import Lives
-from pumice.measures.measures import Measuring
+from pumice.questions.explain.account import Account, account_of
+from pumice.questions.explain.scene import Scene
+from pumice.questions.measures.jobs import JobRow
+from pumice.questions.measures.lives import Lives
+from pumice.questions.measures.measures import Measuring
+from pumice.questions.whatif.ask import what_if
+from pumice.questions.whatif.changes import ForkChange
+from pumice.questions.whatif.difference import FutureDifference
+from pumice.questions.whatif.sources import arrivals, with_deadline
 from pumice.runtime.dumped import still_running
-from pumice.runtime.order import in_order
 from pumice.shapes import is_mapping
-from pumice.whatif.ask import what_if
-from pumice.whatif.changes import ForkChange
-from pumice.whatif.difference import FutureDifference
-from pumice.whatif.life import Life
-from pumice.whatif.sources import arrivals, with_deadline
-from pumice.whatif.state import Fork
 from pumice.yaml_text import dump_yaml
 
 Given = Object | Iterable["Given"]

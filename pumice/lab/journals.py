@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from pumice.aside import aside, waited
+from pumice.cluster.kernel.fork import Fork
 from pumice.errors import InputError
 from pumice.lab.lived import LivedRun
-from pumice.measures.jobs import JobRow
-from pumice.measures.measures import measure
+from pumice.questions.measures.jobs import JobRow
+from pumice.questions.measures.measures import measure
+from pumice.questions.whatif.saving import save
+from pumice.questions.whatif.sources import journaled
 from pumice.storage.sqlite import SqliteJournal
-from pumice.whatif.saving import save
-from pumice.whatif.sources import journaled
-from pumice.whatif.state import Fork
 
 
 def load_fork(file: Path, cycle: int | None) -> Fork:

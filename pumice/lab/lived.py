@@ -8,10 +8,10 @@ from typing import Any, Final, Literal, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from pumice.measures.jobs import JobRow
-from pumice.measures.measures import Measures
-from pumice.measures.rows import PointRow, QueueResourceRow, points, queue_resources
-from pumice.measures.tables import columns_of, to_arrow
+from pumice.questions.measures.jobs import JobRow
+from pumice.questions.measures.measures import Measures
+from pumice.questions.measures.rows import PointRow, QueueResourceRow, points, queue_resources
+from pumice.questions.measures.tables import columns_of, to_arrow
 
 TableName = Literal["jobs", "queues", "series"]
 ROWS: Final[dict[TableName, type[Any]]] = {"jobs": JobRow, "queues": QueueResourceRow, "series": PointRow}

@@ -13,8 +13,8 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
-from pumice.actors.api.kinds import Kind, kind_of, known_types
-from pumice.actors.api.verbs.decoding import drop_nulls
+from pumice.cluster.api.kinds import Kind, kind_of, known_types
+from pumice.cluster.api.verbs.decoding import drop_nulls
 from pumice.config.errors import describe
 from pumice.core.objects.metadata import Object
 from pumice.core.objects.soundness import unsound

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from pumice.actors.agents.pod_runs import DURATION
+from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
 from pumice.load.source import read_text
 from pumice.load.traces.jobs import SHORTEST_S
-from pumice.oneshot.moment import format_moment
+from pumice.questions.oneshot.moment import format_moment
 from pumice.runtime.arrivals import ARRIVAL, duration_text
 
 PREFIX: Final = "openb:"

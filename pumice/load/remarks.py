@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from pumice.actors.api import schema
-from pumice.actors.api.kinds import kind_of
-from pumice.actors.api.origin import is_recorded
-from pumice.actors.controllers.unserved.kinds import LEFT, NO_CONTROLLER, UNSERVED, other_scheduler
+from pumice.cluster.api import schema
+from pumice.cluster.api.kinds import kind_of
+from pumice.cluster.api.origin import is_recorded
+from pumice.cluster.controllers.unserved.kinds import LEFT, NO_CONTROLLER, UNSERVED, other_scheduler
 from pumice.config.errors import nearest_name
 from pumice.core.objects.metadata import Object, section
 from pumice.load.manifests import Loaded

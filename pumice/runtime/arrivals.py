@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pumice.actors.agents.pod_runs import DURATION
+from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.config.durations import duration_s
 from pumice.core.messages.commands import Announced
 from pumice.core.objects.metadata import Object, parse_time, text_map

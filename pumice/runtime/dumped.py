@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pumice.actors.agents.pod_runs import DURATION
+from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.core.objects.metadata import Object, section, text_map
 
 

@@ -11,26 +11,27 @@ from typing import Any, Literal
 
 import anyio
 
-from pumice.actors.api.bootstrap import ask_first
-from pumice.actors.api.origin import unfinished
+from pumice.actors.api_server.bootstrap import ask_first
 from pumice.actors.errors import ActorFailedError
 from pumice.actors.gateway.settings import GatewaySettings
-from pumice.actors.kube.times import timestamp
 from pumice.actors.runtime.clock import Clock, RealClock, VirtualClock
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
+from pumice.cluster.api.origin import unfinished
+from pumice.cluster.kernel.order import in_order
+from pumice.cluster.kube.times import timestamp
 from pumice.config.errors import ConflictError
 from pumice.config.input_file import demand_output
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object
 from pumice.plugins.loader import AT_WORK
 from pumice.plugins.watchdog import watched
+from pumice.proof.storm.live import LiveStorm
 from pumice.runtime.allocator import give_back, live_long
 from pumice.runtime.arrivals import Arriving, part
 from pumice.runtime.builtin import builtin_nodes, example_gang
 from pumice.runtime.journals import file_journal
 from pumice.runtime.kubeconfig import kubeconfig_of, write
-from pumice.runtime.order import in_order
 from pumice.runtime.pieces import file_in_pieces
 from pumice.runtime.standing import apart, differs, is_fresh, lay_over, named
 from pumice.runtime.timing import mean_cycle_s
@@ -38,7 +39,6 @@ from pumice.runtime.until import Until, reached
 from pumice.runtime.waiting import LeftWaiting, left_waiting
 from pumice.storage.journal import Journal
 from pumice.storage.retention import Retention
-from pumice.storm.live import LiveStorm
 
 CONFLICT = 409
 AGAIN_S = 0.05

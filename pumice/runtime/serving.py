@@ -36,7 +36,7 @@ def gateway_settings(settings: ProcessSettings) -> GatewaySettings | None:
     certificate, key = (Path(name) if name else None for name in (settings.tls_cert, settings.tls_key))
     if certificate is not None and key is not None:
         demand_pair(certificate, key)
-    from pumice.adviser.answers import answer  # noqa: PLC0415 - a tenth of a start
+    from pumice.questions.adviser.answers import answer  # noqa: PLC0415 - a tenth of a start
 
     adviser = partial(answer, settings.db, settings.plugins_dir)
     return GatewaySettings(listen(host, int(port)), token=token, certificate=certificate, key=key, adviser=adviser)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pumice.actors.api.bootstrap import system_queues
-from pumice.actors.api.kinds import kind_of
-from pumice.actors.api.verbs.creation import SUBMIT
 from pumice.actors.runtime.asking import ask_again
 from pumice.actors.system.system import System
+from pumice.cluster.api.bootstrap import system_queues
+from pumice.cluster.api.kinds import kind_of
+from pumice.cluster.api.verbs.creation import SUBMIT
 from pumice.core.messages import commands
 from pumice.core.messages.replies import Accepted, ApiReply
 from pumice.core.objects.metadata import Object, section

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from pumice.actors.controllers.unserved.kinds import SCHEDULER, SERVED, other_scheduler
+from pumice.cluster.controllers.unserved.kinds import SCHEDULER, SERVED, other_scheduler
 from pumice.core.objects.metadata import Object, key_of, section
 from pumice.core.objects.pod import GROUP_NAME
 

@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from pumice.actors.api.server import ApiServer
-from pumice.actors.api.store import Store
+from pumice.actors.api_server.server import ApiServer
 from pumice.actors.runtime.clock import Clock, RealClock
 from pumice.actors.runtime.context import Context
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.system.ports import ApiPort, RecorderPort
+from pumice.cluster.api.store import Store
 from pumice.core.messages import commands, recording, replies
 from pumice.core.messages.events import Mutation
 from pumice.storage import codec

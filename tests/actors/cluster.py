@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import cast
 
-from pumice.actors.api.bootstrap import system_queues
-from pumice.actors.api.store import Store
-from pumice.actors.runtime.reconciler import Machine
+from pumice.cluster.api.bootstrap import system_queues
+from pumice.cluster.api.store import Store
+from pumice.cluster.machine import Machine
 from pumice.core.messages.commands import (
     ApiRequest,
     BindPod,

@@ -2,8 +2,8 @@
 
 import sys
 
-from pumice.bench.scenarios import SCENARIOS
 from pumice.cli import main
+from pumice.proof.bench.scenarios import SCENARIOS
 from tests.benches.scenarios import MORE
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.runtime.clock import RealClock
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
-from pumice.bench.figures import Advance, Parameters, Samples, peak_rss_bytes, settled
-from pumice.bench.pauses import Pauses, pauses
 from pumice.core.messages.replies import Refused
+from pumice.proof.bench.figures import Advance, Parameters, Samples, peak_rss_bytes, settled
+from pumice.proof.bench.pauses import Pauses, pauses
 from pumice.storage.sqlite import SqliteJournal
 from tests.benches.api_clients import UNSCHEDULED, WATCHERS
 from tests.kit.source import ROOT

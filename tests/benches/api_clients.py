@@ -14,7 +14,7 @@ from typing import Final
 import anyio
 import msgspec
 
-from pumice.bench.wire import HttpConnection, connected
+from pumice.proof.bench.wire import HttpConnection, connected
 
 CONNECTIONS: Final = 8
 WATCHERS: Final = 100

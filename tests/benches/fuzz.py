@@ -19,10 +19,10 @@ from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.runtime.clock import RealClock
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
-from pumice.bench.cluster import nodes
-from pumice.bench.figures import Advance, Parameters, Samples, settled
-from pumice.bench.pauses import pauses
 from pumice.core.messages.replies import Refused
+from pumice.proof.bench.cluster import nodes
+from pumice.proof.bench.figures import Advance, Parameters, Samples, settled
+from pumice.proof.bench.pauses import pauses
 from pumice.storage.memory import MemoryJournal
 from tests.benches.hostile.bodies import NAMESPACE, pod
 from tests.benches.hostile.requests import HostileRequest, requests

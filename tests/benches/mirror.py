@@ -17,16 +17,16 @@ import msgspec
 from anyio.abc import Process
 from anyio.streams.text import TextReceiveStream
 
-from pumice.actors.mirror.settings import MirrorSettings
+from pumice.actors.real_clusters.mirror.settings import MirrorSettings
 from pumice.actors.runtime.clock import RealClock
 from pumice.actors.system.settings import SystemSettings, mirrored
 from pumice.actors.system.system import System
-from pumice.bench.cluster import NAMESPACE
-from pumice.bench.figures import Advance, Parameters, Samples, peak_rss_bytes
 from pumice.config.kubeconfig import ClusterAccess
 from pumice.core.messages.commands import Get
 from pumice.core.messages.events import Mutation
 from pumice.core.messages.replies import Accepted
+from pumice.proof.bench.cluster import NAMESPACE
+from pumice.proof.bench.figures import Advance, Parameters, Samples, peak_rss_bytes
 from pumice.storage import codec
 from pumice.storage.journal import API, Journal
 from pumice.storage.sqlite import SqliteJournal

@@ -18,8 +18,8 @@ import anyio
 import msgspec
 from anyio.abc import SocketAttribute, SocketStream
 
-from pumice.bench import cluster
 from pumice.core.objects.metadata import Object
+from pumice.proof.bench import cluster
 
 RATE: Final = 500
 """Changes a second."""

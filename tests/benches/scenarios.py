@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pumice.bench.scenarios import Scenario
+from pumice.proof.bench.scenarios import Scenario
 from tests.benches import api, fuzz, mirror
 
 MORE: Final = {

@@ -5,9 +5,9 @@ import time
 import anyio
 import pytest
 
-from pumice.bench.figures import Parameters, Samples
-from pumice.bench.pauses import pauses
-from pumice.bench.scenarios import SCENARIOS
+from pumice.proof.bench.figures import Parameters, Samples
+from pumice.proof.bench.pauses import pauses
+from pumice.proof.bench.scenarios import SCENARIOS
 from tests.benches import api
 from tests.benches.scenarios import MORE
 from tests.pumice.cli.terminal import pumice

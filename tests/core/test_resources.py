@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.conformance.resources import OPERATIONS, CaseResult, run_resource_cases
 from pumice.core.errors import QuantityError, ResourceAssertionError
 from pumice.core.resources import (
     INFINITY,
@@ -23,6 +22,7 @@ from pumice.core.resources import (
     share,
 )
 from pumice.core.resources.lists import list_from_amounts
+from pumice.proof.conformance.resources import OPERATIONS, CaseResult, run_resource_cases
 from tests.kit import source
 
 CASES = Path(__file__).parents[3] / "shared" / "conformance" / "resources.json"

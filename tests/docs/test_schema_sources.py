@@ -8,7 +8,7 @@ import pytest
 from docs.making.crd_types import Definitions
 from docs.making.field_notes import NOTES
 from docs.making.go_types import Sources
-from pumice.actors.api.schema.table import flat_fields, message
+from pumice.cluster.api.schema.table import flat_fields, message
 
 TYPES = """package v1
 

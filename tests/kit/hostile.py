@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from pumice.actors.api.admission.shapes.kind_shapes import SHAPES
-from pumice.actors.api.kinds import known_types
+from pumice.cluster.api.admission.shapes.kind_shapes import SHAPES
+from pumice.cluster.api.kinds import known_types
 
 TEXTS: Final = ("", "a", "default", "root", "*", "a/b", "x" * 300, "\x1b[31m", "a\nb", "-", "é", "0", "Exists", "In")
 NUMBERS: Final = (0, 1, -1, 2, 2**31 - 1, -(2**31), 2**31, 2**63 - 1, -(2**63))

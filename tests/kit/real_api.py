@@ -15,7 +15,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from pumice.actors.api.kinds import KINDS, Kind
+from pumice.cluster.api.kinds import KINDS, Kind
 from tests.kit.serving import free_port
 
 START_S: Final = 120.0

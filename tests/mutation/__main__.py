@@ -21,7 +21,7 @@ TESTS = ("tests", "tests/mutation/cases.py")
 # Those that start processes of their own reach nothing that can be seen, and those about the texts reach nothing.
 LEFT_OUT = (
     "tests/contract", "tests/kubectl", "tests/docs", "tests/test_docs.py", "tests/test_tidy.py", "tests/test_layers.py",
-    "tests/pumice/conformance/test_ratchet.py",
+    "tests/pumice/proof/conformance/test_ratchet.py",
 )  # fmt: skip
 OPTIONS = ("-q", "-s", "-p", "no:cacheprovider", *(word for path in LEFT_OUT for word in ("--ignore", path)))
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from pumice.conformance.case import find_suites, read_raw
-from pumice.conformance.judge import judge
+from pumice.proof.conformance.case import find_suites, read_raw
+from pumice.proof.conformance.judge import judge
 
 CASES: Final = Path(__file__).parents[3] / "shared" / "conformance"
 

@@ -16,14 +16,14 @@ from examples.fgd import compare, experiment, plot
 from pumice.errors import InputError
 from pumice.load.openb import OpenbRow
 from pumice.load.source import read_text
-from pumice.sweep.sweep import sweep
+from pumice.questions.sweep.sweep import sweep
 from tests.kit import source
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
     from typing import Any
 
-    from pumice.sweep.sweep import Swept
+    from pumice.questions.sweep.sweep import Swept
 
 TRACES = source.ROOT.parent / "shared" / "traces" / "openb"
 beside = pytest.mark.skipif(not TRACES.exists(), reason="the openb trace is not beside the repository")

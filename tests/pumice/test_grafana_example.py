@@ -14,7 +14,7 @@ from anyio import move_on_after, sleep
 from prometheus_client.parser import text_string_to_metric_families
 
 from pumice.actors.system.settings import SystemSettings
-from pumice.adviser.answers import answer
+from pumice.questions.adviser.answers import answer
 from pumice.storage.sqlite import SqliteJournal
 from tests.actors.gateway.rig import serving
 from tests.kit import source

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from pumice.adviser.classes import ALIASES, WaitReason
 from pumice.core.objects.metadata import Object
+from pumice.questions.adviser.classes import ALIASES, WaitReason
 from tests.kit.jobs import gang
 from tests.kit.nodes import node, taint
 from tests.kit.pod_groups import pod_group

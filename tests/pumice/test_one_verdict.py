@@ -15,17 +15,16 @@ import anyio
 import pytest
 import yaml
 
-from pumice.actors.api.bootstrap import first_requests, system_queues
-from pumice.actors.api.kinds import kind_of
-from pumice.actors.api.origin import is_recorded
-from pumice.actors.api.store import Store
+from pumice.cluster.api.bootstrap import assumed_queues, first_requests, system_queues
+from pumice.cluster.api.kinds import kind_of
+from pumice.cluster.api.origin import is_recorded
+from pumice.cluster.api.store import Store
+from pumice.cluster.kernel.order import in_order
 from pumice.core.messages.commands import Create
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object
 from pumice.load.manifests import load
-from pumice.oneshot.expand import assumed_queues
-from pumice.oneshot.prepare import identity, refusals_of
-from pumice.runtime.order import in_order
+from pumice.questions.oneshot.prepare import identity, refusals_of
 from pumice.storage.codec import pack
 from tests.actors.gateway.rig import serving
 from tests.kit.hostile import hostile_object

@@ -16,7 +16,7 @@ import yaml
 from pumice import Cluster
 from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
-from pumice.sweep.one_run import lived
+from pumice.questions.sweep.one_run import lived
 from tests.pumice.cli.terminal import pumice
 
 QUEUE = "scheduling.volcano.sh/v1beta1"

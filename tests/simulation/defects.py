@@ -11,12 +11,8 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from pumice.actors.agents.machine import NodeAgentsMachine
-from pumice.actors.agents.pod_life import PodState
-from pumice.actors.api.faults.faulty_server import FaultyApiServer
-from pumice.actors.api.server import ApiServer
-from pumice.actors.api.tables import ObjectTables
-from pumice.actors.api.verbs.placement import Placement
+from pumice.actors.api_server.faults.faulty_server import FaultyApiServer
+from pumice.actors.api_server.server import ApiServer
 from pumice.actors.effects.outcomes import Outcomes
 from pumice.actors.runtime.asking import expected
 from pumice.actors.runtime.level_signal import LevelSignal
@@ -26,6 +22,10 @@ from pumice.actors.scheduling.cache import Cache
 from pumice.actors.scheduling.commit import Commit
 from pumice.actors.scheduling.cycle_memory import CycleMemory, Unsent
 from pumice.actors.scheduling.resync import LONGEST_S
+from pumice.cluster.api.tables import ObjectTables
+from pumice.cluster.api.verbs.placement import Placement
+from pumice.cluster.kubelets.machine import NodeAgentsMachine
+from pumice.cluster.kubelets.pod_life import PodState
 from pumice.core.default_scheduler.scheduling import OneByOne
 from pumice.core.devices.vgpu import choosing, sharing
 from pumice.core.kube.devices import Allocator
@@ -45,7 +45,7 @@ from pumice.core.state.assumed import AssumedPods
 from pumice.core.state.nodes import NodeTable
 from pumice.core.state.snapshot import Snapshot
 from pumice.core.state.view import View
-from pumice.storm.invariants.eviction_book import OF_EVICTIONS
+from pumice.proof.storm.invariants.eviction_book import OF_EVICTIONS
 
 LATE_FROM_S = 8.0
 

@@ -5,19 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pumice.actors.agents.cell_reports import CellReportsMachine
-from pumice.actors.agents.device_plugin import DevicePluginMachine
-from pumice.actors.agents.machine import NodeAgentsMachine
-from pumice.actors.api.faults.faulty_server import FaultyApiServer
-from pumice.actors.api.server import ApiServer
-from pumice.actors.api.tables import ObjectTables
-from pumice.actors.api.verbs.eviction import Eviction
-from pumice.actors.api.verbs.placement import Placement
-from pumice.actors.controllers.devices.machine import DeviceMachine
-from pumice.actors.controllers.disruptions import machine as disruption_machine
-from pumice.actors.controllers.groups.machine import PodGroupMachine
-from pumice.actors.controllers.jobs import status
-from pumice.actors.controllers.jobs.cache import JobCache
+from pumice.actors.api_server.faults.faulty_server import FaultyApiServer
+from pumice.actors.api_server.server import ApiServer
 from pumice.actors.effects import evict_worker, pre_bind_worker
 from pumice.actors.effects.outcomes import Outcomes
 from pumice.actors.runtime.mailbox import Mailbox
@@ -25,6 +14,17 @@ from pumice.actors.runtime.watcher import Watcher
 from pumice.actors.scheduling import resync
 from pumice.actors.scheduling.cache import Cache
 from pumice.actors.scheduling.commit import Commit
+from pumice.cluster.api.tables import ObjectTables
+from pumice.cluster.api.verbs.eviction import Eviction
+from pumice.cluster.api.verbs.placement import Placement
+from pumice.cluster.controllers.devices.machine import DeviceMachine
+from pumice.cluster.controllers.disruptions import machine as disruption_machine
+from pumice.cluster.controllers.groups.machine import PodGroupMachine
+from pumice.cluster.controllers.jobs import status
+from pumice.cluster.controllers.jobs.cache import JobCache
+from pumice.cluster.kubelets.cell_reports import CellReportsMachine
+from pumice.cluster.kubelets.device_plugin import DevicePluginMachine
+from pumice.cluster.kubelets.machine import NodeAgentsMachine
 from pumice.core.plugins.extender import Extender
 from pumice.core.plugins.gang import Gang
 from pumice.core.plugins.pdb import Pdb
@@ -36,7 +36,7 @@ from pumice.core.state.assumed import AssumedPods
 from pumice.core.state.nodes import NodeTable
 from pumice.core.state.snapshot import Snapshot
 from pumice.core.state.view import View
-from pumice.storm.script.workload import Size
+from pumice.proof.storm.script.workload import Size
 from tests.simulation import defects
 from tests.simulation.planted_cards import CARD_BUGS
 from tests.simulation.planting import Plant, always, asks_nothing, nothing, replace, together, wrap

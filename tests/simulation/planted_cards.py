@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pumice.actors.effects import pre_bind
+from pumice.cluster.kernel import pre_bind
 from pumice.core.devices import locks
 from pumice.core.devices.ascend import HamiNpu, MindClusterNpu
 from pumice.core.devices.gpushare.cards import GpuShare

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import Object
+from pumice.proof.storm.invariants.claim_books import ClaimBooks
 from pumice.storage import codec
-from pumice.storm.invariants.claim_books import ClaimBooks
 from tests.kit.storage import device_claim, device_slice, using, volume, with_devices
 
 POD: Object = {"metadata": {"name": "p", "namespace": "default", "uid": "u"}, "spec": {"nodeName": "n0"}}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.storm.script.events import Event, Script
-from pumice.storm.script.profiles import profile
-from pumice.storm.script.workload import Size
-from pumice.storm.simulation import simulate
-from pumice.storm.stress import StressPlan, script_of
+from pumice.proof.storm.script.events import Event, Script
+from pumice.proof.storm.script.profiles import profile
+from pumice.proof.storm.script.workload import Size
+from pumice.proof.storm.simulation import simulate
+from pumice.proof.storm.stress import StressPlan, script_of
 
 NODE = Event("node", target="n7", details={"cpu": 8, "memory": "16Gi"})
 JOB = Event("job", 3.6, target="j", details={"pods": 2, "cpu": "2", "memory": "2Gi", "seconds": 3})

@@ -13,14 +13,14 @@ from typing import Any, Literal
 import anyio
 import pytest
 
-from pumice.actors.agents.pod_runs import DURATION
-from pumice.actors.api.faults.strikes import Fault, ListedFaults
+from pumice.actors.api_server.faults.strikes import Fault, ListedFaults
 from pumice.actors.system.settings import SystemSettings
+from pumice.cluster.kubelets.pod_runs import DURATION
+from pumice.proof.storm.cluster import node, pod_group, pods, queue
+from pumice.proof.storm.live import MOST, REST_S, LiveMonitor, LiveStorm, live_rates, simulated_only
+from pumice.proof.storm.script.profiles import profile
 from pumice.runtime.main_job import RunOutcome, RunPlan, Watching, run_plan
 from pumice.runtime.until import parse_until
-from pumice.storm.cluster import node, pod_group, pods, queue
-from pumice.storm.live import MOST, REST_S, LiveMonitor, LiveStorm, live_rates, simulated_only
-from pumice.storm.script.profiles import profile
 from tests.simulation.planted import BUGS
 from tests.simulation.test_soon import late_from
 
@@ -124,7 +124,7 @@ def test_a_violation_hides_no_other() -> None:
 @pytest.mark.slow
 def test_a_cache_that_hears_of_things_late_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     late_from(0.0, 5.0, monkeypatch)
-    monkeypatch.setattr("pumice.storm.invariants.soon.MOST_GLANCES", 20)
+    monkeypatch.setattr("pumice.proof.storm.invariants.soon.MOST_GLANCES", 20)
     (violation,) = storm(tmp_path, "trio", "calm", until="1s")["violations"]
     assert violation["invariant"] == "books-agree"
     assert violation["message"].startswith("the cache does not hear of what the api told")

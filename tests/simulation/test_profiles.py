@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.storm.script.profiles import PACKAGED, profile
-from pumice.storm.script.workload import Size
-from pumice.storm.simulation import simulate
-from pumice.storm.stress import StressPlan, script_of
+from pumice.proof.storm.script.profiles import PACKAGED, profile
+from pumice.proof.storm.script.workload import Size
+from pumice.proof.storm.simulation import simulate
+from pumice.proof.storm.stress import StressPlan, script_of
 
 SMALL = Size(5, 40)
 SEEDS = 30

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pumice.storm.script.events import Event, Script
-from pumice.storm.simulation import StormOutcome, simulate
+from pumice.proof.storm.script.events import Event, Script
+from pumice.proof.storm.simulation import StormOutcome, simulate
 
 
 def storm(*events: Event, seed: int = 1, end_s: float = 12.0) -> StormOutcome:

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from pumice.actors.runtime.watcher import WatchedChanges, Watcher
 from pumice.core.state.view import View
-from pumice.storm.invariants.monitor import Monitor
-from pumice.storm.invariants.soon import MOST, misplaced
-from pumice.storm.script.events import Event, Script
-from pumice.storm.simulation import simulate
+from pumice.proof.storm.invariants.monitor import Monitor
+from pumice.proof.storm.invariants.soon import MOST, misplaced
+from pumice.proof.storm.script.events import Event, Script
+from pumice.proof.storm.simulation import simulate
 
 SEATS = st.tuples(st.sampled_from("1234"), st.sampled_from(("n0", "n1")))
 PLACES = st.dictionaries(st.sampled_from("abcd"), SEATS)
@@ -35,7 +35,7 @@ def test_the_cache_may_hold_a_bind_that_nobody_answered() -> None:
 
 
 def test_no_more_than_what_was_decided_and_has_not_come_true(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pumice.storm.invariants.soon.may_hold", _nothing)
+    monkeypatch.setattr("pumice.proof.storm.invariants.soon.may_hold", _nothing)
     (violation,) = simulate(STORM).violations
     assert violation.invariant == "books-agree"
     assert violation.words.startswith("pod default/j-0 is on n0 (")

@@ -13,21 +13,21 @@ import pytest
 import trio
 import trio._core._run as trio_run
 
-from pumice.actors.api.faults.strikes import KINDS, Fault, ListedFaults, SeededFaults
+from pumice.actors.api_server.faults.strikes import KINDS, Fault, ListedFaults, SeededFaults
 from pumice.actors.runtime.clock import RealClock
 from pumice.actors.system.roles import CRASHABLE
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
 from pumice.config.errors import ConfigError
 from pumice.core.messages.commands import BindPod
+from pumice.proof.storm.script.events import read_script, write_script
+from pumice.proof.storm.script.profiles import profile, profiles
+from pumice.proof.storm.script.shrink import shrink
+from pumice.proof.storm.script.workload import Size
+from pumice.proof.storm.simulation import simulate
+from pumice.proof.storm.stress import StressPlan, script_of
 from pumice.runtime.determinism import OUTSIDE, SOURCE, SWITCH, TURNS, deterministic, source
 from pumice.storage.memory import MemoryJournal
-from pumice.storm.script.events import read_script, write_script
-from pumice.storm.script.profiles import profile, profiles
-from pumice.storm.script.shrink import shrink
-from pumice.storm.script.workload import Size
-from pumice.storm.simulation import simulate
-from pumice.storm.stress import StressPlan, script_of
 from tests.simulation.planted import BUGS
 
 SMALL = Size(5, 40)
@@ -45,9 +45,9 @@ QUICK_BUGS = (
 """These slices and bugs are tried every day, the others with all that is slow."""
 CRASHES = ("monitor-works", "process-lives", "actors-live")
 DIGEST = """
-from pumice.storm.simulation import simulate
-from pumice.storm.stress import StressPlan, script_of
-from pumice.storm.script.workload import Size
+from pumice.proof.storm.simulation import simulate
+from pumice.proof.storm.stress import StressPlan, script_of
+from pumice.proof.storm.script.workload import Size
 for seed, profile, size in ((7, "storm", Size(4, 24)), (6, "victims", Size(5, 40))):
     print(simulate(script_of(seed, StressPlan(profile, size=size)), digest=True).digest)
 """

@@ -9,9 +9,9 @@ import anyio.lowlevel
 import pytest
 
 from pumice.actors.runtime.watcher import Watcher
-from pumice.storm.script.events import Event, Script
-from pumice.storm.simulation import simulate
-from pumice.storm.wall import TooLongError, at_most
+from pumice.proof.storm.script.events import Event, Script
+from pumice.proof.storm.simulation import simulate
+from pumice.proof.storm.wall import TooLongError, at_most
 
 NODE = Event("node", target="n0", details={"cpu": 2, "memory": "1Gi"})
 

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from pumice.replay.verify import verify
+from pumice.questions.replay.verify import verify
 from pumice.storage.errors import DiskFailedError, ForeignFileError, MissingFileError, TakenError, UnwritableError
 from pumice.storage.journal import Checkpoint
 from pumice.storage.sqlite import SqliteJournal, back_up, backup, queries

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from pumice.actors.api.store import Store
+from pumice.cluster.api.store import Store
 from pumice.core.messages.decisions import Bind, BindContext
 from pumice.core.messages.events import CycleRecord, Mutation
 from pumice.core.messages.operations import HeldBind, HeldEviction
 from pumice.core.messages.replies import Accepted
-from pumice.replay.replayer import start
+from pumice.questions.replay.replayer import start
 from pumice.storage import codec
 from pumice.storage.checkpoint import CheckpointState, read_checkpoint
 from pumice.storage.errors import CodecError, DamagedError

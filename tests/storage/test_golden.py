@@ -10,7 +10,7 @@ import pytest
 
 from pumice.core.messages.decisions import Bind, Decision
 from pumice.core.messages.events import CycleRecord
-from pumice.replay.verify import verify
+from pumice.questions.replay.verify import verify
 from pumice.storage import codec
 from pumice.storage.journal import CYCLE, DECISION
 from pumice.storage.sqlite import SqliteJournal

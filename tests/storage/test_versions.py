@@ -12,8 +12,8 @@ from pumice.config.errors import NewerVersionError
 from pumice.core import digest
 from pumice.core.messages.decisions import Bind
 from pumice.core.messages.events import CycleRecord
-from pumice.replay.compare import compare
-from pumice.replay.verify import ReplayReport, recorded, verify
+from pumice.questions.replay.compare import compare
+from pumice.questions.replay.verify import ReplayReport, recorded, verify
 from pumice.storage import codec
 from pumice.storage.journal import CYCLE, Record
 from pumice.storage.memory import MemoryJournal

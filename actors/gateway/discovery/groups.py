@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from pumice.actors.api.kind_table import KindTable
-from pumice.actors.api.kinds import Kind
 from pumice.actors.gateway import advice
 from pumice.actors.gateway.advice import AdviceKind
+from pumice.cluster.api.kind_table import KindTable
+from pumice.cluster.api.kinds import Kind
 from pumice.core.objects.metadata import Object
 
 VERBS: Final = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from pumice.actors.api.kind_table import KindTable
-from pumice.actors.api.kinds import Kind
-from pumice.actors.api.schema.table import message, of_kind
 from pumice.actors.gateway.discovery.groups import groups
 from pumice.actors.gateway.discovery.openapi_schemas import COMPONENTS, reference, schema_name, schemas_of
 from pumice.actors.gateway.forms import encode
-from pumice.actors.kube.release import RELEASE
+from pumice.cluster.api.kind_table import KindTable
+from pumice.cluster.api.kinds import Kind
+from pumice.cluster.api.schema.table import message, of_kind
+from pumice.cluster.kube.release import RELEASE
 from pumice.core.objects.metadata import Object, section
 
 _VALIDATION: Final = {

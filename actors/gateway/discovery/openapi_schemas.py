@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from pumice.actors.api.schema.model import Field, SchemaMessage, element
-from pumice.actors.api.schema.table import flat_fields, is_message, message
+from pumice.cluster.api.schema.model import Field, SchemaMessage, element
+from pumice.cluster.api.schema.table import flat_fields, is_message, message
 from pumice.core.objects.metadata import Object
 
 PREFIX: Final = "io.k8s.api."

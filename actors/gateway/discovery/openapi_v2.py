@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import msgspec
 
-from pumice.actors.api.fields import is_mapping
-from pumice.actors.api.kind_table import KindTable
-from pumice.actors.api.kinds import Kind
 from pumice.actors.gateway.discovery.openapi import GVK, built_in_schemas, defined_schema
 from pumice.actors.gateway.discovery.openapi_schemas import COMPONENTS, PRESERVE
 from pumice.actors.gateway.forms import encode
-from pumice.actors.kube.release import RELEASE
+from pumice.cluster.api.fields import is_mapping
+from pumice.cluster.api.kind_table import KindTable
+from pumice.cluster.api.kinds import Kind
+from pumice.cluster.kube.release import RELEASE
 from pumice.core.objects.metadata import Object, section
 
 ASKED: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 
-from pumice.actors.kube.release import RELEASE
+from pumice.cluster.kube.release import RELEASE
 from pumice.core.objects.metadata import Object
 
 

@@ -13,9 +13,9 @@ from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.request.query import Query
 from pumice.actors.gateway.request.upgrades import raw
 from pumice.actors.gateway.site import Site
-from pumice.actors.kube.commands.containers import DURATION, plan_of
-from pumice.actors.kube.commands.plans import FOR_EVER, Plan
-from pumice.actors.kube.times import timestamp
+from pumice.cluster.kube.commands.containers import DURATION, plan_of
+from pumice.cluster.kube.commands.plans import FOR_EVER, Plan
+from pumice.cluster.kube.times import timestamp
 from pumice.core.objects.metadata import Object, parse_time, section
 
 ENDED: Final = ("Succeeded", "Failed")

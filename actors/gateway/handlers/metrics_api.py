@@ -11,8 +11,6 @@ from typing import Any, Final, cast
 
 from anyio import lowlevel
 
-from pumice.actors.api.fields import rows
-from pumice.actors.api.kinds import KINDS, Kind
 from pumice.actors.gateway.forms import Writer, encode, writer
 from pumice.actors.gateway.problems import no_such_path, not_found, wrong_method
 from pumice.actors.gateway.request.exchange import Exchange
@@ -21,7 +19,9 @@ from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.request.query import list_options
 from pumice.actors.gateway.request.selection import selection, traits_of
 from pumice.actors.gateway.site import Site
-from pumice.actors.kube.times import timestamp
+from pumice.cluster.api.fields import rows
+from pumice.cluster.api.kinds import KINDS, Kind
+from pumice.cluster.kube.times import timestamp
 from pumice.core.errors import QuantityError
 from pumice.core.objects.metadata import Object, section
 from pumice.core.quantity import Quantity, quantity_of

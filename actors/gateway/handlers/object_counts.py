@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pumice.actors.api.kind_table import KindTable
+    from pumice.cluster.api.kind_table import KindTable
 
 
 def exposed_objects(kinds: KindTable, counts: Mapping[str, int]) -> bytes:

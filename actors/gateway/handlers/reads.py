@@ -12,7 +12,6 @@ from typing import Any, Final, cast
 
 from anyio import lowlevel
 
-from pumice.actors.api.kinds import Kind
 from pumice.actors.gateway.forms import Writer, encode, writer
 from pumice.actors.gateway.kept import Page, token_of
 from pumice.actors.gateway.past import key_of, listing_at
@@ -23,6 +22,7 @@ from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.request.query import ListOptions, list_options
 from pumice.actors.gateway.request.selection import Selection, selection
 from pumice.actors.gateway.site import Site
+from pumice.cluster.api.kinds import Kind
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 

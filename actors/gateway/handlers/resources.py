@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from pumice.actors.api.kinds import Kind
 from pumice.actors.gateway import advice
 from pumice.actors.gateway.handlers import (
     advise,
@@ -23,6 +22,7 @@ from pumice.actors.gateway.problems import ApiError, no_such_path, wrong_method
 from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.site import Site
+from pumice.cluster.api.kinds import Kind
 from pumice.core.messages.replies import Refused
 
 Handler = Callable[[Site, Exchange, Target, Kind], Awaitable[None]]

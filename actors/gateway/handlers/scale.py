@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple, cast
 
-from pumice.actors.api.kind_table import KindTable
-from pumice.actors.api.kinds import Kind
 from pumice.actors.gateway.forms import Writer, encode
 from pumice.actors.gateway.handlers.writes import who
 from pumice.actors.gateway.problems import PATCH_TYPES, bad_request, invalid, unsupported_media, wrong_method
@@ -16,7 +14,9 @@ from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.request.query import write_options
 from pumice.actors.gateway.site import Site
 from pumice.actors.gateway.tables.printers import printer_of
-from pumice.actors.kube.merge_patch import merge_patch
+from pumice.cluster.api.kind_table import KindTable
+from pumice.cluster.api.kinds import Kind
+from pumice.cluster.kube.merge_patch import merge_patch
 from pumice.core.messages import commands
 from pumice.core.objects.metadata import Object, section
 from pumice.storage import codec

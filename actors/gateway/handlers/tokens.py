@@ -10,14 +10,14 @@ import json
 from hashlib import blake2b
 from typing import Final
 
-from pumice.actors.api.fields import is_list
 from pumice.actors.gateway.forms import encode
 from pumice.actors.gateway.problems import invalid
 from pumice.actors.gateway.request.bodies import read_object
 from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.site import Site
-from pumice.actors.kube.times import timestamp
+from pumice.cluster.api.fields import is_list
+from pumice.cluster.kube.times import timestamp
 from pumice.core.objects.metadata import Object, section
 
 AUDIENCE: Final = "https://kubernetes.default.svc.cluster.local"

@@ -15,7 +15,6 @@ from typing import Any, Final, cast
 import anyio
 from anyio import lowlevel
 
-from pumice.actors.api.kinds import Kind
 from pumice.actors.gateway.forms import Writer, writer
 from pumice.actors.gateway.problems import ApiError, expired, too_new
 from pumice.actors.gateway.request.exchange import Exchange
@@ -27,6 +26,7 @@ from pumice.actors.gateway.request.upgrades import lines
 from pumice.actors.gateway.ring import Ring, RingEntry, RingPart, event_line
 from pumice.actors.gateway.site import Site
 from pumice.actors.gateway.statuses import failure
+from pumice.cluster.api.kinds import Kind
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 

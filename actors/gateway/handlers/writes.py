@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from pumice.actors.api.kinds import Kind
 from pumice.actors.gateway.forms import encode, writer
 from pumice.actors.gateway.problems import PATCH_TYPES, bad_request, invalid, unsupported_media, wrong_method
 from pumice.actors.gateway.request.bodies import media_type, packed, read_object, read_value
@@ -18,6 +17,7 @@ from pumice.actors.gateway.request.versions import is_turned, stored
 from pumice.actors.gateway.site import Site
 from pumice.actors.gateway.statuses import success
 from pumice.actors.gateway.webhooks import passage
+from pumice.cluster.api.kinds import Kind
 from pumice.core.messages import commands
 from pumice.core.messages.replies import Accepted
 from pumice.core.objects.metadata import Object, section

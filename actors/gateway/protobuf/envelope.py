@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from pumice.actors.api.schema.model import SchemaMessage
-from pumice.actors.api.schema.table import flat_fields, of_kind, of_type
 from pumice.actors.gateway.protobuf.errors import MalformedBodyError, UnknownProtobufKindError
 from pumice.actors.gateway.protobuf.messages import read_message
 from pumice.actors.gateway.protobuf.wire import Fields, fields, text_of
+from pumice.cluster.api.schema.model import SchemaMessage
+from pumice.cluster.api.schema.table import flat_fields, of_kind, of_type
 from pumice.core.objects.metadata import Object
 
 MAGIC: Final = b"k8s\x00"

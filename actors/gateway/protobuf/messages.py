@@ -9,12 +9,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from pumice.actors.api.schema.model import Field, element
-from pumice.actors.api.schema.plain import is_map
-from pumice.actors.api.schema.table import is_message, message
 from pumice.actors.gateway.protobuf.errors import MalformedBodyError
 from pumice.actors.gateway.protobuf.scalars import READERS, raw, whole
 from pumice.actors.gateway.protobuf.wire import Value, fields, text_of, varint
+from pumice.cluster.api.schema.model import Field, element
+from pumice.cluster.api.schema.plain import is_map
+from pumice.cluster.api.schema.table import is_message, message
 from pumice.core.objects.metadata import Object
 
 _DEEPEST: Final = 64

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from pumice.actors.api.kinds import Kind
-from pumice.actors.api.selectors import Requirement, SelectorTextError, matches, parse_selector
 from pumice.actors.gateway.problems import ApiError, bad_request
+from pumice.cluster.api.kinds import Kind
+from pumice.cluster.api.selectors import Requirement, SelectorTextError, matches, parse_selector
 from pumice.core.objects.metadata import Object, section
 
 _EMPTY: Final[Mapping[str, str]] = {}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from pumice.actors.api import schema
-from pumice.actors.api.kinds import Kind
 from pumice.actors.gateway.problems import bad_request
 from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.request.query import Form
 from pumice.actors.gateway.site import Site
+from pumice.cluster.api import schema
+from pumice.cluster.api.kinds import Kind
 from pumice.core.objects.metadata import Object, section
 
 APPLY: Final = "apply"

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from pumice.actors.api.fields import is_list, is_mapping, rows, section
+from pumice.cluster.api.fields import is_list, is_mapping, rows, section
 from pumice.core.objects.metadata import Object
 
 Turn = Callable[[Object], Object]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pumice.actors.api.fields import rows
 from pumice.actors.gateway.tables.ages import age
 from pumice.actors.gateway.tables.column import AGE, NAME, NONE, SELECTOR, UNKNOWN, UNSET, Printer, text
 from pumice.actors.gateway.tables.words import label_map, label_selector, name_of, or_none, some, spec_of, status_of
+from pumice.cluster.api.fields import rows
 from pumice.core.objects.metadata import Object, section
 
 _SHOWN: Final = 3

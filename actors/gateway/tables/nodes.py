@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pumice.actors.api.fields import labels_of, rows
 from pumice.actors.gateway.tables.ages import age
 from pumice.actors.gateway.tables.column import AGE, NAME, NONE, UNKNOWN, Printer, text
 from pumice.actors.gateway.tables.words import name_of, spec_of, status_of
+from pumice.cluster.api.fields import labels_of, rows
 from pumice.core.objects.metadata import Object, section
 
 _ROLE_PREFIX: Final = "node-role.kubernetes.io/"

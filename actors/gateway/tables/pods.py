@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from pumice.actors.api.fields import rows
 from pumice.actors.gateway.tables.ages import age, human_duration
 from pumice.actors.gateway.tables.column import AGE, NAME, NONE, Printer, text
 from pumice.actors.gateway.tables.words import count, deleted, name_of, or_none, spec_of, status_of
+from pumice.cluster.api.fields import rows
 from pumice.core.objects.metadata import Object, parse_time, section
 
 _ENDED: Final = {

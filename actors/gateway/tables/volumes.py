@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pumice.actors.api.fields import annotations_of, rows
 from pumice.actors.gateway.tables.ages import age
 from pumice.actors.gateway.tables.column import AGE, NAME, NONE, UNSET, Printer, TableColumn, flag, number, text
 from pumice.actors.gateway.tables.words import access_modes, deleted, name_of, quantity, spec_of, status_of
+from pumice.cluster.api.fields import annotations_of, rows
 from pumice.core.objects.metadata import Object, section
 
 _OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"

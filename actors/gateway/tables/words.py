@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import Any, Final, cast
 
-from pumice.actors.api.fields import rows
 from pumice.actors.gateway.tables.column import NONE
+from pumice.cluster.api.fields import rows
 from pumice.core.errors import QuantityError
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.quantity import quantity_of

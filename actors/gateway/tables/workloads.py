@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pumice.actors.api.fields import rows
 from pumice.actors.gateway.tables.ages import age, human_duration, since
 from pumice.actors.gateway.tables.column import (
     AGE,
@@ -28,6 +27,7 @@ from pumice.actors.gateway.tables.words import (
     spec_of,
     status_of,
 )
+from pumice.cluster.api.fields import rows
 from pumice.core.objects.metadata import Object, parse_time, section
 
 _TEMPLATE: Final = (CONTAINERS, IMAGES, SELECTOR)

@@ -11,14 +11,14 @@ from dataclasses import replace
 
 import anyio
 
-from pumice.actors.api.fields import section
-from pumice.actors.api.patches.operations import apply_operations
 from pumice.actors.gateway.problems import ApiError, bad_request
 from pumice.actors.gateway.site import Site
 from pumice.actors.gateway.webhooks import calls, hooks
 from pumice.actors.gateway.webhooks.hooks import AdmissionRequest
 from pumice.actors.gateway.webhooks.policies import obeyed
 from pumice.actors.gateway.webhooks.reviews import BadAnswerError, HookVerdict, review, uid_of_review, verdict
+from pumice.cluster.api.fields import section
+from pumice.cluster.api.patches.operations import apply_operations
 from pumice.core.kube.cel.reading import ExpressionError
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object

@@ -15,7 +15,7 @@ from typing import Any, Final
 import anyio
 import httpx
 
-from pumice.actors.api.fields import rows, section
+from pumice.cluster.api.fields import rows, section
 from pumice.core.objects.metadata import Object
 
 MOST_BYTES: Final = 4 << 20

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pumice.actors.api.kinds import Kind
 from pumice.actors.gateway.problems import ApiError
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.site import Site
 from pumice.actors.gateway.webhooks import passage
+from pumice.cluster.api.kinds import Kind
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, Update
 from pumice.core.objects.metadata import Object, section
 from pumice.storage import codec

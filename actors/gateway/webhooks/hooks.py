@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pumice.actors.api.fields import rows, section
-from pumice.actors.api.kinds import Kind
+from pumice.cluster.api.fields import rows, section
+from pumice.cluster.api.kinds import Kind
 from pumice.core.kube.cel.costs import SPEND, StepsLeft
 from pumice.core.kube.cel.evaluating import evaluate
 from pumice.core.kube.cel.reading import ExpressionError, read_expression

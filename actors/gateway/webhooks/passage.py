@@ -7,12 +7,12 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from pumice.actors.api.kinds import Kind
 from pumice.actors.gateway.request.bodies import packed
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.site import Site
 from pumice.actors.gateway.webhooks.admission import judged, labels_of_namespace, mutated
 from pumice.actors.gateway.webhooks.hooks import AdmissionRequest
+from pumice.cluster.api.kinds import Kind
 from pumice.core.messages import commands
 from pumice.core.messages.commands import Create, Delete, Patch, Update
 from pumice.core.objects.metadata import Object, section

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from pumice.actors.api.fields import rows, section
 from pumice.actors.gateway.problems import ApiError
 from pumice.actors.gateway.site import Site
 from pumice.actors.gateway.webhooks import hooks
 from pumice.actors.gateway.webhooks.hooks import AdmissionRequest
+from pumice.cluster.api.fields import rows, section
 from pumice.core.kube.cel.costs import SPEND, StepsLeft
 from pumice.core.kube.cel.evaluating import evaluate
 from pumice.core.kube.cel.reading import ExpressionError, read_expression

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final
 
-from pumice.actors.api.fields import is_list, is_mapping, section
 from pumice.actors.gateway.webhooks.hooks import AdmissionRequest, told
+from pumice.cluster.api.fields import is_list, is_mapping, section
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pumice.actors.agents.arrivals import Arrivals
-from pumice.actors.agents.node_agents import NodeAgents
-from pumice.actors.api.faults.faulty_server import api_server
+from pumice.actors.api_server.faults.faulty_server import api_server
+from pumice.actors.arrivals.arrivals import Arrivals
 from pumice.actors.runtime.clock import VirtualClock
+from pumice.actors.runtime.reconciler import Reconciler
 from pumice.actors.system import ports
 from pumice.actors.system.settings import elsewhere, has_arrivals, mirroring, running_nodes, serving
 from pumice.actors.system.wiring import Role
+from pumice.cluster.kernel import roster
 
 if TYPE_CHECKING:
-    from pumice.actors.api.server import ApiServer
-    from pumice.actors.cluster.cluster_api import ClusterApi
+    from pumice.actors.api_server.server import ApiServer
     from pumice.actors.gateway.gateway import Gateway
-    from pumice.actors.mirror.mirror import Mirror
+    from pumice.actors.real_clusters.cluster.cluster_api import ClusterApi
+    from pumice.actors.real_clusters.mirror.mirror import Mirror
     from pumice.actors.system.wiring import Wiring
 
 AHEAD: Final = 2
@@ -40,10 +41,9 @@ def _gateway(wiring: Wiring, name: str) -> Gateway:
     return Gateway(*whose, **ports, listings=listings, settings=settings, stormy=stormy)
 
 
-def _node_agents(wiring: Wiring, name: str) -> NodeAgents:
-    lasts_s = wiring.settings.default_duration_s
-    served = serving(wiring.settings)
-    return NodeAgents(*wiring.own(name), **wiring.ports(name), default_duration_s=lasts_s, served=served)
+def _node_agents(wiring: Wiring, name: str) -> Reconciler:
+    machines = roster.kubelets(wiring.surroundings)
+    return Reconciler(*wiring.own(name), **wiring.ports(name), machines=machines)
 
 
 def _arrivals(wiring: Wiring, name: str) -> Arrivals:
@@ -51,7 +51,7 @@ def _arrivals(wiring: Wiring, name: str) -> Arrivals:
 
 
 def _mirror(wiring: Wiring, name: str) -> Mirror:
-    from pumice.actors.mirror.mirror import Mirror  # noqa: PLC0415 - few have one
+    from pumice.actors.real_clusters.mirror.mirror import Mirror  # noqa: PLC0415 - few have one
 
     settings = wiring.settings.mirror
     assert settings is not None, "there is a mirror where something is mirrored"
@@ -60,7 +60,7 @@ def _mirror(wiring: Wiring, name: str) -> Mirror:
 
 
 def _cluster_api(wiring: Wiring, name: str) -> ClusterApi:
-    from pumice.actors.cluster.cluster_api import ClusterApi  # noqa: PLC0415 - few have one
+    from pumice.actors.real_clusters.cluster.cluster_api import ClusterApi  # noqa: PLC0415 - few have one
 
     settings = wiring.settings.cluster
     assert settings is not None, "there is one where decisions are carried out elsewhere"

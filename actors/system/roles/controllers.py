@@ -1,53 +1,33 @@
 """The controllers: each watches the api and writes to it, and but for the config watcher to nobody else; that of Jobs
 tells the metrics how long it took.
 
-What one of them owns, says its machine; what it accepts and sends, and how it stops, `actors.runtime.reconciler`.
+Their machines stand in `pumice.cluster.kernel.roster`; what one of them owns, says its machine; what it accepts and
+sends, and how it stops, `pumice.actors.runtime.reconciler`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.actors.controllers.batch.rule import JobRule
-from pumice.actors.controllers.configuration.watcher import ConfigWatcher
-from pumice.actors.controllers.crons.dialects import KUBERNETES, VOLCANO
-from pumice.actors.controllers.crons.rule import CronRule
-from pumice.actors.controllers.daemons.rule import DaemonSetRule
-from pumice.actors.controllers.devices.machine import DeviceMachine
-from pumice.actors.controllers.disruptions.machine import BUDGET, DisruptionMachine
-from pumice.actors.controllers.endpoints.machine import EndpointsMachine
-from pumice.actors.controllers.events.machine import PodEventsMachine
-from pumice.actors.controllers.family import FamilyMachine
-from pumice.actors.controllers.flows.rule import JobFlowRule, JobTemplateRule
-from pumice.actors.controllers.groups.machine import PodGroupMachine
-from pumice.actors.controllers.jobs.controller import JobController
-from pumice.actors.controllers.jobs.machine import JobMachine
-from pumice.actors.controllers.namespaces.machine import NamespaceMachine
-from pumice.actors.controllers.nodes.machine import NodeTaintsMachine
-from pumice.actors.controllers.queues.machine import QueueMachine
-from pumice.actors.controllers.quotas.machine import QUOTA, QuotaMachine
-from pumice.actors.controllers.replication.rule import REPLICA_SETS, REPLICATION_CONTROLLERS, ReplicationRule
-from pumice.actors.controllers.rule import OwnerRule
-from pumice.actors.controllers.stateful.rule import StatefulSetRule
-from pumice.actors.controllers.unserved.kinds import LEFT, UNSERVED
-from pumice.actors.controllers.unserved.machine import UnservedMachine
-from pumice.actors.controllers.volumes.drivers import DriversMachine
-from pumice.actors.controllers.volumes.machine import VolumeMachine
-from pumice.actors.controllers.volumes.pod_claims import PodClaimsMachine
-from pumice.actors.controllers.workloads.rule import DeploymentRule
+from pumice.actors.reconcilers.config_watcher import ConfigWatcher
+from pumice.actors.reconcilers.job_controller import JobController
 from pumice.actors.runtime.reconciler import Reconciler
 from pumice.actors.system import ports
 from pumice.actors.system.settings import controlling, playing, serving
 from pumice.actors.system.wiring import Role, always
+from pumice.cluster.controllers.unserved.kinds import LEFT, UNSERVED
+from pumice.cluster.controllers.unserved.machine import UnservedMachine
+from pumice.cluster.kernel import roster
 from pumice.core.objects.parts import POD_OF_OTHERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pumice.actors.runtime.reconciler import Machine
     from pumice.actors.system.settings import SystemSettings
     from pumice.actors.system.wiring import Wiring
+    from pumice.cluster.kernel.roster import MachineGroup
+    from pumice.cluster.machine import Machine
 
     Machines = Callable[[Wiring], Sequence[Machine]]
 
@@ -79,8 +59,22 @@ def _controller(
     )
 
 
+def _host_of(
+    name: str, group: MachineGroup, wanted: Callable[[SystemSettings], bool], *, crashes: bool = True, **more: str
+) -> Role:
+    """An actor that hosts a group of the roster."""
+    return _controller(
+        name,
+        lambda wiring: group.machines(wiring.surroundings),
+        wanted,
+        crashes=crashes,
+        waits_for=lambda _: group.waits_for,
+        **more,
+    )
+
+
 def _job_controller(wiring: Wiring, name: str) -> JobController:
-    machine = JobMachine(wiring.context.objects.unpack, aloud=serving(wiring.settings), fixes=wiring.source.fixes)
+    (machine,) = roster.job_machines(wiring.surroundings)
     return JobController(*wiring.own(name), **wiring.ports(name), machine=machine)
 
 
@@ -93,60 +87,10 @@ JOB_CONTROLLER: Final = Role(
     crashes=("job-controller",),
     box="controllers",
 )
-POD_GROUP_CONTROLLER: Final = _controller("pod-group-controller", lambda _: [PodGroupMachine()], controlling)
-QUEUE_CONTROLLER: Final = _controller(
-    "queue-controller", lambda wiring: [QueueMachine(wiring.context.objects.unpack)], controlling
-)
-# Taints of nodes change seldom: an actor of their own would have a watch for nothing else.
-VOLUME_CONTROLLER: Final = _controller(
-    "volume-controller",
-    lambda wiring: [
-        *(PodClaimsMachine(), VolumeMachine(), DriversMachine(), DeviceMachine()),
-        NodeTaintsMachine(agents=wiring.settings.agents),
-    ],
-    playing,
-)
-BUDGETS: Final = (BUDGET, QUOTA)
-# Most clusters have no budget and no quota: to look at every change of every pod would be a twentieth of all that the
-# system does.
-DISRUPTION_CONTROLLER: Final = _controller(
-    "disruption-controller",
-    lambda _: budget_machines(),
-    lambda settings: settings.budgets,
-    waits_for=lambda _: BUDGETS,
-)
-
-
-def deployment_rules() -> list[OwnerRule]:
-    """What looks after Deployments and their ReplicaSets."""
-    return [DeploymentRule(), ReplicationRule(REPLICA_SETS)]
-
-
-def workload_machines() -> list[Machine]:
-    """What looks after Kubernetes' own kinds that make pods."""
-    rules: list[OwnerRule] = [
-        *deployment_rules(), JobRule(), CronRule(KUBERNETES), StatefulSetRule(), DaemonSetRule(),
-        ReplicationRule(REPLICATION_CONTROLLERS),
-    ]  # fmt: skip
-    return [FamilyMachine(rule) for rule in rules]
-
-
-def flow_machines(fixes: Callable[[], Collection[str]] = tuple) -> list[Machine]:
-    """What makes Jobs of Volcano's CronJobs and JobFlows; `fixes`: the defects of Volcano that are mended now."""
-    rules: list[OwnerRule] = [CronRule(VOLCANO), JobFlowRule(fixes), JobTemplateRule()]
-    return [FamilyMachine(rule) for rule in rules]
-
-
-def budget_machines() -> list[Machine]:
-    """Return what keeps the statuses of budgets of disruptions and of quotas."""
-    return [DisruptionMachine(), QuotaMachine()]
-
-
-WORKLOADS: Final = (
-    "CronJob.batch", "DaemonSet", "Deployment", "Job.batch", "ReplicaSet", "ReplicationController", "StatefulSet",
-)  # fmt: skip
-"""The kinds of which they make pods, or Jobs."""
-FLOWS: Final = ("CronJob", "JobFlow", "JobTemplate")
+POD_GROUP_CONTROLLER: Final = _host_of("pod-group-controller", roster.POD_GROUPS, controlling)
+QUEUE_CONTROLLER: Final = _host_of("queue-controller", roster.QUEUES, controlling)
+VOLUME_CONTROLLER: Final = _host_of("volume-controller", roster.VOLUMES, playing)
+DISRUPTION_CONTROLLER: Final = _host_of("disruption-controller", roster.BUDGETS, lambda settings: settings.budgets)
 
 
 def _left(settings: SystemSettings) -> tuple[str, ...]:
@@ -159,13 +103,13 @@ def _left(settings: SystemSettings) -> tuple[str, ...]:
 WORKLOAD_CONTROLLER: Final = _controller(
     "workload-controller",
     lambda wiring: [
-        *workload_machines(),
-        *(flow_machines(wiring.source.fixes) if wiring.settings.controllers else ()),
+        *roster.workload_machines(),
+        *(roster.flow_machines(wiring.source.fixes) if wiring.settings.controllers else ()),
         UnservedMachine(scheduler=wiring.settings.scheduler, left=_left(wiring.settings)),
     ],
     playing,
     crashes=False,
-    waits_for=lambda settings: (*WORKLOADS, *FLOWS, *UNSERVED, *_left(settings), POD_OF_OTHERS),
+    waits_for=lambda settings: (*roster.WORKLOADS.waits_for, *UNSERVED, *_left(settings), POD_OF_OTHERS),
 )
 CONFIG_WATCHER: Final = Role(
     name="config-watcher",
@@ -175,15 +119,9 @@ CONFIG_WATCHER: Final = Role(
     wanted=lambda settings: settings.followed is not None and settings.mirror is None,
     box="config watcher",
 )
-
-
-POD_EVENTS: Final = _controller(
+POD_EVENTS: Final = _host_of(
     "pod-events",
-    lambda wiring: [
-        PodEventsMachine(scheduler=wiring.settings.scheduler, kept_s=wiring.settings.event_ttl_s),
-        NamespaceMachine(),
-        EndpointsMachine(),
-    ],
+    roster.SERVED,
     lambda settings: serving(settings) and playing(settings),
     crashes=False,
     box="node agents",

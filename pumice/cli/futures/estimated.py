@@ -10,14 +10,14 @@ import anyio
 from pumice.cli.exits import UsageError
 from pumice.cli.futures.options import ForkSource
 from pumice.cli.terminal import Terminal
+from pumice.cluster.kernel.fork import Fork
 from pumice.collecting import rarely
 from pumice.config.errors import nearest_keys
 from pumice.errors import InputError
-from pumice.eta.estimate import Estimate, FutureSampling, estimates_of, lived_s
-from pumice.eta.runs import RunBook, runs_in
+from pumice.questions.eta.estimate import Estimate, FutureSampling, estimates_of, lived_s
+from pumice.questions.eta.runs import RunBook, runs_in
+from pumice.questions.whatif.belongings import belongings
 from pumice.units import time_span
-from pumice.whatif.belongings import belongings
-from pumice.whatif.state import Fork
 
 
 def estimated(

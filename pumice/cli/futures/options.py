@@ -19,16 +19,16 @@ from pumice.cli.futures.together import refuse_repetition
 from pumice.cli.inputs import load_accepted, moment_of
 from pumice.cli.sources import one_source
 from pumice.cli.terminal import Terminal
+from pumice.cluster.kernel.fork import Fork
 from pumice.config.durations import EXPECTED, parse_duration
 from pumice.config.errors import nearest_name
-from pumice.explain.server import Server, fetch
 from pumice.load.manifests import load
-from pumice.oneshot.obstacles import obstacles
-from pumice.replay.plugins import demand_plugins
-from pumice.whatif import changes
-from pumice.whatif.changes import ForkChange
-from pumice.whatif.sources import handed_in, journaled, taken
-from pumice.whatif.state import Fork
+from pumice.questions.explain.server import Server, fetch
+from pumice.questions.oneshot.obstacles import obstacles
+from pumice.questions.replay.plugins import demand_plugins
+from pumice.questions.whatif import changes
+from pumice.questions.whatif.changes import ForkChange
+from pumice.questions.whatif.sources import handed_in, journaled, taken
 
 Texts = list[str] | None
 

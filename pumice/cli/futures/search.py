@@ -14,16 +14,16 @@ from pumice.cli.exits import Exit
 from pumice.cli.futures.tables import span
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
+from pumice.cluster.kernel.fork import Fork
 from pumice.collecting import rarely
 from pumice.executors import Executors
-from pumice.oneshot.supposing import unasked
-from pumice.whatif.naming import found
-from pumice.whatif.search.advised import advised
-from pumice.whatif.search.defragment import plans
-from pumice.whatif.search.searches import searched
-from pumice.whatif.search.start_answer import StartAnswer
-from pumice.whatif.search.starting import StartQuestion, known_job
-from pumice.whatif.state import Fork
+from pumice.questions.oneshot.supposing import unasked
+from pumice.questions.whatif.naming import found
+from pumice.questions.whatif.search.advised import advised
+from pumice.questions.whatif.search.defragment import plans
+from pumice.questions.whatif.search.searches import searched
+from pumice.questions.whatif.search.start_answer import StartAnswer
+from pumice.questions.whatif.search.starting import StartQuestion, known_job
 from pumice.work import CHANGE, OBJECT, WorkBudget, WorkOverError
 
 GUESS: Final = 100

@@ -8,9 +8,9 @@ from typing import Final
 from rich.console import Console
 
 from pumice.cli.tables.whole import WholeTable
-from pumice.whatif.difference import FutureDifference, JobChange
-from pumice.whatif.future import JobFuture
-from pumice.whatif.loops import EvictionLoop
+from pumice.questions.whatif.difference import FutureDifference, JobChange
+from pumice.questions.whatif.future import JobFuture
+from pumice.questions.whatif.loops import EvictionLoop
 
 SHOWN: Final = 30
 WORDS: Final = {

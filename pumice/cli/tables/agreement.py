@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pumice.replay.agreement import Agreement
+    from pumice.questions.replay.agreement import Agreement
 
 SHOWN: Final = 20
 """So many differences are shown."""

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from pumice.cli.tables.whole import WholeTable, show_lines
 from pumice.core.objects.metadata import Object, section
-from pumice.oneshot.between import object_key
-from pumice.oneshot.cycles import Cycle
-from pumice.oneshot.outcome import waits
-from pumice.oneshot.pending import group_of
+from pumice.questions.oneshot.between import object_key
+from pumice.questions.oneshot.cycles import Cycle
+from pumice.questions.oneshot.outcome import waits
+from pumice.questions.oneshot.pending import group_of
 from pumice.units import amounts_of
 
 NODES_SHOWN: Final = 3

@@ -13,11 +13,11 @@ from rich.segment import Segment, SegmentLines
 from rich.table import Column, Table
 from rich.text import Text
 
-from pumice.adviser.queues import QueueStanding
 from pumice.cli.tables.sparks import bar, sparkline
 from pumice.cli.tables.standings import QueueTree
 from pumice.cli.tables.whole import WholeTable
 from pumice.core.messages.queue_gauges import WHOLE, reckoned
+from pumice.questions.adviser.queues import QueueStanding
 from pumice.units import amount
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from pumice.adviser.pictures import measures_of
 from pumice.cli.tables.sparks import sparkline
 from pumice.config.errors import PumiceError
 from pumice.core.messages.queue_gauges import WHOLE
-from pumice.explain.server import Server, ask
+from pumice.questions.adviser.pictures import measures_of
+from pumice.questions.explain.server import Server, ask
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from pumice.conformance.judge import Verdict
+from pumice.proof.conformance.judge import Verdict
 
 
 def show_verdict(console: Console, verdict: Verdict) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from pumice.actors.agents.pod_runs import DURATION
+from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.core.objects.metadata import Object
 from pumice.core.resources.amounts import CPU, MEMORY
-from pumice.measures.lives import USER
+from pumice.questions.measures.lives import USER
 from pumice.runtime.arrivals import ARRIVAL, duration_text
 
 GPU: Final = "nvidia.com/gpu"

@@ -11,16 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pumice.actors.agents.pod_runs import DURATION
-from pumice.actors.api.origin import as_new
 from pumice.aside import waited
+from pumice.cluster.api.origin import as_new
+from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.errors import InputError
 from pumice.load.traces.jobs import Left
-from pumice.measures.lives import Lives
-from pumice.measures.measures import beginning
-from pumice.replay.remainder import ITSELF, asked
+from pumice.questions.measures.lives import Lives
+from pumice.questions.measures.measures import beginning
+from pumice.questions.replay.remainder import ITSELF, asked
 from pumice.runtime.arrivals import ARRIVAL, duration_text
 from pumice.storage import codec
 from pumice.storage.journal import API, Stored

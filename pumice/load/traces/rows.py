@@ -6,7 +6,7 @@ import csv
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.actors.api.names import subdomain_problem
+from pumice.cluster.api.names import subdomain_problem
 from pumice.core.errors import QuantityError
 from pumice.core.quantity import parse_quantity
 from pumice.errors import InputError

@@ -11,8 +11,8 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.actors.api.admission.priority_classes import HIGHEST, LOWEST
-from pumice.actors.api.admission.rules import MOST_PODS
+from pumice.cluster.api.admission.priority_classes import HIGHEST, LOWEST
+from pumice.cluster.api.admission.rules import MOST_PODS
 from pumice.config.input_file import demand_file
 from pumice.errors import InputError
 from pumice.extras import demand

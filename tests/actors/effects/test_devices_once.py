@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pumice.actors.effects.pre_bind import Device, has_device
 from pumice.actors.effects.pre_bind_worker import CONFLICTS
+from pumice.cluster.kernel.pre_bind import Device, has_device
 from pumice.core.messages.commands import BindPod, Update
 from pumice.core.messages.decisions import Bind, ClaimedDevices
 from pumice.core.messages.events import BindRefused, Bound

@@ -11,7 +11,7 @@ import pytest
 from pumice.core.messages.events import Bound, Outcome
 from pumice.core.objects.metadata import Object
 from pumice.core.objects.node_devices import ANNOTATION as DEVICES
-from pumice.replay.verify import verify
+from pumice.questions.replay.verify import verify
 from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import PATIENCE_S, QUICK, cycles, idle, journaled, placed, started, stored
 from tests.core.devices.cards import vgpu_node

@@ -10,12 +10,12 @@ from typing import Any
 import anyio
 import pytest
 
-from pumice.actors.api.bootstrap import system_queues
 from pumice.actors.effects.status_writer import StatusWriter
 from pumice.actors.runtime.clock import RealClock
 from pumice.actors.runtime.context import Context
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.system.ports import ApiPort, CacheMessage, CachePort, CacheReply, StatusPort
+from pumice.cluster.api.bootstrap import system_queues
 from pumice.core.messages import commands, orders, replies
 from pumice.core.messages.decisions import PodGroupEvent, PodGroupStatus
 from pumice.core.messages.orders import WriteStatus

@@ -15,7 +15,7 @@ from pumice.core.messages.replies import ApiReply, Refused
 from pumice.core.messages.supervision import Restart
 from pumice.core.messages.watch import Pull, Pulled
 from pumice.core.objects.metadata import Object
-from pumice.replay.verify import verify
+from pumice.questions.replay.verify import verify
 from pumice.storage import codec
 from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import QUICK, idle, journaled, placed, started, stored, three_nodes

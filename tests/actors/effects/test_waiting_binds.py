@@ -10,12 +10,12 @@ import anyio
 import pytest
 import trio.testing
 
-from pumice.actors.effects.pre_bind import Place, claim_place
 from pumice.actors.effects.pre_bind_worker import PreBindWorker
 from pumice.actors.effects.waiting_binds import WaitingBinds
 from pumice.actors.runtime.clock import RealClock, VirtualClock
 from pumice.actors.runtime.context import Context
 from pumice.actors.runtime.mailbox import Mailbox
+from pumice.cluster.kernel.pre_bind import Place, claim_place
 from pumice.core.kube.storage import BIND_COMPLETED, SELECTED_NODE
 from pumice.core.messages.commands import BindPod, Get, Update
 from pumice.core.messages.decisions import Bind, BindContext

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.actors.api.store import Store
 from pumice.actors.metrics.summary import Summary
+from pumice.cluster.api.store import Store
 from pumice.core.messages.commands import BindPod, Delete, UpdateStatus
 from pumice.core.messages.replies import Accepted
 from pumice.storage import codec

@@ -9,8 +9,8 @@ import pytest
 
 from pumice.actors.runtime.activity import Activity
 from pumice.actors.runtime.clock import RealClock
-from pumice.actors.runtime.handles import HandleTable
 from pumice.actors.runtime.level_signal import LevelSignal
+from pumice.cluster.handles import HandleTable
 
 pytestmark = pytest.mark.anyio
 

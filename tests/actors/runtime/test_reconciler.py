@@ -5,17 +5,17 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from pumice.actors.agents.node_agents import NodeAgents
-from pumice.actors.controllers.family import FamilyMachine
-from pumice.actors.controllers.groups.machine import PodGroupMachine
-from pumice.actors.controllers.jobs.machine import JobMachine
-from pumice.actors.controllers.queues.machine import QueueMachine
 from pumice.actors.runtime.asking import expected
 from pumice.actors.runtime.clock import RealClock, VirtualClock
 from pumice.actors.runtime.mailbox import Mailbox
-from pumice.actors.runtime.reconciler import TOLD, Machine, Reconciler
+from pumice.actors.runtime.reconciler import TOLD, Reconciler
 from pumice.actors.system.ports import PokePort
-from pumice.actors.system.roles.controllers import deployment_rules
+from pumice.cluster.controllers.family import FamilyMachine
+from pumice.cluster.controllers.groups.machine import PodGroupMachine
+from pumice.cluster.controllers.jobs.machine import JobMachine
+from pumice.cluster.controllers.queues.machine import QueueMachine
+from pumice.cluster.kernel.roster import Surroundings, deployment_rules, kubelets
+from pumice.cluster.machine import Machine
 from pumice.core.messages import commands, replies, watch
 from pumice.core.objects.metadata import Object, text_map
 from pumice.storage.codec import pack, unpack
@@ -261,7 +261,9 @@ async def test_agents_and_controllers_bring_a_cluster_to_its_end() -> None:
             for each, mailbox in zip(machines, mailboxes, strict=False):
                 own = mailbox.name, mailbox, bench.context
                 tasks.start_soon(Reconciler(*own, api=bench.api, machines=(each,)).run)
-            tasks.start_soon(NodeAgents("agents", mailboxes[-1], bench.context, api=bench.api).run)
+            tasks.start_soon(
+                Reconciler("agents", mailboxes[-1], bench.context, api=bench.api, machines=kubelets(Surroundings())).run
+            )
             tasks.start_soon(schedule, bench)
             await bench.api.ask_many([create(queue("default")), create(node("n1"))])
             gang = vcjob(

@@ -9,8 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from pumice.actors.api.server import ApiServer
-from pumice.actors.api.store import Store
+from pumice.actors.api_server.server import ApiServer
 from pumice.actors.errors import ActorStoppedError
 from pumice.actors.journal.recorder import Recorder
 from pumice.actors.runtime.asking import expected
@@ -20,6 +19,7 @@ from pumice.actors.runtime.envelope import Received
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.runtime.watcher import WatchedChanges, Watcher
 from pumice.actors.system.ports import ApiPort, RecorderPort
+from pumice.cluster.api.store import Store
 from pumice.core.messages import commands, recording, replies, watch
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.parts import POD_PLACED

@@ -12,9 +12,9 @@ from anyio import lowlevel
 
 from pumice.actors.runtime.clock import RealClock
 from pumice.actors.runtime.context import Context
-from pumice.actors.runtime.handles import HandleTable
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.scheduling.action_worker import ActionWorker
+from pumice.cluster.handles import HandleTable
 from pumice.core.messages.commands import ActionCommand, RunAction
 from pumice.core.messages.replies import ActionDone, ActionFailed
 

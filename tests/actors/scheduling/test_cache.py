@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from pumice.actors.runtime.handles import HandleTable
 from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.scheduling.cache import Cache
 from pumice.actors.scheduling.core_decider import core_decider
 from pumice.actors.scheduling.resync import Awaited
 from pumice.actors.system.ports import CacheMessage, CachePort, CacheReply
+from pumice.cluster.handles import HandleTable
 from pumice.config.errors import RequestError
 from pumice.core.messages.commands import TakeSnapshot
 from pumice.core.messages.operations import BeganAnew, ViewOperation

@@ -13,7 +13,7 @@ from pumice.core.default_scheduler.profile import NAME
 from pumice.core.messages.decisions import Decision
 from pumice.core.messages.events import CycleRecord
 from pumice.core.objects.metadata import Object
-from pumice.replay.verify import verify
+from pumice.questions.replay.verify import verify
 from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import QUICK, cycles, idle, journaled, placed, started, stored, tampered, three_nodes
 from tests.kit.jobs import gang

@@ -34,7 +34,7 @@ FIXED = (
 READ_ONLY = re.compile(r"\bFinal\[(?:[\w.]+\.)?(?:Mapping|Sequence|AbstractSet|Collection)\[")
 """What a global is declared as that the type checkers let nobody rebind or write into."""
 ONLY_READ: dict[str, tuple[str, ...]] = {
-    "pumice.actors.api.definitions.pruning": ("_ANYTHING",),
+    "pumice.cluster.api.definitions.pruning": ("_ANYTHING",),
     "pumice.core.objects.metadata": ("_EMPTY",),
     "pumice.core.resources.partly": ("NOTHING",),
     "pumice.storage.codec": ("_packer",),  # empty between two calls

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pumice.actors.cluster.settings import ClusterSettings
 from pumice.actors.errors import WiringError
 from pumice.actors.gateway.settings import GatewaySettings
-from pumice.actors.mirror.settings import MirrorSettings
+from pumice.actors.real_clusters.cluster.settings import ClusterSettings
+from pumice.actors.real_clusters.mirror.settings import MirrorSettings
 from pumice.actors.runtime.clock import RealClock
 from pumice.actors.runtime.switchboard import ranks
 from pumice.actors.system.roles import LINKS, ROLES

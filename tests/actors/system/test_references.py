@@ -13,21 +13,21 @@ from typing import Any
 import anyio
 import pytest
 
-from pumice.actors.api.faults.strikes import SeededFaults
-from pumice.actors.cluster.settings import ClusterSettings, ElectionSettings
+from pumice.actors.api_server.faults.strikes import SeededFaults
 from pumice.actors.gateway.settings import GatewaySettings
-from pumice.actors.mirror.settings import MirrorSettings
+from pumice.actors.real_clusters.cluster.settings import ClusterSettings, ElectionSettings
+from pumice.actors.real_clusters.mirror.settings import MirrorSettings
 from pumice.actors.runtime.clock import RealClock
-from pumice.actors.runtime.handles import HandleTable
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.system.references import EVERYBODY, REFERENCES
 from pumice.actors.system.roles import CRASHABLE
 from pumice.actors.system.settings import SystemSettings, mirrored, scheduling_there
 from pumice.actors.system.system import System
+from pumice.cluster.handles import HandleTable
 from pumice.config.kubeconfig import ClusterAccess
 from pumice.core.state.view import View
+from pumice.proof.storm.extender import StormExtender
 from pumice.storage.memory import MemoryJournal
-from pumice.storm.extender import StormExtender
 from tests.actors.system.outsiders import SYSTEM, Held, handed, held
 from tests.actors.system.reaching import is_fixed, is_fixed_type, reached
 from tests.kit import source

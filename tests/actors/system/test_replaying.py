@@ -16,7 +16,7 @@ from pumice.core.messages.commands import BindPod, Delete, Poke, StoreRequest
 from pumice.core.messages.decisions import Bind
 from pumice.core.messages.events import CycleRecord
 from pumice.core.messages.replies import ApiReply, Refused
-from pumice.replay.verify import ReplayReport, verify
+from pumice.questions.replay.verify import ReplayReport, verify
 from pumice.storage import codec
 from pumice.storage.journal import Journal, Record
 from pumice.storage.memory import MemoryJournal

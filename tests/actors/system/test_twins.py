@@ -17,7 +17,7 @@ from pumice.actors.runtime.clock import VirtualClock
 from pumice.actors.system.system import System
 from pumice.core.messages.decisions import Bind, Decision, Evict
 from pumice.core.objects.metadata import Object
-from pumice.replay.verify import verify
+from pumice.questions.replay.verify import verify
 from pumice.storage.journal import Record
 from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import QUICK, idle, journaled, placed, started, stored

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import anyio
 
-from pumice.sweep.picture import draw
+from pumice.questions.sweep.picture import draw
 from tests.benches.soak.curves import curves
 from tests.benches.soak.halves import Row, compared, read_table, table
 from tests.benches.soak.plan import SoakPlan

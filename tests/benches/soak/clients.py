@@ -13,7 +13,7 @@ from typing import Final
 import anyio
 import msgspec
 
-from pumice.bench.wire import JSON, HttpConnection, UnexpectedAnswerError, connected
+from pumice.proof.bench.wire import JSON, HttpConnection, UnexpectedAnswerError, connected
 from tests.benches.soak.counting import Counts
 from tests.benches.soak.ledger import WatchLedger
 from tests.benches.soak.plan import HEARTBEAT_S, SoakPlan, Unit, heartbeat, node_name, units

@@ -17,7 +17,7 @@ from typing import Any, Final
 import anyio
 import msgspec
 
-from pumice.bench.wire import UnexpectedAnswerError, connected
+from pumice.proof.bench.wire import UnexpectedAnswerError, connected
 from tests.benches.soak.clients import HOST, KUBELETS, Clients
 from tests.benches.soak.counting import VERBS
 from tests.benches.soak.halves import Row, SampleTable

@@ -20,7 +20,7 @@ from pumice.core.actions import ACTIONS
 from pumice.core.cycle import Carry, CycleClock, close_session, open_session, run_action
 from pumice.core.plugins import PLUGINS
 from pumice.core.state.volumes import volume_rules
-from pumice.oneshot.cycles import fill
+from pumice.questions.oneshot.cycles import fill
 
 Raw = dict[str, Any]
 MOMENTS = {

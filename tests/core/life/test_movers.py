@@ -36,9 +36,9 @@ def test_what_is_passed_over_is_there(path: str) -> None:
     assert any(True for _ in stores(tree, written=False)), "nothing of that name is set there any more"
 
 
-HOME: Final = "actors/agents/example.py"
+HOME: Final = "cluster/kubelets/example.py"
 BEGINS: Final = (
-    "from pumice.actors.agents.pod_life import POD_LIFE, PodState, PodTrigger, seen\ndef f(run, other, known):\n    "
+    "from pumice.cluster.kubelets.pod_life import POD_LIFE, PodState, PodTrigger, seen\ndef f(run, other, known):\n    "
 )
 
 

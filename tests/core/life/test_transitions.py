@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.actors.agents import container_life as containers
-from pumice.actors.agents import pod_life as pods
-from pumice.actors.controllers.batch import life as batch
-from pumice.actors.controllers.flows import life as flows
-from pumice.actors.controllers.jobs import life as jobs
-from pumice.actors.controllers.queues import life as queues
+from pumice.cluster.controllers.batch import life as batch
+from pumice.cluster.controllers.flows import life as flows
+from pumice.cluster.controllers.jobs import life as jobs
+from pumice.cluster.controllers.queues import life as queues
+from pumice.cluster.kubelets import container_life as containers
+from pumice.cluster.kubelets import pod_life as pods
 from pumice.core.errors import InvalidTransition
 from pumice.core.life import pod_group, task
 from pumice.core.life.cycle import LifeCycle

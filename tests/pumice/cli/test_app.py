@@ -66,7 +66,9 @@ def test_what_it_says_of_itself_needs_nothing_that_commands_need(option: str) ->
 
 def test_a_bare_run_loads_no_trio_no_adviser_and_no_web_server(tmp_path: Path) -> None:
     modules = loaded_by("run", "--until", "idle", "--quiet", "--db", str(tmp_path / "j.db"))
-    assert {"trio", "pumice.adviser.answers", "pumice.storm.simulation", "hypercorn"}.isdisjoint(modules)
+    assert {"trio", "pumice.questions.adviser.answers", "pumice.proof.storm.simulation", "hypercorn"}.isdisjoint(
+        modules
+    )
 
 
 def test_every_command_is_what_the_table_says() -> None:

@@ -13,7 +13,7 @@ from pumice.storage import codec
 from pumice.storage.journal import SHADOW, Checkpoint, Record
 from pumice.storage.sqlite import SqliteJournal
 from tests.pumice.cli.terminal import pumice
-from tests.pumice.history.records import RECORDS
+from tests.pumice.questions.history.records import RECORDS
 
 
 @pytest.fixture

@@ -20,12 +20,12 @@ import trio
 
 from pumice.cli import stress
 from pumice.executors import executors
-from pumice.storm.invariants.violation import Violation
-from pumice.storm.report import report
-from pumice.storm.script.events import Script
-from pumice.storm.script.workload import Size
-from pumice.storm.simulation import StormOutcome
-from pumice.storm.stress import StressPlan, Tally, run_storms
+from pumice.proof.storm.invariants.violation import Violation
+from pumice.proof.storm.report import report
+from pumice.proof.storm.script.events import Script
+from pumice.proof.storm.script.workload import Size
+from pumice.proof.storm.simulation import StormOutcome
+from pumice.proof.storm.stress import StressPlan, Tally, run_storms
 from tests.kit.source import ROOT
 from tests.pumice.cli.terminal import pumice
 
@@ -149,7 +149,7 @@ def test_what_cannot_be_written_down_is_told_all_the_same(tmp_path: Path, monkey
         path.write_text(f"half of {script.seed}")
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
-    monkeypatch.setattr("pumice.storm.report.write_script", full)
+    monkeypatch.setattr("pumice.proof.storm.report.write_script", full)
     monkeypatch.setattr(stress, "run_storms", lambda *_: broken(interrupted=True))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     said = pumice("stress", "--into", tmp_path, "-o", "json")
     (one,) = said.json["violations"]
@@ -200,7 +200,7 @@ def test_ctrl_c_ends_the_cutting_down_and_not_the_report(
             raise error
         return script
 
-    monkeypatch.setattr("pumice.storm.report.shrink", cut)
+    monkeypatch.setattr("pumice.proof.storm.report.shrink", cut)
     tally = broken(interrupted=False)
     found = report(tally, 1.0, tmp_path)
     assert [each["invariant"] for each in found["violations"]] == ["one-node"]

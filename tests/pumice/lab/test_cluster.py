@@ -13,7 +13,7 @@ from pumice.config.errors import ConfigError
 from pumice.core.plugins import PLUGINS
 from pumice.core.session.session import Session
 from pumice.errors import InputError
-from pumice.explain.account import NotFoundError
+from pumice.questions.explain.account import NotFoundError
 
 FULL = "default/{}".format
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pumice.actors.mirror.settings import ShadowSettings
+from pumice.actors.real_clusters.mirror.settings import ShadowSettings
 from pumice.core.messages.shadow import ShadowCompared
 from pumice.storage.journal import SHADOW
 from pumice.storage.sqlite import SqliteJournal
-from tests.actors.mirror.rig import cluster, mirror, same, way_to
+from tests.actors.real_clusters.mirror.rig import cluster, mirror, same, way_to
 from tests.actors.rig import idle, journaled, three_nodes
 from tests.kit.jobs import job_task, vcjob
 from tests.pumice.cli.terminal import pumice

@@ -15,8 +15,8 @@ import httpx
 import pytest
 import yaml
 
-from pumice.actors.api.kinds import KINDS
-from pumice.actors.mirror.followed import resources
+from pumice.actors.real_clusters.mirror.followed import resources
+from pumice.cluster.api.kinds import KINDS
 from pumice.config.settings import CHARTS
 from pumice.core.objects.metadata import Object
 from tests.kit.cutting import cutting

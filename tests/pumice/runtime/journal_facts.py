@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pumice.core.messages.events import Mutation
-from pumice.replay.verify import verify
+from pumice.questions.replay.verify import verify
 from pumice.storage import codec
 from pumice.storage.errors import OpenError
 from pumice.storage.journal import API, Stored

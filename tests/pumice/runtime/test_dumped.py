@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pumice.actors.api.names import uid_of
+from pumice.cluster.api.names import uid_of
 from pumice.core.objects.metadata import Object
 from pumice.runtime.dumped import still_running
 from tests.kit.nodes import node

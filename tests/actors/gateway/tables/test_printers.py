@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from pumice.actors.api.kinds import KINDS
 from pumice.actors.gateway.tables import PRINTERS, printer_of, row
+from pumice.cluster.api.kinds import KINDS
 
 NOW = 1000.0
 CREATED = "1970-01-01T00:15:00Z"  # 100 s ago

@@ -16,7 +16,7 @@ from pumice.core.messages.decisions import CycleResult
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.load.openb import OpenbRow
 from pumice.load.openb_cards import card_node, card_pod
-from pumice.oneshot.cycles import fill
+from pumice.questions.oneshot.cycles import fill
 from tests.core.plugins.world import configuration
 from tests.kit.jobs import gang
 from tests.kit.nodes import nodes

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pumice.actors.api.definitions.rules import rule_problems
-from pumice.actors.api.definitions.work import TooDearError, Work
+from pumice.cluster.api.definitions.rules import rule_problems
+from pumice.cluster.api.definitions.work import TooDearError, Work
 from pumice.core.kube.cel.costs import MOST, SPEND, StepsLeft
 from pumice.core.kube.cel.environment import LISTS, OPERATORS, OPTIONALS, STANDARD
 from pumice.core.kube.cel.evaluating import evaluate

@@ -23,7 +23,7 @@ from pumice.core.messages.questions import OutsideAnswer, OutsideQuestion
 from pumice.core.outside import filled
 from pumice.core.plugins import PLUGINS
 from pumice.core.state.volumes import volume_rules
-from pumice.oneshot.cycles import fill
+from pumice.questions.oneshot.cycles import fill
 
 Raw = dict[str, Any]
 URL = "http://extender"

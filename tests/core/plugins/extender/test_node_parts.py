@@ -11,7 +11,7 @@ from pumice.core.messages.questions import OutsideAnswer, OutsideQuestion
 from pumice.core.objects.metadata import Object
 from pumice.core.outside import filled
 from pumice.core.session.carry import Carry, SessionOptions
-from pumice.oneshot.cycles import fill
+from pumice.questions.oneshot.cycles import fill
 from tests.core.devices.cards import gpu_node, vgpu_node
 from tests.core.plugins.test_deviceshare import asks
 from tests.core.plugins.world import configuration

@@ -26,7 +26,7 @@ from pumice.core.messages.questions import OutsideAnswer, OutsideQuestion
 from pumice.core.outside import AskedOutside, Recorded, filled
 from pumice.core.plugins import PLUGINS
 from pumice.core.session.trail.trail import SILENCE, Silence
-from pumice.oneshot.cycles import fill
+from pumice.questions.oneshot.cycles import fill
 
 Raw = dict[str, Any]
 RECORDED = Path(__file__).with_name("recorded.json")

@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 import pumice as lab
-from pumice.actors.agents.pod_runs import DURATION
+from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.core.messages.events import Mutation
 from pumice.errors import InputError
 from pumice.load.traces.recorded import Arrived
-from pumice.replay.remainder import ITSELF
+from pumice.questions.replay.remainder import ITSELF
 from pumice.runtime.arrivals import ARRIVAL
 from pumice.storage import codec
 from tests.kit import source

@@ -1,1 +1,0 @@
-"""Node agents: bound pods start, run and end."""

@@ -1,6 +1,0 @@
-"""Server-side apply: who owns which fields, merging by owner, conflicts. As structured-merge-diff does it."""
-
-from pumice.actors.api.apply.server_side import Applicant, apply
-from pumice.actors.api.apply.tracking import track_update
-
-__all__ = ["Applicant", "apply", "track_update"]

@@ -1,0 +1,1 @@
+"""The api server as an actor, and its faults."""

@@ -1,0 +1,87 @@
+"""The network between the askers and an api with faults: what is held back, and which actors crash when."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from pumice.actors.api_server.faults.chance import chance
+
+if TYPE_CHECKING:
+    from pumice.actors.runtime.context import Context
+    from pumice.core.messages import commands, replies
+
+
+class Delivery(Struct, order=True):
+    """Something the network delivers at `at`: a request to carry out, an answer to give, or news for the watchers.
+
+    No two have the same `number`, so no more is compared.
+    """
+
+    at: float
+    number: int
+    request: commands.StoreRequest | None = None
+    item: Any = None
+    answer: replies.ApiReply | None = None
+    news: bool = False
+
+
+class Network:
+    """What is under way between the askers and the api; outlives crashes of the api. Counts as activity.
+
+    News reach the watchers up to `news_delay_s` later; how much later follows from `seed`.
+    """
+
+    def __init__(self, context: Context, news_delay_s: float = 0.0, seed: int = 0) -> None:
+        self.crashes: list[tuple[str, int]] = []
+        self._alarm = context.alarm()
+        self._activity = context.activity
+        self._news_delay_s = news_delay_s
+        self._seed = seed
+        self._news = 0
+        self._news_held = False
+        self._held: list[Delivery] = []
+        self._number = 0
+
+    def hold(self, delay_s: float, **what: Any) -> None:
+        """Deliver it so much later."""
+        self._number += 1
+        self._activity.begin()
+        held = Delivery(self._alarm.now() + delay_s, self._number, **what)
+        heappush(self._held, held)
+        if self._held[0] is held:  # who waits for an earlier one finds it then
+            self._alarm.no_later_than(held.at)
+
+    def holds_news(self) -> bool:
+        """Whether there is news and it is told later, together with all that comes until then."""
+        if self._news_delay_s and not self._news_held:
+            self._news += 1
+            self._news_held = True
+            self.hold(self._news_delay_s * chance(self._seed, f"news\0{self._news}"), news=True)
+        return self._news_held
+
+    def crash(self, actor: str, steps: int) -> None:
+        """Crash the actor so many turns of the event loop later."""
+        self.crashes.append((actor, steps))
+        self._alarm.no_later_than(self._alarm.now())
+
+    async def wait(self) -> float:
+        """Until something is due, or somebody is to crash; returns when that was to be.
+
+        What is held meanwhile moves the alarm and wakes nobody.
+        """
+        return await self._alarm.sleep_until(self._held[0].at if self._held else float("inf"))
+
+    def take(self, now: float) -> list[Delivery]:
+        """All that is due."""
+        due: list[Delivery] = []
+        while self._held and self._held[0].at <= now:
+            due.append(heappop(self._held))
+        self._news_held = self._news_held and not any(each.news for each in due)
+        return due
+
+    def delivered(self, number: int) -> None:
+        """So many of those taken have been dealt with."""
+        self._activity.end(number)

@@ -1,0 +1,255 @@
+"""Which fault strikes which request of the api: from a seed and rates, or from a list. Pure; who carries it out is
+`pumice.actors.api_server.faults.faulty_server`.
+
+A fault waits for an *occasion*: what is asked about what, for the n-th time ("bind default/web-0 #2"). Whether one
+strikes there depends on the seed and the occasion alone and not on what came before, so a storm that is cut down still
+meets the faults that are left of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final, Protocol
+
+from pumice.actors.api_server.faults.chance import chance
+from pumice.actors.api_server.faults.occasions import Occasions, sort_of, subject, watching
+from pumice.config.errors import ConfigError
+from pumice.core.messages import commands
+
+BIND: Final = (
+    "bind-refused",
+    "bind-lost",
+    "bind-unanswered",
+    "bind-dropped",
+    "bind-delayed",
+    "bind-reordered",
+    "bind-duplicated",
+    "bind-answered-late",
+    "bind-node-removed",
+    "bind-node-cordoned",
+    "bind-node-shrunk",
+    "bind-pod-deleted",
+)
+EVICT: Final = ("evict-blocked", "evict-lost", "evict-delayed", "evict-duplicated")
+STATUS: Final = ("status-conflict", "status-lost", "status-delayed")
+CLAIM: Final = ("claim-conflict", "claim-lost", "claim-delayed")
+"""What is written to claims and volumes before a pod is bound."""
+WATCH: Final = ("watch-broken", "watch-replayed", "watch-gone")
+CRASH: Final = "crash"
+JOURNAL: Final = ("journal-slow", "journal-failing", "journal-unsure", "journal-torn")
+OUTSIDE: Final = ("outside-refused", "outside-late", "outside-garbage", "outside-failing")
+"""What an extender does instead of an answer: nobody listens, it takes too long, says nonsense, or 500."""
+TURN: Final = ("held",)
+"""An actor that could go on is passed over for so many turns of the loop: others run before it, however often."""
+
+KINDS: Final = frozenset((*BIND, *EVICT, *STATUS, *CLAIM, *WATCH, *JOURNAL, *OUTSIDE, *TURN, CRASH))
+MOST_TURNS: Final = 60
+LONGEST_S: Final = 8.0
+"""Delays stay below the time after which an answer is given up: a bind that comes later than that is another world."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`what` at the occasion `on`. `amount`: seconds for delays, steps until a crash, turns of the loop to be held for;
+    `target`: the actor to crash.
+    """
+
+    what: str
+    on: str
+    amount: float = 0.0
+    target: str = ""
+
+
+class Faults(Protocol):
+    """Where faults come from. `struck`: those that were handed out, in order."""
+
+    struck: list[Fault]
+
+    def strike(self, request: commands.StoreRequest) -> Fault | None:
+        """What happens to this request; None: nothing."""
+        ...
+
+    def strike_watch(self, kinds: Sequence[str]) -> Fault | None:
+        """What happens to this reading of a watch of these kinds."""
+        ...
+
+    def strike_append(self) -> Fault | None:
+        """What happens to this write to the journal."""
+        ...
+
+    def strike_outside(self, asked: str) -> Fault | None:
+        """What happens to this question to an extender: the verb, and whom it is about."""
+        ...
+
+    @property
+    def holds(self) -> bool:
+        """Whether anybody may be held."""
+        ...
+
+    def strike_turn(self, who: str) -> int:
+        """For how many turns of the loop this actor is held, which could go on now; 0: it goes on."""
+        ...
+
+    def stop(self) -> None:
+        """From now on nothing happens."""
+        ...
+
+
+class SeededFaults:
+    """From rates: the probability of each kind on each occasion that it can strike.
+
+    What no kind with a rate can strike is no occasion, and not counted. `crashable`: the actors that may crash.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        rates: Mapping[str, float],
+        *,
+        longest_s: float = LONGEST_S,
+        crashable: Sequence[str],
+    ) -> None:
+        if unknown := sorted(rates.keys() - KINDS):
+            raise ConfigError(f"unknown fault {unknown[0]!r}; known: {', '.join(sorted(KINDS))}")
+        self.struck: list[Fault] = []
+        self._seed = seed
+        self._odds = {sort: _parts(kinds, rates) for sort, kinds in POSSIBLE.items()}
+        self._longest_s = longest_s
+        self._crashable = crashable
+        self._occasions = Occasions()
+        self._stopped = not rates
+
+    def strike(self, request: commands.StoreRequest) -> Fault | None:
+        """What happens to this request; None: nothing."""
+        if self._stopped:
+            return None
+        odds = self._odds[sort_of(request)]
+        return self._first(odds, self._occasions.count(subject(request))) if odds else None
+
+    def strike_watch(self, kinds: Sequence[str]) -> Fault | None:
+        """What happens to this reading of a watch of these kinds."""
+        if self._stopped:
+            return None
+        odds = self._odds["watch"]
+        return self._first(odds, self._occasions.count(watching(kinds))) if odds else None
+
+    def strike_append(self) -> Fault | None:
+        """What happens to this write to the journal."""
+        if self._stopped:
+            return None
+        odds = self._odds["append"]
+        return self._first(odds, self._occasions.count("append")) if odds else None
+
+    def strike_outside(self, asked: str) -> Fault | None:
+        """What happens to this question to an extender: the verb, and whom it is about."""
+        if self._stopped:
+            return None
+        odds = self._odds["outside"]
+        return self._first(odds, self._occasions.count(f"outside {asked}")) if odds else None
+
+    @property
+    def holds(self) -> bool:
+        """Whether anybody may be held."""
+        return bool(self._odds["turn"])
+
+    def strike_turn(self, who: str) -> int:
+        """For how many turns of the loop this actor is held, which could go on now; 0: it goes on."""
+        if self._stopped:
+            return 0
+        fault = self._first(self._odds["turn"], self._occasions.count(f"turn {who}"))
+        return int(fault.amount) if fault is not None else 0
+
+    def stop(self) -> None:
+        """From now on nothing happens."""
+        self._stopped = True
+
+    def _first(self, odds: list[tuple[str, float]], on: str) -> Fault | None:
+        """One throw for all kinds: each has its own part of the way from 0 to 1."""
+        thrown = chance(self._seed, on)
+        if thrown >= odds[-1][1]:
+            return None
+        for what, end in odds:
+            if thrown < end:
+                fault = self._made(what, on)
+                self.struck.append(fault)
+                return fault
+        return None
+
+    def _made(self, what: str, on: str) -> Fault:
+        share = chance(self._seed, f"{on}\0{what}\0amount")
+        if what == CRASH:
+            who = self._crashable[int(chance(self._seed, f"{on}\0{what}\0target") * len(self._crashable))]
+            return Fault(what, on, float(int(share * 40)), who)
+        if what in TURN:
+            return Fault(what, on, float(1 + int(share * share * MOST_TURNS)))
+        longest = 0.05 if what.endswith("reordered") else self._longest_s
+        return Fault(what, on, round(share * share * longest, 4))
+
+
+class ListedFaults:
+    """Exactly these, each at its occasion."""
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self.struck: list[Fault] = []
+        self._by_occasion = {fault.on: fault for fault in faults}
+        self._occasions = Occasions()
+        self._stopped = False
+
+    def strike(self, request: commands.StoreRequest) -> Fault | None:
+        """What happens to this request; None: nothing."""
+        return self._take(self._occasions.count(subject(request)))
+
+    def strike_watch(self, kinds: Sequence[str]) -> Fault | None:
+        """What happens to this reading of a watch of these kinds."""
+        return self._take(self._occasions.count(watching(kinds)))
+
+    def strike_append(self) -> Fault | None:
+        """What happens to this write to the journal."""
+        return self._take(self._occasions.count("append"))
+
+    def strike_outside(self, asked: str) -> Fault | None:
+        """What happens to this question to an extender: the verb, and whom it is about."""
+        return self._take(self._occasions.count(f"outside {asked}"))
+
+    @property
+    def holds(self) -> bool:
+        """Whether anybody may be held."""
+        return any(fault.what in TURN for fault in self._by_occasion.values())
+
+    def strike_turn(self, who: str) -> int:
+        """For how many turns of the loop this actor is held, which could go on now; 0: it goes on."""
+        fault = self._take(self._occasions.count(f"turn {who}"))
+        return int(fault.amount) if fault is not None else 0
+
+    def stop(self) -> None:
+        """From now on nothing happens."""
+        self._stopped = True
+
+    def _take(self, on: str) -> Fault | None:
+        fault = None if self._stopped else self._by_occasion.get(on)
+        if fault is not None:
+            self.struck.append(fault)
+        return fault
+
+
+def _parts(kinds: Sequence[str], rates: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Those that have a rate, with where their parts of the way from 0 to 1 end."""
+    able = [what for what in kinds if rates.get(what)]
+    return list(zip(able, accumulate(rates[what] for what in able), strict=True))
+
+
+POSSIBLE: Final = {
+    "bind": (*BIND, CRASH),
+    "evict": (*EVICT, CRASH),
+    "status": (*STATUS, CRASH),
+    "claim": (*CLAIM, CRASH),
+    "watch": (*WATCH, CRASH),
+    "append": JOURNAL,
+    "turn": TURN,
+    "outside": OUTSIDE,
+    "submit": (),
+    "other": (CRASH,),
+}
+"""The kinds of faults that can strike, by the sort of request; a write to the journal is one of them."""

@@ -1,0 +1,112 @@
+"""Pulls of those who watch: answered at once when there is something new for them, and held until there is.
+
+One that is held is answered again and again, each time from where the last answer ended: as soon as there is news and
+the watcher has taken that answer. A watcher asks anew only when news came before it was ready.
+
+A change is encoded once, for the journal and for however many pull it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, cast
+
+from msgspec import Struct
+
+from pumice.actors.errors import ActorFailedError
+from pumice.core.messages.replies import ApiReply
+from pumice.core.messages.watch import Pulled
+from pumice.storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
+
+    from pumice.actors.runtime.envelope import Received
+    from pumice.cluster.api.watch import ChangeLog
+    from pumice.core.messages.events import Mutation
+    from pumice.core.messages.watch import Pull
+
+ENCODED: Final = 4096
+"""So many encoded changes are remembered."""
+_REVISION: Final = attrgetter("revision")
+
+
+class HeldPull(Struct):
+    """A watcher that was told of everything up to revision `since`."""
+
+    pull: Pull
+    slot: Received[Pull, ApiReply]
+    since: int
+
+
+class Pulls:
+    """At most one is held for each watcher, so they are no more than there are watchers.
+
+    `gathers`: what is in an answer is read when the watcher takes it, so that news of one turn come together.
+    """
+
+    def __init__(self, name: str, log: ChangeLog, *, gathers: bool = False) -> None:
+        self._name = name
+        self._log = log
+        self._gathers = gathers
+        self._held: dict[str, HeldPull] = {}
+        self._encoded: dict[int, bytes] = {}
+
+    def encoded(self, changes: Sequence[Mutation], payloads: Sequence[bytes]) -> None:
+        """These changes are to come; the bytes are theirs in the journal."""
+        self._encoded.update(zip(map(_REVISION, changes), payloads, strict=True))
+        self._forget_older()
+
+    def take(self, slot: Received[Pull, ApiReply]) -> None:
+        """Answer it, or hold it."""
+        pull = slot.message
+        earlier = self._held.pop(pull.watcher, None)
+        if earlier is not None:  # nobody waits for that one any more
+            earlier.slot.reply(Pulled(earlier.since))
+        waiting = HeldPull(pull, slot, pull.since)
+        if pull.held:
+            self._held[pull.watcher] = waiting
+        if not pull.held or self._log.head(pull.kinds) > pull.since:
+            self._tell(waiting)
+
+    def published(self, changed: AbstractSet[str]) -> None:
+        """There is news of these kinds and parts of them: answer those who wait for some of it."""
+        for waiting in list(self._held.values()):
+            if waiting.slot.waits and not changed.isdisjoint(waiting.pull.kinds or changed):
+                self._tell(waiting)
+
+    def give_up(self, error: str, *, stopped: bool) -> None:
+        """Nobody will answer those that are held."""
+        held, self._held = self._held, {}
+        for waiting in held.values():
+            waiting.slot.fail(self._name, error, stopped=stopped)
+
+    def _tell(self, waiting: HeldPull) -> None:
+        if self._gathers:
+            waiting.slot.promise(partial(self._answer, waiting))
+        else:
+            self._answer(waiting)
+
+    def _answer(self, waiting: HeldPull) -> None:
+        pull = waiting.pull
+        try:
+            found = self._log.read(waiting.since, pull.kinds, pull.limit)
+        except ActorFailedError as error:
+            self._held.pop(pull.watcher, None)
+            waiting.slot.fail(self._name, error.error)
+            return
+        waiting.since = found.revision
+        revisions = tuple(map(_REVISION, found.events))
+        frames = tuple(map(self._encoded.get, revisions))
+        if None in frames:  # from before this server, or forgotten
+            both = zip(frames, found.events, strict=True)
+            frames = tuple([frame or codec.encode(event) for frame, event in both])
+        waiting.slot.reply(Pulled(found.revision, revisions, cast("tuple[bytes, ...]", frames), found.gone, found.more))
+
+    def _forget_older(self) -> None:
+        encoded = self._encoded
+        if len(encoded) > ENCODED:
+            for old in list(encoded)[: len(encoded) - ENCODED // 2]:
+                del encoded[old]

@@ -1,0 +1,252 @@
+"""The api server: the truth about the cluster, as kube-apiserver and etcd are.
+
+Owns: the store (`pumice.cluster.api.store`); nobody else writes it.
+Accepts: `ApiRequest`; every one is answered, with a refusal at worst.
+Sends: asks the recorder. Who watches pulls, and is answered when there is news (`pumice.actors.api_server.pulls`).
+When full: whoever asks waits. The api waits for nobody but the recorder, so it always moves on.
+Stops: after what is queued has been made durable and answered.
+
+A batch of requests is applied in order, its changes go to the journal in one append, and only then is anybody answered
+or any watcher woken: what has been acknowledged, or seen, is on disk. Where the journal has a thread of its own, the
+next batches are applied meanwhile; they wait for their own append, and are answered in their order.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+
+from pumice.actors.api_server.pulls import Pulls
+from pumice.actors.errors import ActorFailedError, words_of
+from pumice.actors.runtime.actor import Actor
+from pumice.actors.runtime.level_signal import LevelSignal
+from pumice.actors.runtime.longest import Laps
+from pumice.cluster.api import refusals
+from pumice.cluster.api.telling import told_of
+from pumice.core.messages import commands, recording, replies
+from pumice.core.messages.faults import FaultsRead, ReadFaults
+from pumice.core.messages.reflection import Reflect
+from pumice.core.messages.watch import Pull
+from pumice.storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
+
+    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.envelope import Answer, Received
+    from pumice.actors.system.ports import ApiPort, RecorderPort
+    from pumice.cluster.api.store import Store
+    from pumice.cluster.api.watch import ChangeLog
+
+log = logging.getLogger(__name__)
+
+_DECIDED: Final = (commands.BindPod, commands.EvictPod)
+_TIMED: Final = (*_DECIDED, commands.Update)
+"""Requests of those who may wait for an answer no longer than until a moment."""
+_CARRYING_OUT: Final = (*_DECIDED, Reflect)
+"""Requests that may carry out a decision of the journal."""
+_ASIDE: Final = (Pull, ReadFaults)
+"""What needs nothing of the store but its log."""
+
+
+class Applied(Struct, frozen=True):
+    """A batch that is in the store: its requests and their answers, which nobody has yet.
+
+    `revision`: up to which the store had come, 0 when the batch changed nothing; `slot`: for the recorder's answer.
+    """
+
+    requests: Sequence[Received[commands.StoreRequest, replies.ApiReply]]
+    answers: Sequence[replies.ApiReply]
+    revision: int = 0
+    slot: Answer | None = None
+
+
+class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
+    """`store` outlives a crash of this actor: it is the truth, and what is in it is in the journal.
+
+    `ahead`: so many batches may be on their way to the journal while the next one is applied.
+    """
+
+    cap = 512
+    answers_later = True
+
+    def __init__(
+        self, name: str, mailbox: ApiPort, context: Context, *, store: Store, recorder: RecorderPort, ahead: int = 0
+    ) -> None:
+        super().__init__(name, mailbox, context)
+        self.store = store
+        self._ahead = ahead
+        self._under_way: deque[Applied] = deque()
+        self._unwritable: ActorFailedError | None = None
+        self._sent, self._finished = LevelSignal(), LevelSignal()
+        self._recorder = recorder
+        self._alarm = context.alarm()
+        self.waits_for = (recorder,)
+        self._laps = Laps(context.longest)
+        self._pulls = Pulls(name, self._readable(), gathers=context.at_once)
+
+    def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
+        """Answering what has become durable."""
+        return (self._finish_each,) if self._ahead else ()
+
+    def at_once(self, message: commands.ApiRequest) -> bool:
+        """Where no batch is under way."""
+        del message
+        return not self._ahead
+
+    async def on_stop(self) -> None:
+        """Until all that was applied is answered."""
+        await self._finished.wait_beyond(self._sent.value - 1)
+
+    def at_end(self) -> None:
+        """Who watches comes again, if there is another server after this one. What the journal did not take is lost."""
+        for batch in self._under_way:
+            for item in batch.requests:
+                if self._unwritable is not None:
+                    item.fail(self.name, words_of(self._unwritable), world=True)
+                else:
+                    item.fail(self.name, "crashed before it was in the journal")
+            self.activity.end()
+        self._under_way.clear()
+        self._pulls.give_up("stopped, or crashed, before there was news", stopped=self.mailbox.closed)
+
+    async def on_start(self) -> None:
+        """Let watchers see what the store holds already (what a crash left unwritten goes to the journal first)."""
+        if entries := self._entries({}):
+            await self._record(entries)
+        self._publish()
+
+    async def handle_batch(self, batch: Sequence[Received[commands.ApiRequest, replies.ApiReply]]) -> None:
+        """Apply, make durable, answer, wake."""
+        requests = self._for_the_store(batch)
+        if not requests:
+            return
+        now = self.clock.now()
+        causes: dict[int, int] = {}
+        answers: list[replies.ApiReply] = []
+        self._laps.begin()
+        for item in requests:
+            answers.append(self._apply(item.message, now, causes))
+            self._laps.lap(type(item.message).__name__, partial(told_of, item.message))
+        entries = self._entries(causes)
+        if self._ahead:
+            await self._send(Applied(requests, answers), entries)
+            return
+        if entries:
+            await self._record(entries)
+        self._acknowledge(Applied(requests, answers, self.store.revision if entries else 0))
+
+    def _for_the_store(
+        self, batch: Sequence[Received[Any, replies.ApiReply]]
+    ) -> Sequence[Received[commands.StoreRequest, replies.ApiReply]]:
+        """What is there to be pulled is pulled before anything else is done: it must not wait for the journal. Nor must
+        who asks for counts.
+        """
+        aside = [item for item in batch if type(item.message) in _ASIDE]
+        for item in aside:
+            if type(item.message) is Pull:
+                self._pulls.take(item)
+            else:
+                item.reply(FaultsRead(self._struck()))
+        return [item for item in batch if type(item.message) not in _ASIDE] if aside else batch
+
+    def _struck(self) -> dict[str, int]:
+        """How many faults were made, by kind."""
+        return {}
+
+    def _apply(self, request: commands.StoreRequest, now: float, causes: dict[int, int]) -> replies.ApiReply:
+        """Carry out a request of a batch; `causes` gets the number of the decision that a revision comes of."""
+        decision = before = 0
+        if isinstance(request, _TIMED) and self._alarm.now() >= request.until:
+            return refusals.timed_out()
+        if isinstance(request, _CARRYING_OUT):
+            decision, before = request.sequence, self.store.revision
+        try:
+            return self.store.apply(request, now)
+        except Exception as error:
+            # one request nobody foresaw must not take the cluster with it; it is a bug all the same, and says so
+            log.exception("bug in Pumice: the api could not carry out %s", type(request).__name__)
+            return replies.Refused(500, "InternalError", f"bug in Pumice: {error!r}")
+        finally:
+            if decision:
+                causes.update(dict.fromkeys(range(before + 1, self.store.revision + 1), decision))
+
+    def _entries(self, causes: Mapping[int, int]) -> list[recording.Entry]:
+        """What has changed in the store since this was last asked; `causes`: the journal number of what decided it, by
+        revision.
+        """
+        changes = self.store.drain()
+        payloads = codec.encode_many(changes)
+        self._pulls.encoded(changes, payloads)
+        both = zip(changes, payloads, strict=True)
+        return [recording.Entry("api", payload, causes.get(change.revision, 0)) for change, payload in both]
+
+    async def _record(self, entries: Sequence[recording.Entry]) -> None:
+        """What is in the store is in the journal, whoever takes this actor away in between."""
+        await self._recorder.ask(recording.Append(tuple(entries)), through=True)
+
+    # --- batches under way to the journal
+
+    async def _send(self, batch: Applied, entries: Sequence[recording.Entry]) -> None:
+        """Have it written while the next batch is applied, once there are not too many. Who crashes from here on has
+        this one answered all the same.
+        """
+        if entries:
+            slot = await self._recorder.ask_later(recording.Append(tuple(entries)), through=True)
+            batch = Applied(batch.requests, batch.answers, self.store.revision, slot)
+        self.activity.begin()
+        self._under_way.append(batch)
+        for item in batch.requests:
+            item.settled = True
+        self._sent.raise_to(self._sent.value + 1)
+        await self._finished.wait_beyond(self._sent.value - 1 - self._ahead)
+
+    async def _finish_each(self) -> None:
+        while True:
+            await self._sent.wait_beyond(self._finished.value)
+            await self._finish_oldest()
+
+    async def _finish_oldest(self) -> None:
+        """Whoever cancels: what is in the store is in the journal, and who asked for it is told."""
+        batch = self._under_way[0]
+        if batch.slot is not None:
+            try:
+                await self._recorder.answered(batch.slot, through=True)
+            except ActorFailedError as error:
+                self._unwritable = error if error.world else None
+                raise
+        self._under_way.popleft()
+        self._acknowledge(batch)
+        self._finished.raise_to(self._finished.value + 1)
+        self.activity.end()
+
+    async def _live(self) -> None:
+        try:
+            await super()._live()
+        finally:
+            while self._under_way:
+                await self._finish_oldest()
+
+    def _acknowledge(self, batch: Applied) -> None:
+        """It is durable."""
+        for item, answer in zip(batch.requests, batch.answers, strict=True):
+            item.reply(answer)
+        if batch.revision:
+            self._publish(batch.revision)
+
+    def _readable(self) -> ChangeLog:
+        """What watchers read."""
+        return self.store.log
+
+    def _publish(self, revision: int | None = None) -> None:
+        """Let those who watch see what came up to this revision, or all. On the board they are behind from now on, not
+        only once they are awake.
+        """
+        revision = self.store.revision if revision is None else revision
+        changed = self.store.publish(revision)
+        self.activity.published(revision, changed)
+        self._pulls.published(changed)

@@ -1,0 +1,1 @@
+"""What is handed in at its time."""

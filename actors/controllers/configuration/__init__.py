@@ -1,1 +1,0 @@
-"""The scheduler's configuration in the cluster itself: a ConfigMap, followed."""

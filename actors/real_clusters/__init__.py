@@ -1,0 +1,1 @@
+"""Real clusters: followed, and scheduled from here."""

@@ -1,0 +1,141 @@
+"""Which of several schedulers is at work: whoever holds the Lease (source: client-go's `tools/leaderelection`).
+
+A Lease that somebody else holds is taken once it was not renewed for its duration, by the clock of who looks: clocks of
+different machines are never compared. Who could not renew it for the renew deadline stops, before that.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Final
+
+import anyio
+
+from pumice.actors.errors import CredentialsError, RemoteError
+from pumice.actors.real_clusters.cluster.client import ClusterClient
+from pumice.actors.real_clusters.cluster.settings import ElectionSettings
+from pumice.actors.runtime.clock import Clock
+from pumice.cluster.kube.times import micro_timestamp
+from pumice.core.objects.metadata import Object, section
+
+JITTER: Final = 1.2
+NOT_FOUND: Final = 404
+RELEASE_S: Final = 1.0
+"""So long it is tried to give it back, and before that waited for a renewal under way."""
+
+
+class LeaseElection:
+    """Of one process, by its `identity`."""
+
+    def __init__(self, client: ClusterClient, settings: ElectionSettings, clock: Clock) -> None:
+        self._client = client
+        self._settings = settings
+        self._clock = clock
+        self._leases = f"/apis/coordination.k8s.io/v1/namespaces/{settings.namespace}/leases"
+        self._seen: Object = {}
+        self._seen_at = 0.0
+        self._renewed_at: float | None = None
+        self._turn = anyio.Lock()  # to renew it, or to give it back
+        self.problem = ""
+
+    @property
+    def holder(self) -> str:
+        """Who held it when it was last looked at."""
+        return str(section(self._seen, "spec").get("holderIdentity") or "")
+
+    @property
+    def said(self) -> str:
+        """The Lease as texts name it."""
+        return f"{self._settings.namespace}/{self._settings.name}"
+
+    @property
+    def leads(self) -> bool:
+        """Whether nobody else can hold it now, as far as is known here."""
+        return self._renewed_at is not None and self._left_s() > 0
+
+    async def acquire(self) -> None:
+        """Return when it is ours."""
+        while not await self._attempt():  # noqa: ASYNC110
+            await anyio.sleep(self._settings.retry_period_s * (1.0 + JITTER * random.random()))
+
+    async def hold(self) -> None:
+        """Keep it; return when it is lost."""
+        while True:
+            await anyio.sleep(min(self._settings.retry_period_s, max(self._left_s(), 0.0)))
+            with anyio.move_on_after(max(self._left_s(), 0.0)):
+                async with self._turn:
+                    await self._attempt()
+            if not self.leads:
+                return
+
+    async def release(self) -> None:
+        """Let others have it at once: after a renewal that is under way, and with none to come."""
+        with anyio.move_on_after(RELEASE_S) as waiting:
+            await self._turn.acquire()
+        if waiting.cancelled_caught:
+            raise RemoteError("its renewal is under way and does not end")
+        if self.leads:
+            self._renewed_at = None
+            spec = {**section(self._seen, "spec"), "holderIdentity": "", "leaseDurationSeconds": 1}
+            await self._client.replace(
+                f"{self._leases}/{self._settings.name}", {**self._seen, "spec": spec}, anyio.current_time() + RELEASE_S
+            )
+
+    def _left_s(self) -> float:
+        began = self._renewed_at
+        return 0.0 if began is None else began + self._settings.renew_deadline_s - anyio.current_time()
+
+    async def _attempt(self) -> bool:
+        """Take it or renew it, if one may; whether it is ours."""
+        began = anyio.current_time()
+        try:
+            won = await self._take_or_renew(began)
+        except (RemoteError, CredentialsError) as error:
+            self.problem = str(error)
+            return False
+        self.problem = ""
+        self._renewed_at = began if won else None
+        return won
+
+    async def _take_or_renew(self, began: float) -> bool:
+        until = began + self._settings.renew_deadline_s
+        try:
+            self._observe(await self._client.get(f"{self._leases}/{self._settings.name}"))
+        except RemoteError as error:
+            if error.code != NOT_FOUND:
+                raise
+            self._observe(await self._client.create(self._leases, self._lease({}), until))
+            return self.holder == self._settings.identity
+        if self.holder not in ("", self._settings.identity) and not self._is_over():
+            return False
+        lease = {**self._seen, **self._lease(self._seen)}
+        self._observe(await self._client.replace(f"{self._leases}/{self._settings.name}", lease, until))
+        return True
+
+    def _observe(self, lease: Object) -> None:
+        if section(lease, "spec") != section(self._seen, "spec") or not self._seen:
+            self._seen_at = anyio.current_time()
+        self._seen = lease
+
+    def _is_over(self) -> bool:
+        told = section(self._seen, "spec").get("leaseDurationSeconds") or self._settings.lease_duration_s
+        return anyio.current_time() >= self._seen_at + float(told)
+
+    def _lease(self, before: Object) -> Object:
+        """With the resourceVersion that was read: of two who take it, one is refused."""
+        now, spec = micro_timestamp(self._clock.now()), section(before, "spec")
+        ours = spec.get("holderIdentity") == self._settings.identity
+        transitions = int(spec.get("leaseTransitions") or 0) + (0 if ours or not before else 1)
+        return {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": section(before, "metadata")
+            or {"namespace": self._settings.namespace, "name": self._settings.name},
+            "spec": {
+                "holderIdentity": self._settings.identity,
+                "leaseDurationSeconds": max(round(self._settings.lease_duration_s), 1),
+                "acquireTime": spec.get("acquireTime") if ours else now,
+                "renewTime": now,
+                "leaseTransitions": transitions,
+            },
+        }

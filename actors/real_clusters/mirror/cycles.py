@@ -1,0 +1,196 @@
+"""Changes cut into cycles: what the cluster's scheduler had before it when it decided, and what it decided.
+
+A scheduler looks once, decides, and carries out one bind after the other, which is all that others see. So what was
+decided in a row, of pods that were there before the first of it, counts as one cycle that saw what was there then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from pumice.actors.real_clusters.mirror.changes import Key, RemoteChange
+from pumice.actors.real_clusters.mirror.decisions import (
+    Nominated,
+    PodSeen,
+    before_bind,
+    decision_of,
+    nominated,
+    seen,
+    written_by_session,
+)
+from pumice.core.messages.decisions import Decision
+from pumice.core.objects.metadata import Object, section
+from pumice.storage import codec
+
+ENDED: Final = ("Succeeded", "Failed")
+OUTSIDE: Final = "cluster"
+"""The user of changes that come from people and from controllers that Pumice is not: a replay hands them in again."""
+INSIDE: Final = "mirror"
+"""The user of changes that follow from those: what a scheduler, Volcano's controllers and kubelets do, and statuses."""
+COUNTED: Final = ("PodGroup", "Queue", "Job")
+"""Kinds whose generation says whether more than the status has changed."""
+UNSURE: Final = 60
+"""So many changes at most may have come between a look and its first bind."""
+VOLCANO_JOB: Final = ("batch.volcano.sh/v1alpha1", "Job")
+
+
+def controlled(kind: str, obj: Object) -> bool:
+    """Whether Volcano's controllers made it: what a Job consists of, and the PodGroup of a pod that has none."""
+    owners: list[Object] = section(obj, "metadata").get("ownerReferences") or []
+    mine = [(each.get("apiVersion"), each.get("kind")) for each in owners if each.get("controller")]
+    return VOLCANO_JOB in mine or (kind == "PodGroup" and bool(mine))
+
+
+class KnownObject(NamedTuple):
+    """What was last seen of an object; `controlled`: Volcano's controllers look after it."""
+
+    uid: str
+    generation: Any
+    controlled: bool
+
+
+class MarkedChange(NamedTuple):
+    """A change, whose it is, and which decision of its cycle it carries out; None: none.
+
+    `written`: a session of the scheduler may have written it, about a pod, at the end of the very cycle whose
+    decisions are seen after it.
+    """
+
+    change: RemoteChange
+    user: str
+    decision: int | None = None
+    written: bool = False
+
+
+def _makes_room(marked: MarkedChange) -> bool:
+    change, obj = marked.change, marked.change.obj
+    if marked.written:
+        return True
+    if change.kind != "Pod":
+        return change.kind in COUNTED and marked.user == INSIDE
+    return change.gone or obj is None or seen(obj).leaving or section(obj, "status").get("phase") in ENDED
+
+
+@dataclass
+class ObservedCycle:
+    """What came before the decisions, what was decided, and what came with and after it."""
+
+    before: list[MarkedChange] = field(default_factory=list[MarkedChange])
+    decided: list[Decision] = field(default_factory=list[Decision])
+    after: list[MarkedChange] = field(default_factory=list[MarkedChange])
+
+    def part(self) -> int:
+        """Return the place in `before` from where on all may have come after the scheduler had looked, and have been
+        heard of before its first decision: room that was made, statuses, and what its own session wrote.
+        """
+        place, unsure = len(self.before), 0
+        while place and unsure < UNSURE and _makes_room(self.before[place - 1]):
+            place -= 1
+            unsure += not self.before[place].written
+        return place
+
+    def following(self, place: int) -> int:
+        """Return the next place at which the scheduler may have looked: what a session writes, it writes at once."""
+        if not self.before[place].written:
+            return place + 1
+        while place < len(self.before) and self.before[place].written:
+            place += 1
+        return place
+
+    def defer(self) -> None:
+        """Take what the session itself wrote, just before its decisions are seen, for what came after it.
+
+        Words and nominations of waiting pods come through another request than binds and evictions, and may be seen
+        first. A cycle that is decided again must not find its own nominations.
+        """
+        place = self.part()
+        tail, self.before = self.before[place:], self.before[:place]
+        self.before += [each for each in tail if not each.written]
+        self.after = [*(each for each in tail if each.written), *self.after]
+
+    def nominated(self) -> dict[str, list[Nominated]]:
+        """Return, by node, the pods that wait for room there as the scheduler wrote in this cycle."""
+        found: dict[str, list[Nominated]] = {}
+        for marked in (*self.before, *self.after):
+            if marked.written and marked.change.obj is not None and (each := nominated(marked.change.obj)) is not None:
+                found.setdefault(each.node, []).append(each)
+        return found
+
+
+class CycleCutter:
+    """Knows every object that has passed: of pods what decisions are told by, of the others their generation."""
+
+    def __init__(self) -> None:
+        self._pods: dict[Key, PodSeen] = {}
+        self._known: dict[Key, KnownObject] = {}
+
+    def know(self, key: Key, obj: Object) -> None:
+        """An object that was there before."""
+        meta = section(obj, "metadata")
+        self._known[key] = KnownObject(str(meta.get("uid")), meta.get("generation"), controlled(key[0], obj))
+        if key[0] == "Pod":
+            self._pods[key] = seen(obj)
+
+    def names(self, kind: str) -> list[Key]:
+        """All objects of a kind that are there."""
+        return [key for key in self._known if key[0] == kind]
+
+    def cut(self, changes: list[RemoteChange]) -> list[ObservedCycle]:
+        """In order; the last one may have no decision, and there is none without any change."""
+        cycles, late = [ObservedCycle()], set[Key]()
+        for change in (*self._missed(changes), *changes):
+            decision = self._decision(change)
+            if decision is not None and change.key in late:
+                cycles.append(ObservedCycle())
+                late = set[Key]()
+            cycle = cycles[-1]
+            number = len(cycle.decided) if decision else None
+            marked = MarkedChange(change, self._user(change, decision), number, self._written(change))
+            if decision is not None:
+                cycle.decided.append(decision)
+            (cycle.after if cycle.decided else cycle.before).append(marked)
+            if cycle.decided and change.key not in self._known:
+                late.add(change.key)
+            self._pass(change)
+        return [cycle for cycle in cycles if cycle.before or cycle.after]
+
+    def _missed(self, changes: list[RemoteChange]) -> list[RemoteChange]:
+        """Pods that came and were bound while nobody looked, as they came. Of a first look nobody knows when."""
+        found: list[RemoteChange] = []
+        for change in changes if self._known else ():
+            if change.kind == "Pod" and change.obj is not None and not change.gone:
+                before, now = self._pods.get(change.key), seen(change.obj)
+                came = before_bind(change.obj) if before is None or before.uid != now.uid else None
+                found += [] if came is None else [change._replace(blob=codec.pack(came))]
+        return found
+
+    def _decision(self, change: RemoteChange) -> Decision | None:
+        if change.kind != "Pod" or change.obj is None:
+            return None
+        return decision_of(self._pods.get(change.key), change.obj, gone=change.gone)
+
+    def _written(self, change: RemoteChange) -> bool:
+        if change.kind != "Pod" or change.obj is None or change.gone:
+            return False
+        return written_by_session(self._pods.get(change.key), change.obj)
+
+    def _user(self, change: RemoteChange, decision: Decision | None) -> str:
+        known, pod = self._known.get(change.key), self._pods.get(change.key)
+        if decision is not None or (known is not None and known.controlled):
+            return INSIDE
+        if change.obj is None or change.gone:
+            return INSIDE if pod is not None and pod.leaving else OUTSIDE
+        meta = section(change.obj, "metadata")
+        if known is None or known.uid != str(meta.get("uid")):
+            return INSIDE if controlled(change.kind, change.obj) else OUTSIDE
+        if pod is not None:
+            return OUTSIDE if meta.get("deletionTimestamp") and not pod.leaving else INSIDE
+        return INSIDE if change.kind in COUNTED and known.generation == meta.get("generation") else OUTSIDE
+
+    def _pass(self, change: RemoteChange) -> None:
+        if change.gone or change.obj is None:
+            self._known.pop(change.key, None)
+            self._pods.pop(change.key, None)
+        else:
+            self.know(change.key, change.obj)

@@ -1,0 +1,143 @@
+"""What reflectors hear, until it is taken in; and what they could not hear, said once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import anyio
+
+from pumice.actors.errors import CredentialsError, RemoteError
+from pumice.actors.real_clusters.mirror.changes import Key, RemoteChange, change_of
+from pumice.actors.real_clusters.remote.listing import RemoteListing, RemoteResource
+from pumice.core.objects.metadata import Object
+
+if TYPE_CHECKING:
+    from pumice.actors.real_clusters.mirror.bursts import Burst
+    from pumice.actors.real_clusters.mirror.redaction import Redaction
+
+
+NOT_THERE: Final = (404, 405)
+"""What a server answers for what it does not serve, or does not let anybody watch: clusters differ in that."""
+NO_KIND: Final = "404"
+SERVER: Final = "the cluster"
+UNREACHED: Final = ("0", "401", CredentialsError.__name__)
+"""No answer, or nothing to show that would do: every resource has the same to say of it."""
+VOLCANO: Final = ("PodGroup", "Queue")
+"""A cluster that does not have these has no Volcano: that is said."""
+POD: Final = "Pod"
+FORBIDDEN: Final = 403
+FINAL: Final = (FORBIDDEN, *NOT_THERE)
+"""Nothing waits for these."""
+NEEDED: Final = ("Node", POD)
+"""Without them there is no cluster to be seen: whoever may not read them waits until he may."""
+
+log = logging.getLogger(__name__)
+
+
+class ListedResource(NamedTuple):
+    """All objects of a resource."""
+
+    resource: RemoteResource
+    objects: list[RemoteChange]
+
+
+class Intake:
+    """A sink for all reflectors. Nothing is handed out before every resource was listed, or turned out not to be there:
+    the first look is at a whole cluster. `burst` hears of every pod at once.
+    """
+
+    def __init__(
+        self, resources: Sequence[RemoteResource], redaction: Redaction | None = None, burst: Burst | None = None
+    ) -> None:
+        self._redaction, self._burst = redaction, burst
+        self._order = {resource.key: number for number, resource in enumerate(resources)}
+        self._missing = set(self._order)
+        self._heard: list[RemoteChange | ListedResource] = []
+        self._news = anyio.Event()
+        self._said: dict[str, str] = {}
+
+    def kept(self, kind: str, obj: Object, *, gone: bool = False) -> RemoteChange:
+        """All that stays of an object."""
+        if self._burst is not None and kind == POD:
+            self._burst.hear(obj, anyio.current_time(), gone=gone)
+        return change_of(kind, obj, gone=gone, redaction=self._redaction)
+
+    async def listed(self, resource: RemoteResource, listing: RemoteListing) -> None:
+        """There is this, and nothing else; what was kept of each object is the change that it is."""
+        self._heard.append(ListedResource(resource, listing.objects))
+        if not self._missing:
+            self._news.set()
+        self._settle(resource)
+        self._recovered(resource)
+
+    async def changed(self, resource: RemoteResource, type_: str, obj: Object) -> None:
+        """ADDED, MODIFIED or DELETED."""
+        self._heard.append(self.kept(resource.key, obj, gone=type_ == "DELETED"))
+        self._recovered(resource)
+        self._news.set()
+
+    def failed(self, resource: RemoteResource, error: RemoteError | CredentialsError) -> None:
+        """A list or watch failed, and is tried again: a failure that goes on is said once."""
+        kind = str(error.code) if isinstance(error, RemoteError) else type(error).__name__
+        needed = resource.key in NEEDED
+        if isinstance(error, RemoteError) and error.code in FINAL and not (needed and error.code == FORBIDDEN):
+            self._settle(resource)
+            if error.code in NOT_THERE:
+                self._absent(resource, error)
+                return
+        what = SERVER if kind in UNREACHED else resource.key
+        if self._said.get(what) != kind:
+            self._said[what] = kind
+            log.warning("%s: %s; tried again", what, error)
+
+    def _absent(self, resource: RemoteResource, error: RemoteError) -> None:
+        if resource.key not in VOLCANO:
+            log.info("%s: %s", resource.key, error)
+        elif self._said.get(resource.key) != NO_KIND:
+            self._said[resource.key] = NO_KIND
+            log.warning("%s: %s: Volcano is not installed there; looked for again", resource.key, error)
+
+    async def wait(self, timeout_s: float | None = None) -> None:
+        """Until there is something to take, or so long."""
+        with anyio.move_on_after(timeout_s):
+            await self._news.wait()
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything was listed once."""
+        return not self._missing
+
+    def take(self, known: Callable[[str], list[Key]]) -> list[RemoteChange]:
+        """All that was heard, as changes; `known`: what is there of a kind, which a new list may not name any more."""
+        if self._missing:
+            return []
+        heard, self._heard = self._heard, []
+        if self._news.is_set():  # else somebody waits for this one
+            self._news = anyio.Event()
+        lists = {each.resource.key: place for place, each in enumerate(heard) if isinstance(each, ListedResource)}
+        found = list[RemoteChange]()
+        for kind in sorted(lists, key=self._order.__getitem__):  # in the order in which kinds build on each other
+            listed = heard[lists[kind]]
+            assert isinstance(listed, ListedResource)
+            found += _replaced(listed, known(kind))
+        for place, each in enumerate(heard):  # what was heard before the newest list of its kind is in that
+            if isinstance(each, RemoteChange) and place > lists.get(each.kind, -1):
+                found.append(each)
+        return found
+
+    def _settle(self, resource: RemoteResource) -> None:
+        self._missing.discard(resource.key)
+        if not self._missing:
+            self._news.set()
+
+    def _recovered(self, resource: RemoteResource) -> None:
+        for what in (SERVER, resource.key):
+            if self._said.pop(what, None) is not None:
+                log.warning("%s: followed again", what)
+
+
+def _replaced(listed: ListedResource, known: list[Key]) -> list[RemoteChange]:
+    there = {each.key for each in listed.objects}
+    return [*(RemoteChange(*key, None, gone=True) for key in known if key not in there), *listed.objects]

@@ -1,0 +1,237 @@
+"""Objects without the names that people gave: pseudonyms in their place, and only what schedulers read beside them.
+
+Equal names stay equal and in order, whatever field they stand in. What is no name and is not read goes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, cast
+
+import msgspec
+
+from pumice.actors.real_clusters.mirror.vocabulary import AMOUNT, SEPARATED, WORDS
+from pumice.core.devices.ascend.reports import CHIPS, renamed
+from pumice.core.objects.hyper_node import NAME_LENGTH
+from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.pod import pod_index
+
+NAMES: Final = frozenset((
+    "name", "namespace", "queue", "parent", "nodeName", "nominatedNodeName", "claimName", "volumeName", "pool",
+    "image", "storageClassName", "priorityClassName", "persistentVolumeName", "resourceClaimName",
+    "resourceClaimTemplateName", "volumeClaimName", "volumeHandle", "nodeID", "namespaces", "names", "values",
+    "mountPath",
+    "nodesDesired", "nodesInUse", "nodesToAdd", "nodesToRemove",
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+))  # fmt: skip
+"""Fields that hold names, or lists of them."""
+LABELS: Final = frozenset(("labels", "matchLabels", "nodeSelector"))
+MEANING: Final = frozenset((
+    "kubernetes.io/os", "kubernetes.io/arch", "sla-waiting-time", "scheduling.volcano.sh/queue-allocation-gate",
+    *(f"volcano.sh/{each}" for each in (
+        "sla-waiting-time", "revocable-zone", "numa-topology-policy", "jdb-min-available", "jdb-max-unavailable",
+        "hierarchy-weights", "vgpu-time", "vgpu-podgroup-policy", "vgpu-mode", "vgpu-ids-new", "topology-decision",
+        "resource-strategy-weight", "resource-strategy-scoring-type", "predicate-time", "node-vgpu-register",
+        "node-vgpu-handshake", "mutex.lock", "gpu-unhealthy-ids", "gpu-index", "devices-to-allocate", "cooldown-time",
+        "bind-time", "bind-phase",
+    )),
+))  # fmt: skip
+"""Labels and annotations whose values rules or configurations know."""
+NAMED: Final = (
+    "scheduling.k8s.io/group-name", "hami.io/vgpu-node", "volume.kubernetes.io/selected-node",
+    "volume.beta.kubernetes.io/storage-class", "resource.kubernetes.io/pod-claim-name",
+    "pumice.dev/user",
+)  # fmt: skip
+"""Annotations that hold names, as all of Volcano's do that have no MEANING; some hold several."""
+VOLCANO: Final = ("volcano.sh",)
+READ: Final = ("volcano.sh", "hami.io", "nvidia.com", "huawei.com", "pumice.dev")
+"""Annotations of these domains are kept, and those that are NAMED, have a MEANING or are VOLUMES'."""
+OWN: Final = re.compile(
+    r"nvidia\.com/(no)?use-gputype|hami\.io/(node-register-.+|bind-(phase|time)|vgpu-(time|node)|.+-devices-(to-allocate|allocated))"
+    r"|pumice\.dev/(arrival|devices|duration|exit-code|node-usage|termination|user)"
+)
+"""Of these domains, what is read: in anything else people may have written as they like."""
+OWNED: Final = ("nvidia.com", "hami.io", "pumice.dev")
+VOLUMES: Final = tuple(
+    f"pv.kubernetes.io/{each}" for each in ("bind-completed", "bound-by-controller", "provisioned-by")
+)
+CHIPS_OF_NODE: Final = "baseDeviceInfos"
+"""An annotation with a node's chips by name, and addresses of them, which no rule reads."""
+KNOWN: Final = frozenset((*NAMED, *MEANING, *VOLUMES, CHIPS_OF_NODE))
+DROPPED: Final = frozenset((
+    "env", "envFrom", "command", "args", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe",
+    "volumeMounts", "workingDir", "securityContext", "imagePullSecrets", "serviceAccountName", "serviceAccount",
+    "hostAliases", "hostname", "subdomain", "dnsConfig", "addresses", "nodeInfo", "daemonEndpoints", "providerID",
+    "podCIDR", "podCIDRs", "podIP", "podIPs", "hostIP", "hostIPs", "containerStatuses", "initContainerStatuses",
+    "ephemeralContainerStatuses", "imageID", "containerID",
+    "generateName", "finalizers", "plugins", "taskStatusCount", "controlledResources", "volumesInUse",
+    "volumesAttached", "managedFields", "nodePublishSecretRef", "volumeAttributes", "parameters", "mountOptions",
+    "description", "config", "path", "message", "externalID",
+))  # fmt: skip
+VOLUME: Final = frozenset(("name", "persistentVolumeClaim", "ephemeral", "csi"))
+"""What is kept of a pod's volume."""
+CLAIMED: Final = frozenset(("mountPath", "volumeClaimName", "volumeClaim"))
+"""What is kept of a Volcano Job's volume."""
+SOURCES: Final = frozenset((
+    "hostPath", "nfs", "local", "gcePersistentDisk", "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "rbd",
+    "iscsi", "fc", "glusterfs", "cinder", "flexVolume", "portworxVolume", "quobyte", "scaleIO", "storageos", "flocker",
+    "photonPersistentDisk", "vsphereVolume",
+))  # fmt: skip
+"""Where a PersistentVolume's data is: that it is of this sort stays, where goes."""
+MODELS: Final = {
+    "accelerator": re.compile(r"[a-z]*-?Ascend\w+"),
+    "servertype": re.compile(r"Ascend\w+-\d+"),
+    "node.kubernetes.io/npu.chip.name": re.compile(r"(Ascend)?\d+[A-Z]*\d*"),
+    "ring-controller.atlas": re.compile(r"ascend-\w+"),
+    "vnpu-level": re.compile(r"low|high"),
+    "vnpu-dvpp": re.compile(r"yes|no|null"),
+}
+"""Labels of MindCluster, and the values of which rules read models of chips and parts of them; any other is a name."""
+WHOLE: Final = frozenset(("ConfigMap", "CSIDriver", "DeviceClass"))
+"""Kinds in which names are those of configurations, drivers and resources."""
+DRIVERS: Final = frozenset(("CSINode", "ResourceClaim", "ResourceSlice"))
+"""Kinds in which rules read names of drivers, requests and devices; names of objects are only under OBJECTS."""
+OBJECTS: Final = frozenset(("metadata", "pool", "reservedFor", "ownerReferences"))
+NUMBER: Final = re.compile(r"[+-]?\d*|true|false|True|False")
+"""No names."""
+DRAWN: Final = re.compile(r"[0-9a-f-]{32,36}")
+"""A uid as servers draw it; others are made of names."""
+LISTED: Final = re.compile(r"\^\(?([a-z0-9.-]+(?:\|[a-z0-9.-]+)*)\)?\$")
+NOBODY: Final = "^$"
+LEVELS: Final = re.compile(r"[^,;/]+")
+
+
+class Redaction:
+    """`name` gives what stands for a name, `known` what stands for one that was met before, else None."""
+
+    def __init__(self, name: Callable[[str], str], known: Callable[[str], str | None]) -> None:
+        self.name, self._known = name, known
+
+    def redacted(self, kind: str, obj: Object) -> Object:
+        """A copy of it."""
+        if kind in WHOLE:
+            return (renamed(obj, self.name) or obj) if kind == "ConfigMap" else obj
+        meta = section(obj, "metadata")
+        nameless = {key: value for key, value in meta.items() if key != "name"}
+        found: Object = self._mapping("", {**obj, "metadata": nameless}, drivers=kind in DRIVERS)
+        found["metadata"]["name"] = self._own_name(kind, meta)
+        if kind == "HyperNode":
+            length = {NAME_LENGTH: str(len(meta["name"]))}
+            found["metadata"]["annotations"] = section(found["metadata"], "annotations") | length
+        return found
+
+    def _own_name(self, kind: str, meta: Mapping[str, Any]) -> str:
+        name = str(meta["name"])
+        if kind == "Pod":
+            return self.pod(name)
+        owners: list[Object] = meta.get("ownerReferences") or []
+        for each in owners:  # a pod's own volumes are found by its name
+            if kind == "PersistentVolumeClaim" and each.get("kind") == "Pod" and name.startswith(f"{each['name']}-"):
+                return f"{self.pod(each['name'])}-{self.name(name.removeprefix(each['name'] + '-'))}"
+        return self.name(name)
+
+    def pod(self, name: str) -> str:
+        """Pods of one task are ordered by the number at the end of their names: it stays."""
+        if pod_index(name) is None:
+            return self.name(name)
+        before, _, number = name.rpartition("-")
+        return f"{self.name(before)}-0-{number}"
+
+    # --- by field
+
+    def _any(self, key: str, value: Any, *, drivers: bool) -> Any:
+        if isinstance(value, dict):
+            fields = cast("Object", value)
+            return self._mapping(key, fields, drivers=drivers)
+        if isinstance(value, list):
+            items = cast("Sequence[Any]", value)
+            return [self._any(key, each, drivers=drivers) for each in items]
+        if not isinstance(value, str):
+            return value
+        if key == "pattern":
+            return self._pattern(value)
+        return self.name(value) if key in NAMES or (key == "uid" and not DRAWN.fullmatch(value)) else value
+
+    def _mapping(self, key: str, fields: Object, *, drivers: bool) -> Object:
+        if key in LABELS:
+            return {label: self._label(label, value) for label, value in fields.items()}
+        if key == "annotations":
+            return {
+                each: self._annotation(each, value)
+                for each, value in fields.items()
+                if each in KNOWN or (_is_of(each, READ) and not (_is_of(each, OWNED) and not OWN.fullmatch(each)))
+            }
+        if key == "volumes":
+            kept = CLAIMED if "mountPath" in fields else VOLUME
+            fields = {each: value for each, value in fields.items() if each in kept}
+        found: Object = {}
+        for each, value in fields.items():
+            if each in SOURCES:
+                found[each] = {}
+            elif each == "name" and drivers and key not in OBJECTS:
+                found[each] = value
+            elif each not in DROPPED:
+                found[each] = self._any(each, value, drivers=drivers)
+        self._terms(fields, found)
+        if key == "conditions":
+            found |= {each: self.words(str(fields[each])) for each in ("reason", "message") if fields.get(each)}
+        if key == "minTaskMember":
+            return {self.name(task): least for task, least in fields.items()}
+        return found
+
+    def _terms(self, fields: Object, found: Object) -> None:
+        """Requirements on labels, taints and tolerations."""
+        if "key" in fields:
+            label = str(fields["key"])
+            if isinstance(fields.get("value"), str):
+                found["value"] = self._label(label, fields["value"])
+            if isinstance(fields.get("values"), list):
+                found["values"] = [self._label(label, each) for each in fields["values"]]
+
+    def _label(self, label: str, value: Any) -> Any:
+        if not isinstance(value, str) or NUMBER.fullmatch(value):
+            return value
+        model = MODELS.get(label)
+        return value if label in MEANING or (model and model.fullmatch(value)) else self.name(value)
+
+    def _annotation(self, name: str, value: Any) -> Any:
+        if name == CHIPS_OF_NODE:
+            return _chips(value)
+        named = name in NAMED or (_is_of(name, VOLCANO) and name not in MEANING)
+        if not isinstance(value, str) or not named or NUMBER.fullmatch(value):
+            return value
+        return LEVELS.sub(lambda found: self.name(found[0]), value)
+
+    def _pattern(self, pattern: str) -> str:
+        """Of names: a list of them; of any other that it cannot be said without them, so that it matches none."""
+        found = LISTED.fullmatch(pattern)
+        return NOBODY if found is None else f"^({'|'.join(map(self.name, found[1].split('|')))})$"
+
+    def words(self, text: str) -> str:
+        """What schedulers write; what is known as a name or is no word of theirs is one, be it met here first."""
+        return SEPARATED.sub(lambda found: self._word(found[0]), text)
+
+    def _word(self, written: str) -> str:
+        word = written.strip(".")
+        shown = self._known(word)
+        if shown is None:
+            shown = word if word in WORDS or AMOUNT.fullmatch(word) else self.pod(word)
+        return written.replace(word, shown, 1) if word else written
+
+
+def _chips(text: Any) -> str:
+    """Keep the names of a node's chips; what is no list of them stays unreadable."""
+    try:
+        said: Any = msgspec.json.decode(text)
+    except (msgspec.DecodeError, TypeError):
+        return ""
+    if not isinstance(said, dict):
+        return ""
+    return msgspec.json.encode({name: {} for name in cast("Object", said) if CHIPS.fullmatch(name)}).decode()
+
+
+def _is_of(label: str, domains: Sequence[str]) -> bool:
+    domain = label.partition("/")[0]
+    return any(domain == each or domain.endswith(f".{each}") for each in domains)

@@ -1,0 +1,1 @@
+"""Actors that host machines of the cluster."""

@@ -1,0 +1,112 @@
+"""The scheduler's configuration in the cluster itself: a ConfigMap, followed."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from pumice.cluster.kube.events import Sayings
+from pumice.config.errors import ConfigError
+from pumice.config.settings import CHARTS
+from pumice.config.unwrap import USUAL_KEY, conf_keys
+from pumice.core.messages.commands import ApiRequest
+from pumice.core.messages.replies import Accepted, ApiReply
+from pumice.core.objects.metadata import Object, section
+from pumice.storage.codec import unpack
+
+if TYPE_CHECKING:
+    from pumice.actors.scheduling.config_source import ConfigSource
+    from pumice.config.settings import ConfigMapName
+
+Offer = Callable[[str, str], str]
+"""Hands over a configuration's text and where it came from; what is wrong with it ("" when nothing is)."""
+
+USER: Final = "config-watcher"
+LOADED: Final = "ConfigurationLoaded"
+KEPT: Final = "InvalidConfiguration"
+
+_WORKS: Final = "the scheduler works by this configuration"
+_KEEPS: Final = "the scheduler keeps the configuration it had"
+_NO_TEXT: Final = f"data has no text under {USUAL_KEY}, and none under just one other key that ends in .conf"
+
+log = logging.getLogger(__name__)
+
+
+def text_of(config_map: Object) -> str | None:
+    """The configuration in it; None when there is none, or more than one."""
+    data = section(config_map, "data")
+    keys = conf_keys(data)
+    text = data[keys[0]] if len(keys) == 1 else None
+    return text if isinstance(text, str) else None
+
+
+def take_over(source: ConfigSource, followed: ConfigMapName, get: Callable[[str, str, str], ApiReply]) -> None:
+    """At a start: take what the cluster holds already, if it is good."""
+    reply = get("ConfigMap", followed.namespace, followed.name)
+    if not isinstance(reply, Accepted):  # it may come, and is followed then; the charts' nobody has asked for
+        level = logging.INFO if followed == CHARTS else logging.WARNING
+        log.log(level, "%s does not exist yet: the configuration of the start is in force until then", followed.said)
+        return
+    text = text_of(unpack(reply.blob))
+    if text is None:
+        log.error("the configuration in the cluster was not taken: %s: %s", followed.said, _NO_TEXT)
+        return
+    try:
+        source.offer(text, followed.said)
+        source.look()
+    except ConfigError as error:
+        log.error("the configuration in the cluster was not taken: %s", error)
+
+
+class ConfigMachine:
+    """Follows the ConfigMap of the configuration. A ConfigMap that goes leaves the configuration as it is."""
+
+    kinds = ("ConfigMap",)
+
+    def __init__(self, followed: ConfigMapName, offer: Offer) -> None:
+        self._followed = followed
+        self._offer = offer
+        self._sayings = Sayings(USER)
+        self._said = ""
+        self._waiting: Object | None = None
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """An object is there, or is gone, as of `revision`."""
+        del kind, revision
+        meta = obj["metadata"]
+        if (meta.get("namespace"), meta.get("name")) != (self._followed.namespace, self._followed.name):
+            return
+        if deleted:
+            self._waiting, self._said = None, ""
+            log.error("%s was removed: %s", self._followed.said, _KEEPS)
+        else:
+            self._waiting = obj
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        found, self._waiting = self._waiting, None
+        if found is None:
+            return ()
+        text = text_of(found)
+        said = hashlib.sha256(f"{text}".encode()).hexdigest()
+        if said == self._said:
+            return ()
+        self._said = said
+        problem = _NO_TEXT if text is None else self._offer(text, self._followed.said)
+        if text is None:
+            log.error("%s: %s: %s", self._followed.said, _KEEPS, problem)
+        reason, message = (KEPT, f"{_KEEPS}: {problem}") if problem else (LOADED, _WORKS)
+        return [self._sayings.say(found, reason, message, now, source="volcano", warning=bool(problem))]
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """The answer to one request: what could not be said is in the log all the same."""
+
+    def next_due(self) -> float | None:
+        """When `step` will have something to do though nothing changed; None: never."""
+        return None
+
+    def running_timers(self) -> int:
+        """How many timers are running."""
+        return 0

@@ -1,0 +1,101 @@
+"""Quantities in objects: readable, not negative, not too large. The parser itself is Go's and refuses little."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+from pumice.cluster.api.names import qualified_name_problem
+from pumice.cluster.api.refusals import Cause, invalid_value, too_many
+from pumice.core.errors import QuantityError
+from pumice.core.quantity import Quantity, quantity_of
+from pumice.core.short_texts import LONGEST
+
+_INT64_MOST: Final = 2**63 - 1
+_IN_UNITS: Final = ("memory", "ephemeral-storage", "storage", "pods")  # the rest is counted in thousandths
+
+_BEYOND: Final = 20  # 10**20 is above every int64
+_TENS: Final[tuple[int, ...]] = tuple(10**exponent for exponent in range(_BEYOND + 1))
+
+MOST_RESOURCES: Final = 64
+"""Names of resources in one object: each that the cluster has never heard of is one more column over all nodes."""
+
+Amount = str | int | float
+
+
+def too_large(name: str, quantity: Quantity) -> bool:
+    """Whether the exact amount does not fit an int64 in the unit the scheduler counts this resource in."""
+    whole = name in _IN_UNITS or name.startswith("hugepages-")
+    exponent = quantity.exponent + (0 if whole else 3)
+    if exponent >= 0:
+        if exponent > _BEYOND:
+            return quantity.unscaled != 0
+        return abs(quantity.unscaled) * _TENS[exponent] > _INT64_MOST
+    return abs(quantity.unscaled) > _INT64_MOST * int(10 ** abs(exponent))
+
+
+def amount_problem(name: str, amount: Amount) -> str | None:
+    """Why this is no amount of the resource, or None."""
+    if isinstance(amount, str) and len(name) + len(amount) > LONGEST:
+        return _problem.__wrapped__(name, amount)
+    return _problem(name, amount)
+
+
+@lru_cache(maxsize=16384)
+def _problem(name: str, amount: Amount) -> str | None:
+    try:
+        quantity = quantity_of(amount)
+    except QuantityError as error:
+        return error.problem
+    if quantity.sign() < 0:
+        return "must be greater than or equal to 0"
+    if _capped(amount, quantity) or too_large(name, quantity):
+        return "is too large: it does not fit 64 bits"
+    return None
+
+
+def _capped(amount: Amount, quantity: Quantity) -> bool:
+    """Go's parser cuts binary amounts down to the largest int64 without a word."""
+    return quantity.unscaled == _INT64_MOST and str(amount).strip() not in (str(_INT64_MOST), "")
+
+
+def settle_amounts(amounts: dict[str, Any]) -> None:
+    """Write numbers as the text they stand for (`cpu: 2` is `"2"`), as Kubernetes does; unreadable ones are left."""
+    for name, amount in amounts.items():
+        if not isinstance(amount, str):
+            try:
+                amounts[name] = quantity_of(amount).canonical()
+            except QuantityError:
+                continue
+
+
+def amount_problems(amounts: dict[str, Any], path: str) -> list[Cause]:
+    """What is wrong with a mapping of resource names to amounts."""
+    if len(amounts) > MOST_RESOURCES:
+        return [too_many(path, len(amounts), MOST_RESOURCES)]
+    found: list[Cause] = []
+    for name, amount in amounts.items():
+        if problem := qualified_name_problem(name):
+            found.append(invalid_value(f"{path}[{name}]", name, problem))
+        if problem := amount_problem(name, amount):
+            found.append(invalid_value(f"{path}[{name}]", amount, problem))
+    return found
+
+
+def exceeds(left: Amount, right: Amount) -> bool:
+    """Whether left > right, exactly; an unreadable side exceeds nothing."""
+    try:
+        return quantity_of(left).compare(quantity_of(right)) > 0
+    except QuantityError:
+        return False
+
+
+def quantity_total_too_large(name: str, amounts: list[Amount]) -> bool:
+    """Whether the sum of readable amounts does not fit 64 bits."""
+    try:
+        total = quantity_of(0)
+        for amount in amounts:
+            total = total.plus(quantity_of(amount))
+    except QuantityError:
+        return False
+    return too_large(name, total)

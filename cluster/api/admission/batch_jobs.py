@@ -1,0 +1,189 @@
+"""batch/v1 Jobs: defaults and rules of Kubernetes' API (`apis/batch/v1/defaults`, `apis/batch/validation`)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pumice.cluster.api.admission.rules import Lookup
+from pumice.cluster.api.admission.templates import (
+    number_problems,
+    selector_problems,
+    settle_template,
+    template_problems,
+)
+from pumice.cluster.api.fields import labels_of, rows, section
+from pumice.cluster.api.names import label_problem
+from pumice.cluster.api.refusals import Cause, invalid_value, required, unsupported
+from pumice.cluster.api.selectors import matches, selector_of
+from pumice.core.kube.selectors import SelectorError, label_selector
+from pumice.core.objects.metadata import Object
+
+UID_LABEL: Final = "batch.kubernetes.io/controller-uid"
+_LABELS: Final = (UID_LABEL, "controller-uid")
+_NAMES: Final = ("batch.kubernetes.io/job-name", "job-name")
+_RESTARTS: Final = ("OnFailure", "Never")
+_NUMBERS: Final = (
+    "parallelism",
+    "completions",
+    "backoffLimit",
+    "backoffLimitPerIndex",
+    "maxFailedIndexes",
+    "ttlSecondsAfterFinished",
+    "activeDeadlineSeconds",
+)
+_FIXED: Final = ("selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "successPolicy")
+_DIRECTIVES: Final = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
+_NO_LIMIT: Final = 2**31 - 1
+
+
+def default_spec(spec: dict[str, Any]) -> None:
+    """One pod, done once, that may fail six times."""
+    if spec.get("parallelism") is None and spec.get("completions") is None:
+        spec["completions"] = 1
+    if spec.get("parallelism") is None:
+        spec["parallelism"] = 1
+    spec.setdefault("backoffLimit", 6 if spec.get("backoffLimitPerIndex") is None else _NO_LIMIT)
+    spec.setdefault("completionMode", "NonIndexed")
+    spec.setdefault("suspend", False)
+    spec.setdefault("podReplacementPolicy", "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed")
+    for rule in rows(section(spec, "podFailurePolicy"), "rules"):
+        for condition in rows(rule, "onPodConditions"):
+            condition.setdefault("status", "True")
+    settle_template(section(spec, "template"))
+
+
+def default(job: Object, lookup: Lookup) -> None:
+    """Fill in what `default_spec` does; a Job without labels has those of its template."""
+    del lookup
+    spec: dict[str, Any] = job.setdefault("spec", {})
+    default_spec(spec)
+    if not labels_of(job) and (labels := labels_of(section(spec, "template"))):
+        job["metadata"]["labels"] = dict(labels)
+
+
+def settle(job: Object, lookup: Lookup, at: str) -> None:
+    """Its pods carry its uid and name, by which it selects them, unless its author sees to that."""
+    del lookup, at
+    meta, spec = job["metadata"], job["spec"]
+    if spec.get("manualSelector"):
+        return
+    template: dict[str, Any] = {**section(spec, "template")}
+    labels = {**labels_of(template), **dict.fromkeys(_LABELS, meta["uid"]), **dict.fromkeys(_NAMES, meta["name"])}
+    spec["template"] = {**template, "metadata": {**section(template, "metadata"), "labels": labels}}
+    spec["selector"] = {"matchLabels": {UID_LABEL: meta["uid"]}}
+
+
+def validate(job: Object, lookup: Lookup) -> list[Cause]:
+    """What is wrong with a new Job, and with the names that its pods would have."""
+    del lookup
+    found = spec_problems(section(job, "spec"), "spec")
+    if section(job, "spec").get("completionMode") == "Indexed":
+        most = max((job["spec"].get("completions") or 1) - 1, 0)
+        if problem := label_problem(f"{job['metadata']['name']}-{most}"):
+            found.append(
+                invalid_value("metadata.name", job["metadata"]["name"], f"will not able to create pod: {problem}")
+            )
+    return found
+
+
+def selection_problems(job: Object, uid: str) -> list[Cause]:
+    """What of a new Job stands against the selector that it gets, which is to select its own pods alone; one that says
+    `manualSelector` has one that selects its template.
+    """
+    spec = section(job, "spec")
+    if spec.get("manualSelector"):
+        return selector_problems(spec, "job")
+    name: str = job["metadata"]["name"]
+    wanted: dict[str, str] = {**dict.fromkeys(_LABELS, uid), **dict.fromkeys(_NAMES, name)}
+    given = labels_of(section(spec, "template"))
+    found = [
+        invalid_value(f"spec.template.metadata.labels[{key}]", given, f"must be '{value}'")
+        for key, value in wanted.items()
+        if given.get(key, value) != value
+    ]
+    selector = spec.get("selector")
+    try:
+        label_selector(selector)
+    except SelectorError as error:
+        return [*found, invalid_value("spec.selector", selector, str(error))]
+    return (
+        found
+        if matches(selector_of(selector), wanted)
+        else [*found, invalid_value("spec.selector", selector, "`selector` not auto-generated")]
+    )
+
+
+def spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:
+    """What is wrong with the spec of a Job, wherever it stands."""
+    found = number_problems(spec, _NUMBERS, path)
+    mode = spec.get("completionMode") or "NonIndexed"
+    if mode not in ("NonIndexed", "Indexed"):
+        found.append(unsupported(f"{path}.completionMode", mode, ("NonIndexed", "Indexed")))
+    if mode == "Indexed" and spec.get("completions") is None:
+        found.append(required(f"{path}.completions", "when completion mode is Indexed"))
+    if mode != "Indexed":
+        for name in ("backoffLimitPerIndex", "successPolicy"):
+            if spec.get(name) is not None:
+                why = "requires indexed completion mode"
+                found.append(invalid_value(f"{path}.{name}", spec[name], why))
+    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
+        found.append(required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
+    replacement = spec.get("podReplacementPolicy")
+    if replacement not in (None, "Failed", "TerminatingOrFailed"):
+        known = ("Failed", "TerminatingOrFailed")
+        found.append(unsupported(f"{path}.podReplacementPolicy", replacement, known))
+    return (
+        found
+        + _policy_problems(spec, path)
+        + template_problems(section(spec, "template"), f"{path}.template", _RESTARTS)
+    )
+
+
+def _policy_problems(spec: dict[str, Any], path: str) -> list[Cause]:
+    """Of podFailurePolicy: actions and operators that there are."""
+    policy, where = section(spec, "podFailurePolicy"), f"{path}.podFailurePolicy"
+    if not policy:
+        return []
+    found: list[Cause] = []
+    if section(section(spec, "template"), "spec").get("restartPolicy") == "OnFailure":
+        why = 'only "Never" is supported when podFailurePolicy is specified'
+        found.append(invalid_value(f"{path}.template.spec.restartPolicy", "OnFailure", why))
+    known = ("Count", "FailIndex", "FailJob", "Ignore")
+    for index, rule in enumerate(rows(policy, "rules")):
+        if rule.get("action") not in known:
+            found.append(unsupported(f"{where}.rules[{index}].action", rule.get("action"), known))
+        codes = section(rule, "onExitCodes")
+        if codes and codes.get("operator") not in ("In", "NotIn"):
+            place = f"{where}.rules[{index}].onExitCodes.operator"
+            found.append(unsupported(place, codes.get("operator"), ("In", "NotIn")))
+        if bool(codes) == bool(rule.get("onPodConditions")):
+            why = "specifying one of OnExitCodes and OnPodConditions is required"
+            found.append(invalid_value(f"{where}.rules[{index}]", rule.get("action"), why))
+    return found
+
+
+def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+    """What is wrong with a Job after a change; what its pods are like is fixed, but for where they go while it has not
+    begun.
+    """
+    spec: dict[str, Any] = new.setdefault("spec", {})
+    before = section(old, "spec")
+    settle(new, lookup, "")
+    default_spec(spec)
+    found: list[Cause] = []
+    for name in _FIXED:
+        after, had = spec.get(name), before.get(name)
+        if name == "template" and before.get("suspend") and not section(old, "status").get("startTime"):
+            after, had = _plain(after), _plain(had)
+        if after != had:
+            found.append(invalid_value(f"spec.{name}", spec.get(name), "field is immutable"))
+    elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
+    if spec.get("completions") != before.get("completions") and not elastic:
+        found.append(invalid_value("spec.completions", spec.get("completions"), "field is immutable"))
+    return found or validate(new, lookup)
+
+
+def _plain(template: Any) -> Object:
+    """A template without what may still change."""
+    spec = {name: value for name, value in section(template, "spec").items() if name not in _DIRECTIVES}
+    return {**template, "metadata": {}, "spec": spec}

@@ -1,0 +1,63 @@
+"""HyperNodes, in the words of Volcano's webhook (`webhooks/admission/hypernodes`) and of its definition's rules."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pumice.cluster.api.admission.rules import Lookup
+from pumice.cluster.api.definitions.values import value_problems
+from pumice.cluster.api.definitions.volcano import schema_of
+from pumice.cluster.api.definitions.work import TooDearError, Work
+from pumice.cluster.api.fields import rows, section
+from pumice.cluster.api.refusals import Cause, invalid_value
+from pumice.core.kube.patterns import PatternError, pattern_of
+from pumice.core.objects.metadata import Object
+
+_WAYS: Final = ("exactMatch", "regexMatch", "labelMatch")
+
+
+def validate(hyper_node: Object, lookup: Lookup) -> list[Cause]:
+    """Members there are, each chosen in one way."""
+    del lookup
+    if found := _typed(hyper_node):
+        return found
+    members = rows(section(hyper_node, "spec"), "members")
+    if not members:
+        return [Cause("spec.members", "FieldValueInvalid", "Invalid value: null: member must have at least one member")]
+    problems = [_problem(section(each, "selector"), place) for place, each in enumerate(members)]
+    return [cause for cause in problems if cause is not None]
+
+
+def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+    """What is wrong with a HyperNode after a change: a new one is asked the same."""
+    del old
+    return validate(new, lookup)
+
+
+def _typed(hyper_node: Object) -> list[Cause]:
+    """What the definition says of single fields."""
+    schema = schema_of("topology.volcano.sh", "v1alpha1", "HyperNode")
+    try:
+        return value_problems(hyper_node, schema or {}, Work(hyper_node))
+    except TooDearError as error:
+        return [Cause("", "FieldValueInvalid", f"Invalid value: {error}")]
+
+
+def _problem(selector: dict[str, Any], place: int) -> Cause | None:
+    path, ways = f"spec.members[{place}].selector", [way for way in _WAYS if selector.get(way) is not None]
+    if len(ways) != 1:
+        why = (
+            "Only one of ExactMatch, RegexMatch, or LabelMatch can be specified"
+            if ways
+            else "Either ExactMatch or RegexMatch or LabelMatch must be specified"
+        )
+        return Cause(path, "FieldValueInvalid", f'Invalid value: "object": {why}')
+    pattern = section(selector, "regexMatch").get("pattern")
+    if not pattern:
+        return None
+    try:
+        pattern_of(pattern)
+    except PatternError as error:
+        why = f"member regexMatch pattern is invalid: {error}"
+        return invalid_value("spec.members.selector.regexMatch.pattern", pattern, why)
+    return None

@@ -1,0 +1,51 @@
+"""JobFlows, in the words of Volcano's webhook (`webhooks/admission/jobflows`)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pumice.cluster.api.admission.rules import Lookup
+from pumice.cluster.api.fields import rows, section
+from pumice.cluster.api.refusals import Cause, invalid_value, required, unsupported
+from pumice.core.objects.metadata import Object
+
+NOT_DAG: Final = "jobflow Flow is not DAG"
+_RETAIN: Final = ("retain", "delete")
+
+
+def default(flow: Object, lookup: Lookup) -> None:
+    """A spec there is, if an empty one."""
+    del lookup
+    flow.setdefault("spec", {})
+
+
+def validate(flow: Object, lookup: Lookup) -> list[Cause]:
+    """What a flow depends on is there, and does not depend on it."""
+    del lookup
+    spec = section(flow, "spec")
+    flows = rows(spec, "flows")
+    found = [required(f"spec.flows[{index}].name") for index, each in enumerate(flows) if not each.get("name")]
+    policy = spec.get("jobRetainPolicy")
+    if policy not in (None, *_RETAIN):
+        found.append(unsupported("spec.jobRetainPolicy", policy, _RETAIN))
+    return found or _graph_problems(flows)
+
+
+def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+    """What is wrong with a flow after a change: a new one is asked the same."""
+    del old
+    default(new, lookup)
+    return validate(new, lookup)
+
+
+def _graph_problems(flows: list[dict[str, Any]]) -> list[Cause]:
+    before: dict[str, list[str]] = {each["name"]: section(each, "dependsOn").get("targets") or [] for each in flows}
+    for name, targets in before.items():
+        for target in targets:
+            if target not in before:
+                return [invalid_value("spec.flows", name, f"{NOT_DAG}: vertex is not defined: {target}")]
+    left = dict(before)
+    while free := [name for name, targets in left.items() if not any(target in left for target in targets)]:
+        for name in free:
+            del left[name]
+    return [invalid_value("spec.flows", ", ".join(left), NOT_DAG)] if left else []

@@ -1,0 +1,252 @@
+"""Volcano Jobs: defaults and rules of Volcano's CRD and webhooks (`webhooks/admission/jobs`), each at its field."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pumice.cluster.api.admission.job_policies import policy_problems
+from pumice.cluster.api.admission.pod_groups import default_topology, topology_problems
+from pumice.cluster.api.admission.pod_spec import pod_spec_problems
+from pumice.cluster.api.admission.rules import MOST_PODS, Lookup
+from pumice.cluster.api.admission.run_annotations import run_problems
+from pumice.cluster.api.fields import annotations_of, rows, section
+from pumice.cluster.api.names import label_problem, qualified_name_problem
+from pumice.cluster.api.refusals import Cause, duplicate, forbidden_field, invalid_value, missing, required, unsupported
+from pumice.cluster.kube.go_flags import parsed_flags
+from pumice.core.objects.metadata import Object
+
+PLUGINS: Final = ("env", "svc", "ssh", "tensorflow", "mpi", "pytorch", "hcclrank", "ray")
+_NEED_SERVICE: Final = frozenset(("tensorflow", "mpi", "pytorch", "ray"))
+_MAX_RETRY: Final = 3
+_SCALABLE: Final = ("minAvailable", "priorityClassName", "tasks")
+
+
+def default(job: Object, lookup: Lookup) -> None:
+    """Queue, scheduler, retries, task names and minimums, and the plugins that other plugins need."""
+    del lookup
+    spec: dict[str, Any] = job.setdefault("spec", {})
+    spec["queue"] = spec.get("queue") or "default"
+    spec["schedulerName"] = spec.get("schedulerName") or "volcano"
+    spec["maxRetry"] = spec.get("maxRetry") or _MAX_RETRY
+    default_topology(spec)
+    for index, task in enumerate(rows(spec, "tasks")):
+        _default_task(index, task)
+    if not spec.get("minAvailable"):
+        spec["minAvailable"] = sum(task["minAvailable"] for task in rows(spec, "tasks"))
+    plugins = section(spec, "plugins")
+    if plugins.keys() & _NEED_SERVICE:
+        plugins.setdefault("svc", [])
+    if "mpi" in plugins:
+        plugins.setdefault("ssh", [])
+
+
+def _default_task(index: int, task: dict[str, Any]) -> None:
+    task["name"] = task.get("name") or f"default{index}"
+    task.setdefault("replicas", 0)
+    partition = section(task, "partitionPolicy")
+    if "minAvailable" not in task:
+        least = (partition.get("minPartitions") or 0) * (partition.get("partitionSize") or 0)
+        task["minAvailable"] = least or task["replicas"]
+    task["maxRetry"] = task.get("maxRetry") or _MAX_RETRY
+    default_topology(partition)
+    pod = section(section(task, "template"), "spec")
+    if pod.get("hostNetwork") and not pod.get("dnsPolicy"):
+        pod["dnsPolicy"] = "ClusterFirstWithHostNet"
+
+
+def validate(job: Object, lookup: Lookup) -> list[Cause]:
+    """Everything about a new job; Volcano's rules in its order."""
+    spec = section(job, "spec")
+    tasks = rows(spec, "tasks")
+    if not tasks:
+        return [required("spec.tasks", "No task specified in job spec")]
+    if (master := _missing_master(spec)) is not None:
+        return [invalid_value("spec.plugins[mpi]", master, "the specified mpi master task was not found")]
+    name: str = job["metadata"]["name"]
+    found = topology_problems(spec, "spec.networkTopology")
+    if problem := qualified_name_problem(name):
+        found.append(invalid_value("metadata.name", name, problem))
+    seen: set[str] = set()
+    for index, task in enumerate(tasks):
+        found += _task_problems(name, task, f"spec.tasks[{index}]", seen)
+    found += _number_problems(spec) + _dependency_problems(tasks)
+    found += policy_problems(rows(spec, "policies"), "spec.policies")
+    unknown = [plugin for plugin in section(spec, "plugins") if plugin not in PLUGINS]
+    for plugin in unknown:
+        why = f"unable to find job plugin: {plugin} (known are {', '.join(PLUGINS)})"
+        found.append(invalid_value(f"spec.plugins[{plugin}]", plugin, why))
+    found += run_problems(annotations_of(job), "metadata")
+    return found + _volume_problems(spec) + _queue_problems(spec["queue"], lookup)
+
+
+def _missing_master(spec: dict[str, Any]) -> str | None:
+    """The task that plugin mpi takes for its master, where there is none of that name."""
+    plugins = section(spec, "plugins")
+    if "mpi" not in plugins:
+        return None
+    master = str(parsed_flags(plugins["mpi"] or (), {"master": "master", "worker": "worker", "port": 22})["master"])
+    return None if any(task["name"] == master for task in rows(spec, "tasks")) else master
+
+
+def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+    """Only minAvailable, priorityClassName and the tasks' replicas and minAvailable may change."""
+    del lookup
+    spec, before = section(new, "spec"), section(old, "spec")
+    if spec == before:
+        return []
+    tasks = rows(spec, "tasks")
+    for index, task in enumerate(
+        tasks
+    ):  # who applies a Job again writes its tasks as before, without what was filled in
+        _default_task(index, task)
+    if len(tasks) != len(rows(before, "tasks")):
+        return [forbidden_field("spec.tasks", "job updates may not add or remove tasks")]
+    if _frozen(spec) != _frozen(before):
+        why = "job updates may not change fields other than minAvailable, priorityClassName and tasks[*].replicas"
+        return [forbidden_field("spec", why)]
+    found = _number_problems(spec)
+    for index, task in enumerate(tasks):
+        found += _replica_problems(task, f"spec.tasks[{index}]")
+    return found
+
+
+def _frozen(spec: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in spec.items() if name not in _SCALABLE}
+    kept["tasks"] = [
+        {name: value for name, value in task.items() if name not in ("replicas", "minAvailable")}
+        for task in rows(spec, "tasks")
+    ]
+    # the controller fills in the claims it made
+    kept["volumes"] = [
+        {name: value for name, value in volume.items() if name != "volumeClaimName" or not volume.get("volumeClaim")}
+        for volume in rows(spec, "volumes")
+    ]
+    return kept
+
+
+def _number_problems(spec: dict[str, Any]) -> list[Cause]:
+    found = [
+        invalid_value(f"spec.{field}", spec[field], "must be greater than or equal to 0")
+        for field in ("minAvailable", "maxRetry", "ttlSecondsAfterFinished")
+        if (spec.get(field) or 0) < 0
+    ]
+    if (success := spec.get("minSuccess")) is not None and success < 1:
+        found.append(invalid_value("spec.minSuccess", success, "must be greater than or equal to 1"))
+    total = sum(task["replicas"] for task in rows(spec, "tasks"))
+    if total > MOST_PODS:
+        found.append(invalid_value("spec.tasks", total, f"must not have more than {MOST_PODS} replicas in all"))
+    if (least := spec.get("minAvailable") or 0) > total:
+        why = f"job 'minAvailable' should not be greater than total replicas in tasks ({total})"
+        found.append(invalid_value("spec.minAvailable", least, why))
+    return found
+
+
+def _task_problems(job: str, task: dict[str, Any], path: str, seen: set[str]) -> list[Cause]:
+    name: str = task["name"]
+    if name in seen:
+        return [duplicate(f"{path}.name", name, "duplicated task name")]
+    seen.add(name)
+    found: list[Cause] = []
+    if problem := label_problem(name):
+        found.append(invalid_value(f"{path}.name", name, problem))
+    elif problem := qualified_name_problem(f"{job}-{name}-{max(task['replicas'] - 1, 0)}"):
+        found.append(invalid_value(f"{path}.name", name, f"its pods could not be named: {problem}"))
+    found += _replica_problems(task, path)
+    found += policy_problems(rows(task, "policies"), f"{path}.policies")
+    found += _partition_problems(task, f"{path}.partitionPolicy")
+    template = section(task, "template")
+    found += run_problems(annotations_of(template), f"{path}.template.metadata")
+    return found + pod_spec_problems(section(template, "spec"), f"{path}.template.spec")
+
+
+def _replica_problems(task: dict[str, Any], path: str) -> list[Cause]:
+    found: list[Cause] = []
+    replicas, least = task["replicas"], task.get("minAvailable") or 0
+    for field, number in (("replicas", replicas), ("minAvailable", least)):
+        if number < 0:
+            found.append(invalid_value(f"{path}.{field}", number, "must be greater than or equal to 0"))
+    if least > replicas:
+        why = f"'minAvailable' is greater than 'replicas' in task: {task['name']} ({replicas})"
+        found.append(invalid_value(f"{path}.minAvailable", least, why))
+    return found
+
+
+def _partition_problems(task: dict[str, Any], path: str) -> list[Cause]:
+    policy: dict[str, Any] | None = task.get("partitionPolicy")
+    if policy is None:
+        return []
+    found = topology_problems(policy, f"{path}.networkTopology")
+    for field in ("totalPartitions", "partitionSize"):
+        if (number := policy.get(field) or 0) <= 0:
+            return [*found, invalid_value(f"{path}.{field}", number, "must be greater than 0")]
+    size = policy["partitionSize"]
+    if task["replicas"] != policy["totalPartitions"] * size:
+        why = f"'replicas' ({task['replicas']}) is not equal to totalPartitions*partitionSize"
+        found.append(invalid_value(f"{path}.totalPartitions", policy["totalPartitions"], why))
+    least = policy.get("minPartitions") or 0
+    if least > 0 and least * size != task["minAvailable"]:
+        why = f"'minAvailable' ({task['minAvailable']}) is not equal to minPartitions*partitionSize"
+        found.append(invalid_value(f"{path}.minPartitions", least, why))
+    return found
+
+
+def _dependency_problems(tasks: list[dict[str, Any]]) -> list[Cause]:
+    """dependsOn names tasks of this job and goes round in no circle."""
+    before: dict[str, tuple[str, ...]] = {
+        task["name"]: tuple(section(task, "dependsOn").get("name") or ()) for task in tasks
+    }
+    found: list[Cause] = []
+    for index, task in enumerate(tasks):
+        iteration = section(task, "dependsOn").get("iteration") or "any"
+        if iteration not in ("any", "all"):
+            found.append(unsupported(f"spec.tasks[{index}].dependsOn.iteration", iteration, ("any", "all")))
+        where = f"spec.tasks[{index}].dependsOn.name"
+        strangers = [name for name in before[task["name"]] if name not in before]
+        found += [missing(where, name, "no task of this job has that name") for name in strangers]
+    left = dict(before)
+    while ready := [name for name, needs in left.items() if not any(need in left for need in needs)]:
+        for name in ready:
+            del left[name]
+    if left:
+        why = "job has dependencies between tasks, but doesn't form a directed acyclic graph (DAG)"
+        found.append(invalid_value("spec.tasks", ", ".join(left), why))
+    return found
+
+
+def _volume_problems(spec: dict[str, Any]) -> list[Cause]:
+    found: list[Cause] = []
+    paths: set[str] = set()
+    for index, volume in enumerate(rows(spec, "volumes")):
+        where = f"spec.volumes[{index}]"
+        mount: str = volume.get("mountPath") or ""
+        if not mount:
+            found.append(required(f"{where}.mountPath"))
+        elif mount in paths:
+            found.append(duplicate(f"{where}.mountPath", mount, f"duplicated mountPath: {mount}"))
+        paths.add(mount)
+        claim, name = volume.get("volumeClaim"), volume.get("volumeClaimName")
+        if claim is None and not name:
+            why = "either VolumeClaim or VolumeClaimName must be specified"
+            found.append(required(f"{where}.volumeClaimName", why))
+        if claim is not None and name:
+            why = "an existing claim is named, a new one is described: only one of volumeClaimName and volumeClaim"
+            found.append(forbidden_field(f"{where}.volumeClaim", why))
+    return found
+
+
+def _queue_problems(name: str, lookup: Lookup) -> list[Cause]:
+    """The queue exists, is open, is not the root, and has no children."""
+    path = "spec.queue"
+    queue = lookup.get("Queue", "", name)
+    if queue is None:
+        return [missing(path, name, f'queue "{name}" does not exist')]
+    state = section(queue, "status").get("state") or "Open"
+    if state != "Open":
+        why = f"can only submit job to queue with state `Open`, queue `{name}` status is `{state}`"
+        return [invalid_value(path, name, why)]
+    if name == "root":
+        return [forbidden_field(path, "can not submit job to root queue")]
+    if children := lookup.children(name):
+        why = f"can only submit job to leaf queue, queue `{name}` has {len(children)} child queues"
+        return [invalid_value(path, name, why)]
+    return []

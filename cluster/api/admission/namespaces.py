@@ -1,0 +1,51 @@
+"""Namespaces: the label with their name, the finalizer, the phase; some may not be deleted."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pumice.cluster.api.admission.rules import Lookup
+from pumice.cluster.api.names import label_problem
+from pumice.cluster.api.refusals import Cause, invalid_value
+from pumice.core.objects.metadata import Object, section
+
+LABEL: Final = "kubernetes.io/metadata.name"
+_IMMORTAL: Final = ("default", "kube-system", "kube-public")
+
+
+def initial_status(namespace: Object) -> None:
+    """A new one is active."""
+    namespace["status"] = {"phase": "Active"}
+
+
+def default(namespace: Object, lookup: Lookup) -> None:
+    """Label and finalizer, as the server adds them."""
+    del lookup
+    meta = namespace["metadata"]
+    labels: dict[str, str] = dict(meta.get("labels") or {})
+    labels[LABEL] = meta["name"]
+    meta["labels"] = labels
+    spec: dict[str, Any] = namespace.setdefault("spec", {})
+    spec.setdefault("finalizers", ["kubernetes"])
+
+
+def validate(namespace: Object, lookup: Lookup) -> list[Cause]:
+    """Its name is a DNS label: it becomes a part of other names."""
+    del lookup
+    name = namespace["metadata"]["name"]
+    problem = label_problem(name)
+    return [invalid_value("metadata.name", name, problem)] if problem else []
+
+
+def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+    """Label and finalizer stay."""
+    kept = section(old, "spec").get("finalizers") or ["kubernetes"]
+    new["spec"] = {**section(new, "spec"), "finalizers": kept}
+    default(new, lookup)
+    return []
+
+
+def forbid_delete(namespace: Object, lookup: Lookup) -> str | None:
+    """What the cluster itself lives in stays."""
+    del lookup
+    return "this namespace may not be deleted" if namespace["metadata"]["name"] in _IMMORTAL else None

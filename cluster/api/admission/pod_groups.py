@@ -1,0 +1,92 @@
+"""PodGroups: defaults and rules of Volcano's CRD and webhooks (`webhooks/admission/podgroups`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pumice.cluster.api.admission.amounts import amount_problems, settle_amounts
+from pumice.cluster.api.admission.rules import Lookup
+from pumice.cluster.api.fields import annotations_of, rows, section
+from pumice.cluster.api.refusals import Cause, forbidden_field, invalid_value, missing
+from pumice.core.objects.metadata import Object
+
+QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
+
+
+def default(pod_group: Object, lookup: Lookup) -> None:
+    """Queue `default`, or the one its namespace names; phase Pending; topology mode hard; subgroups of one."""
+    spec: dict[str, Any] = pod_group.setdefault("spec", {})
+    if not spec.get("queue"):
+        spec["queue"] = "default"
+    if spec["queue"] == "default":
+        namespace = lookup.get("Namespace", "", pod_group["metadata"]["namespace"]) or {}
+        spec["queue"] = annotations_of(namespace).get(QUEUE_ANNOTATION, "default")
+    if spec.get("minResources"):
+        settle_amounts(spec["minResources"])
+    default_topology(spec)
+    for policy in rows(spec, "subGroupPolicy"):
+        policy.setdefault("subGroupSize", 1)
+        policy.setdefault("minSubGroups", 0)
+        default_topology(policy)
+    status: dict[str, Any] = pod_group.setdefault("status", {})
+    if not status.get("phase"):
+        status["phase"] = "Pending"
+
+
+def default_topology(holder: dict[str, Any]) -> None:
+    """The mode of a network topology, where there is one."""
+    if (topology := holder.get("networkTopology")) is not None:
+        topology.setdefault("mode", "hard")
+
+
+def validate(pod_group: Object, lookup: Lookup) -> list[Cause]:
+    """The queue is there and open, numbers are not negative, a topology names its tier in one way."""
+    spec = section(pod_group, "spec")
+    return numbers(spec) + _queue(spec, lookup)
+
+
+def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+    """A group outlives its queue: the queue is looked at only when it changes."""
+    spec = section(new, "spec")
+    same = spec.get("queue") == section(old, "spec").get("queue")
+    return numbers(spec) + ([] if same else _queue(spec, lookup))
+
+
+def _queue(spec: dict[str, Any], lookup: Lookup) -> list[Cause]:
+    name: str = spec.get("queue") or "default"
+    queue = lookup.get("Queue", "", name)
+    if queue is None:
+        return [missing("spec.queue", name, f'queue "{name}" does not exist')]
+    state = section(queue, "status").get("state") or "Open"
+    if state != "Open":
+        why = f"can only submit PodGroup to queue with state `Open`, queue `{name}` status is `{state}`"
+        return [invalid_value("spec.queue", name, why)]
+    return []
+
+
+def numbers(spec: dict[str, Any]) -> list[Cause]:
+    """Those that are below zero."""
+    found: list[Cause] = []
+    if (least := spec.get("minMember") or 0) < 0:
+        found.append(invalid_value("spec.minMember", least, "must be greater than or equal to 0"))
+    for task, count in section(spec, "minTaskMember").items():
+        if count < 0:
+            found.append(invalid_value(f"spec.minTaskMember[{task}]", count, "must be greater than or equal to 0"))
+    found += amount_problems(section(spec, "minResources"), "spec.minResources")
+    found += topology_problems(spec, "spec.networkTopology")
+    for index, policy in enumerate(rows(spec, "subGroupPolicy")):
+        path = f"spec.subGroupPolicy[{index}]"
+        found += topology_problems(policy, f"{path}.networkTopology")
+        if (size := policy.get("subGroupSize", 1)) < 1:
+            found.append(invalid_value(f"{path}.subGroupSize", size, "must be greater than or equal to 1"))
+    return found
+
+
+def topology_problems(holder: dict[str, Any], path: str) -> list[Cause]:
+    """`highestTierAllowed` or `highestTierName`, not both; mode hard or soft."""
+    topology = section(holder, "networkTopology")
+    if topology.get("highestTierAllowed") is not None and topology.get("highestTierName"):
+        return [forbidden_field(path, "must not specify 'highestTierAllowed' and 'highestTierName' simultaneously")]
+    if (mode := topology.get("mode", "hard")) not in ("hard", "soft"):
+        return [invalid_value(f"{path}.mode", mode, "must be hard or soft")]
+    return []

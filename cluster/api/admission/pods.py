@@ -1,0 +1,150 @@
+"""Pods: defaults, priority, and what may change once they exist (source: Kubernetes' pod strategy, Priority plugin)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+from pumice.cluster.api.admission.label_keys import settle_label_keys
+from pumice.cluster.api.admission.limit_ranges import fill_in, pod_problem
+from pumice.cluster.api.admission.pod_spec import pod_spec_problems
+from pumice.cluster.api.admission.pod_templates import problems, settled
+from pumice.cluster.api.admission.rules import Lookup
+from pumice.cluster.api.admission.run_annotations import DURATIONS, EXIT_CODE, run_problems
+from pumice.cluster.api.fields import annotations_of, rows, section
+from pumice.cluster.api.refusals import Cause, forbidden_field, invalid_value
+from pumice.cluster.kube.service_classes import qos_class
+from pumice.core.objects.metadata import Object
+from pumice.core.whole_numbers import whole_number
+from pumice.storage.codec import repack, unpack
+
+SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+"""Classes that exist without an object."""
+
+_BUDGETS: Final = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
+_JUDGED: Final = (*DURATIONS, EXIT_CODE, *_BUDGETS)
+"""Annotations that can be wrong."""
+_KEPT: Final = 64
+_REMEMBERED: Final = 16 * 1024
+"""Bytes of a spec of which the verdict is remembered."""
+_MUTABLE: Final = ("activeDeadlineSeconds", "tolerations", "schedulingGates", "terminationGracePeriodSeconds")
+
+
+def initial_status(pod: Object) -> None:
+    """A new pod is Pending, whatever its author says of it; its class of service is told by what `default` fills in."""
+    pod["status"] = {"phase": "Pending"}
+
+
+def default(pod: Object, lookup: Lookup) -> None:
+    """Priority from the class, policies, requests from limits, affinity terms with the pod's own labels."""
+    spec: dict[str, Any] = pod.get("spec", {})
+    _settle_priority(spec, lookup)
+    pod["spec"], service = settled(spec)
+    filled_in = fill_in(pod, lookup)
+    settle_label_keys(pod)
+    pod["status"]["qosClass"] = qos_class(pod["spec"]) if filled_in else service
+
+
+def fill_loaded(pod: Object, lookup: Lookup) -> None:
+    """Fill in a pod that exists: its priority and its class of service stay, and no LimitRange adds to it. One that
+    runs is ready unless it says otherwise.
+    """
+    spec, status = pod.get("spec", {}), pod["status"]
+    if "priority" not in spec:
+        _settle_priority(spec, lookup)
+    pod["spec"], service = settled(spec)
+    status.setdefault("qosClass", service)
+    if status["phase"] == "Running" and not status.get("conditions"):
+        status["conditions"] = [{"type": "Ready", "status": "True"}]
+
+
+def _settle_priority(spec: dict[str, Any], lookup: Lookup) -> None:
+    found = _priority_class(spec, lookup)
+    if found is not None:
+        spec["priority"], spec["preemptionPolicy"] = found
+    elif not spec.get("priorityClassName"):
+        spec.setdefault("priority", 0)  # Kubernetes refuses a bare number; here it is how traces and tests say it
+        spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+
+def _priority_class(spec: dict[str, Any], lookup: Lookup) -> tuple[int, str] | None:
+    name: str = spec.get("priorityClassName") or ""
+    if name in SYSTEM_CLASSES:
+        return SYSTEM_CLASSES[name], "PreemptLowerPriority"
+    if not name and "priority" in spec:
+        return None
+    found = lookup.get("PriorityClass", "", name) if name else lookup.default_priority_class()
+    if found is None:
+        return None
+    spec["priorityClassName"] = found["metadata"]["name"]
+    return found.get("value", 0), found.get("preemptionPolicy") or "PreemptLowerPriority"
+
+
+def forbid(pod: Object, lookup: Lookup) -> str | None:
+    """A priority class that does not exist, or amounts outside the ranges of its namespace."""
+    name: str = section(pod, "spec").get("priorityClassName") or ""
+    if name and name not in SYSTEM_CLASSES and lookup.get("PriorityClass", "", name) is None:
+        return f"no PriorityClass with name {name} was found"
+    return pod_problem(pod, lookup)
+
+
+def validate(pod: Object, lookup: Lookup) -> list[Cause]:
+    """The spec, how it is to run, and Volcano's budget annotations on its own pods; once for all that say the same."""
+    del lookup
+    annotations = annotations_of(pod)
+    said = {name: annotations[name] for name in _JUDGED if name in annotations} if annotations else {}
+    blob = repack([pod["spec"], said])
+    return list(_problems(blob) if len(blob) <= _REMEMBERED else _problems.__wrapped__(blob))
+
+
+@lru_cache(maxsize=_KEPT)
+def _problems(blob: bytes) -> tuple[Cause, ...]:
+    spec, annotations = unpack(blob)
+    found = pod_spec_problems(spec, "spec") + run_problems(annotations, "metadata")
+    if spec.get("schedulerName") == "volcano":
+        found += budget_problems(annotations)
+    return tuple(found)
+
+
+def budget_problems(annotations: dict[str, str]) -> list[Cause]:
+    """The job disruption budget: one of the two at most, a positive number or 1% to 99%."""
+    path = "metadata.annotations"
+    given = [key for key in _BUDGETS if key in annotations]
+    if len(given) > 1:
+        return [forbidden_field(path, f"not allow configure multiple annotations <{' '.join(given)}> at same time")]
+    found: list[Cause] = []
+    for key in given:
+        text = annotations[key]
+        digits, percent = text.removesuffix("%"), text.endswith("%")
+        number = whole_number(digits) or 0
+        if percent and not 0 < number < 100:
+            why = "it must be a valid percentage which between 1% ~ 99%"
+            found.append(invalid_value(f"{path}[{key}]", text, why))
+        elif number <= 0:
+            found.append(invalid_value(f"{path}[{key}]", text, "it must be a positive integer"))
+    return found
+
+
+def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+    """Of a pod's spec only images, tolerations, gates and deadlines may change; gates may only go."""
+    del lookup
+    before, after = section(old, "spec"), section(new, "spec")
+    if before == after:
+        return []
+    if _frozen(before) != _frozen(after):
+        why = (
+            "pod updates may not change fields other than `spec.containers[*].image`, `spec.initContainers[*].image`, "
+            "`spec.activeDeadlineSeconds`, `spec.tolerations` or `spec.schedulingGates`"
+        )
+        return [forbidden_field("spec", why)]
+    gates = {gate["name"] for gate in rows(before, "schedulingGates")}
+    if any(gate["name"] not in gates for gate in rows(after, "schedulingGates")):
+        return [forbidden_field("spec.schedulingGates", "only deletion is allowed, but found new scheduling gate")]
+    return problems(after)
+
+
+def _frozen(spec: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in spec.items() if name not in _MUTABLE}
+    for group in ("containers", "initContainers"):
+        kept[group] = [{k: v for k, v in each.items() if k != "image"} for each in rows(spec, group)]
+    return kept

@@ -1,0 +1,55 @@
+"""What an admission row consists of, and what it may look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from pumice.cluster.api.refusals import Cause
+from pumice.core.objects.metadata import Object
+
+MOST_PODS: Final = 150_000
+"""Pods of one object; more than a cluster of Kubernetes holds nobody makes in earnest.
+
+Source: https://kubernetes.io/docs/setup/best-practices/cluster-large/
+"""
+
+
+class Lookup(Protocol):
+    """The stored objects that admission asks for. They are shared: read only."""
+
+    def get(self, kind: str, namespace: str, name: str) -> Object | None: ...
+
+    def queues(self) -> list[Object]: ...
+
+    def children(self, parent: str) -> list[Object]: ...
+
+    def all(self, kind: str, namespace: str | None = None) -> list[Object]: ...
+
+    def default_priority_class(self) -> Object | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Rules of one kind, in the order in which they are asked; the object handed to the first three may be changed.
+
+    `initial_status` replaces dropping the status of a new object. `default` fills in what was left out. `forbid` gives
+    the reason of a 403; `validate` and `validate_update` (old, new) the causes of a 422. `settle` writes
+    what only the server says of an object that has been accepted, new or changed; it is told the time as text.
+    `webhook`: whose words the causes are, where Volcano has them from a webhook and not from its definition.
+
+    What exists is not judged again: of an object that is loaded from another cluster, `default` is filled in (or
+    `fill_loaded`, where the defaults of new objects would change what is there), and only `indispensable` is asked.
+    """
+
+    initial_status: Callable[[Object], object] | None = None
+    default: Callable[[Object, Lookup], None] | None = None
+    forbid: Callable[[Object, Lookup], str | None] | None = None
+    validate: Callable[[Object, Lookup], list[Cause]] | None = None
+    validate_update: Callable[[Object, Object, Lookup], list[Cause]] | None = None
+    settle: Callable[[Object, Lookup, str], None] | None = None
+    forbid_delete: Callable[[Object, Lookup], str | None] | None = None
+    fill_loaded: Callable[[Object, Lookup], None] | None = None
+    indispensable: Callable[[Object, Lookup], list[Cause]] | None = None
+    webhook: str = ""

@@ -1,0 +1,134 @@
+"""What a kube-apiserver's admission plugins add to what comes into a cluster that is served, and nowhere else; and what
+it refuses there.
+
+What a run begins with, and a run that nobody watches, go without: there it would only be more to write. Sources:
+DefaultTolerationSeconds, ServiceAccount, DefaultStorageClass, the defaults of `core/v1`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from pumice.cluster.api.admission.batch_jobs import selection_problems
+from pumice.cluster.api.admission.rules import Lookup
+from pumice.cluster.api.fields import annotations_of, rows, section
+from pumice.cluster.api.refusals import Cause, forbidden_field
+from pumice.core.objects.metadata import Object
+
+DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
+OWN_PROVISIONER: Final = "pumice.dev/volumes"
+"""Of the class that a served cluster begins with: one that somebody has made goes before it."""
+OLD_DEFAULT_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
+_OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_TOLERATED_S: Final = 300
+_OF_PODS: Final = (("dnsPolicy", "ClusterFirst"), ("enableServiceLinks", True))
+_OF_CONTAINERS: Final = (("terminationMessagePath", "/dev/termination-log"), ("terminationMessagePolicy", "File"))
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_OF_PROBES: Final = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+_NOTHING: Final = {"cpu": "0", "memory": "0"}
+_FILES: Final = ("configMap", "downwardAPI", "projected", "secret")
+_READABLE: Final = 0o644
+"""The mode of files that volumes of those sources hold."""
+
+
+def fill_in_served(kind: str, obj: Object, lookup: Lookup) -> None:
+    """Fill in a new object of a kind, by its key."""
+    if (fill_in := _FILL_IN.get(kind)) is not None:
+        fill_in(obj, lookup)
+
+
+def served_problems(kind: str, obj: Object, uid: str) -> list[Cause]:
+    """What is wrong with a new object of a kind, by its key, that is to have this uid. What a run begins with may have
+    had another one.
+    """
+    if kind == "Pod" and section(obj, "spec").get("ephemeralContainers"):
+        return [forbidden_field("spec.ephemeralContainers", "cannot be set on create")]
+    return selection_problems(obj, uid) if kind == "Job.batch" else []
+
+
+def _pod(pod: Object, lookup: Lookup) -> None:
+    """An account, what nobody here reads but clients do, and five minutes on a node that is not ready or cannot be
+    reached.
+    """
+    del lookup
+    spec: dict[str, Any] = pod.setdefault("spec", {})
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
+    spec["serviceAccountName"] = spec["serviceAccount"] = account
+    _say_defaults(spec)
+    tolerations = rows(spec, "tolerations")
+    added = [
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_S}
+        for key in _TAINTS
+        if not any(_covers(each, key) for each in tolerations)
+    ]
+    if added:
+        spec["tolerations"] = [*tolerations, *added]
+
+
+def _say_defaults(spec: dict[str, Any]) -> None:
+    """Source: `SetDefaults_PodSpec` and what it calls."""
+    for name, value in _OF_PODS:
+        spec.setdefault(name, value)
+    spec.setdefault("securityContext", {})
+    for group in ("containers", "initContainers"):
+        for container in rows(spec, group):
+            for name, value in _OF_CONTAINERS:
+                container.setdefault(name, value)
+            container.setdefault("resources", {})
+            if "imagePullPolicy" not in container:
+                container["imagePullPolicy"] = _pull_policy(str(container.get("image", "")))
+            for probe in _PROBES:
+                if container.get(probe):
+                    container[probe] = {**_OF_PROBES, **container[probe]}
+    for volume in rows(spec, "volumes"):
+        for source in _FILES:
+            if source in volume:
+                volume[source] = {"defaultMode": _READABLE, **(volume[source] or {})}
+
+
+def _pull_policy(image: str) -> str:
+    """Always for the latest, which is what an image without a tag is."""
+    name = image.rpartition("/")[2]
+    tagged = "@" in name or name.partition(":")[2] not in ("", "latest")
+    return "IfNotPresent" if tagged else "Always"
+
+
+def _covers(toleration: dict[str, Any], key: str) -> bool:
+    return toleration.get("key") in (key, None, "") and toleration.get("effect") in ("NoExecute", None, "")
+
+
+def _claim(claim: Object, lookup: Lookup) -> None:
+    """The default class, for a claim that says nothing of its class; the newest, if there are several."""
+    spec: dict[str, Any] = claim.setdefault("spec", {})
+    if spec.get("storageClassName") is not None or _OLD_CLASS in annotations_of(claim):
+        return
+    classes = [each for each in lookup.all("StorageClass") if _is_default(each)]
+    if classes:
+        spec["storageClassName"] = max(classes, key=_rank)["metadata"]["name"]
+
+
+def _is_default(storage_class: Object) -> bool:
+    annotations = annotations_of(storage_class)
+    return "true" in (annotations.get(DEFAULT_CLASS), annotations.get(OLD_DEFAULT_CLASS))
+
+
+def _rank(storage_class: Object) -> tuple[bool, str, str]:
+    meta = storage_class["metadata"]
+    return storage_class.get("provisioner") != OWN_PROVISIONER, meta.get("creationTimestamp") or "", meta["name"]
+
+
+def _queue(queue: Object, lookup: Lookup) -> None:
+    """What the first session would write of a queue that holds nothing: who creates a queue and updates it at once,
+    as Volcano's suites do, meets nobody else's write in between (409).
+    """
+    del lookup
+    queue["status"] = {"allocated": dict(_NOTHING), **section(queue, "status")}
+
+
+_FILL_IN: Final[dict[str, Callable[[Object, Lookup], None]]] = {
+    "Pod": _pod,
+    "PersistentVolumeClaim": _claim,
+    "Queue": _queue,
+}

@@ -1,0 +1,184 @@
+"""Services: their addresses and ports, and what clients read back (source: Kubernetes' `SetDefaults_Service`,
+`ValidateService` and the Service's REST storage).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pumice.cluster.api.admission import addresses
+from pumice.cluster.api.admission.rules import Lookup
+from pumice.cluster.api.fields import Mapping, rows, section
+from pumice.cluster.api.names import label_problem
+from pumice.cluster.api.refusals import Cause, duplicate, invalid_value, required, unsupported
+from pumice.core.objects.metadata import Object
+
+TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
+_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+_OF_ADDRESSES: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")
+
+
+def default(service: Object, lookup: Lookup) -> None:
+    """Type, affinity, protocols, target ports, and an address of its own."""
+    _defaults(service)
+    _allocate(service, lookup, set())
+
+
+def _defaults(service: Object) -> None:
+    spec = dict(section(service, "spec"))  # of a changed one it may be the stored one's
+    spec["type"] = spec.get("type") or "ClusterIP"
+    spec["sessionAffinity"] = spec.get("sessionAffinity") or "None"
+    if spec["sessionAffinity"] == "ClientIP" and not spec.get("sessionAffinityConfig"):
+        spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": 10800}}
+    external = spec["type"] == "ExternalName"
+    if spec.get("ports"):
+        spec["ports"] = [_port(port, external=external) for port in rows(spec, "ports")]
+    if not external:
+        spec["internalTrafficPolicy"] = spec.get("internalTrafficPolicy") or "Cluster"
+    if spec["type"] in _WITH_NODE_PORTS:
+        spec["externalTrafficPolicy"] = spec.get("externalTrafficPolicy") or "Cluster"
+    if spec["type"] == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is None:
+        spec["allocateLoadBalancerNodePorts"] = True
+    service["spec"] = spec
+
+
+def _port(port: Mapping, *, external: bool) -> Mapping:
+    port = {**port, "protocol": port.get("protocol") or "TCP"}
+    if not external and port.get("targetPort") in (None, "", 0):
+        port["targetPort"] = port.get("port")
+    return port
+
+
+def _allocate(service: Object, lookup: Lookup, own: set[int]) -> None:
+    """What others could have too; `own`: node ports that it had before."""
+    meta, spec = service["metadata"], service["spec"]
+    namespace, name = meta.get("namespace") or "", meta["name"]
+    if spec["type"] == "ExternalName":
+        return
+    if not spec.get("clusterIP") and spec.get("clusterIPs"):
+        spec["clusterIP"] = spec["clusterIPs"][0]
+    if not spec.get("clusterIP"):
+        spec["clusterIP"] = addresses.free_address(namespace, name, addresses.used_addresses(lookup))
+    spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
+    spec["ipFamilies"] = spec.get("ipFamilies") or ["IPv4"]
+    spec["ipFamilyPolicy"] = spec.get("ipFamilyPolicy") or "SingleStack"
+    if spec["type"] == "NodePort" or spec.get("allocateLoadBalancerNodePorts"):
+        used = addresses.used_ports(lookup) | {port["nodePort"] for port in rows(spec, "ports") if port.get("nodePort")}
+        used |= own
+        for number, port in enumerate(rows(spec, "ports")):
+            if not port.get("nodePort"):
+                port["nodePort"] = addresses.free_port(namespace, f"{name}/{number}", used)
+                used.add(port["nodePort"])
+
+
+def validate(service: Object, lookup: Lookup) -> list[Cause]:
+    """What is wrong with a new Service: its addresses and ports."""
+    name = service["metadata"]["name"]
+    problem = label_problem(name) or ("must start with a letter" if name[0].isdigit() else None)
+    found = [invalid_value("metadata.name", name, problem)] if problem else []
+    return found + _problems(service["spec"]) + _taken(service, lookup)
+
+
+def _problems(spec: dict[str, Any]) -> list[Cause]:
+    kind, headless = spec["type"], spec.get("clusterIP") == "None"
+    if kind not in TYPES:
+        return [unsupported("spec.type", kind, TYPES)]
+    found: list[Cause] = []
+    if kind == "ExternalName":
+        if not spec.get("externalName"):
+            found.append(required("spec.externalName"))
+    elif not rows(spec, "ports") and not headless:
+        found.append(required("spec.ports"))
+    if headless and kind in _WITH_NODE_PORTS:
+        found.append(invalid_value("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services"))
+    if spec["sessionAffinity"] not in ("ClientIP", "None"):
+        found.append(unsupported("spec.sessionAffinity", spec["sessionAffinity"], ("ClientIP", "None")))
+    return found + _port_problems(rows(spec, "ports"))
+
+
+def _port_problems(ports: list[Mapping]) -> list[Cause]:
+    found: list[Cause] = []
+    names: set[str] = set()
+    numbers: set[tuple[str, int]] = set()
+    for place, port in enumerate(ports):
+        where, name = f"spec.ports[{place}]", port.get("name") or ""
+        if not name and len(ports) > 1:
+            found.append(required(f"{where}.name"))
+        elif name and (problem := label_problem(name)):
+            found.append(invalid_value(f"{where}.name", name, problem))
+        elif name in names:
+            found.append(duplicate(f"{where}.name", name))
+        names.add(name)
+        number = port.get("port") or 0
+        if not 1 <= number <= 65_535:
+            found.append(invalid_value(f"{where}.port", number, "must be between 1 and 65535, inclusive"))
+        if port["protocol"] not in _PROTOCOLS:
+            found.append(unsupported(f"{where}.protocol", port["protocol"], _PROTOCOLS))
+        if (port["protocol"], number) in numbers:
+            found.append(duplicate(where, f"{port['protocol']}/{number}"))
+        numbers.add((port["protocol"], number))
+    return found
+
+
+def _taken(service: Object, lookup: Lookup) -> list[Cause]:
+    """Addresses and node ports that others have, or nobody may have."""
+    meta, spec = service["metadata"], service["spec"]
+    if spec["type"] == "ExternalName":
+        return []
+    own = (meta.get("namespace"), meta["name"])
+    others = [
+        section(each, "spec")
+        for each in lookup.all("Service")
+        if (each["metadata"].get("namespace"), each["metadata"]["name"]) != own
+    ]
+    found: list[Cause] = []
+    address = spec["clusterIP"]
+    if address != "None" and not addresses.is_address(address):
+        found.append(invalid_value("spec.clusterIPs[0]", address, "must be a valid IP address, (e.g. 10.9.8.7)"))
+    elif address != "None" and any(other.get("clusterIP") == address for other in others):
+        why = f"failed to allocate IP {address}: provided IP is already allocated"
+        found.append(invalid_value("spec.clusterIPs", [address], why))
+    taken = {(port["protocol"], port.get("nodePort")) for other in others for port in rows(other, "ports")}
+    for place, port in enumerate(rows(spec, "ports")):
+        number, where = port.get("nodePort"), f"spec.ports[{place}].nodePort"
+        if number and not addresses.FIRST_PORT <= number <= addresses.LAST_PORT:
+            why = f"The range of valid ports is {addresses.FIRST_PORT}-{addresses.LAST_PORT}"
+            found.append(invalid_value(where, number, why))
+        elif number and (port["protocol"], number) in taken:
+            found.append(invalid_value(where, number, "provided port is already allocated"))
+    return found
+
+
+def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+    """What `validate` says of the fields that have changed; a Service keeps its address as long as it has one."""
+    _defaults(new)
+    before, spec = section(old, "spec"), new["spec"]
+    if spec["type"] == "ExternalName":
+        for name in _OF_ADDRESSES:
+            if name not in ("internalTrafficPolicy",) and spec.get(name) == before.get(name):
+                spec.pop(name, None)
+    elif before.get("clusterIP"):
+        for name in _OF_ADDRESSES:
+            spec[name] = spec.get(name) or before.get(name)
+        if spec["clusterIP"] != before["clusterIP"] and before.get("type") != "ExternalName":
+            return [invalid_value("spec.clusterIPs[0]", spec["clusterIP"], "may not change once set")]
+    _keep_node_ports(before, spec)
+    _allocate(new, lookup, {port["nodePort"] for port in rows(before, "ports") if port.get("nodePort")})
+    return _problems(spec) + _taken(new, lookup)
+
+
+def _keep_node_ports(before: Mapping, spec: Mapping) -> None:
+    """A port that a change does not speak of keeps its node port; one that is no longer asked for is given back."""
+    if spec["type"] not in _WITH_NODE_PORTS:
+        given = {port.get("nodePort") for port in rows(before, "ports")}
+        for port in rows(spec, "ports"):
+            if port.get("nodePort") in given:
+                port.pop("nodePort", None)
+        spec.pop("externalTrafficPolicy", None)
+        spec.pop("allocateLoadBalancerNodePorts", None)
+        return
+    known = {(port.get("protocol"), port.get("port")): port.get("nodePort") for port in rows(before, "ports")}
+    for port in rows(spec, "ports"):
+        if not port.get("nodePort") and (number := known.get((port["protocol"], port.get("port")))):
+            port["nodePort"] = number

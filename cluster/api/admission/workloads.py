@@ -1,0 +1,74 @@
+"""Deployments and ReplicaSets: replicas, a selector that selects the template, and the template itself."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from pumice.cluster.api.admission.rules import Lookup
+from pumice.cluster.api.admission.templates import (
+    number_problems,
+    selector_problems,
+    settle_rolled_template,
+    template_problems,
+)
+from pumice.cluster.api.fields import section
+from pumice.cluster.api.refusals import Cause, forbidden_field
+from pumice.core.objects.metadata import Object
+
+
+def default(workload: Object, lookup: Lookup) -> None:
+    """One replica."""
+    del lookup
+    spec: dict[str, Any] = workload.setdefault("spec", {})
+    spec.setdefault("replicas", 1)
+    settle_rolled_template(section(spec, "template"))
+
+
+def default_deployment(deployment: Object, lookup: Lookup) -> None:
+    """How Kubernetes rolls out what does not say how (source: `SetDefaults_Deployment`)."""
+    default(deployment, lookup)
+    _default_rollout(deployment)
+
+
+def _default_rollout(deployment: Object) -> None:
+    spec = deployment["spec"]
+    spec.setdefault("progressDeadlineSeconds", 600)
+    spec.setdefault("revisionHistoryLimit", 10)
+    strategy = spec["strategy"] = dict(section(spec, "strategy"))
+    strategy["type"] = strategy.get("type") or "RollingUpdate"
+    if strategy["type"] == "RollingUpdate":
+        strategy["rollingUpdate"] = {"maxSurge": "25%", "maxUnavailable": "25%", **section(strategy, "rollingUpdate")}
+
+
+def validate(workload: Object, lookup: Lookup) -> list[Cause]:
+    """What is wrong with a new Deployment or ReplicaSet: replicas, selector and template."""
+    del lookup
+    spec = section(workload, "spec")
+    found = number_problems(spec, ("replicas",), "spec") + selector_problems(spec, "deployment")
+    return found + template_problems(section(spec, "template"), "spec.template", ("Always",))
+
+
+def update_deployment(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+    """What is wrong with a Deployment after a change; what a client leaves out is as in a new one."""
+    _own_spec(old, new)
+    _default_rollout(new)
+    return validate_update(old, new, lookup)
+
+
+def _own_spec(old: Object, new: Object) -> None:
+    """What of a changed object may be the stored one's is copied before anything is written into it."""
+    spec = new["spec"] = dict(section(new, "spec"))
+    if spec.get("template") != section(old, "spec").get("template"):
+        spec["template"] = deepcopy(section(spec, "template"))
+        settle_rolled_template(spec["template"])
+
+
+def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+    """What is wrong with a Deployment or ReplicaSet after a change; the selector is fixed."""
+    _own_spec(old, new)
+    spec: dict[str, Any] = new["spec"]
+    spec.setdefault("replicas", 1)
+    if spec.get("selector") != section(old, "spec").get("selector"):
+        return [forbidden_field("spec.selector", "field is immutable")]
+    return validate(new, lookup)

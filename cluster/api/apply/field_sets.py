@@ -1,0 +1,116 @@
+"""Sets of fields as trees of steps, as structured-merge-diff keeps them: what fields share of their paths stands once.
+
+An object of 64 KiB has thousands of fields, most of them side by side: there the set's operations are those of Python's
+own sets and dictionaries, and whole branches that only one side has are passed on as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pumice.cluster.api.apply.paths import Path
+from pumice.cluster.api.schema.plain import is_map
+
+_DEEPEST: Final = 200
+_SELF: Final = "."
+
+
+@dataclass(slots=True)
+class FieldSet:
+    """A set of paths, which nobody changes once it is made: the steps here that belong to it, and what is below steps.
+
+    A step may be in both: a field and some of its parts. No set in `inside` is empty.
+    """
+
+    members: AbstractSet[str]
+    inside: Mapping[str, FieldSet]
+
+    def __bool__(self) -> bool:
+        return bool(self.members or self.inside)
+
+    def __iter__(self) -> Iterator[Path]:
+        for step in self.members:
+            yield (step,)
+        for step, below in self.inside.items():
+            for path in below:
+                yield (step, *path)
+
+    def __or__(self, other: FieldSet) -> FieldSet:
+        if self is other or not self or not other:
+            return self or other
+        inside = dict(self.inside)
+        for step, below in other.inside.items():
+            mine = inside.get(step)
+            inside[step] = below if mine is None else mine | below
+        return FieldSet(self.members | other.members, inside)
+
+    def __sub__(self, other: FieldSet) -> FieldSet:
+        if self is other:
+            return NOTHING
+        inside = dict(self.inside)
+        for step in inside.keys() & other.inside.keys():
+            if left := inside[step] - other.inside[step]:
+                inside[step] = left
+            else:
+                del inside[step]
+        return FieldSet(self.members - other.members, inside)
+
+    def __and__(self, other: FieldSet) -> FieldSet:
+        if self is other:
+            return self
+        shared = ((step, self.inside[step] & other.inside[step]) for step in self.inside.keys() & other.inside.keys())
+        return FieldSet(self.members & other.members, {step: both for step, both in shared if both})
+
+    def __le__(self, other: FieldSet) -> bool:
+        return (
+            self.members <= other.members
+            and self.inside.keys() <= other.inside.keys()
+            and all(below <= other.inside[step] for step, below in self.inside.items())
+        )
+
+    def without_branches(self, steps: AbstractSet[str]) -> FieldSet:
+        """The set without these steps and all that is below them."""
+        inside = {step: below for step, below in self.inside.items() if step not in steps}
+        return FieldSet(self.members - steps, inside)
+
+
+NOTHING: Final = FieldSet(frozenset(), {})
+
+
+def field_set(paths: Iterable[Path]) -> FieldSet:
+    """The set of these paths; the empty one, which is the object itself, is none."""
+    members: set[str] = set()
+    inside: dict[str, list[Path]] = {}
+    for path in paths:
+        if len(path) == 1:
+            members.add(path[0])
+        elif path:
+            inside.setdefault(path[0], []).append(path[1:])
+    return FieldSet(members, {step: field_set(below) for step, below in inside.items()})
+
+
+def to_fields(paths: FieldSet) -> dict[str, Any]:
+    """The FieldsV1 tree of a set, in which `.` says that the node itself belongs to it."""
+    inside, tree = paths.inside, dict[str, Any]()
+    for step in sorted(paths.members | inside.keys()):
+        below = to_fields(inside[step]) if step in inside else {}
+        tree[step] = {_SELF: {}, **below} if below and step in paths.members else below
+    return tree
+
+
+def from_fields(tree: Any, depth: int = 1) -> FieldSet:
+    """The set of a FieldsV1 tree; what is not well formed in it is passed over, and what is deeper than 200 steps."""
+    if not is_map(tree) or depth > _DEEPEST:
+        return NOTHING
+    members = {step for step, each in tree.items() if not each and step[1:2] == ":"}
+    inside: dict[str, FieldSet] = {}
+    for step, each in tree.items():
+        if each and step[1:2] == ":":
+            if not is_map(each) or _SELF in each or all(name[1:2] != ":" for name in each):
+                members.add(step)
+            if below := from_fields(each, depth + 1):
+                inside[step] = below
+    return FieldSet(members, inside)

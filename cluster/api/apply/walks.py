@@ -1,0 +1,114 @@
+"""Walks over values and their shapes: which fields a value has, what is left of it without some."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pumice.cluster.api.apply.field_sets import NOTHING, FieldSet
+from pumice.cluster.api.apply.paths import field, steps_of
+from pumice.cluster.api.schema.plain import COMPOUND, is_list, is_map
+from pumice.cluster.api.schema.shapes import Shape, field_shape
+
+
+def is_leaf(value: Any, shape: Shape) -> bool:
+    """Whether a value has one owner as a whole."""
+    if is_map(value):
+        return shape.sort not in ("map", "any") or shape.atomic
+    if is_list(value):
+        return shape.sort != "list" or shape.list_type == "atomic"
+    return True
+
+
+Known = dict[int, tuple[Any, FieldSet]]
+"""Values that were walked already, by identity, with their fields."""
+
+
+def fields_of(value: Any, shape: Shape, known: Known | None = None) -> FieldSet:
+    """The leaves of a value, elements of keyed lists and entries of plain maps too; none of one that is a leaf.
+
+    `known` gets what is found, and tells it again of the parts that another value shares with this one.
+    """
+    if is_leaf(value, shape):
+        return NOTHING
+    if known is None:
+        known = {}
+    if (held := known.get(id(value))) is not None:
+        return held[1]
+    found = _fields_of_map(value, shape, known) if is_map(value) else _fields_of_list(value, shape, known)
+    known[id(value)] = value, found
+    return found
+
+
+def _fields_of_map(value: dict[str, Any], shape: Shape, known: Known) -> FieldSet:
+    members = {f"f:{name}" for name in value}
+    inside: dict[str, FieldSet] = {}
+    for name, each in value.items():
+        if each.__class__ in COMPOUND:
+            described, step = shape.named(name), field(name)
+            inner = described or shape.item()
+            if below := fields_of(each, inner, known):
+                inside[step] = below
+            if described is not None and each != {} and not is_leaf(each, inner):
+                members.discard(step)
+    return FieldSet(members, inside)
+
+
+def _fields_of_list(value: list[Any], shape: Shape, known: Known) -> FieldSet:
+    inside: dict[str, FieldSet] = {}
+    held, inner = elements(value, shape), shape.item()
+    for step, items in held.items():
+        if len(items) == 1 and (below := fields_of(items[0], inner, known)):
+            inside[step] = below
+    return FieldSet(set(held), inside)
+
+
+def elements(values: list[Any], shape: Shape) -> dict[str, list[Any]]:
+    """The elements of a list of type set or map by their step; more than one when it stands there twice."""
+    found: dict[str, list[Any]] = {}
+    for step, each in zip(steps_of(values, shape), values, strict=True):
+        if step is not None:
+            found.setdefault(step, []).append(each)
+    return found
+
+
+def without(value: Any, gone: FieldSet, shape: Shape) -> Any:
+    """The value without those fields; null for a map or list that keeps nothing."""
+    if not gone or is_leaf(value, shape):
+        return value
+    members, inside = gone.members, gone.inside
+    if is_map(value):
+        kept = {name: each for name, each in value.items() if f"f:{name}" not in members}
+        for step, below in inside.items():
+            name = step[2:]
+            if name in kept and step.startswith("f:"):
+                kept[name] = without(kept[name], below, field_shape(shape, name))
+        return kept or None
+    both = zip(steps_of(value, shape), value, strict=True)
+    left = [without(each, inside.get(step or "", NOTHING), shape.item()) for step, each in both if step not in members]
+    return left or None
+
+
+def without_nulls(value: Any) -> Any:
+    """The value without nulls at any depth."""
+    if is_map(value):
+        return {
+            name: without_nulls(each) if each.__class__ in COMPOUND else each
+            for name, each in value.items()
+            if each is not None
+        }
+    if is_list(value):
+        return [without_nulls(each) for each in value if each is not None]
+    return value
+
+
+def with_named(paths: FieldSet, shape: Shape) -> FieldSet:
+    """The set and every described field on the way to its members: `a` beside `a.b.c`, but not `a.b` of a plain map."""
+    if not paths.inside:
+        return paths
+    members, inside = set(paths.members), dict[str, FieldSet]()
+    for step, below in paths.inside.items():
+        inner = shape.named(step[2:]) if step.startswith("f:") else None
+        if inner is not None:
+            members.add(step)
+        inside[step] = with_named(below, inner or shape.item())
+    return FieldSet(members, inside)

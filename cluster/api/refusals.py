@@ -1,0 +1,160 @@
+"""How the api says no: one function a reason, with Kubernetes' codes, reasons, messages and details.
+
+A refusal is a value (`pumice.core.messages.replies.Refused`); nothing here raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from pumice.cluster.api.kinds import Kind
+from pumice.core.messages.replies import Refused
+
+
+class Cause(Struct, frozen=True, gc=False):
+    """One thing wrong with one field. `field` is a path as `spec.tasks[0].name`; `message` starts with the sort."""
+
+    field: str
+    reason: str
+    message: str
+
+
+def timed_out() -> Refused:
+    """504: who asked has given up by now."""
+    return Refused(504, "Timeout", "request did not complete within the allotted timeout")
+
+
+def invalid_value(field: str, value: object, why: str) -> Cause:
+    """The value is not allowed there."""
+    return Cause(field, "FieldValueInvalid", f"Invalid value: {_shown(value)}: {why}")
+
+
+def required(field: str, why: str = "") -> Cause:
+    """The field must be given."""
+    return Cause(field, "FieldValueRequired", f"Required value: {why}" if why else "Required value")
+
+
+def duplicate(field: str, value: object, why: str = "") -> Cause:
+    """The value may stand only once."""
+    return Cause(field, "FieldValueDuplicate", f"Duplicate value: {_shown(value)}" + (f": {why}" if why else ""))
+
+
+def unsupported(field: str, value: object, known: Sequence[str]) -> Cause:
+    """The value is none of the known ones."""
+    listed = ", ".join(f'"{name}"' for name in known)
+    return Cause(field, "FieldValueNotSupported", f"Unsupported value: {_shown(value)}: supported values: {listed}")
+
+
+def too_many(field: str, count: int, most: int) -> Cause:
+    """More than may be; as Kubernetes says it."""
+    return Cause(field, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
+
+
+def missing(field: str, value: object, why: str) -> Cause:
+    """The value names something that does not exist."""
+    return Cause(field, "FieldValueNotFound", f"Not found: {_shown(value)}: {why}")
+
+
+def forbidden_field(field: str, why: str) -> Cause:
+    """The field may not be set or changed there."""
+    return Cause(field, "FieldValueForbidden", f"Forbidden: {why}")
+
+
+def invalid(kind: Kind, name: str, causes: Sequence[Cause], webhook: str = "") -> Refused:
+    """422 with every cause; in the words of an admission webhook where one would have found them."""
+    texts = [f"{cause.field}: {cause.message}" for cause in causes]
+    why = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    details = _details(kind, name, kind.kind)
+    details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
+    denied = f'admission webhook "{webhook}" denied the request: ' if webhook else ""
+    return Refused(422, "Invalid", f'{denied}{kind.qualified} "{name}" is invalid: {why}', details)
+
+
+def not_found(kind: Kind, name: str) -> Refused:
+    """404 for an object that is not there."""
+    return Refused(404, "NotFound", f'{kind.resource} "{name}" not found', _details(kind, name))
+
+
+def already_exists(kind: Kind, name: str) -> Refused:
+    """409 for a create of what is there."""
+    return Refused(409, "AlreadyExists", f'{kind.resource} "{name}" already exists', _details(kind, name))
+
+
+def conflict(kind: Kind, name: str, why: str) -> Refused:
+    """409: the request was made against another state."""
+    message = f'Operation cannot be fulfilled on {kind.resource} "{name}": {why}'
+    return Refused(409, "Conflict", message, _details(kind, name))
+
+
+def other_uid(kind: Kind, name: str, asked: str, found: str) -> Refused:
+    """409 for a request about an earlier object of the same name."""
+    return conflict(kind, name, f"Precondition failed: UID in precondition: {asked}, UID in object meta: {found}")
+
+
+def modified(kind: Kind, name: str) -> Refused:
+    """409 for a stale resourceVersion."""
+    why = "the object has been modified; please apply your changes to the latest version and try again"
+    return conflict(kind, name, why)
+
+
+def forbidden(kind: Kind, name: str, why: str) -> Refused:
+    """403: admission's rule, not a field, stands against it."""
+    return Refused(403, "Forbidden", f'{kind.resource} "{name}" is forbidden: {why}', _details(kind, name))
+
+
+def bad_request(message: str) -> Refused:
+    """400: the request itself makes no sense."""
+    return Refused(400, "BadRequest", message)
+
+
+def no_subresource(kind: Kind, subresource: str) -> Refused:
+    """404 for a subresource that the kind does not have."""
+    return Refused(404, "NotFound", f"the server could not find the requested resource ({kind.resource}/{subresource})")
+
+
+def not_allowed(message: str) -> Refused:
+    """405: not now, and not in this way."""
+    return Refused(405, "MethodNotAllowed", message)
+
+
+def unsupported_media(known: Sequence[str]) -> Refused:
+    """415 for a patch of a form that the kind does not take."""
+    listed = ", ".join(known)
+    message = f"the body of the request was in an unknown format - accepted media types include: {listed}"
+    return Refused(415, "UnsupportedMediaType", message)
+
+
+def too_many_requests(kind: Kind, name: str, message: str, cause: str, why: str, retry_s: int = 0) -> Refused:
+    """429: what was asked may go through later."""
+    details = _details(kind, name) | {"causes": [{"reason": cause, "message": why}]}
+    if retry_s:
+        details["retryAfterSeconds"] = retry_s
+    return Refused(429, "TooManyRequests", message, details)
+
+
+def other_revision(kind: Kind, name: str, asked: str, found: str) -> Refused:
+    """409 for a request about an earlier version of the object."""
+    why = f"Precondition failed: ResourceVersion in precondition: {asked}, ResourceVersion in object meta: {found}"
+    return conflict(kind, name, why)
+
+
+def unknown_kind(kind: object, api_version: object = "") -> Refused:
+    """404 for a kind nobody knows."""
+    if api_version:
+        return Refused(404, "NotFound", f'no matches for kind "{kind}" in version "{api_version}"')
+    return Refused(404, "NotFound", f'no matches for kind "{kind}"')
+
+
+def _details(kind: Kind, name: str, what: str = "") -> dict[str, Any]:
+    return {"name": name, "group": kind.group, "kind": what or kind.plural}
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "null" if value is None else str(value)

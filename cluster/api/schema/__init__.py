@@ -1,0 +1,34 @@
+"""What the served kinds look like: their fields, types, protobuf numbers, list types and merge keys.
+
+The facts come from the data file `kinds.json`, made from the sources of Kubernetes and Volcano by
+`docs/making/write_schema.py`; it is read at the first question.
+"""
+
+from pumice.cluster.api.schema.compiled import is_described, type_of_kind
+from pumice.cluster.api.schema.duplicates import duplicate_fields
+from pumice.cluster.api.schema.mistyped import Mistyped, mistyped
+from pumice.cluster.api.schema.model import Field, Rules, SchemaMessage
+from pumice.cluster.api.schema.shapes import Shape, shape_of_kind, shape_of_schema, shape_of_type
+from pumice.cluster.api.schema.table import message, of_kind, of_type
+from pumice.cluster.api.schema.unknown import misplaced_fields, pruned, unknown_fields
+
+__all__ = [
+    "Field",
+    "Mistyped",
+    "Rules",
+    "SchemaMessage",
+    "Shape",
+    "duplicate_fields",
+    "is_described",
+    "message",
+    "misplaced_fields",
+    "mistyped",
+    "of_kind",
+    "of_type",
+    "pruned",
+    "shape_of_kind",
+    "shape_of_schema",
+    "shape_of_type",
+    "type_of_kind",
+    "unknown_fields",
+]

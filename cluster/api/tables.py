@@ -1,0 +1,299 @@
+"""What the store holds: objects as MessagePack by kind, namespace and name, and who owns whom.
+
+Every change goes through `put` or `remove`: one revision, one entry in the log, one mutation for the journal.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, cast
+
+from pumice.cluster.api.ordered import Name, ObjectRecord, Ordered
+from pumice.cluster.api.watch import RevisionLog
+from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.parts import PARTS, KindParts
+from pumice.storage.codec import repack, unpack
+from pumice.storage.shared_objects import SharedObjects
+from pumice.storage.truth import Truth
+
+Key = tuple[str, str, str]
+"""Kind key, namespace ("" for cluster-wide objects), name."""
+
+_REMEMBERED_OWNERS: Final = 10_000
+
+
+class ObjectTables:
+    """Objects, their revision, the log, the outbox. Nothing here judges a request.
+
+    `written`: where those find what was written, and the changes, who read their bytes.
+    """
+
+    def __init__(self, log: RevisionLog, written: SharedObjects) -> None:
+        self.revision = 0
+        self.log = log
+        self.outbox: list[Mutation] = []
+        self._written = written
+        self._kinds: dict[str, Ordered] = {}
+        self._in_namespace: dict[str, int] = {}
+        self._keys: dict[str, Key] = {}
+        self._dependents: dict[str, dict[Key, None]] = {}
+        self._removed_uids: dict[str, None] = {}
+        self._parsed: dict[Key, tuple[int, Object]] = {}
+        self.kind_revisions = defaultdict[str, int](int)
+        """By kind, the revision of the last change to any of its objects: for reading only."""
+        self._parts = _PartsByKind(PARTS)
+
+    # --- reading
+
+    def get(self, key: Key) -> ObjectRecord | None:
+        """The record, or None."""
+        try:
+            return self._kinds[key[0]].records.get(key[1:])
+        except KeyError:  # no object of this kind yet
+            return None
+
+    def read(self, key: Key) -> Object | None:
+        """A copy of the object that is the caller's to change, or None."""
+        record = self.get(key)
+        return None if record is None else own(record)
+
+    def shared(self, key: Key) -> Object | None:
+        """The object, decoded once a revision and shared: read only. For the few that admission asks for often."""
+        record = self.get(key)
+        if record is None:
+            return None
+        known = self._parsed.get(key)
+        if known is None or known[0] != record.revision:
+            known = (record.revision, own(record))
+            self._parsed[key] = known
+        return known[1]
+
+    def seen(self, record: ObjectRecord) -> Object:
+        """The object of a record, shared with the watchers that read the same bytes: read only."""
+        found: Object = self._written.unpack(record.blob)
+        return found
+
+    def of_kind(self, kind: str, namespace: str | None = None) -> list[tuple[Name, ObjectRecord]]:
+        """(namespace, name) and record of every object of a kind, in that order."""
+        held = self._kinds.get(kind)
+        if held is None:
+            return []
+        return list(zip(held.sorted_names(namespace), held.sorted_records(namespace), strict=True))
+
+    def blobs(self, kind: str, namespace: str | None = None) -> tuple[bytes, ...]:
+        """Every object of a kind, by namespace and name."""
+        held = self._kinds.get(kind)
+        return () if held is None else tuple([record.blob for record in held.sorted_records(namespace)])
+
+    def labels(self, record: ObjectRecord) -> dict[str, str]:
+        """The labels of an object: known from its writing, or looked up once."""
+        if record.labels is None:
+            record.labels = _labels_of(own(record))
+        return record.labels
+
+    def kinds(self) -> list[str]:
+        """Keys of the kinds of which there has been an object."""
+        return list(self._kinds)
+
+    def in_namespace(self, namespace: str) -> int:
+        """How many objects a namespace holds."""
+        return self._in_namespace.get(namespace, 0)
+
+    def names(self, kind: str) -> Iterator[tuple[str, str]]:
+        """(namespace, name) of every object of a kind, oldest first."""
+        held = self._kinds.get(kind)
+        return iter(()) if held is None else held.names()
+
+    def changed_since(self, revision: int) -> set[str]:
+        """The kinds of which any object has changed after a revision."""
+        return {kind for kind, at in self.kind_revisions.items() if at > revision}
+
+    def count(self, kind: str | None = None) -> int:
+        """How many objects there are, of one kind or of all."""
+        if kind is not None:
+            return len(self._kinds.get(kind, ()))
+        return sum(map(len, self._kinds.values()))
+
+    def dependents(self, uid: str) -> list[Key]:
+        """The objects whose ownerReferences name this uid, in the order in which they came."""
+        return list(self._dependents.get(uid, ()))
+
+    def key_of(self, uid: str) -> Key | None:
+        """The object of this uid."""
+        return self._keys.get(uid)
+
+    def inside(self, namespace: str) -> list[Key]:
+        """Every object of a namespace, kind by kind."""
+        return [(kind, *name) for kind, held in self._kinds.items() for name in held.sorted_names(namespace)]
+
+    def was_removed(self, uid: str) -> bool:
+        """Whether an object of this uid was here and has gone (the latest ten thousand are remembered)."""
+        return uid in self._removed_uids
+
+    # --- writing
+
+    def put(self, key: Key, obj: Object, user: str) -> bytes:
+        """Write an object under the next revision, which it carries from then on; returns its bytes.
+
+        Nobody may change it afterwards: it is what all get who read these bytes.
+        """
+        record = self.get(key)
+        if record is None:
+            return self.put_new(key, obj, user)
+        before = owner_uids(self.seen(record))
+        blob = self.replace(key, record, obj, user)
+        self._reown(key, before, owner_uids(obj))
+        record.labels = _labels_of(obj)
+        return blob
+
+    def put_again(self, key: Key, obj: Object, user: str) -> bytes:
+        """Write an object that is there and keeps its labels and owners; it may be changed afterwards."""
+        return self._write(key, self._kinds[key[0]].records[key[1:]], obj, user)
+
+    def replace(self, key: Key, record: ObjectRecord, obj: Object, user: str, *, status_only: bool = False) -> bytes:
+        """`put` of an object that keeps its labels and owners (all but its status); `record` is the one of this key."""
+        blob = self._write(key, record, obj, user, user if status_only else "")
+        self._written.keep(blob, obj)
+        return blob
+
+    def put_new(self, key: Key, obj: Object, user: str) -> bytes:
+        """`put` of an object that is not there yet."""
+        revision = self.revision + 1
+        meta = obj["metadata"]
+        meta["resourceVersion"] = str(revision)
+        blob = repack(obj)
+        self._written.keep(blob, obj)
+        parts = self._parts[key[0]]
+        views = parts.views(obj)
+        self._add(key, ObjectRecord(blob, revision, meta["uid"], _labels_of(obj), views))
+        self._own(key, owner_uids(obj))
+        self._changed("ADDED", key, blob, user, parts.concerned(parts.unseen, views))
+        return blob
+
+    def _write(self, key: Key, record: ObjectRecord, obj: Object, user: str, status_by: str = "") -> bytes:
+        revision = self.revision + 1
+        obj["metadata"]["resourceVersion"] = str(revision)
+        blob = repack(obj)
+        parts = self._parts[key[0]]
+        before = parts.views(own(record)) if record.views is None else record.views
+        views = before if status_by and parts.blind else parts.views(obj)
+        concerned = parts.concerned(before, views, status_by)
+        self._written.forget(record.blob)
+        record.blob, record.revision, record.views = blob, revision, views
+        self._changed("MODIFIED", key, blob, user, concerned)
+        return blob
+
+    def remove(self, key: Key, obj: Object, user: str) -> None:
+        """Take an object away; watchers get it as it last was."""
+        record = self._take(key)
+        self._forget(key, record.uid, owner_uids(obj))
+        parts = self._parts[key[0]]
+        before = parts.views(own(record)) if record.views is None else record.views
+        self._changed("DELETED", key, record.blob, user, parts.concerned(before, parts.unseen))
+
+    def load(self, truth: Truth) -> None:
+        """Take over what a checkpoint holds; the tables must be empty."""
+        for kind, name, held in truth.rows():
+            self._add((kind, *name), ObjectRecord(held.blob, held.revision, held.uid))
+            self._own((kind, *name), held.owners)
+        self.revision = truth.revision
+        self.kind_revisions = defaultdict(int, truth.revisions)
+        self._removed_uids = dict(truth.removed)
+        self.log.forget_all(self.revision)
+
+    def restore(self, mutation: Mutation) -> None:
+        """Apply a mutation of the journal. One that has been applied already changes nothing."""
+        if mutation.revision <= self.revision:
+            return
+        key = (mutation.kind, mutation.namespace, mutation.name)
+        record = self.get(key)
+        if mutation.type == "DELETED":
+            if record is not None:
+                self._take(key)
+                self._forget(key, record.uid, owner_uids(own(record)))
+        else:
+            self._restore_object(key, mutation, record)
+        self.revision = self.kind_revisions[mutation.kind] = mutation.revision
+
+    def _restore_object(self, key: Key, mutation: Mutation, record: ObjectRecord | None) -> None:
+        obj = cast("Object", unpack(mutation.blob))
+        before = set[str]() if record is None else owner_uids(own(record))
+        restored = ObjectRecord(mutation.blob, mutation.revision, obj["metadata"]["uid"])
+        self._add(key, restored)
+        self._reown(key, before, owner_uids(obj))
+
+    def _add(self, key: Key, record: ObjectRecord) -> None:
+        held = self._kinds.get(key[0])
+        if held is None:
+            held = self._kinds[key[0]] = Ordered()
+        if held.add(key[1:], record):
+            self._in_namespace[key[1]] = self._in_namespace.get(key[1], 0) + 1
+        self._keys[record.uid] = key
+
+    def _take(self, key: Key) -> ObjectRecord:
+        record = self._kinds[key[0]].pop(key[1:])
+        self._keys.pop(record.uid, None)
+        self._in_namespace[key[1]] -= 1
+        return record
+
+    def _changed(self, type_: str, key: Key, blob: bytes, user: str, concerned: frozenset[str]) -> None:
+        kind, namespace, name = key
+        revision = self.revision = self.kind_revisions[kind] = self.revision + 1
+        mutation = Mutation(revision, type_, kind, namespace, name, blob, user)
+        self.log.append(mutation, concerned)
+        self.outbox.append(mutation)
+
+    def drain(self) -> list[Mutation]:
+        """Take the outbox."""
+        taken, self.outbox = self.outbox, []
+        self._written.keep_changes(taken)
+        return taken
+
+    def _own(self, key: Key, owners: Iterable[str]) -> None:
+        for uid in owners:
+            self._dependents.setdefault(uid, {})[key] = None
+
+    def _disown(self, key: Key, owners: Iterable[str]) -> None:
+        for uid in owners:
+            rows = self._dependents.get(uid, {})
+            rows.pop(key, None)
+            if not rows:
+                self._dependents.pop(uid, None)
+
+    def _reown(self, key: Key, before: set[str], after: set[str]) -> None:
+        if before != after:
+            self._disown(key, sorted(before - after))
+            self._own(key, sorted(after - before))
+
+    def _forget(self, key: Key, uid: str, owners: set[str]) -> None:
+        self._disown(key, sorted(owners))
+        self._parsed.pop(key, None)
+        self._removed_uids[uid] = None
+        if len(self._removed_uids) > _REMEMBERED_OWNERS:
+            del self._removed_uids[next(iter(self._removed_uids))]
+
+
+class _PartsByKind(dict[str, KindParts]):
+    """A kind of which nobody has named parts has none."""
+
+    def __missing__(self, kind: str) -> KindParts:
+        parts = self[kind] = KindParts(kind)
+        return parts
+
+
+def own(record: ObjectRecord) -> Object:
+    """A copy of the object of a record that is the caller's to change."""
+    copy: Object = unpack(record.blob)
+    return copy
+
+
+def _labels_of(obj: Object) -> dict[str, str]:
+    return section(obj["metadata"], "labels")
+
+
+def owner_uids(obj: Object) -> set[str]:
+    """Uids in metadata.ownerReferences."""
+    references: list[dict[str, Any]] | None = section(obj, "metadata").get("ownerReferences")
+    return {reference["uid"] for reference in references} if references else set()

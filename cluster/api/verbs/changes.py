@@ -1,0 +1,248 @@
+"""Changes of objects that exist: replaced, patched, or their status written, under optimistic concurrency."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pumice.cluster.api import metadata, patches, refusals
+from pumice.cluster.api.admission import admission_of
+from pumice.cluster.api.admission.limit_ranges import pod_problem
+from pumice.cluster.api.kinds import Kind
+from pumice.cluster.api.metadata import WITHOUT_GENERATION
+from pumice.cluster.api.registry import FoundObject, FoundRecord, Registry
+from pumice.cluster.api.verbs.creation import Creation
+from pumice.cluster.api.verbs.decoding import decoded, may_hold_null, name_of
+from pumice.cluster.api.verbs.deletion import Deletion
+from pumice.cluster.api.verbs.ownership import MANAGED, owners_in, tracked
+from pumice.cluster.api.verbs.part_writes import PART_WRITES, RESIZE
+from pumice.cluster.api.verbs.quotas import over_quota
+from pumice.cluster.api.verbs.requests import RequestMoment
+from pumice.cluster.api.verbs.sound_patches import sound_patch
+from pumice.cluster.kube.merge_patch import merge_patch
+from pumice.core.messages.commands import Patch, Update, UpdateStatus
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object, section
+from pumice.storage.codec import pack
+
+STATUS: Final = "status"
+FINALIZE: Final = "finalize"
+POD: Final = "Pod"
+"""Of pods agents say the very same again and again."""
+
+
+class Changes:
+    """Writes what exists. A change that changes nothing writes nothing."""
+
+    def __init__(self, registry: Registry, creation: Creation, deletion: Deletion) -> None:
+        self._registry = registry
+        self._tables = registry.tables
+        self._creation = creation
+        self._deletion = deletion
+
+    def update(self, request: Update, moment: RequestMoment) -> Accepted | Refused:
+        """Replace an object, or its status; 409 when its metadata.resourceVersion is given and stale."""
+        obj = decoded(request.blob)
+        if isinstance(obj, Refused):
+            return obj
+        kind = self._registry.kinds.by_type(obj.get("apiVersion"), obj.get("kind"))
+        if kind is None:
+            return refusals.unknown_kind(obj.get("kind"), obj.get("apiVersion"))
+        obj["apiVersion"] = kind.api_version
+        if causes := self._registry.settle_shape(kind, obj, nulls=may_hold_null(request.blob)):
+            return refusals.invalid(kind, name_of(obj), causes)
+        meta = section(obj, "metadata")
+        found = self._registry.existing(kind.key, meta.get("namespace") or "default", meta.get("name") or "")
+        if isinstance(found, Refused):
+            return found
+        return self._change(found, obj, request, moment)
+
+    def patch(self, request: Patch, moment: RequestMoment) -> Accepted | Refused:
+        """Change an object by a patch of any form; its status stays as it is where it has a status subresource."""
+        found = self._registry.existing(request.kind, request.namespace, request.name)
+        if isinstance(found, Refused):
+            return found
+        patch = decoded(request.blob) if request.form != "json" else patches.decoded_operations(request.blob)
+        if isinstance(patch, Refused):
+            return patch
+        new = patches.patched(request.form, found, patch)
+        if isinstance(new, Refused):
+            return new
+        return self.write(found, new, request, moment)
+
+    def write(
+        self, found: FoundObject, new: Object, request: Patch, moment: RequestMoment, *, owners: Any = None
+    ) -> Accepted | Refused:
+        """Write what a patch has made of an object; `owners`: its managedFields when it was applied."""
+        if causes := self._registry.settle_shape(found.kind, new, nulls=may_hold_null(request.blob)):
+            return refusals.invalid(found.kind, request.name, causes)
+        if problem := self._other_object(found, new):
+            return refusals.bad_request(problem)
+        new["metadata"] = dict(new["metadata"])
+        return self._change(found, new, request, moment, owners=owners)
+
+    def update_status(self, request: UpdateStatus, moment: RequestMoment) -> Accepted | Refused:
+        """Merge a patch into the status; nothing else changes. A pod that has ended stays ended, whatever an agent says
+        that has not heard of it yet (as the kubelet's status manager has it).
+        """
+        found = self._registry.for_status(request.kind, request.namespace, request.name)
+        if isinstance(found, Refused):
+            return found
+        old = found.obj
+        if request.resource_version is not None and request.resource_version != old["metadata"]["resourceVersion"]:
+            return refusals.modified(found.kind, request.name)
+        sound = sound_patch(found.kind.key, request.blob) if found.kind.key == POD and not found.whole else None
+        patch = decoded(request.blob) if sound is None else sound
+        if isinstance(patch, Refused):
+            return patch
+        after = {**old, STATUS: merge_patch(old.get(STATUS), patch)}
+        if found.kind.key == POD and _ended(old) and not _ended(after):
+            return refusals.conflict(found.kind, request.name, "the pod has ended, and does not run again")
+        nulls = sound is None and may_hold_null(request.blob)
+        written = self.write_status(found, after, moment, nulls=nulls, typed=sound is not None)
+        return written if isinstance(written, Refused) else Accepted(self._tables.revision, written)
+
+    def write_status(
+        self, found: FoundRecord, new: Object, moment: RequestMoment, *, nulls: bool = False, typed: bool = False
+    ) -> bytes | Refused:
+        """Write an object whose status has changed, or annotations; its bytes. `nulls`, `typed`: to `settle_status`."""
+        old = found.obj
+        if new == old:
+            return found.record.blob
+        status_only = new["metadata"] is old["metadata"]
+        new["metadata"] = {**new["metadata"]}
+        if causes := self._registry.settle_status(found, new, nulls=nulls, typed=typed):
+            return refusals.invalid(found.kind, found.key[2], causes)
+        return self._tables.replace(found.key, found.record, new, moment.user, status_only=status_only)
+
+    # --- parts
+
+    def _change(
+        self, found: FoundObject, new: Object, request: Update | Patch, moment: RequestMoment, *, owners: Any = None
+    ) -> Accepted | Refused:
+        """Write the part of an object that the request is about."""
+        key, kind, old = found
+        if refused := _out_of_date(found, new):
+            return refused
+        owned = owners if owners is not None else owners_in(new)
+        if (kind.key, request.subresource) in PART_WRITES:
+            return self._change_part(found, new, request, moment, owners=owners)
+        if request.subresource == STATUS:
+            return self._change_status(found, new, request, moment, owners=owners)
+        if request.subresource == FINALIZE:
+            return self._finalize(found, new, request, moment)
+        if kind.drops_status or (kind.status and STATUS not in new):
+            _carry(old, new, STATUS)
+        metadata.keep(new["metadata"], old["metadata"])
+        causes = metadata.problems(new["metadata"], kind) or metadata.change_problems(new["metadata"], old["metadata"])
+        admission = admission_of(kind.key)
+        if causes := causes or self._registry.definition_problems(kind, new):
+            return refusals.invalid(kind, key[2], causes)
+        if admission.validate_update is not None:
+            causes = admission.validate_update(old, new, self._registry.lookup)
+        causes = causes or self._registry.rules_of_change(kind, new, old)
+        if causes:
+            return refusals.invalid(kind, key[2], causes, admission.webhook)
+        if admission.settle is not None:
+            admission.settle(new, self._registry.lookup, moment.text)
+        new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+        new = self._owned(found, new, "", moment, owned, applied=owners is not None)
+        return self._replace(found, new, moment, dry_run=request.dry_run)
+
+    def _replace(self, found: FoundObject, new: Object, moment: RequestMoment, *, dry_run: bool) -> Accepted:
+        key, _, old = found
+        meta, before = new["metadata"], old["metadata"]
+        if new == old:
+            return self._registry.unchanged(key)
+        counted = key[0] not in WITHOUT_GENERATION
+        if counted and any(new.get(part) != old.get(part) for part in (new.keys() | old.keys()) - {"metadata", STATUS}):
+            meta["generation"] = before.get("generation", 1) + 1
+        ended = "deletionTimestamp" in meta and not meta.get("finalizers")
+        if ended and not meta.get("deletionGracePeriodSeconds") and not dry_run:
+            self._deletion.remove(key, old, moment)
+            return Accepted(self._tables.revision, pack(new), uid=before["uid"])
+        return self._registry.written(key, new, moment.user, dry_run=dry_run)
+
+    def _owned(
+        self, found: FoundObject, new: Object, subresource: str, moment: RequestMoment, owners: Any, *, applied: bool
+    ) -> Object:
+        """The object with its owners: those of an apply, or those after an update that may have brought some."""
+        if owners is not None:
+            new["metadata"][MANAGED] = owners
+        return new if applied else tracked(self._registry.kinds, found.kind, found.obj, new, subresource, moment)
+
+    def _change_status(
+        self, found: FoundObject, given: Object, request: Update | Patch, moment: RequestMoment, *, owners: Any
+    ) -> Accepted | Refused:
+        key, kind, old = found
+        if not kind.status:
+            return refusals.no_subresource(kind, STATUS)
+        new = {**old, "metadata": metadata.beside_status(kind, given["metadata"], old["metadata"])}
+        _carry(given, new, STATUS)
+        meta, before = new["metadata"], old["metadata"]
+        if causes := metadata.problems(meta, kind) or metadata.change_problems(meta, before):
+            return refusals.invalid(kind, key[2], causes)
+        new = self._owned(found, new, STATUS, moment, owners, applied=owners is not None)
+        return self._replace(found, new, moment, dry_run=request.dry_run)
+
+    def _change_part(
+        self, found: FoundObject, given: Object, request: Update | Patch, moment: RequestMoment, *, owners: Any
+    ) -> Accepted | Refused:
+        """Write what of an object is written under a path of its own."""
+        key, kind, old = found
+        new, causes = PART_WRITES[kind.key, request.subresource](old, given, moment.text)
+        metadata.keep(new["metadata"], old["metadata"])
+        new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+        if causes := metadata.problems(new["metadata"], kind) or causes:
+            return refusals.invalid(kind, key[2], causes)
+        if request.subresource == RESIZE and (why := self._too_large(kind, old, new)):
+            return refusals.forbidden(kind, key[2], why)
+        new = self._owned(found, new, request.subresource, moment, owners, applied=owners is not None)
+        return self._replace(found, new, moment, dry_run=request.dry_run)
+
+    def _too_large(self, kind: Kind, old: Object, new: Object) -> str | None:
+        """Say why LimitRanges or quotas do not let a pod be resized."""
+        lookup = self._registry.lookup
+        return pod_problem(new, lookup) or over_quota(lookup, kind, new, old)
+
+    def _finalize(self, found: FoundObject, given: Object, request: Update | Patch, moment: RequestMoment) -> Accepted:
+        """Write the finalizers in the spec of a namespace, and nothing else."""
+        key, _, old = found
+        finalizers: list[str] = section(given, "spec").get("finalizers") or []
+        wanted: Object = {**section(old, "spec"), "finalizers": finalizers}
+        new: Object = {**old, "metadata": dict(old["metadata"]), "spec": wanted}
+        answer = self._registry.written(key, new, moment.user, dry_run=request.dry_run)
+        if not request.dry_run:
+            self._deletion.finalized(key, moment)
+        return answer
+
+    def _other_object(self, found: FoundObject, new: Object) -> str:
+        """Why a patched object is no longer the one that was asked for; its apiVersion is settled."""
+        kind, name = self._registry.kinds.by_type(new.get("apiVersion"), new.get("kind")), new["metadata"].get("name")
+        if kind is None or kind.key != found.kind.key:
+            return f"a patch may not change apiVersion and kind ({found.kind.api_version} {found.kind.kind})"
+        if name != found.key[2]:
+            return f"the name of the object ({name}) does not match the name on the URL ({found.key[2]})"
+        new["apiVersion"] = kind.api_version
+        return ""
+
+
+def _ended(pod: Object) -> bool:
+    return section(pod, STATUS).get("phase") in ("Succeeded", "Failed")
+
+
+def _out_of_date(found: FoundObject, new: Object) -> Refused | None:
+    """A conflict when the object was made from another version, or is another one of the same name."""
+    meta, before, name = new["metadata"], found.obj["metadata"], found.key[2]
+    given = meta.get("resourceVersion")
+    if given and given != before["resourceVersion"]:
+        return refusals.modified(found.kind, name)
+    if (uid := meta.get("uid")) and uid != before["uid"]:
+        return refusals.other_uid(found.kind, name, uid, before["uid"])
+    return None
+
+
+def _carry(old: Object, new: Object, part: str) -> None:
+    if part in old:
+        new[part] = old[part]
+    else:
+        new.pop(part, None)

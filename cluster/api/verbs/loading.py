@@ -1,0 +1,131 @@
+"""Objects that a cluster had: stored as they were there, whatever admission would say of new ones like them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pumice.cluster.api import refusals
+from pumice.cluster.api.admission import Admission, admission_of
+from pumice.cluster.api.kinds import Kind
+from pumice.cluster.api.metadata import WITHOUT_GENERATION, is_uid
+from pumice.cluster.api.namespaces import is_missing
+from pumice.cluster.api.refusals import Cause, invalid_value, required
+from pumice.cluster.api.registry import Registry
+from pumice.cluster.api.tables import owner_uids
+from pumice.cluster.api.verbs.creation import SUBMIT, Creation
+from pumice.cluster.api.verbs.decoding import decoded, may_hold_null, name_of
+from pumice.cluster.api.verbs.deletion import Deletion
+from pumice.cluster.api.verbs.requests import RequestMoment
+from pumice.config.errors import RequestError
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object, parse_time
+from pumice.core.state.view import View
+from pumice.core.state.watched import WATCHED
+
+_OF_THE_OTHER: Final = ("resourceVersion", "selfLink", "managedFields")
+"""Metadata that a server writes about its own copy of an object."""
+_TIMES: Final = ("creationTimestamp", "deletionTimestamp")
+_WATCHED: Final = frozenset(WATCHED)
+
+
+class Loading:
+    """Stores what exists elsewhere. Refused is what is there already, and what readers could make no sense of."""
+
+    def __init__(self, registry: Registry, creation: Creation, deletion: Deletion) -> None:
+        self._registry = registry
+        self._tables = registry.tables
+        self._creation = creation
+        self._deletion = deletion
+        self._reader = View()
+
+    def load(self, blob: bytes, moment: RequestMoment) -> Accepted | Refused:
+        """Store the object with its identity, age, status and deletion."""
+        obj = decoded(blob)
+        if isinstance(obj, Refused):
+            return obj
+        kind = self._registry.kinds.by_type(obj.get("apiVersion"), obj.get("kind"))
+        if kind is None:
+            return refusals.unknown_kind(obj.get("kind"), obj.get("apiVersion"))
+        obj["apiVersion"] = kind.api_version
+        if causes := self._registry.settle_loaded(kind, obj, nulls=may_hold_null(blob)) or identity_problems(obj):
+            return refusals.invalid(kind, name_of(obj), causes)
+        key = kind.key, settle_namespace(kind, obj), obj["metadata"]["name"]
+        if key[1] and self._registry.strict and is_missing(self._tables, key[1]):
+            asked = RequestMoment(moment.now, SUBMIT)
+            if refused := self._creation.make_namespace(key[1], asked):
+                return refused
+        if self._tables.get(key) is not None:
+            return refusals.already_exists(kind, key[2])
+        admission = admission_of(kind.key)
+        given = obj["metadata"].get("uid")
+        self._fill_in(obj, admission, moment)
+        if causes := self._unreadable(kind, obj, admission):
+            return refusals.invalid(kind, key[2], causes)
+        if admission.settle is not None and (admission.indispensable is not None or obj["metadata"]["uid"] != given):
+            admission.settle(obj, self._registry.lookup, moment.text)
+        stored = self._tables.put_new(key, obj, moment.user)
+        if "ownerReferences" in obj["metadata"] and any(map(self._tables.was_removed, owner_uids(obj))):
+            self._deletion.orphaned(key, moment)
+        return Accepted(self._tables.revision, stored)
+
+    def _fill_in(self, obj: Object, admission: Admission, moment: RequestMoment) -> None:
+        meta: dict[str, Any] = obj["metadata"]
+        for name in _OF_THE_OTHER:
+            meta.pop(name, None)
+        meta["uid"] = self._creation.uid_for(meta["uid"] if is_uid(meta.get("uid")) else "")
+        meta["creationTimestamp"] = meta.get("creationTimestamp") or moment.text
+        if str(obj.get("kind")) not in WITHOUT_GENERATION:
+            meta.setdefault("generation", 1)
+        fill_loaded(obj, admission, self._registry.lookup)
+
+    def _unreadable(self, kind: Kind, obj: Object, admission: Admission) -> list[Cause]:
+        """Say what keeps readers from making sense of it; the scheduler's view is the one that reads the most."""
+        if admission.indispensable is not None:
+            return admission.indispensable(obj, self._registry.lookup)
+        if kind.key not in _WATCHED:
+            return []
+        try:
+            self._reader.apply("ADDED", obj)
+        except RequestError as error:
+            self._reader = View()
+            return [Cause("", "FieldValueInvalid", f"Invalid value: {error}")]
+        self._reader.apply("DELETED", obj)
+        return []
+
+
+def fill_loaded(obj: Object, admission: Admission, lookup: Any) -> None:
+    """Fill in what an object that exists left out; what it says of itself stays."""
+    status: dict[str, Any] = obj.get("status") or {}
+    if admission.initial_status is not None:
+        admission.initial_status(obj)
+        obj["status"] = {**obj.get("status", {}), **status}
+    fill_in = admission.fill_loaded or admission.default
+    if fill_in is not None:
+        fill_in(obj, lookup)
+        if status:
+            obj["status"] = {**obj.get("status", {}), **status}
+
+
+def settle_namespace(kind: Kind, obj: Object) -> str:
+    """Give the object the namespace that its kind has, and return it."""
+    meta: dict[str, Any] = obj["metadata"]
+    if kind.namespaced:
+        meta["namespace"] = meta.get("namespace") or "default"
+    else:
+        meta.pop("namespace", None)
+    return meta.get("namespace") or ""
+
+
+def identity_problems(obj: Object) -> list[Cause]:
+    """Say what is wrong with the name and the times of an object that exists."""
+    meta: dict[str, Any] = obj.get("metadata") or {}
+    if not meta.get("name"):
+        return [required("metadata.name", "an object that exists has a name")]
+    found: list[Cause] = []
+    for name in _TIMES:
+        try:
+            parse_time(meta.get(name))
+        except (ValueError, TypeError, AttributeError):
+            why = "expected a time such as 2026-01-31T12:00:00Z"
+            found.append(invalid_value(f"metadata.{name}", meta[name], why))
+    return found

@@ -1,0 +1,65 @@
+"""Which manager owns which fields of an object: kept where its maker has named one, or it was applied server-side."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pumice.cluster.api import apply as serverside
+from pumice.cluster.api.apply.history import first_owners
+from pumice.cluster.api.apply.owners import write_managers
+from pumice.cluster.api.apply.tracking import by_update, resets, updated
+from pumice.cluster.api.kind_table import KindTable
+from pumice.cluster.api.kinds import Kind
+from pumice.cluster.api.schema.shapes import Shape, shape_of_kind
+from pumice.cluster.api.verbs.requests import RequestMoment
+from pumice.core.messages.commands import Patch
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
+
+MANAGED: Final = "managedFields"
+
+
+def applied(
+    kinds: KindTable, kind: Kind, live: Object | None, config: Object, request: Patch, moment: RequestMoment
+) -> Object | Refused:
+    """The object after a server-side apply, with its owners; conflicts are refused (409)."""
+    shape = _shape(kinds, kind)
+    reset = resets(request.subresource, drops_status=kind.drops_status)
+    who = serverside.Applicant(moment.manager, kind.api_version, request.subresource, request.force, reset)
+    if live is not None and MANAGED not in live["metadata"] and kind.status:
+        # nobody is known to have written the status, so nobody stands in the way of who applies it first
+        stated = {part: value for part, value in live.items() if part != "status"}
+        live = write_managers(live, first_owners(stated, kind.api_version, moment.text, shape))
+    return serverside.apply(live, config, who, moment.text, shape)
+
+
+def made(kinds: KindTable, kind: Kind, obj: Object, moment: RequestMoment) -> Object:
+    """A new object with its maker as the owner of its fields, where he has given himself a name for that."""
+    if not moment.manager:
+        return obj
+    who = by_update(moment.manager, kind.api_version)
+    reset = resets("", drops_status=kind.drops_status)
+    managers = updated({}, obj, {}, who, moment.text, _shape(kinds, kind), reset)
+    return write_managers(obj, managers)
+
+
+def tracked(kinds: KindTable, kind: Kind, old: Object, new: Object, subresource: str, moment: RequestMoment) -> Object:
+    """The new object with the owners of its fields after an update; `new` may hold managedFields as a client has them.
+
+    An object of whose making nobody was told has none until it is applied.
+    """
+    if not old["metadata"].get(MANAGED):
+        new["metadata"].pop(MANAGED, None)
+        return new
+    who = by_update(moment.manager or moment.user, kind.api_version, subresource)
+    reset = resets(subresource, drops_status=kind.drops_status)
+    return serverside.track_update(old, new, who, moment.text, _shape(kinds, kind), reset)
+
+
+def owners_in(obj: Object) -> Any:
+    """managedFields as they stand in an object, None when there are none."""
+    return obj["metadata"].get(MANAGED)
+
+
+def _shape(kinds: KindTable, kind: Kind) -> Shape:
+    return shape_of_kind(kind.group, kind.version, kind.kind, kinds.schema(kind.key))

@@ -1,0 +1,124 @@
+"""New objects against the ResourceQuotas of their namespace (source: Kubernetes' admission plugin ResourceQuota).
+
+What is let in is added to the status at once, so that nothing that comes right after it goes beyond; the quota
+controller counts again whenever something changes, and writes only over the status that it has seen.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pumice.cluster.api.admission.rules import Lookup
+from pumice.cluster.api.kinds import Kind
+from pumice.cluster.api.tables import ObjectTables
+from pumice.cluster.kube.min_resources import Amounts, texts
+from pumice.cluster.kube.quota_usage import COUNTED, OBJECTS, counts, total_of, usage_of
+from pumice.core.errors import QuantityError
+from pumice.core.objects.metadata import Object, section
+from pumice.core.quantity import Quantity, quantity_of
+
+KIND: Final = "ResourceQuota"
+_COMPUTE: Final = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
+
+
+def over_quota(lookup: Lookup, kind: Kind, obj: Object, old: Object | None = None) -> str | None:
+    """Why a quota does not let the object in; `old`: what is there already of one that changes."""
+    for quota in lookup.all(KIND, obj["metadata"].get("namespace") or ""):
+        if counts(quota, kind.key, obj) and (why := _problem(lookup, quota, kind, obj, old)):
+            return why
+    return None
+
+
+def take(tables: ObjectTables, lookup: Lookup, kind: Kind, obj: Object, user: str) -> None:
+    """Add what the object counts to the quotas of its namespace; it is not in the tables yet.
+
+    Where it counts as an object only, `pumice.cluster.api.verbs.object_counts` does.
+    """
+    namespace = obj["metadata"].get("namespace") or ""
+    for quota in lookup.all(KIND, namespace):
+        key = (KIND, namespace, quota["metadata"]["name"])
+        record = tables.get(key)
+        changed = None if record is None else with_taken(lookup, quota, kind, obj)
+        if record is not None and changed is not None:
+            tables.replace(key, record, changed, user, status_only=True)
+
+
+def with_taken(lookup: Lookup, quota: Object, kind: Kind, obj: Object) -> Object | None:
+    """Return the quota with what a new object uses of it; None where that is nothing."""
+    if kind.key == KIND or not counts(quota, kind.key, obj):
+        return None
+    usage = bounded(quota, usage_of(kind.key, obj))
+    if not any(amount.sign() for amount in usage.values()):
+        return None
+    used = {name: _used(lookup, quota, name, kind).plus(amount) for name, amount in usage.items()}
+    status = section(quota, "status")
+    after = {**status, "used": {**section(status, "used"), **texts(used)}}
+    return {**quota, "metadata": dict(quota["metadata"]), "status": after}
+
+
+def _problem(lookup: Lookup, quota: Object, kind: Kind, obj: Object, old: Object | None) -> str | None:
+    name, hard = quota["metadata"]["name"], section(section(quota, "spec"), "hard")
+    if kind.key == "Pod" and (missing := _unsaid(hard, obj)):
+        return f"failed quota: {name}: must specify {missing}"
+    asked = bounded(quota, usage_of(kind.key, obj, kind.resource))
+    if old is not None:
+        before = usage_of(kind.key, old, kind.resource)
+        asked = {
+            each: amount.plus(_negative(before[each])) if each in before else amount for each, amount in asked.items()
+        }
+    over: list[tuple[str, str, str, str]] = []
+    for each, amount in sorted(asked.items()):
+        used = _used(lookup, quota, each, kind)
+        if amount.sign() > 0 and used.plus(amount).compare(quantity_of(hard[each])) > 0:
+            over.append((each, amount.canonical(), used.canonical(), quantity_of(hard[each]).canonical()))
+    if not over:
+        return None
+    requested, held, limited = (",".join(f"{each[0]}={each[place]}" for each in over) for place in (1, 2, 3))
+    return f"exceeded quota: {name}, requested: {requested}, used: {held}, limited: {limited}"
+
+
+def _negative(amount: Quantity) -> Quantity:
+    return Quantity(-amount.unscaled, amount.exponent, amount.format, amount.wide)
+
+
+def _unsaid(hard: Object, pod: Object) -> str:
+    """Amounts that the quota bounds and containers of the pod leave open."""
+    found: list[str] = []
+    for name in sorted(hard):
+        if name in _COMPUTE:
+            part, _, what = ("requests." + name if "." not in name else name).partition(".")
+            open_ones = [
+                each["name"]
+                for each in section(pod, "spec").get("containers") or ()
+                if not section(section(each, "resources"), part).get(what)
+            ]
+            if open_ones:
+                found.append(f"{name} for: {','.join(sorted(open_ones))}")
+    return "; ".join(found)
+
+
+def bounded(quota: Object, usage: Amounts) -> Amounts:
+    """Of what is used only what the quota bounds, as far as it is a number."""
+    hard = section(section(quota, "spec"), "hard")
+    return {name: amount for name, amount in usage.items() if name in hard and _is_amount(hard[name])}
+
+
+def _is_amount(text: object) -> bool:
+    try:
+        quantity_of(text)
+    except QuantityError:
+        return False
+    return True
+
+
+def _used(lookup: Lookup, quota: Object, name: str, kind: Kind) -> Quantity:
+    """How much of a resource is used, by the status; counted where it does not say yet."""
+    said = section(section(quota, "status"), "used").get(name)
+    if said is not None:
+        return quantity_of(said)
+    namespace = quota["metadata"].get("namespace") or ""
+    if name == OBJECTS + kind.resource and kind.key not in COUNTED:
+        return quantity_of(str(len(lookup.all(kind.key, namespace))))
+    found = ((key, obj) for key in ("Pod", *COUNTED) for obj in lookup.all(key, namespace))
+    total = total_of(usage_of(key, obj) for key, obj in found if counts(quota, key, obj))
+    return total.get(name, quantity_of("0"))

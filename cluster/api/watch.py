@@ -1,0 +1,168 @@
+"""The revision log: the latest changes in order, from which watchers pull.
+
+Bounded: who asks for what has fallen off the end is told that it is gone (410) and lists again, so a slow watcher costs
+nobody else anything.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import compress
+from operator import attrgetter
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from pumice.cluster.api.heads import Heads
+from pumice.core.messages.events import Mutation
+
+_SCAN: Final = 8192
+"""Entries looked at in one call at most, so that a watcher of a rare kind cannot hold the loop for long."""
+
+_REVISION: Final = attrgetter("revision")
+
+
+class Events(Struct, frozen=True):
+    """Changes in revision order. Who watches continues from `revision`.
+
+    `gone` (410): the log no longer reaches back that far; the watcher must list again. `more`: the limit cut it.
+    """
+
+    revision: int
+    events: tuple[Mutation, ...] = ()
+    gone: bool = False
+    more: bool = False
+
+
+class ChangeLog(Protocol):
+    """The api's changes in order, as those find them who watch."""
+
+    def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
+        """Published changes after `since` of these kinds, or parts of them (all when empty), at most `limit`.
+
+        Raises ActorFailedError when the way to the api is broken.
+        """
+        ...
+
+    def head(self, kinds: tuple[str, ...]) -> int:
+        """The newest published revision at which something of these kinds may have changed."""
+        ...
+
+
+class RevisionLog:
+    """Changes by rising revision. Readers see only what was published: what is not durable yet is not news."""
+
+    def __init__(self, capacity: int = 32_768, revision: int = 0) -> None:
+        self._capacity = capacity
+        self._spare = capacity // 4 + 1
+        self._room = capacity + self._spare
+        self._entries: list[Mutation] = []
+        self._concerned: list[frozenset[str]] = []
+        self._shown = 0  # so many of them are published
+        self._dropped_to = revision
+        self._forgotten_to = revision
+        self._last_dropped: dict[str, int] = {}
+        self._heads = Heads(revision)
+        self._asked = _AskedByKinds()
+
+    @property
+    def published(self) -> int:
+        """The newest revision that watchers may see."""
+        return self._heads.newest
+
+    def head(self, kinds: tuple[str, ...]) -> int:
+        """The newest published revision at which something of these kinds may have changed."""
+        return self._heads.of(kinds)
+
+    @property
+    def oldest(self) -> int:
+        """Watching from here on is possible, whatever is watched."""
+        return self._dropped_to
+
+    def append(self, event: Mutation, concerned: frozenset[str]) -> None:
+        """Add a change, which is news to its kind and some of its parts; its revision is above every earlier one."""
+        self._entries.append(event)
+        self._concerned.append(concerned)
+        self._room -= 1
+        if self._room < 0:  # in bulk, so that an append costs the same whatever the capacity
+            self._drop(len(self._entries) - self._capacity)
+            self._room = self._spare
+
+    def _drop(self, cut: int) -> None:
+        for event, concerned in zip(self._entries[:cut], self._concerned[:cut], strict=True):
+            for topic in concerned:
+                self._last_dropped[topic] = event.revision
+        self._dropped_to = self._entries[cut - 1].revision
+        del self._entries[:cut], self._concerned[:cut]
+        self._shown = max(self._shown - cut, 0)
+
+    def publish(self, revision: int) -> set[str]:
+        """Let watchers see everything up to `revision`. Returns the kinds, and parts of them, to which it is news."""
+        before, shown = self.published, self._shown
+        self._shown = max(shown, self._position(revision))
+        fresh = self._concerned[shown : self._shown]
+        dropped = [topic for topic, last in self._last_dropped.items() if last > before]
+        changed = set(dropped).union(*set(fresh))
+        self._heads.published(revision, changed)
+        return changed
+
+    def forget_all(self, revision: int) -> None:
+        """Drop every entry, as if all up to `revision` had been compacted."""
+        self._entries.clear()
+        self._concerned.clear()
+        self._shown = 0
+        self._last_dropped.clear()
+        self._room = self._capacity + self._spare
+        self._dropped_to = self._forgotten_to = revision
+        self._heads = Heads(revision)
+
+    def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
+        """Published changes after `since` of these kinds, or parts of them (all when empty), at most `limit`."""
+        published = self.published
+        if since > published or (since < self._dropped_to and self._is_gone(since, kinds)):
+            return Events(published, gone=True)
+        start, end = self._position(since), self._shown
+        cut = end if end - start <= _SCAN else start + _SCAN
+        found = self._entries[start:cut]
+        if kinds:
+            found = [*compress(found, map(self._asked[kinds].__getitem__, self._concerned[start:cut]))]
+        if len(found) > limit:
+            return Events(found[limit - 1].revision, tuple(found[:limit]), more=True)
+        if cut < end:
+            return Events(self._entries[cut - 1].revision, tuple(found), more=True)
+        return Events(published, tuple(found))
+
+    def _is_gone(self, since: int, kinds: tuple[str, ...]) -> bool:
+        """Whether any of what fell off after `since` was asked for: who was not concerned missed nothing."""
+        dropped = self._last_dropped
+        return not kinds or since < self._forgotten_to or any(dropped.get(kind, 0) > since for kind in kinds)
+
+    def _position(self, since: int) -> int:
+        """Index of the first entry after `since`; revisions may have gaps, so it is searched."""
+        entries = self._entries
+        if not entries or since < entries[0].revision:
+            return 0
+        place = since - entries[0].revision  # of the entry of this revision, where there are no gaps
+        if place < len(entries) and entries[place].revision == since:
+            return place + 1
+        return bisect_right(entries, since, key=_REVISION)
+
+
+class _Asked(dict[frozenset[str], bool]):
+    """Whether one of `kinds` is among those that a change concerns; remembered, for few sets come up."""
+
+    def __init__(self, kinds: tuple[str, ...]) -> None:
+        super().__init__()
+        self._kinds = kinds
+
+    def __missing__(self, concerned: frozenset[str]) -> bool:
+        asked = self[concerned] = not concerned.isdisjoint(self._kinds)
+        return asked
+
+
+class _AskedByKinds(dict[tuple[str, ...], _Asked]):
+    """Who watches asks for the same kinds every time."""
+
+    def __missing__(self, kinds: tuple[str, ...]) -> _Asked:
+        asked = self[kinds] = _Asked(kinds)
+        return asked

@@ -1,0 +1,121 @@
+"""How far a Job has come: its pods counted, and those that were counted and have gone since.
+
+Kubernetes holds an ended pod by a finalizer until it is counted; here the controller remembers what went, and after a
+restart takes the Job's status for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+from msgspec import field as made_of
+
+from pumice.cluster.controllers.batch import indexes
+from pumice.cluster.controllers.batch.failures import is_counted, verdict_on
+from pumice.cluster.controllers.batch.indexes import index_of
+from pumice.cluster.controllers.pods_of import ENDED, is_active, is_leaving, phase
+from pumice.cluster.kube.budgets import is_ready
+from pumice.core.objects.metadata import Object, section
+
+
+class GonePods(Struct):
+    """Pods of a Job that have gone, by how they were counted; `spared`: uids of those that the controller itself took
+    away, who count for nothing.
+    """
+
+    succeeded: int = 0
+    failed: int = 0
+    spared: set[str] = made_of(default_factory=set[str])
+
+
+@dataclass(slots=True)
+class JobProgress:
+    """`done`, `failed_indexes`: indexes that have succeeded, or failed for good (of an Indexed Job)."""
+
+    active: list[Object] = field(default_factory=list[Object])
+    terminating: list[Object] = field(default_factory=list[Object])
+    failed_pods: list[Object] = field(default_factory=list[Object])
+    succeeded_pods: list[Object] = field(default_factory=list[Object])
+    succeeded: int = 0
+    failed: int = 0
+    ready: int = 0
+    done: set[int] = field(default_factory=set[int])
+    failed_indexes: set[int] = field(default_factory=set[int])
+
+
+def is_indexed(job: Object) -> bool:
+    """Whether its pods have indexes."""
+    return bool(job["spec"].get("completionMode") == "Indexed")
+
+
+def replaces_failed_only(job: Object) -> bool:
+    """Whether a pod that is deleted counts, and is replaced, only once it has failed."""
+    spec = job["spec"]
+    return bool((spec.get("podReplacementPolicy") or ("Failed" if spec.get("podFailurePolicy") else "")) == "Failed")
+
+
+def has_failed(job: Object, pod: Object) -> bool:
+    """Whether a pod is a failed one: one on its way out, too, unless only failed ones are replaced."""
+    if phase(pod) == "Failed":
+        return True
+    return is_leaving(pod) and phase(pod) != "Succeeded" and not replaces_failed_only(job)
+
+
+def first_gone(job: Object, pods: Sequence[Object]) -> GonePods:
+    """What must have gone before the Job was first seen: what its status counts and is there no more."""
+    status = section(job, "status")
+    succeeded = sum(phase(pod) == "Succeeded" for pod in pods)
+    failed = sum(has_failed(job, pod) and is_counted(job, pod) for pod in pods)
+    return GonePods(max((status.get("succeeded") or 0) - succeeded, 0), max((status.get("failed") or 0) - failed, 0))
+
+
+def note_gone(gone: GonePods, job: Object, pod: Object) -> None:
+    """A pod was removed. One that had not ended has failed, as it never will succeed, unless it was spared.
+
+    A kubelet says so before the pod goes, and then rules about its conditions are asked.
+    """
+    uid = pod["metadata"]["uid"]
+    if uid in gone.spared:
+        gone.spared.discard(uid)
+    elif phase(pod) == "Succeeded":
+        gone.succeeded += 1
+    elif is_counted(job, {**pod, "status": {**section(pod, "status"), "phase": "Failed"}}):
+        gone.failed += 1
+
+
+def counted(job: Object, pods: Sequence[Object], gone: GonePods) -> JobProgress:
+    """How far it has come."""
+    count = JobProgress(succeeded=gone.succeeded, failed=gone.failed)
+    for pod in pods:
+        if is_leaving(pod) and phase(pod) not in ENDED:
+            count.terminating.append(pod)
+        if pod["metadata"]["uid"] in gone.spared:
+            continue
+        if is_active(pod):
+            count.active.append(pod)
+            count.ready += is_ready(pod)
+        elif phase(pod) == "Succeeded":
+            count.succeeded_pods.append(pod)
+        elif has_failed(job, pod):
+            count.failed_pods.append(pod)
+    count.succeeded += len(count.succeeded_pods)
+    count.failed += sum(is_counted(job, pod) for pod in count.failed_pods)
+    if is_indexed(job):
+        _count_indexes(job, count)
+    return count
+
+
+def _count_indexes(job: Object, count: JobProgress) -> None:
+    """Every index counts once; one that has succeeded before, or failed for good, is in the status."""
+    spec, status = job["spec"], section(job, "status")
+    below = spec.get("completions") or 0
+    count.done = indexes.read(status.get("completedIndexes"), below)
+    count.done |= {index for pod in count.succeeded_pods if (index := index_of(pod)) is not None and index < below}
+    count.succeeded = len(count.done)
+    count.failed_indexes = indexes.read(status.get("failedIndexes"), below) - count.done
+    for pod in count.failed_pods:
+        index = index_of(pod)
+        if index is not None and index < below and index not in count.done and verdict_on(job, pod).fails_index:
+            count.failed_indexes.add(index)

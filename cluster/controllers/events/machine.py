@@ -1,0 +1,205 @@
+"""What a cluster says of its pods and PodGroups in Event objects, for those who look with kubectl, as a pure machine.
+
+It derives them from the objects themselves: what was seen of one before and what is seen now. The schedulers' are
+worded as Volcano's cache and evictor word them (`pkg/scheduler/cache/cache.go`) and as kube-scheduler does, the node
+agent's as the kubelet does. Events have names made from what they say, so saying it again, after a restart for
+instance, is refused and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from typing import Final
+
+from pumice.cluster.kube.events import event
+from pumice.cluster.kube.scheduler_words import (
+    EVICTED,
+    Said,
+    conditions_of,
+    of_evicted,
+    of_group,
+    of_group_evicted,
+    of_placed,
+    of_waiting,
+)
+from pumice.cluster.timers import Timers
+from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
+from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch
+from pumice.core.messages.replies import ApiReply
+from pumice.core.objects.metadata import Object, section, text_map
+from pumice.storage.codec import pack
+
+Name = tuple[str, str]
+
+USER: Final = "pod-events"
+KUBELET: Final = "kubelet"
+CONTROLLER: Final = "vc-controller-manager"
+GROUP_NAME: Final = "scheduling.k8s.io/group-name"
+KEPT_S: Final = 3600.0
+"""An event is kept for so long, unless somebody says otherwise (kube-apiserver's --event-ttl)."""
+
+
+class PodEventsMachine:
+    """Says in Event objects what happens to pods and PodGroups. `scheduler`: speak for it too, not for the node agents
+    alone. `kept_s`: how long events are kept.
+    """
+
+    kinds = ("Event", "PodGroup", "Pod")  # what has been said before comes first
+
+    def __init__(self, *, scheduler: bool = True, kept_s: float = KEPT_S) -> None:
+        self._scheduler = scheduler
+        self._kept_s = kept_s
+        self._said: dict[tuple[str, Name], tuple[Said, ...]] = {}
+        self._groups: dict[Name, Object] = {}
+        self._news: list[tuple[Object, Said, bool]] = []
+        self._counts: dict[Name, int] = {}
+        self._kept: Timers[Name] = Timers()
+        self._fresh: dict[Name, None] = {}
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """An object is there, or is gone, as of `revision`."""
+        name = (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+        if kind == "Event":
+            if deleted:
+                self._fresh.pop(name, None)
+                self._counts.pop(name, None)
+                self._kept.cancel(name)
+            else:
+                self._fresh[name] = None
+                self._counts[name] = obj.get("count") or 1
+        elif deleted:
+            self._forget(kind, name)
+        elif kind == "Pod":
+            self._pod(name, obj)
+        elif self._scheduler:
+            self._groups[name] = obj
+            self._about(kind, name, obj, of_group(obj))
+            for job in _jobs_of(obj):
+                self._about("Job", name, job, _of_pending(job, obj))
+
+    def _forget(self, kind: str, name: Name) -> None:
+        self._said.pop((kind, name), None)
+        if kind == "PodGroup":
+            self._said.pop(("Job", name), None)
+            self._groups.pop(name, None)
+
+    def _pod(self, name: Name, pod: Object) -> None:
+        """The PodGroup of a pod that is evicted hears of it as well."""
+        if self._about("Pod", name, pod, self._of_pod(pod)) and (why := _evicted_for(pod)):
+            group = text_map(pod["metadata"].get("annotations")).get(GROUP_NAME, "")
+            if (known := self._groups.get((name[0], group))) is not None:
+                self._news.append((known, of_group_evicted(why), False))
+
+    def _about(self, kind: str, name: Name, obj: Object, sayings: Iterator[Said]) -> bool:
+        """Whether there is anything new. `name`: of what it was seen in."""
+        first = (kind, name) not in self._said
+        before, now = self._said.get((kind, name), ()), tuple(sayings)
+        news = [(obj, said, first) for said in now if said not in before]
+        self._news += news
+        self._said[(kind, name)] = now
+        return bool(news)
+
+    def _of_pod(self, pod: Object) -> Iterator[Said]:
+        """All that the pod as it is gives reason to say."""
+        if self._scheduler:
+            yield from _of_scheduling(pod)
+        if section(pod, "spec").get("nodeName"):
+            yield from _of_running(pod)
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        for name in self._fresh:
+            self._kept.set(name, now + self._kept_s)
+        self._fresh.clear()
+        news, self._news = self._news, []
+        requests = [request for each in news if (request := self._saying(*each, now)) is not None]
+        return requests + [Delete("Event", *name, user=USER) for name in self._kept.take_due(now)]
+
+    def _saying(self, about: Object, said: Said, first: bool, now: float) -> ApiRequest | None:
+        """A new event, or one more of it; nothing where it was said before this process began."""
+        obj = _event(about, said, now)
+        name = (obj["metadata"]["namespace"], obj["metadata"]["name"])
+        if name not in self._counts:
+            self._counts[name] = 1
+            return Create(pack(obj), user=USER)
+        if first:
+            return None
+        self._counts[name] += 1
+        again = {"count": self._counts[name], "lastTimestamp": obj["lastTimestamp"]}
+        return Patch("Event", *name, pack(again), user=USER)
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """The answer to one request: an event that is there already was said before, and one that cannot be said is no
+        loss.
+        """
+
+    def next_due(self) -> float | None:
+        """When `step` will have something to do though nothing changed; None: never."""
+        return self._kept.next_due()
+
+    def running_timers(self) -> int:
+        """No timer that counts: nobody waits for events to be forgotten."""
+        return 0
+
+
+def _of_scheduling(pod: Object) -> Iterator[Said]:
+    meta, spec = pod["metadata"], section(pod, "spec")
+    node, conditions = spec.get("nodeName"), conditions_of(pod)
+    said_by = (DEFAULT_SCHEDULER,) if spec.get("schedulerName") == DEFAULT_SCHEDULER else ()
+    if node:
+        yield of_placed(meta["namespace"], meta["name"], node, *said_by)
+    elif (condition := conditions.get("PodScheduled", {})).get("status") == "False" and condition.get("message"):
+        yield of_waiting(condition["message"], *said_by)
+    if str(conditions.get("DisruptionTarget", {}).get("message")).startswith(f"{DEFAULT_SCHEDULER}: "):
+        yield Said("Preempted", f"Preempted by a pod of higher priority on node {node}", DEFAULT_SCHEDULER)
+    if (condition := conditions.get("Ready", {})).get("reason") == "Evict":
+        yield of_evicted(condition.get("message", ""))
+
+
+def _evicted_for(pod: Object) -> str:
+    condition = conditions_of(pod).get("Ready", {})
+    return str(condition.get("message") or "").removeprefix(EVICTED) if condition.get("reason") == "Evict" else ""
+
+
+def _jobs_of(group: Object) -> Iterator[Object]:
+    """The Volcano Job that has it, as far as it is known from there."""
+    meta = group["metadata"]
+    for owner in meta.get("ownerReferences") or ():
+        if owner.get("controller") and owner["kind"] == "Job":
+            whose = {"name": owner["name"], "namespace": meta["namespace"], "uid": owner["uid"]}
+            yield {"apiVersion": owner["apiVersion"], "kind": "Job", "metadata": whose}
+
+
+def _of_pending(job: Object, group: Object) -> Iterator[Said]:
+    """What the newest condition of its PodGroup says, unless that is scheduled (Volcano's `recordPodGroupEvent`)."""
+    held = [each for each in section(group, "status").get("conditions") or () if each.get("status") == "True"]
+    latest = max(held, key=lambda each: str(each.get("lastTransitionTime") or ""), default=None)
+    if latest is not None and latest.get("type") != "Scheduled":
+        where = f"{job['metadata']['namespace']}:{job['metadata']['name']}"
+        message = f"PodGroup {where} {str(latest.get('type')).lower()}, reason: {latest.get('message') or ''}"
+        yield Said("PodGroupPending", message, CONTROLLER, warning=True)
+
+
+def _of_running(pod: Object) -> Iterator[Said]:
+    names = [str(container.get("name")) for container in section(pod, "spec").get("containers") or ()]
+    status = section(pod, "status")
+    if status.get("startTime") or status.get("phase") not in (None, "Pending"):
+        yield from (Said("Started", f"Started container {name}", KUBELET) for name in names)
+    for container in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+        if section(section(container, "state"), "waiting").get("reason") == "CrashLoopBackOff":
+            whose = f"{pod['metadata']['name']}_{pod['metadata']['namespace']}({pod['metadata']['uid']})"
+            message = f"Back-off restarting failed container {container.get('name')} in pod {whose}"
+            yield Said("BackOff", message, KUBELET, warning=True)
+    if pod["metadata"].get("deletionTimestamp") and status.get("phase") == "Running":
+        yield from (Said("Killing", f"Stopping container {name}", KUBELET) for name in names)
+
+
+def _event(about: Object, said: Said, now: float) -> Object:
+    obj = event(about, said.reason, said.message, now, source=said.source, warning=said.warning)
+    meta = about["metadata"]
+    mark = blake2b(f"{meta['uid']} {said.reason} {said.message}".encode(), digest_size=8).hexdigest()
+    obj["metadata"] = {"name": f"{meta['name']}.{mark}", "namespace": meta["namespace"]}
+    if said.source == KUBELET:
+        obj["source"]["host"] = section(about, "spec")["nodeName"]
+    return obj

@@ -1,0 +1,294 @@
+"""A machine for controllers that make children for owners of one kind: pods for a Job, Jobs for a CronJob.
+
+What all of them have in common is here: who belongs to whom, who is to be looked at again and when, and what is said
+about children that were made, refused or taken away. What one of them wants is its rule: a function of an owner, its
+children and the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from pumice.cluster.controllers.adoption import adoption, is_controlled, release
+from pumice.cluster.controllers.pods_of import is_leaving
+from pumice.cluster.controllers.revisions import KIND, taking_over
+from pumice.cluster.controllers.rule import ChildWords, Key, OwnerRule, OwnFamily
+from pumice.cluster.kube.events import Sayings
+from pumice.cluster.timers import Timers
+from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
+from pumice.core.messages.replies import Accepted, ApiReply, Refused
+from pumice.core.objects.metadata import Object
+from pumice.core.objects.parts import kind_of
+from pumice.storage.codec import pack, unpack
+
+NOBODY: Final = ("", "")
+RETRY_S: Final = 1.0
+NOT_FOUND: Final = 404
+RETRY_MOST_S: Final = 300.0
+"""An owner of whom something was refused is looked at again after this time, twice as long each time, until something
+changes about it."""
+
+
+class FamilyMachine:
+    """Makes, keeps and deletes children for owners of one kind, as their `OwnerRule` says."""
+
+    def __init__(self, rule: OwnerRule) -> None:
+        self._rule = rule
+        self._owners: dict[Key, Object] = {}
+        self._keys: dict[str, Key] = {}
+        self._children: dict[str, dict[tuple[str, Key], Object]] = {}
+        self._parents: dict[tuple[str, Key], str] = {}
+        self._child_kinds = frozenset(map(kind_of, rule.children))
+        self._world: dict[str, dict[Key, Object]] = {kind_of(kind): {} for kind in rule.others}
+        self._revisions: dict[tuple[str, Key], int] = {}
+        self._dirty: dict[Key, None] = {}
+        self._orphans: dict[Key, Object] = {}
+        self._due: Timers[Key] = Timers()
+        self._later: Timers[Key] = Timers()
+        self._failures: dict[Key, int] = {}
+        self._held: dict[Key, float] = {}
+        self._trouble: dict[Key, str] = {}
+        self._said: list[ApiRequest] = []
+        self._sayings = Sayings(rule.user)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What it watches: kinds and parts of kinds, in the order in which a first list should come."""
+        return (self._rule.owner, *self._rule.children, *self._rule.others)
+
+    # --- what changed
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """An object is there, or is gone, as of `revision`."""
+        key = (obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
+        if revision <= self._revisions.get((kind, key), -1):
+            return
+        if deleted:
+            self._revisions.pop((kind, key), None)
+        elif kind == self._rule.owner or kind in self._world or self._controller(obj) is not None:
+            self._revisions[kind, key] = revision
+        if kind == self._rule.owner:
+            self._owner(key, obj, deleted=deleted)
+        if kind in self._child_kinds:
+            if kind == self._rule.adopts:
+                self._orphan(key, obj, deleted=deleted)
+            self._child(kind, key, obj, deleted=deleted)
+        if kind in self._world:
+            self._other(kind, key, obj, deleted=deleted)
+
+    def _owner(self, key: Key, obj: Object, *, deleted: bool) -> None:
+        old = self._owners.get(key)
+        if old is not None and (deleted or old["metadata"]["uid"] != obj["metadata"]["uid"]):
+            self._lost(key, old["metadata"]["uid"])
+        if deleted:
+            return
+        self._owners[key] = obj
+        self._keys[obj["metadata"]["uid"]] = key
+        if old is None or old["metadata"].get("generation") != obj["metadata"].get("generation"):
+            self._forgive(key)
+        self._dirty[key] = None
+
+    def _lost(self, key: Key, uid: str) -> None:
+        del self._owners[key]
+        self._keys.pop(uid, None)
+        self._forgive(key)
+        for timers in (self._due, self._later):
+            timers.cancel(key)
+        self._rule.forget(uid)
+
+    def _forgive(self, key: Key) -> None:
+        self._failures.pop(key, None)
+        self._held.pop(key, None)
+        self._trouble.pop(key, None)
+
+    def _child(self, kind: str, key: Key, obj: Object, *, deleted: bool) -> None:
+        owner = None if deleted else self._controller(obj)
+        parent = self._parents.pop((kind, key), None)
+        if parent is not None and (deleted or not self._same(parent, (kind, key), owner, obj)):
+            self._rule.gone(parent, self._children[parent].pop((kind, key)))
+            self._look_at(parent)
+            if not self._children[parent]:
+                del self._children[parent]
+        if owner is not None:
+            self._parents[kind, key] = owner
+            self._children.setdefault(owner, {})[kind, key] = obj
+            self._look_at(owner)
+
+    def _orphan(self, key: Key, child: Object, *, deleted: bool) -> None:
+        """It may be nobody's: then those look who might adopt it."""
+        if deleted or is_controlled(child) or is_leaving(child):
+            self._orphans.pop(key, None)
+            return
+        self._orphans[key] = child
+        for each, owner in self._owners.items():
+            belongs = self._rule.belongs(owner) if each[0] == key[0] else None
+            if belongs is not None and belongs(child):
+                self._dirty[each] = None
+
+    def _same(self, parent: str, name: tuple[str, Key], owner: str | None, obj: Object) -> bool:
+        """Whether the child of that name is the one that was known, and still its parent's."""
+        return owner == parent and self._children[parent][name]["metadata"]["uid"] == obj["metadata"]["uid"]
+
+    def _look_at(self, uid: str) -> None:
+        if (key := self._keys.get(uid)) is not None:
+            self._dirty[key] = None
+
+    def _other(self, kind: str, key: Key, obj: Object, *, deleted: bool) -> None:
+        if deleted:
+            self._world[kind].pop(key, None)
+        else:
+            self._world[kind][key] = obj
+        self._dirty.update(dict.fromkeys(each for each in self._owners if not key[0] or each[0] == key[0]))
+
+    # --- what to do
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        for timers in (self._due, self._later):
+            self._dirty.update(dict.fromkeys(timers.take_due(now)))
+        dirty, self._dirty = self._dirty, {}
+        requests, self._said = self._said, []
+        for key in dirty:
+            owner = self._owners.get(key)
+            if owner is not None and "deletionTimestamp" not in owner["metadata"]:
+                requests += self._work(key, owner, now)
+        return requests
+
+    def _claims(self, key: Key, owner: Object) -> list[ApiRequest]:
+        """Adopts and releases children; each is tried once, until something changes about it."""
+        belongs, adopts, user = self._rule.belongs(owner), self._rule.adopts, self._rule.user
+        if belongs is None:
+            return []
+        found: list[ApiRequest] = []
+        for name, child in [*self._orphans.items()]:
+            if name[0] == key[0] and belongs(child):
+                del self._orphans[name]
+                found.append(adoption(owner, adopts, child, user))
+        mine = self._children.get(owner["metadata"]["uid"], {})
+        strangers = [child for (kind, _), child in mine.items() if kind == adopts and not belongs(child)]
+        found += [release(owner, adopts, child, user) for child in strangers if not is_leaving(child)]
+        return found
+
+    def _work(self, key: Key, owner: Object, now: float) -> list[ApiRequest]:
+        if claims := self._claims(key, owner):
+            self._dirty[key] = None
+            return claims
+        work, held_until = self._rule.work(self._family(owner), now), self._held.get(key, 0.0)
+        if held_until > now:
+            work.later = held_until if work.later is None else min(work.later, held_until)
+            work.new = []
+        for timers, at in ((self._due, work.due), (self._later, work.later)):
+            timers.cancel(key) if at is None else timers.set(key, max(at, now))
+        return [*(Create(pack(child), user=self._rule.user) for child in work.new), *work.requests]
+
+    def _family(self, owner: Object) -> OwnFamily:
+        held = self._children.get(owner["metadata"]["uid"], {})
+        children: dict[str, list[Object]] = {}
+        for kind, key in sorted(held):
+            children.setdefault(kind, []).append(held[kind, key])
+        key = self._keys[owner["metadata"]["uid"]]
+        return OwnFamily(owner, children, self._world, self._trouble.get(key, ""))
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """The answer to one request of the last step; they come in order, before the next step."""
+        match request, reply:
+            case Create(), Accepted():
+                child = unpack(reply.blob)
+                self._heard(child)
+                self._forgive(self._keys.get(self._controller(child) or "", NOBODY))
+                self._say(child, now, lambda words: (words.made_as, words.made, False))
+            case Create(), Refused():
+                self._create_refused(unpack(request.blob), reply, now)
+            case Delete(), Accepted():
+                self._deleted(request, reply, now)
+            case _, Accepted():
+                if reply.blob:
+                    self._heard(unpack(reply.blob))
+            case ((UpdateStatus() | Patch() | Delete()), Refused()):
+                self._try_again(self._concerned(request), reply, now)
+            case _:
+                pass
+
+    def _concerned(self, request: UpdateStatus | Patch | Delete) -> Key | None:
+        """The owner that a request is about, or about whose child it is."""
+        key = (request.namespace, request.name)
+        return key if request.kind == self._rule.owner else self._keys.get(self._parents.get((request.kind, key), ""))
+
+    def _try_again(self, key: Key | None, reply: Refused, now: float) -> None:
+        if key is None or reply.code == NOT_FOUND:
+            return  # the watch tells
+        if self._held.get(key, 0.0) <= now:  # what is refused together counts once
+            failures = self._failures[key] = self._failures.get(key, 0) + 1
+            self._held[key] = now + min(RETRY_S * 2.0 ** min(failures - 1, 20), RETRY_MOST_S)
+        self._later.set(key, self._held[key])
+
+    def _heard(self, obj: Object) -> None:
+        if obj.get("kind") != "Event" and (kind := self._kind(obj)) is not None:
+            self.observe(kind, obj, int(obj["metadata"]["resourceVersion"]))
+
+    def _kind(self, obj: Object) -> str | None:
+        """The key of its kind, of those that are followed."""
+        group = str(obj["apiVersion"]).rpartition("/")[0]
+        names = (obj["kind"], f"{obj['kind']}.{group}")
+        known = {self._rule.owner, *self._child_kinds, *self._world}
+        found = [name for name in reversed(names) if name in known]
+        return found[0] if found else None
+
+    def _create_refused(self, child: Object, reply: Refused, now: float) -> None:
+        owner = self._controller(child)
+        if reply.reason == "AlreadyExists" and child["kind"] == KIND:  # an owner of that name was here before
+            self._said.append(taking_over(child, self._rule.user))
+        if reply.reason == "AlreadyExists" or owner is None:
+            return  # the watch tells
+        key = self._keys.get(owner)
+        if self._held.get(key or NOBODY, 0.0) <= now:
+            self._say(child, now, lambda words: _refused(words, reply.message))
+        if key is not None and self._trouble.get(key) != reply.message:
+            self._trouble[key] = reply.message
+            self._dirty[key] = None
+        self._try_again(key, reply, now)
+
+    def _deleted(self, request: Delete, reply: Accepted, now: float) -> None:
+        key = (request.namespace, request.name)
+        parent = self._parents.get((request.kind, key))
+        if parent is not None:
+            child = self._children[parent][request.kind, key]
+            self._say(child, now, lambda words: ("SuccessfulDelete", words.deleted, False))
+        if reply.blob:
+            self._heard(unpack(reply.blob))
+        else:
+            name = {"metadata": {"namespace": request.namespace, "name": request.name}}
+            self.observe(request.kind, name, reply.revision, deleted=True)
+
+    def _say(self, child: Object, now: float, about: Callable[[ChildWords], tuple[str, str, bool]]) -> None:
+        uid = self._controller(child)
+        owner = None if uid is None or uid not in self._keys else self._owners.get(self._keys[uid])
+        if owner is None or child.get("kind") == "Event":
+            return
+        reason, text, warning = about(self._rule.words(owner, child))
+        if text:
+            told = self._sayings.say(owner, reason, text, now, source=self._rule.reporter, warning=warning)
+            self._said.append(told)
+
+    def next_due(self) -> float | None:
+        """When `step` will have something to do though nothing changed; None: never."""
+        dues: Iterable[float | None] = (self._due.next_due(), self._later.next_due())
+        return min((due for due in dues if due is not None), default=None)
+
+    def running_timers(self) -> int:
+        """How many timers are running: what may be for ever to come does not count."""
+        return len(self._due)
+
+    def _controller(self, obj: Object) -> str | None:
+        """The uid of its controller, if that is one of the owners' kind."""
+        references: list[Object] = obj["metadata"].get("ownerReferences") or []
+        for each in references:
+            if each.get("controller"):
+                known = (each.get("apiVersion"), each["kind"]) == self._rule.owner_type
+                return str(each["uid"]) if known else None
+        return None
+
+
+def _refused(words: ChildWords, why: str) -> tuple[str, str, bool]:
+    return words.refused_as, words.refused and words.refused + why, True

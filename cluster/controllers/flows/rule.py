@@ -1,0 +1,172 @@
+"""What the controllers of JobFlows and JobTemplates want: Jobs from templates, each when those it depends on are done.
+
+Source: Volcano `controllers/jobflow`, `controllers/jobtemplate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Final
+
+from pumice.cluster.controllers.flows.life import FLOW_LIFE, FlowPhase, trigger_of
+from pumice.cluster.controllers.flows.status import by_phase, flow_status, phase_of
+from pumice.cluster.controllers.pods_of import is_leaving, reference
+from pumice.cluster.controllers.rule import Agenda, OwnerRule, OwnFamily
+from pumice.cluster.kube.events import event
+from pumice.cluster.kube.merge_patch import diff_patch
+from pumice.core.messages.commands import Create, Delete, UpdateStatus
+from pumice.core.objects.metadata import Object, section, text_map
+from pumice.storage.codec import pack
+
+REPORTER: Final = "vc-controller-manager"
+USER: Final = "workload-controller"
+TEMPLATE: Final = "JobTemplate"
+JOB: Final = "Job"
+TERMINATED_FAILS: Final = "terminated-jobs-fail-flows"
+BY_TEMPLATE: Final = "volcano.sh/createdByJobTemplate"
+BY_FLOW: Final = "volcano.sh/createdByJobFlow"
+API_VERSION: Final = "flow.volcano.sh/v1alpha1"
+
+
+class JobFlowRule(OwnerRule):
+    """What JobFlows want: Jobs from templates, each when those it depends on are done."""
+
+    owner = "JobFlow"
+    owner_type = (API_VERSION, "JobFlow")
+    children = (JOB,)
+    others = (TEMPLATE,)
+    reporter = REPORTER
+    user = USER
+
+    def __init__(self, fixes: Callable[[], Collection[str]] = tuple) -> None:
+        self._fixes = fixes
+        self._said: dict[str, set[str]] = {}
+
+    def forget(self, owner_uid: str) -> None:
+        """The owner was removed."""
+        self._said.pop(owner_uid, None)
+
+    def work(self, family: OwnFamily, now: float) -> Agenda:
+        """What to ask of the api for an owner that is not being deleted."""
+        flow, jobs, agenda = family.owner, family.of(JOB), Agenda()
+        self._tell_of(agenda, family, now)
+        phase = _phase(flow)
+        if phase in (FlowPhase.TERMINATING, FlowPhase.FAILED):
+            return agenda
+        if phase is FlowPhase.SUCCEED and section(flow, "spec").get("jobRetainPolicy") == "delete":
+            agenda.requests += [_removal(job) for job in jobs if not is_leaving(job)]
+            return agenda
+        missing = "" if phase is FlowPhase.SUCCEED else self._deploy(agenda, family)
+        if missing:
+            self._say_missing(agenda, flow, missing, now)
+            return agenda
+        flows = len(section(flow, "spec").get("flows") or ())
+        trigger = trigger_of(by_phase(jobs), flows, phase, terminated_fails=TERMINATED_FAILS in self._fixes())
+        after = phase if trigger is None else FLOW_LIFE.after(phase, trigger)
+        status = flow_status(flow, jobs, after.value, now)
+        if patch := diff_patch(section(flow, "status"), status):
+            meta = flow["metadata"]
+            agenda.requests.append(UpdateStatus("JobFlow", meta["namespace"], meta["name"], pack(patch), user=USER))
+        return agenda
+
+    def _deploy(self, agenda: Agenda, family: OwnFamily) -> str:
+        """Make the jobs whose turn it is, in the order of the flows. Returns the first template that is not there."""
+        flow, jobs = family.owner, {job["metadata"]["name"]: job for job in family.of(JOB)}
+        for each in section(flow, "spec").get("flows") or ():
+            if job_name(flow, each["name"]) in jobs:
+                continue
+            targets: list[str] = section(each, "dependsOn").get("targets") or []
+            before = [jobs.get(job_name(flow, target)) for target in targets]
+            if not all(job is not None and phase_of(job) == "Completed" for job in before):
+                continue
+            template = family.world[TEMPLATE].get((flow["metadata"]["namespace"], each["name"]))
+            if template is None:
+                return str(each["name"])
+            agenda.new.append(job_of(flow, template))
+        return ""
+
+    def _tell_of(self, agenda: Agenda, family: OwnFamily, now: float) -> None:
+        """Each Job that came is told of once; those in the status were told of before."""
+        flow = family.owner
+        said = self._said.setdefault(flow["metadata"]["uid"], _known(flow))
+        for job in family.of(JOB):
+            name = job["metadata"]["name"]
+            if name not in said:
+                said.add(name)
+                made = event(flow, "Created", f"create a job named {name}!", now, source=REPORTER)
+                agenda.requests.append(Create(pack(made), user=USER))
+
+    def _say_missing(self, agenda: Agenda, flow: Object, template: str, now: float) -> None:
+        said = self._said[flow["metadata"]["uid"]]
+        if f"template {template}" in said:
+            return
+        said.add(f"template {template}")
+        name = flow["metadata"]["name"]
+        why = f'sync jobflow {name} failed for jobtemplate.flow.volcano.sh "{template}" not found'
+        text = f"SyncJobFlow JobFlow failed for {why}, event is OutOfSync, action is SyncJobFlow"
+        made = event(flow, "SyncJobFlow", text, now, source=REPORTER, warning=True)
+        agenda.requests.append(Create(pack(made), user=USER))
+
+
+class JobTemplateRule(OwnerRule):
+    """What JobTemplates want: the list of Jobs that were made from one, kept."""
+
+    owner = TEMPLATE
+    owner_type = (API_VERSION, TEMPLATE)
+    children = ()
+    others = (JOB,)
+    reporter = REPORTER
+    user = USER
+
+    def work(self, family: OwnFamily, now: float) -> Agenda:
+        """What to ask of the api for an owner that is not being deleted. A list that would be empty stays as it was."""
+        del now
+        meta, agenda = family.owner["metadata"], Agenda()
+        mark = f"{meta['namespace']}.{meta['name']}"
+        names = [
+            name
+            for (namespace, name), job in sorted(family.world[JOB].items())
+            if namespace == meta["namespace"] and text_map(job["metadata"].get("labels")).get(BY_TEMPLATE) == mark
+        ]
+        status = {**section(family.owner, "status"), "jobDependsOnList": names}
+        if names and (patch := diff_patch(section(family.owner, "status"), status)):
+            agenda.requests.append(UpdateStatus(TEMPLATE, meta["namespace"], meta["name"], pack(patch), user=USER))
+        return agenda
+
+
+def job_name(flow: Object, template: str) -> str:
+    """Of the Job that a flow makes of a template."""
+    return f"{flow['metadata']['name']}-{template}"
+
+
+def job_of(flow: Object, template: Object) -> Object:
+    """The Job that a flow makes of a template."""
+    meta, name = flow["metadata"], template["metadata"]["name"]
+    marks = {BY_TEMPLATE: f"{meta['namespace']}.{name}", BY_FLOW: f"{meta['namespace']}.{meta['name']}"}
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": JOB,
+        "metadata": {
+            "name": job_name(flow, name),
+            "namespace": meta["namespace"],
+            "labels": dict(marks),
+            "annotations": dict(marks),
+            "ownerReferences": [reference(flow)],
+        },
+        "spec": section(template, "spec"),
+    }
+
+
+def _phase(flow: Object) -> FlowPhase:
+    phase = section(section(flow, "status"), "state").get("phase") or FlowPhase.PENDING.value
+    return next((each for each in FlowPhase if each.value == phase), FlowPhase.TERMINATING)
+
+
+def _known(flow: Object) -> set[str]:
+    listed: list[Object] = section(flow, "status").get("jobStatusList") or []
+    return {str(each.get("name")) for each in listed}
+
+
+def _removal(job: Object) -> Delete:
+    meta = job["metadata"]
+    return Delete(JOB, meta["namespace"], meta["name"], uid=meta["uid"], user=USER)

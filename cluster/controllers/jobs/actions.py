@@ -1,0 +1,314 @@
+"""What is done to a Job's pods, PodGroup and status, as requests (source: Volcano's `syncJob` and `killPods`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from pumice.cluster.controllers import job_keys as keys
+from pumice.cluster.controllers.jobs.life import Action, Do, JobPhase, Reaction, Then, next_phase, phase_of
+from pumice.cluster.controllers.jobs.plugins.plugins import controlled, plugins_of, trouble_of
+from pumice.cluster.controllers.jobs.plugins.svc import SvcPlugin
+from pumice.cluster.controllers.jobs.pod_group import followed, pod_group_of
+from pumice.cluster.controllers.jobs.pods import PodMaker, claim_name, owner_reference, pod_name
+from pumice.cluster.controllers.jobs.policies import Resolved
+from pumice.cluster.controllers.jobs.state import JobState, PodView
+from pumice.cluster.controllers.jobs.status import (
+    CREATION_REFUSED,
+    conditioned,
+    counted,
+    initial,
+    run_for,
+    tallied,
+    troubled,
+)
+from pumice.cluster.kube.merge_patch import diff_patch
+from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
+from pumice.core.objects.metadata import Object, section
+from pumice.storage.codec import repack
+
+USER: Final = "job-controller"
+SCALES_QUIETLY: Final = "scaling-is-no-eviction"
+KEEP_GROUP: Final = "restarts-keep-the-pod-group"
+_NOT_STARTED: Final = ("", "Pending")
+_LAST: Final = (Then.EMPTY, Then.RESTARTED)
+_BEGINNINGS: Final = (Then.RESTART, Then.ABORT, Then.COMPLETE, Then.TERMINATE)
+
+
+def sync(
+    state: JobState,
+    reaction: Reaction,
+    priorities: tuple[int, Mapping[str, int]],
+    now: float,
+    *,
+    scales_quietly: bool = False,
+) -> list[ApiRequest]:
+    """Bring PodGroup and pods to what the Job says, once the PodGroup is past Pending; then the status.
+
+    `scales_quietly`: pods that are too many are marked, so that their end is no event of the Job.
+    """
+    job = _present(state)
+    old: Object = job.get("status") or {}
+    status, requests = dict(old), list[ApiRequest]()
+    if not old.get("state"):
+        status = initial(job, now)
+    if (status["state"].get("phase") or "Pending") == "Pending":
+        status, requests = _initiate(state, job, status)
+    else:
+        requests = _follow_replicas(state, job)
+    if state.trouble:
+        status["state"] = {**status["state"], **troubled(state.trouble)}
+        state.trouble = ""
+    elif status["state"].get("reason") == CREATION_REFUSED:
+        status["state"] = {"phase": status["state"]["phase"]}
+    requests += _pod_group_requests(state, job, priorities)
+    if state.group is None or state.group.phase in _NOT_STARTED:
+        return requests + _settle(job, old, status, reaction.then, now)
+    changes, views = _pod_requests(state, job, mark=scales_quietly)
+    status = counted(status, job["spec"], views)
+    return requests + changes + _settle(job, old, status, reaction.then, now)
+
+
+def kill(
+    state: JobState, reaction: Reaction, resolved: Resolved, now: float, *, keep_group: bool = False
+) -> list[ApiRequest]:
+    """Delete the pods that the reaction is about, write the status, delete the PodGroup.
+
+    `keep_group`: the PodGroup goes only when all pods are killed.
+    """
+    job = _present(state)
+    old: Object = job.get("status") or {}
+    status = dict(old)
+    whole = reaction.do is Do.KILL
+    doomed = _all_but_ended(state, job, reaction) if whole else _targets(state, resolved)
+    # the version tells pods of this life from those of earlier ones; a kill that kills nobody begins no new life
+    if whole and (reaction.then in _BEGINNINGS or any(not pod.deleting for pod in doomed)):
+        status["version"] = status.get("version", 0) + 1
+    requests: list[ApiRequest] = []
+    for pod in doomed:
+        requests += _delete_pod(state, pod)
+    status = tallied(status, state.all_pods())
+    requests += _without_plugin_objects(job, status.pop("controlledResources", None) or {})
+    requests += _settle(job, old, status, reaction.then, now, killed=True, because=_because(resolved))
+    if state.group is not None and (whole or not keep_group):
+        requests.append(Delete("PodGroup", state.key[0], state.group.name, user=USER))
+    return requests
+
+
+def plugin_trouble(state: JobState) -> str:
+    """Why plugins cannot make the pods that it is time to make; empty: nothing is wrong."""
+    started = state.group is not None and state.group.phase not in _NOT_STARTED
+    return trouble_of(state.job) if started and state.job is not None else ""
+
+
+def _present(state: JobState) -> Object:
+    if state.job is None:
+        raise AssertionError(f"Job {state.key} is acted on, but it is not there")
+    return state.job
+
+
+def _settle(
+    job: Object,
+    old: Object,
+    status: Object,
+    then: Then,
+    now: float,
+    *,
+    killed: bool = False,
+    because: Mapping[str, str] = MappingProxyType({}),
+) -> list[ApiRequest]:
+    """Let the counts decide about the phase and write what changed; `because`: why the phase is another one."""
+    phase = next_phase(phase_of(status), then, job["spec"], status)
+    if then is Then.RESTART:
+        status["retryCount"] = status.get("retryCount", 0) + 1
+    if phase is not None:
+        said = section(status, "state")
+        # what brought a Job to its end is told until then; a new life begins without
+        keeps = said.get("reason") == CREATION_REFUSED or (then in _LAST and phase is not JobPhase.PENDING)
+        told = {name: said[name] for name in ("reason", "message") if keeps and name in said}
+        status["state"] = {"phase": str(phase), **because, **told}
+    # a kill notes a condition for a new phase only, a sync for every change, as Volcano does
+    if phase is not None or (status != old and not killed):
+        status = conditioned(status, now)
+    if killed:
+        status = run_for(status, job, now)
+    if status == old:
+        return []
+    patch = diff_patch(old, status)
+    return [UpdateStatus("Job", *_name(job), repack(patch), user=USER)]
+
+
+def _because(resolved: Resolved) -> dict[str, str]:
+    """Return what the Job's state says of an action that a policy asked for, until the phase changes."""
+    because = resolved.because()
+    return {"reason": str(resolved.action), "message": because} if because else {}
+
+
+def _initiate(state: JobState, job: Object, status: Object) -> tuple[Object, list[ApiRequest]]:
+    """Plugins and volumes of a Job that has not run yet."""
+    resources: Object = dict(controlled(job))
+    requests = _plugin_objects(state, job, status)
+    volumes: list[Object] = job["spec"].get("volumes") or []
+    for number, volume in enumerate(volumes):
+        claim = claim_name(job, number, volume)
+        resources[f"volume-pvc-{claim}"] = claim
+        if volume.get("volumeClaim") and state.failures == 0:
+            requests.append(Create(repack(_claim(job, claim, volume["volumeClaim"])), user=USER))
+    if resources:
+        status["controlledResources"] = resources
+    return status, requests
+
+
+def _plugin_objects(state: JobState, job: Object, status: Object) -> list[ApiRequest]:
+    """What the Job's plugins have beside its pods, unless its status names them already."""
+    known = section(status, "controlledResources")
+    fresh = [plugin for name, plugin in plugins_of(job).items() if f"plugin-{name}" not in known or state.failures]
+    return [Create(repack(obj), user=USER) for plugin in fresh for obj in plugin.objects()]
+
+
+def _without_plugin_objects(job: Object, known: Object) -> list[ApiRequest]:
+    plugins = [plugin for name, plugin in plugins_of(job).items() if f"plugin-{name}" in known]
+    namespace = job["metadata"]["namespace"]
+    doomed = [obj for plugin in plugins for obj in plugin.objects()]
+    return [Delete(obj["kind"], namespace, obj["metadata"]["name"], user=USER) for obj in doomed]
+
+
+def _follow_replicas(state: JobState, job: Object) -> list[ApiRequest]:
+    """The list of hosts follows the Job's spec (Volcano's `OnJobUpdate`, which svc alone has)."""
+    generation = job["metadata"].get("generation", 0)
+    if state.hosts_at == generation or "svc" not in section(job["spec"], "plugins"):
+        return []
+    svc = plugins_of(job)["svc"]
+    if not isinstance(svc, SvcPlugin):
+        return []
+    state.hosts_at = generation
+    hosts = svc.hosts()
+    data = repack({"data": hosts["data"]})
+    namespace, name = job["metadata"]["namespace"], hosts["metadata"]["name"]
+    return [Create(repack(hosts), user=USER), Patch("ConfigMap", namespace, name, data, user=USER)]
+
+
+def _claim(job: Object, name: str, spec: Object) -> Object:
+    meta = {"name": name, "namespace": job["metadata"]["namespace"], "ownerReferences": [owner_reference(job)]}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
+
+
+def _pod_group_requests(state: JobState, job: Object, priorities: tuple[int, Mapping[str, int]]) -> list[ApiRequest]:
+    wanted = _wanted(state, job, priorities)
+    if state.group is None:
+        return [Create(repack(pod_group_of(job, wanted)), user=USER)]
+    changed = {name: value for name, value in wanted.items() if state.group.spec.get(name) != value}
+    if not changed:
+        return []
+    current = {name: state.group.spec[name] for name in changed if name in state.group.spec}
+    patch = repack({"spec": diff_patch(current, changed)})
+    return [Patch("PodGroup", state.key[0], state.group.name, patch, user=USER)]
+
+
+def _wanted(state: JobState, job: Object, priorities: tuple[int, Mapping[str, int]]) -> Object:
+    """The PodGroup's fields, worked out anew only when the Job's spec or a priority class changed."""
+    mark = (job["metadata"].get("generation", 0), priorities[0])
+    if state.wanted is None or state.wanted[:2] != mark:
+        state.wanted = (*mark, followed(job, priorities[1]))
+    return state.wanted[2]
+
+
+def _pod_requests(state: JobState, job: Object, *, mark: bool) -> tuple[list[ApiRequest], list[PodView]]:
+    """Creates and deletes, and the pods there will be: new ones are counted as they are sure to be, Pending."""
+    requests: list[ApiRequest] = []
+    views: list[PodView] = []
+    deletes: list[ApiRequest] = []
+    tasks: list[Object] = job["spec"].get("tasks") or []
+    for task in tasks:
+        present = dict(state.pods.get(task["name"], {}))
+        missing: list[int] = []
+        for index in range(task.get("replicas", 0)):
+            view = present.pop(pod_name(job["metadata"]["name"], task["name"], index), None)
+            if view is None:
+                missing.append(index)
+                continue
+            if view.out_of_sync and not view.deleting:
+                deletes += _delete_pod(state, view, mark=False)
+            views.append(view)
+        for view in present.values():  # more than are wanted
+            if not view.deleting:
+                deletes += _delete_pod(state, view, mark=mark)
+            views.append(view)
+        if missing and _may_start(state, job, task):
+            requests += [Create(repack(pod), user=USER) for pod in _new_pods(job, task, missing)]
+            views += [_expected(state, job, task, index) for index in missing]
+    return requests + deletes, views
+
+
+def _new_pods(job: Object, task: Object, indices: Sequence[int]) -> Iterator[Object]:
+    maker, plugins = PodMaker(job, task), list(plugins_of(job).values())
+    for index in indices:
+        pod = maker.make(index)
+        for plugin in plugins:
+            pod = plugin.pod(pod, task, index)
+        yield pod
+
+
+def _expected(state: JobState, job: Object, task: Object, index: int) -> PodView:
+    name = pod_name(job["metadata"]["name"], task["name"], index)
+    uid = job["metadata"]["uid"]
+    return PodView(name, "", state.key, uid, task["name"], 0, "", "Pending", False, False, 0, False, 0)
+
+
+def _may_start(state: JobState, job: Object, task: Object) -> bool:
+    """dependsOn: of `any` one named task must be up (when several are named), else all of them."""
+    depends: Object | None = task.get("dependsOn")
+    if trouble_of(job):
+        return False
+    if depends is None:
+        return True
+    names: list[str] = depends.get("name") or []
+    up = [_is_up(state, job, name) for name in names]
+    return any(up) if len(names) > 1 and depends.get("iteration") == "any" else all(up)
+
+
+def _is_up(state: JobState, job: Object, name: str) -> bool:
+    """Whether the task's minimum is running and ready, or has succeeded."""
+    tasks: list[Object] = job["spec"].get("tasks") or []
+    task = next((each for each in tasks if each["name"] == name), Object())
+    pods = state.pods.get(name, {}).values()
+    up = sum(pod.phase == "Succeeded" or (pod.phase == "Running" and pod.ready) for pod in pods)
+    return up >= int(task.get("minAvailable", 0))
+
+
+def _targets(state: JobState, resolved: Resolved) -> Sequence[PodView]:
+    """The pods of the task, the pod or the partition that the action is about."""
+    trigger = resolved.trigger
+    pods = state.pods.get(trigger.task, {}).values()
+    match resolved.action:
+        case Action.RESTART_POD:
+            return [pod for pod in pods if pod.name == trigger.pod]
+        case Action.RESTART_PARTITION:
+            return [pod for pod in pods if pod.partition == trigger.partition]
+        case _:
+            return list(pods)
+
+
+def _all_but_ended(state: JobState, job: Object, reaction: Reaction) -> Sequence[PodView]:
+    """At the last try pods that have ended stay, whatever the action."""
+    retries, most = section(job, "status").get("retryCount", 0), job["spec"].get("maxRetry", 0)
+    keep = reaction.keep_ended or retries >= most - 1
+    return [pod for pod in state.all_pods() if not (keep and pod.phase in ("Succeeded", "Failed"))]
+
+
+def _delete_pod(state: JobState, pod: PodView, *, mark: bool = True) -> Iterable[ApiRequest]:
+    """Mark it as wanted gone, so that its end is no eviction, and delete it."""
+    if pod.deleting:
+        return []
+    pod.deleting = True
+    where = ("Pod", state.key[0], pod.name)
+    delete = Delete(*where, uid=pod.uid, user=USER)
+    if not mark:
+        return [delete]
+    pod.out_of_sync = True
+    return [Patch(*where, repack({"metadata": {"annotations": {keys.OUT_OF_SYNC_POD: "true"}}}), user=USER), delete]
+
+
+def _name(job: Object) -> tuple[str, str]:
+    return job["metadata"]["namespace"], job["metadata"]["name"]

@@ -1,0 +1,76 @@
+"""What a plugin of a Job is, and what several need (source: Volcano's `controllers/job/plugins/interface`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from pumice.cluster.controllers.jobs.pods import owner_reference, pod_name
+from pumice.core.objects.metadata import Object, section
+
+
+class JobPlugin(Protocol):
+    """Pure, for one Job and the arguments that it gives the plugin."""
+
+    def pod(self, pod: Object, task: Object, index: int) -> Object:
+        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
+        ...
+
+    def objects(self) -> Sequence[Object]:
+        """What is created for the Job, and deleted when its pods are."""
+        ...
+
+
+def tasks_of(job: Object) -> list[Object]:
+    """Of a Job's spec."""
+    return job["spec"].get("tasks") or []
+
+
+def task_named(job: Object, name: str) -> Object | None:
+    """The task of that name, if there is one."""
+    return next((task for task in tasks_of(job) if task["name"] == name), None)
+
+
+def host_of(job: Object, task: Object, index: int) -> str:
+    """The name under which the index-th pod of a task is found by others of its Job."""
+    spec = section(section(task, "template"), "spec")
+    name = job["metadata"]["name"]
+    return f"{spec.get('hostname') or pod_name(name, task['name'], index)}.{spec.get('subdomain') or name}"
+
+
+def hosts_of(job: Object, task: Object) -> list[str]:
+    """Of all pods of a task; those with a hostname of their own have but one."""
+    count = int(task.get("replicas") or 0)
+    if section(section(task, "template"), "spec").get("hostname"):
+        count = min(count, 1)
+    return [host_of(job, task, index) for index in range(count)]
+
+
+def owned(job: Object, kind: str, name: str, api_version: str = "v1") -> Object:
+    """The beginning of an object that goes with its Job."""
+    meta = {"name": name, "namespace": job["metadata"]["namespace"], "ownerReferences": [owner_reference(job)]}
+    return {"apiVersion": api_version, "kind": kind, "metadata": meta}
+
+
+def with_spec(pod: Object, **changes: Any) -> Object:
+    """The pod with these fields of its spec."""
+    return {**pod, "spec": {**pod["spec"], **changes}}
+
+
+def with_more(pod: Object, field: str, more: Sequence[Object], *, first: bool = True) -> Object:
+    """More `env`, `ports` or `volumeMounts` in every container, in those that come first as well."""
+    groups = ("containers", "initContainers") if first else ("containers",)
+    changed = {
+        group: [{**each, field: [*(each.get(field) or ()), *more]} for each in pod["spec"][group]]
+        for group in groups
+        if pod["spec"].get(group)
+    }
+    return with_spec(pod, **changed)
+
+
+def with_port(container: Object, name: str, port: int) -> Object:
+    """The container with that port open."""
+    ports: list[Object] = container.get("ports") or []
+    if any(each.get("containerPort") == port for each in ports):
+        return container
+    return {**container, "ports": [*ports, {"name": name, "containerPort": port}]}

@@ -1,0 +1,111 @@
+"""From what happened to what is done about it: policies of a job and its tasks (source: Volcano's `applyPolicies`)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec import Struct
+
+from pumice.cluster.controllers.jobs.life import Action
+from pumice.config.durations import duration_s
+from pumice.core.objects.metadata import section
+
+ANY_EVENT: Final = "*"
+OUT_OF_SYNC: Final = "OutOfSync"
+POD_PENDING: Final = "PodPending"
+POD_RUNNING: Final = "PodRunning"
+POD_FAILED: Final = "PodFailed"
+POD_EVICTED: Final = "PodEvicted"
+TASK_COMPLETED: Final = "TaskCompleted"
+TASK_FAILED: Final = "TaskFailed"
+JOB_UNKNOWN: Final = "Unknown"
+COMMAND_ISSUED: Final = "CommandIssued"
+_OF_PODS: Final = {
+    POD_PENDING: "waits",
+    POD_RUNNING: "runs",
+    POD_FAILED: "failed",
+    POD_EVICTED: "was evicted or deleted",
+}
+_OF_TASKS: Final = {TASK_COMPLETED: "has completed", TASK_FAILED: "was started again too often"}
+_OF_JOBS: Final = {JOB_UNKNOWN: "its PodGroup is Unknown, for too few of its pods run"}
+_INTERNAL: Final = (OUT_OF_SYNC, COMMAND_ISSUED, POD_RUNNING, "")
+
+
+class JobTrigger(Struct, frozen=True):
+    """Something that happened to a job. `action` is set by commands, and by a `policy` whose time is over; `version` is
+    the job-version of the pod.
+    """
+
+    event: str = OUT_OF_SYNC
+    action: str = ""
+    task: str = ""
+    pod: str = ""
+    pod_uid: str = ""
+    job_uid: str = ""
+    partition: str = ""
+    version: int | None = None
+    exit_code: int = 0
+    policy: str = ""
+
+
+class Resolved(Struct, frozen=True):
+    """The action for a trigger, after `delay_s` seconds. `policy`: what it is for and whose, "" without one."""
+
+    action: Action
+    trigger: JobTrigger
+    delay_s: float = 0.0
+    policy: str = ""
+
+    def because(self) -> str:
+        """Return which policy asked for the action, and what had happened; "" where no policy did."""
+        if self.action is Action.SYNC_JOB or self.trigger.event == COMMAND_ISSUED:
+            return ""
+        return f"{self.action} by the policy for {self.policy or self.trigger.event}: {happened(self.trigger)}"
+
+
+def resolve(job: dict[str, Any], trigger: JobTrigger) -> Resolved:
+    """The task's policies first, then the job's; SyncJob when none applies or the trigger is of an earlier life."""
+    if trigger.action:
+        return Resolved(Action(trigger.action), trigger, policy=trigger.policy)
+    if trigger.event in _INTERNAL or _outdated(job, trigger):
+        return Resolved(Action.SYNC_JOB, trigger)
+    spec: dict[str, Any] = job["spec"]
+    policies: list[tuple[str, dict[str, Any]]] = []
+    for task in spec.get("tasks") or ():
+        if trigger.task and task["name"] == trigger.task:
+            policies += [(f"task {trigger.task}", policy) for policy in task.get("policies") or ()]
+    for whose, policy in [*policies, *(("the Job", policy) for policy in spec.get("policies") or ())]:
+        if what := _applies(policy, trigger):
+            delay_s = duration_s(policy.get("timeout") or "0s") or 0.0
+            return Resolved(Action(policy["action"]), trigger, delay_s, f"{what} of {whose}")
+    return Resolved(Action.SYNC_JOB, trigger)
+
+
+def _outdated(job: dict[str, Any], trigger: JobTrigger) -> bool:
+    if trigger.job_uid and trigger.job_uid != job["metadata"]["uid"]:
+        return True
+    version: int = section(job, "status").get("version", 0)
+    return trigger.version is not None and trigger.version < version
+
+
+def happened(trigger: JobTrigger) -> str:
+    """Return the words for a trigger."""
+    match trigger.event:
+        case _ if trigger.event in _OF_PODS:
+            code = f" with exit code {trigger.exit_code}" if trigger.event == POD_FAILED and trigger.exit_code else ""
+            return f"pod {trigger.pod} {_OF_PODS[trigger.event]}{code}"
+        case _ if trigger.event in _OF_TASKS:
+            return f"task {trigger.task} {_OF_TASKS[trigger.event]}"
+        case _:
+            return _OF_JOBS.get(trigger.event, trigger.event)
+
+
+def _applies(policy: dict[str, Any], trigger: JobTrigger) -> str:
+    """Return the part of the policy that applies: an event or an exit code; "" for none."""
+    events = [*(policy.get("events") or ()), *([policy["event"]] if policy.get("event") else ())]
+    # waiting for a pod is a reason to act only after a time: without one, every new pod would be
+    timed = trigger.event != POD_PENDING or policy.get("timeout") is not None
+    if timed and (trigger.event in events or ANY_EVENT in events):
+        return trigger.event if trigger.event in events else ANY_EVENT
+    code = policy.get("exitCode")
+    return f"exit code {code}" if code is not None and code == trigger.exit_code else ""

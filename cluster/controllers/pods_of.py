@@ -1,0 +1,78 @@
+"""Pods made from a template, and what controllers ask of pods (source: Kubernetes' `controller_utils`)."""
+
+from __future__ import annotations
+
+from pumice.cluster.kube.budgets import is_ready
+from pumice.core.objects.metadata import Object, parse_time, section, text_map
+
+ENDED = ("Succeeded", "Failed")
+
+
+def pod_from(template: Object, owner: Object, name: str = "") -> Object:
+    """A pod of an owner; the api names it after the owner where it has no name."""
+    meta, said = owner["metadata"], section(template, "metadata")
+    named = {"name": name} if name else {"generateName": f"{meta['name']}-"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            **named,
+            "namespace": meta["namespace"],
+            "labels": dict(text_map(said.get("labels"))),
+            "annotations": dict(text_map(said.get("annotations"))),
+            "ownerReferences": [reference(owner)],
+            **({"finalizers": list(said["finalizers"])} if said.get("finalizers") else {}),
+        },
+        "spec": dict(section(template, "spec")),
+    }
+
+
+def reference(owner: Object) -> Object:
+    """Says that an owner controls an object."""
+    meta = owner["metadata"]
+    named = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"]}
+    return {**named, "controller": True, "blockOwnerDeletion": True}
+
+
+def phase(pod: Object) -> str:
+    """Its phase; Pending where nobody has said one."""
+    return section(pod, "status").get("phase") or "Pending"
+
+
+def is_leaving(obj: Object) -> bool:
+    """Whether it has been deleted and is not gone."""
+    return "deletionTimestamp" in obj["metadata"]
+
+
+def is_active(pod: Object) -> bool:
+    """Whether it has not ended and is not on its way out."""
+    return phase(pod) not in ENDED and not is_leaving(pod)
+
+
+def ready_at(pod: Object) -> float | None:
+    """Since when it is ready, in seconds since the epoch; None when it is not."""
+    if not is_ready(pod):
+        return None
+    conditions: list[Object] = section(pod, "status").get("conditions") or []
+    since = next((each.get("lastTransitionTime") for each in conditions if each.get("type") == "Ready"), None)
+    try:
+        return parse_time(since)
+    except (ValueError, TypeError, AttributeError):
+        return 0.0  # somebody else wrote it; what cannot be read is long past
+
+
+def available_at(pod: Object, least_s: float) -> float | None:
+    """When it has been, or will have been, ready for `least_s` seconds; None when it is not ready."""
+    since = ready_at(pod)
+    return None if since is None else since + least_s
+
+
+def least_missed(pod: Object) -> tuple[bool, int, bool, float, str]:
+    """Who goes first when there are too many: not placed, not running, not ready, ready for a short time, new.
+
+    Source: Kubernetes' `ActivePods`.
+    """
+    placed = bool(section(pod, "spec").get("nodeName"))
+    state = {"Pending": 0, "Unknown": 1}.get(phase(pod), 2)
+    since = ready_at(pod)
+    return placed, state, since is not None, -(since or 0.0), pod["metadata"]["name"]

@@ -1,0 +1,226 @@
+"""What the controller of Deployments wants: a ReplicaSet for each template it has had, and pods moved to the newest
+(source: Kubernetes' deployment controller).
+
+A paused one is scaled, but not rolled out. A template that was there before is its ReplicaSet again, under a new
+number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Final
+
+from pumice.cluster.controllers.adoption import Belongs, by_selector
+from pumice.cluster.controllers.pods_of import reference
+from pumice.cluster.controllers.rule import Agenda, ChildWords, OwnerRule, OwnFamily
+from pumice.cluster.controllers.workloads import rollout
+from pumice.cluster.controllers.workloads.deployment_status import deployment_status, timed_out_at
+from pumice.cluster.kube.events import event
+from pumice.cluster.kube.merge_patch import diff_patch
+from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
+from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.whole_numbers import whole_number
+from pumice.storage.codec import pack
+
+USER: Final = "workload-controller"
+TEMPLATE_HASH: Final = "pod-template-hash"
+REVISION: Final = "deployment.kubernetes.io/revision"
+HISTORY: Final = "deployment.kubernetes.io/revision-history"
+DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
+SCALING: Final = "ScalingReplicaSet"
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_OWN: Final = (LAST_APPLIED, REVISION, HISTORY, DESIRED, rollout.MAX_REPLICAS, "deprecated.deployment.rollback.to")
+"""Annotations that a ReplicaSet does not have from its Deployment."""
+
+
+class DeploymentRule(OwnerRule):
+    """What Deployments want."""
+
+    owner = "Deployment"
+    owner_type = ("apps/v1", "Deployment")
+    children = ("ReplicaSet",)
+    adopts = "ReplicaSet"
+    reporter = "deployment-controller"
+    user = USER
+
+    def belongs(self, owner: Object) -> Belongs:
+        """Which of those that it `adopts` are the owner's, by what they are like; None: those that it has made."""
+        return by_selector(owner["spec"].get("selector"))
+
+    def words(self, owner: Object, child: Object) -> ChildWords:
+        """What is said about a child: of pods what most of Kubernetes' controllers say, of anything else nothing."""
+        del owner
+        name = child["metadata"].get("name", "")
+        made = f"Scaled up replica set {name} from 0 to {rollout.replicas_of(child)}"
+        failed = f'Failed to create new replica set "{name}": '
+        return ChildWords(
+            made if rollout.replicas_of(child) else "", failed, made_as=SCALING, refused_as="ReplicaSetCreateError"
+        )
+
+    def work(self, family: OwnFamily, now: float) -> Agenda:
+        """What to ask of the api for an owner that is not being deleted."""
+        owner, agenda = family.owner, Agenda()
+        sets = sorted(family.of("ReplicaSet"), key=_age)
+        new = next((each for each in sets if template_of(each) == owner["spec"]["template"]), None)
+        old = [each for each in sets if each is not new]
+        if not owner["spec"].get("paused"):
+            if new is None:
+                agenda.new.append(self._made(owner, old))
+            else:
+                agenda.requests += _numbered(owner, new, old)
+        agenda.requests += self._moved(owner, new, old, now)
+        agenda.requests += _cleaned(owner, new, old)
+        agenda.requests += _status(owner, new, sets, now)
+        agenda.later = timed_out_at(owner, new)
+        return agenda
+
+    def _made(self, owner: Object, old: Sequence[Object]) -> Object:
+        made = replica_set_of(owner, _newest(old) + 1)
+        spec = made["spec"]
+        wanted, (surge, _) = owner["spec"]["replicas"], rollout.bounds(owner)
+        total = sum(map(rollout.replicas_of, old))
+        spec["replicas"] = max(min(wanted, wanted + surge - total), 0)
+        if section(owner["spec"], "strategy").get("type") == "Recreate" and any(
+            rollout.replicas_of(each) or rollout.has(each, "replicas") for each in old
+        ):
+            spec["replicas"] = 0
+        return made
+
+    def _moved(self, owner: Object, new: Object | None, old: Sequence[Object], now: float) -> list[ApiRequest]:
+        """Every ReplicaSet gets the number of pods that is its now."""
+        sets = [*old, *([new] if new is not None else ())]
+        recreate = section(owner["spec"], "strategy").get("type") == "Recreate"
+        if owner["spec"].get("paused") or _rescaled(owner, sets):
+            wanted = rollout.scaled(owner, new, old)
+        elif recreate:
+            wanted = rollout.recreated(owner, new, old)
+        elif new is not None:
+            wanted = rollout.rolled(owner, new, old)
+        else:
+            wanted = {}
+        requests: list[ApiRequest] = []
+        for each in sets:
+            meta = each["metadata"]
+            number = wanted.get(meta["name"], rollout.replicas_of(each))
+            marks = _marks(owner) if number else {}
+            patch: Object = {"spec": {"replicas": number}} if number != rollout.replicas_of(each) else {}
+            if marks and not marks.items() <= text_map(meta.get("annotations")).items():
+                patch["metadata"] = {"annotations": marks}
+            if patch:
+                requests.append(Patch("ReplicaSet", meta["namespace"], meta["name"], pack(patch), user=USER))
+            if "spec" in patch:
+                said = event(owner, SCALING, _scaled(each, number), now, source=self.reporter)
+                requests.append(Create(pack(said), user=USER))
+        return requests
+
+
+def _scaled(replica_set: Object, number: int) -> str:
+    before = rollout.replicas_of(replica_set)
+    way = "up" if number > before else "down"
+    return f"Scaled {way} replica set {replica_set['metadata']['name']} from {before} to {number}"
+
+
+def _age(replica_set: Object) -> tuple[str, int, str]:
+    """The oldest first."""
+    meta = replica_set["metadata"]
+    return meta.get("creationTimestamp") or "", _revision(replica_set), meta["name"]
+
+
+def _revision(obj: Object) -> int:
+    return whole_number(text_map(obj["metadata"].get("annotations")).get(REVISION, "")) or 0
+
+
+def _newest(sets: Sequence[Object]) -> int:
+    return max(map(_revision, sets), default=0)
+
+
+def _marks(owner: Object) -> dict[str, str]:
+    """What a ReplicaSet says of how many pods were wanted when it was last scaled."""
+    return {DESIRED: str(owner["spec"]["replicas"]), rollout.MAX_REPLICAS: str(rollout.most_pods(owner))}
+
+
+def _rescaled(owner: Object, sets: Sequence[Object]) -> bool:
+    """Whether another number of pods is wanted than when its ReplicaSets were last scaled."""
+    said = (text_map(each["metadata"].get("annotations")).get(DESIRED) for each in sets if rollout.replicas_of(each))
+    return any(number is not None and number != str(owner["spec"]["replicas"]) for number in said)
+
+
+def _numbered(owner: Object, new: Object, old: Sequence[Object]) -> list[ApiRequest]:
+    """The newest template has the highest number, and its Deployment the same; other annotations are handed on."""
+    meta, known = new["metadata"], text_map(new["metadata"].get("annotations"))
+    number = max(_newest(old) + 1, _revision(new))
+    wanted = {**_handed_on(owner), REVISION: str(number)}
+    if 0 < _revision(new) < number:
+        wanted[HISTORY] = ",".join(filter(None, (known.get(HISTORY, ""), str(_revision(new)))))
+    patch: Object = {}
+    if not wanted.items() <= known.items():
+        patch["metadata"] = {"annotations": wanted}
+    if new["spec"].get("minReadySeconds", 0) != owner["spec"].get("minReadySeconds", 0):
+        patch["spec"] = {"minReadySeconds": owner["spec"].get("minReadySeconds", 0)}
+    requests: list[ApiRequest] = []
+    if patch:
+        requests.append(Patch("ReplicaSet", meta["namespace"], meta["name"], pack(patch), user=USER))
+    if _revision(owner) != number:
+        its, said = owner["metadata"], {"metadata": {"annotations": {REVISION: str(number)}}}
+        requests.append(Patch("Deployment", its["namespace"], its["name"], pack(said), user=USER))
+    return requests
+
+
+def _cleaned(owner: Object, new: Object | None, old: Sequence[Object]) -> list[ApiRequest]:
+    """Once all pods are of the newest template, the oldest ReplicaSets go beyond as many as are to be kept."""
+    limit = owner["spec"].get("revisionHistoryLimit", 10)
+    if new is None or rollout.has(new, "availableReplicas") < owner["spec"]["replicas"]:
+        return []
+    empty = [each for each in old if not rollout.replicas_of(each) and not rollout.has(each, "replicas")]
+    empty.sort(key=lambda each: (_revision(each), each["metadata"]["name"]))
+    gone = [each["metadata"] for each in empty[: max(len(empty) - limit, 0)]]
+    return [Delete("ReplicaSet", meta["namespace"], meta["name"], uid=meta["uid"], user=USER) for meta in gone]
+
+
+def _status(owner: Object, new: Object | None, sets: Sequence[Object], now: float) -> list[ApiRequest]:
+    meta = owner["metadata"]
+    patch = diff_patch(section(owner, "status"), deployment_status(owner, new, sets, now))
+    return [UpdateStatus("Deployment", meta["namespace"], meta["name"], pack(patch), user=USER)] if patch else []
+
+
+def _handed_on(owner: Object) -> dict[str, str]:
+    """A Deployment's annotations, but for those that are about itself: with what was last applied to it, `kubectl apply
+    --prune` would take its ReplicaSets away.
+    """
+    annotations = text_map(owner["metadata"].get("annotations"))
+    return {name: value for name, value in annotations.items() if name not in _OWN}
+
+
+def replica_set_of(deployment: Object, revision: int) -> Object:
+    """The ReplicaSet of a Deployment's present template, which its name tells."""
+    meta, spec = deployment["metadata"], deployment["spec"]
+    mark = blake2b(pack(spec["template"]), digest_size=5).hexdigest()
+    selector = dict(spec["selector"])
+    selector["matchLabels"] = {**text_map(selector.get("matchLabels")), TEMPLATE_HASH: mark}
+    template = dict(spec["template"])
+    labels = {**text_map(section(template, "metadata").get("labels")), TEMPLATE_HASH: mark}
+    template["metadata"] = {**section(template, "metadata"), "labels": labels}
+    made: Object = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": f"{meta['name']}-{mark}",
+            "namespace": meta["namespace"],
+            "labels": labels,
+            "annotations": {**_handed_on(deployment), REVISION: str(revision), **_marks(deployment)},
+            "ownerReferences": [reference(deployment)],
+        },
+        "spec": {"replicas": spec["replicas"], "selector": selector, "template": template},
+    }
+    if spec.get("minReadySeconds"):
+        made["spec"]["minReadySeconds"] = spec["minReadySeconds"]
+    return made
+
+
+def template_of(replica_set: Object) -> Object:
+    """The template that its Deployment has, without the mark (Kubernetes' `EqualIgnoreHash`)."""
+    template: Object = replica_set["spec"]["template"]
+    meta = section(template, "metadata")
+    labels = {name: value for name, value in text_map(meta.get("labels")).items() if name != TEMPLATE_HASH}
+    return {**template, "metadata": {**meta, "labels": labels}}

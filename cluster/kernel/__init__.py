@@ -1,0 +1,1 @@
+"""The kernel: one cluster as one object, driven by a shell."""

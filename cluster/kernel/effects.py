@@ -1,0 +1,183 @@
+"""What a cycle decided, carried out at once: binds, what has to be written before them, evictions, statuses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pumice.cluster.api.store import Store
+from pumice.cluster.kernel.pre_bind import Place, PreBindError, Write, awaited_places, is_ready, writes_of
+from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
+from pumice.core.messages.commands import BindPod, EvictPod, ReportStatus, StatusCondition, Update
+from pumice.core.messages.decisions import Bind, CycleResult, Evict, PodCondition, PodGroupStatus
+from pumice.core.messages.replies import Accepted
+from pumice.core.objects.metadata import Object
+from pumice.core.state.view import View
+from pumice.storage import codec
+
+USER = "pre-bind-worker"
+
+
+def conditions(reason: str, scheduler: str = "volcano") -> tuple[StatusCondition, ...]:
+    """What an evicted pod says of itself; Kubernetes' own scheduler leaves Ready to the kubelet."""
+    why = f"{scheduler}: preempting to accommodate a higher priority pod"
+    target = StatusCondition("DisruptionTarget", "True", "PreemptionByScheduler", why)
+    if scheduler == DEFAULT_SCHEDULER:
+        return (target,)
+    return StatusCondition("Ready", "False", "Evict", f"Pod is evicted, because of {reason}"), target
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A bind that waits for claims until `deadline` (seconds since the epoch)."""
+
+    bind: Bind
+    cause: str
+    deadline: float
+
+
+class Effects:
+    """On a store, for the view of the scheduler that decided: what comes to nothing is taken back there.
+
+    Words alone (why something waits) are remembered and not written: nobody decides by them. `quiet`: revisions that
+    brought nothing to decide by; `own`: those of what was said of PodGroups. `wordless`: words are always the same, so
+    that they may as well be written.
+    """
+
+    def __init__(self, store: Store, *, wordless: bool) -> None:
+        self._store = store
+        self.wordless = wordless
+        self._waiting: dict[str, Waiting] = {}
+        self._said: dict[tuple[str, str, str], Any] = {}
+        self._written: dict[tuple[str, str], Any] = {}
+        self.quiet: set[int] = set()
+        self.own: set[int] = set()
+
+    def carry_out(self, result: CycleResult, view: View, now: float) -> bool:
+        """All of it. Whether there were words that are news."""
+        for bind in result.binds:
+            self._bind(bind, f"{result.cycle}/{bind.uid}", view, now)
+        for evict in result.evicts:
+            self._evict(evict, f"{result.cycle}/{evict.uid}", view, now)
+        return self._report(result, now)
+
+    def _bind(self, bind: Bind, cause: str, view: View, now: float) -> None:
+        if bind.pre_bind is None or not bind.pre_bind.writes:
+            self._place(bind, cause, view, now)
+            return
+        waiting = Waiting(bind, cause, now + bind.pre_bind.timeout_s)
+        try:
+            for write in writes_of(bind):
+                self._write(write, now)
+        except PreBindError:
+            self._give_up(waiting, view, now)
+        else:
+            self._waiting[cause] = waiting
+
+    def _place(self, bind: Bind, cause: str, view: View, now: float) -> None:
+        request = BindPod(bind.namespace, bind.name, bind.uid, bind.node, cause, 0, bind.annotations)
+        if not isinstance(self._store.apply(request, now), Accepted):
+            view.forget(bind.namespace, bind.name, bind.uid)
+
+    def _evict(self, evict: Evict, cause: str, view: View, now: float) -> None:
+        request = EvictPod(evict.namespace, evict.name, evict.uid, conditions(evict.reason), cause)
+        if not isinstance(self._store.apply(request, now), Accepted):
+            view.unevict(evict.namespace, evict.name, evict.uid)
+
+    def in_flight(self) -> tuple[Bind, ...]:
+        """Binds that wait for claims."""
+        return tuple(waiting.bind for waiting in self._waiting.values())
+
+    # --- claims
+
+    def look(self, view: View, now: float) -> None:
+        """Bind what waited for claims and has them, give up what never will."""
+        for cause, waiting in list(self._waiting.items()):
+            try:
+                ready = is_ready(waiting.bind, {place: self._read(place) for place in awaited_places(waiting.bind)})
+            except PreBindError:
+                self._give_up(waiting, view, now)
+                continue
+            if ready:
+                del self._waiting[cause]
+                self._place(waiting.bind, cause, view, now)
+            elif now >= waiting.deadline:
+                self._give_up(waiting, view, now)
+
+    def next_due(self) -> float | None:
+        """When the first bind that waits is given up."""
+        return min((waiting.deadline for waiting in self._waiting.values()), default=None)
+
+    def _give_up(self, waiting: Waiting, view: View, now: float) -> None:
+        self._waiting.pop(waiting.cause, None)
+        bind = waiting.bind
+        shared = {place for other in self._waiting.values() for place in awaited_places(other.bind)}
+        for write in writes_of(bind):
+            if (write.beside or write.place) not in shared:
+                try:
+                    self._write(write, now, undo=True)
+                except PreBindError:
+                    continue  # gone, or in other hands
+        view.forget(bind.namespace, bind.name, bind.uid)
+
+    def _write(self, write: Write, now: float, *, undo: bool = False) -> None:
+        obj = self._read(write.place)
+        beside = obj if write.beside is None else self._read(write.beside)
+        if obj is None or beside is None:
+            raise PreBindError(f"{' '.join(write.place)} is gone")
+        after = (write.undo if undo else write.do)(obj, beside)
+        if after is not None:
+            reply = self._store.apply(Update(codec.pack(after), user=USER), now)
+            if not isinstance(reply, Accepted):
+                raise PreBindError(f"{' '.join(write.place)} cannot be written")
+
+    def _read(self, place: Place) -> Object | None:
+        return self._store.tables.read(place)
+
+    # --- words
+
+    def forget(self, namespace: str, name: str) -> None:
+        """A PodGroup is deleted: one of that name again has been told nothing."""
+        self._written.pop((namespace, name), None)
+        self._said.pop(("PodGroup", namespace, name), None)
+
+    def _report(self, result: CycleResult, now: float) -> bool:
+        news = False
+        for pod in result.pod_conditions:
+            news |= self._pod(pod, result.cycle, now)
+        for group in result.pod_groups:
+            news |= self._group(group, result.cycle, now)
+        for queue in result.queues:
+            news |= self._is_new("Queue", "", queue.name, queue.allocated)
+        return news
+
+    def _pod(self, pod: PodCondition, cycle: int, now: float) -> bool:
+        if not self._is_new("Pod", pod.namespace, pod.name, (pod.uid, pod.reason, pod.message, pod.nominated)):
+            return False
+        if pod.nominated == "":
+            return True
+        self._store.apply(ReportStatus("Pod", pod.namespace, pod.name, pod, cycle, self._store.revision), now)
+        return False
+
+    def _group(self, group: PodGroupStatus, cycle: int, now: float) -> bool:
+        name = (group.namespace, group.name)
+        counts = (group.running, group.succeeded, group.failed)
+        news = self._is_new("PodGroup", *name, (group.conditions, counts))
+        standing = (group.phase, group.annotations)
+        known = self._written.get(name)
+        if known == (standing, counts) and not self.wordless:
+            return news
+        self._written[name] = (standing, counts)
+        report = ReportStatus("PodGroup", *name, group, cycle, self._store.revision)
+        if isinstance(self._store.apply(report, now), Accepted):
+            self.own.add(self._store.revision)
+            if known is not None and known[0] == standing:
+                self.quiet.add(self._store.revision)
+        return news
+
+    def _is_new(self, kind: str, namespace: str, name: str, words: Any) -> bool:
+        key = (kind, namespace, name)
+        if self._said.get(key) == words:
+            return False
+        self._said[key] = words
+        return True

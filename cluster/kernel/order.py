@@ -1,0 +1,66 @@
+"""The order in which manifests are handed in: what others refer to comes first, otherwise as given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pumice.cluster.api.origin import is_recorded
+from pumice.core.objects.metadata import Object, section
+
+FIRST: Final = (
+    "Namespace",
+    "PriorityClass",
+    "StorageClass",
+    "DeviceClass",
+    "Queue",
+    "Node",
+    "HyperNode",
+    "ResourceSlice",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "ResourceQuota",
+    "PodDisruptionBudget",
+    "PodGroup",
+)
+"""Kinds that others refer to, each after those it refers to itself."""
+
+
+def in_order(objects: Sequence[Object]) -> list[Object]:
+    """Return the objects with references first and queues after their parents.
+
+    Pods that a cluster had come before who made them, or controllers that are at work already would make them anew; and
+    before these those that are on nodes, or others would be given their room.
+    """
+    rank = {kind: number for number, kind in enumerate(FIRST)}
+    depth = queue_depths(objects)
+    return sorted(objects, key=lambda obj: (_rank(obj, rank), _depth_of(obj, depth)))
+
+
+def _rank(obj: Object, rank: dict[str, int]) -> int:
+    if obj["kind"] == "Pod" and is_recorded(obj):
+        return len(FIRST) if section(obj, "spec").get("nodeName") else len(FIRST) + 1
+    return rank.get(obj["kind"], len(FIRST) + 2)
+
+
+def queue_depths(objects: Sequence[Object]) -> dict[str, int]:
+    """How many of the given queues stand above each; a circle ends where it began."""
+    parents = {
+        section(obj, "metadata").get("name") or "": section(obj, "spec").get("parent") or ""
+        for obj in objects
+        if obj["kind"] == "Queue"
+    }
+    return {name: _above(name, parents) for name in parents}
+
+
+def _above(name: str, parents: dict[str, str]) -> int:
+    seen = {name}
+    parent = parents[name]
+    while parent in parents and parent not in seen:
+        seen.add(parent)
+        parent = parents[parent]
+    return len(seen) - 1
+
+
+def _depth_of(obj: Object, depth: dict[str, int]) -> int:
+    return depth.get(section(obj, "metadata").get("name") or "", 0) if obj["kind"] == "Queue" else 0

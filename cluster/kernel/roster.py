@@ -1,0 +1,152 @@
+"""The machines of a cluster, stated once: which share a reading of the store's log, and what they wait for.
+
+Every shell hosts these groups: an actor each (`pumice.actors.system.roles.controllers`), or all in one loop
+(`pumice.cluster.kernel.machine_host`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pumice.cluster.controllers.batch.rule import JobRule
+from pumice.cluster.controllers.crons.dialects import KUBERNETES, VOLCANO
+from pumice.cluster.controllers.crons.rule import CronRule
+from pumice.cluster.controllers.daemons.rule import DaemonSetRule
+from pumice.cluster.controllers.devices.machine import DeviceMachine
+from pumice.cluster.controllers.disruptions.machine import BUDGET, DisruptionMachine
+from pumice.cluster.controllers.endpoints.machine import EndpointsMachine
+from pumice.cluster.controllers.events.machine import PodEventsMachine
+from pumice.cluster.controllers.family import FamilyMachine
+from pumice.cluster.controllers.flows.rule import JobFlowRule, JobTemplateRule
+from pumice.cluster.controllers.groups.machine import PodGroupMachine
+from pumice.cluster.controllers.jobs.machine import JobMachine
+from pumice.cluster.controllers.namespaces.machine import NamespaceMachine
+from pumice.cluster.controllers.nodes.machine import NodeTaintsMachine
+from pumice.cluster.controllers.queues.machine import QueueMachine
+from pumice.cluster.controllers.quotas.machine import QUOTA, QuotaMachine
+from pumice.cluster.controllers.replication.rule import REPLICA_SETS, REPLICATION_CONTROLLERS, ReplicationRule
+from pumice.cluster.controllers.rule import OwnerRule
+from pumice.cluster.controllers.stateful.rule import StatefulSetRule
+from pumice.cluster.controllers.volumes.drivers import DriversMachine
+from pumice.cluster.controllers.volumes.machine import VolumeMachine
+from pumice.cluster.controllers.volumes.pod_claims import PodClaimsMachine
+from pumice.cluster.controllers.workloads.rule import DeploymentRule
+from pumice.cluster.kubelets.added_containers import AddedContainersMachine
+from pumice.cluster.kubelets.addresses import ClusterAddresses
+from pumice.cluster.kubelets.cell_reports import CellReportsMachine
+from pumice.cluster.kubelets.device_plugin import DevicePluginMachine
+from pumice.cluster.kubelets.machine import NodeAgentsMachine
+from pumice.cluster.kubelets.node_reports import NodeReportsMachine
+from pumice.cluster.kubelets.other_agents import OtherAgents
+from pumice.cluster.kubelets.pod_runs import DEFAULT_DURATION_S
+from pumice.cluster.machine import Machine
+from pumice.core.objects.metadata import Object
+from pumice.storage import codec
+
+WORKLOAD_KINDS: Final = (
+    "CronJob.batch", "DaemonSet", "Deployment", "Job.batch", "ReplicaSet", "ReplicationController", "StatefulSet",
+)  # fmt: skip
+"""Kubernetes' own kinds that make pods, or Jobs."""
+FLOW_KINDS: Final = ("CronJob", "JobFlow", "JobTemplate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What machines depend on beside the objects they watch.
+
+    `unpack` decodes an object. `start_delay_s`, `default_duration_s`: of pods that do not say. `fixes` gives the names
+    of Volcano's defects that are mended now. `agents`: whether nodes are simulated. `served`: clients see the cluster
+    over HTTP, and agents of others may join it. `event_ttl_s`: how long Events are kept. `scheduler`: whether one
+    runs here.
+    """
+
+    unpack: Callable[[bytes], Object] = codec.unpack
+    start_delay_s: float = 0.0
+    default_duration_s: float = DEFAULT_DURATION_S
+    fixes: Callable[[], Collection[str]] = tuple
+    agents: bool = True
+    served: bool = False
+    event_ttl_s: float = 3600.0
+    scheduler: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineGroup:
+    """Machines that share one reading of the log, in the order of their turns.
+
+    `waits_for`: kinds of one of which an object must exist before any other kind is looked at.
+    """
+
+    machines: Callable[[Surroundings], Sequence[Machine]]
+    waits_for: tuple[str, ...] = ()
+
+
+def kubelets(given: Surroundings) -> list[Machine]:
+    """Return the agents of all nodes; where clients look on, with what only clients see."""
+    cells, addresses, others = CellReportsMachine(), ClusterAddresses(), OtherAgents()
+    agents = NodeAgentsMachine(
+        start_delay_s=given.start_delay_s,
+        default_duration_s=given.default_duration_s,
+        ended=cells.pod_ended,
+        addresses=addresses if given.served else None,
+        others=others if given.served else None,
+    )
+    seen = (NodeReportsMachine(addresses, others), AddedContainersMachine(others)) if given.served else ()
+    return [*seen, agents, DevicePluginMachine(), cells]
+
+
+def job_machines(given: Surroundings) -> tuple[JobMachine]:
+    """Return the controller of Volcano's Jobs."""
+    return (JobMachine(given.unpack, aloud=given.served, fixes=given.fixes),)
+
+
+def deployment_rules() -> list[OwnerRule]:
+    """Return what looks after Deployments and their ReplicaSets."""
+    return [DeploymentRule(), ReplicationRule(REPLICA_SETS)]
+
+
+def workload_machines() -> list[Machine]:
+    """Return what looks after Kubernetes' own kinds that make pods."""
+    rules: list[OwnerRule] = [
+        *deployment_rules(), JobRule(), CronRule(KUBERNETES), StatefulSetRule(), DaemonSetRule(),
+        ReplicationRule(REPLICATION_CONTROLLERS),
+    ]  # fmt: skip
+    return [FamilyMachine(rule) for rule in rules]
+
+
+def flow_machines(fixes: Callable[[], Collection[str]] = tuple) -> list[Machine]:
+    """Return what makes Jobs of Volcano's CronJobs and JobFlows."""
+    rules: list[OwnerRule] = [CronRule(VOLCANO), JobFlowRule(fixes), JobTemplateRule()]
+    return [FamilyMachine(rule) for rule in rules]
+
+
+KUBELETS: Final = MachineGroup(machines=kubelets)
+JOBS: Final = MachineGroup(machines=job_machines)
+POD_GROUPS: Final = MachineGroup(machines=lambda _: [PodGroupMachine()])
+QUEUES: Final = MachineGroup(machines=lambda given: [QueueMachine(given.unpack)])
+# Taints of nodes change seldom: a group of their own would read the log for nothing else.
+VOLUMES: Final = MachineGroup(
+    machines=lambda given: [
+        *(PodClaimsMachine(), VolumeMachine(), DriversMachine(), DeviceMachine()),
+        NodeTaintsMachine(agents=given.agents),
+    ]
+)
+# Most clusters have no budget and no quota: to look at every change of every pod would be a twentieth of all work.
+BUDGETS: Final = MachineGroup(machines=lambda _: [DisruptionMachine(), QuotaMachine()], waits_for=(BUDGET, QUOTA))
+WORKLOADS: Final = MachineGroup(
+    machines=lambda given: [*workload_machines(), *flow_machines(given.fixes)],
+    waits_for=(*WORKLOAD_KINDS, *FLOW_KINDS),
+)
+SERVED: Final = MachineGroup(
+    machines=lambda given: [
+        PodEventsMachine(scheduler=given.scheduler, kept_s=given.event_ttl_s),
+        NamespaceMachine(),
+        EndpointsMachine(),
+    ]
+)
+"""What matters where clients look on, and to no decision."""
+
+DECIDING: Final = (KUBELETS, JOBS, POD_GROUPS, QUEUES, VOLUMES, BUDGETS, WORKLOADS)
+"""The groups on which decisions depend, in the order of their turns."""

@@ -1,0 +1,135 @@
+"""What a PodDisruptionBudget allows now (source: Kubernetes' disruption controller)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import ceil
+from typing import Any, Final
+
+from msgspec import Struct
+
+from pumice.cluster.kube.times import timestamp
+from pumice.core.kube.selectors import NOTHING, LabelSelector, SelectorError, label_selector
+from pumice.core.objects.metadata import Object, parse_time, section, text_map
+from pumice.core.whole_numbers import whole_number
+
+STALE_S: Final = 120.0
+"""A pod whose eviction was granted and that has not gone after so long is counted again."""
+
+ALLOWED: Final = "DisruptionAllowed"
+
+
+class Scale(Struct, frozen=True, gc=False):
+    """The controller of a pod and the number of pods that it wants."""
+
+    uid: str
+    replicas: int
+
+
+ScaleOf = Callable[[Object], Scale | None]
+"""The scale behind a pod; None when nobody who can be scaled controls it."""
+
+
+def _rows(holder: Object, name: str) -> list[Object]:
+    return holder.get(name) or []
+
+
+def selector_of(budget: Object) -> LabelSelector:
+    """What it covers: {} selects every pod of the namespace; none at all, or one that cannot be read, no pod."""
+    try:
+        return label_selector(section(budget, "spec").get("selector"))
+    except SelectorError:
+        return NOTHING
+
+
+def covers(selector: LabelSelector, pod: Object) -> bool:
+    """Whether a budget's selector selects the pod."""
+    return selector.matches(text_map(section(pod, "metadata").get("labels")))
+
+
+def is_ready(pod: Object) -> bool:
+    """Whether its condition Ready is True."""
+    conditions = _rows(section(pod, "status"), "conditions")
+    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+
+
+def budget_status(budget: Object, pods: Sequence[Object], scale_of: ScaleOf, now: float) -> dict[str, Any]:
+    """The status as of `now` (seconds since the epoch); `pods` are those that the budget covers."""
+    old = section(budget, "status")
+    disrupted = _disrupted(section(old, "disruptedPods"), pods, now)
+    healthy = sum(
+        "deletionTimestamp" not in pod["metadata"] and pod["metadata"]["name"] not in disrupted and is_ready(pod)
+        for pod in pods
+    )
+    expected, desired, problem = _wanted(section(budget, "spec"), pods, scale_of)
+    allowed = max(healthy - desired, 0) if expected > 0 and not problem else 0
+    status: dict[str, Any] = {
+        "observedGeneration": budget["metadata"].get("generation", 1),
+        "disruptionsAllowed": allowed,
+        "currentHealthy": healthy,
+        "desiredHealthy": desired,
+        "expectedPods": expected,
+    }
+    if disrupted:
+        status["disruptedPods"] = disrupted
+    status["conditions"] = _conditions(_rows(old, "conditions"), allowed, problem, status["observedGeneration"], now)
+    return status
+
+
+def _wanted(spec: dict[str, Any], pods: Sequence[Object], scale_of: ScaleOf) -> tuple[int, int, str]:
+    """Expected pods, healthy pods wanted, and why they cannot be counted ("" when they can)."""
+    most, least = spec.get("maxUnavailable"), spec.get("minAvailable")
+    if most is None and isinstance(least, int):
+        return len(pods), least, ""
+    if most is None and least is None:
+        return 0, 0, ""
+    scales: dict[str, int] = {}
+    for pod in pods:
+        if not any(each.get("controller") for each in _rows(pod["metadata"], "ownerReferences")):
+            continue
+        scale = scale_of(pod)
+        if scale is None:
+            return 0, 0, f'found no controllers for pod "{pod["metadata"]["name"]}"'
+        scales[scale.uid] = scale.replicas
+    expected = sum(scales.values())
+    if most is not None:
+        return expected, max(expected - share(most, expected), 0), ""
+    return expected, share(least, expected), ""
+
+
+def share(amount: int | str | None, whole: int) -> int:
+    """A number of pods, or a percentage of the whole, rounded up; what is neither counts as 0."""
+    if isinstance(amount, int):
+        return amount
+    return ceil((whole_number((amount or "").removesuffix("%")) or 0) * whole / 100)
+
+
+def _disrupted(noted: dict[str, Any], pods: Sequence[Object], now: float) -> dict[str, str]:
+    """Of the evictions that were granted, those whose pod is still on its way out."""
+    here = {pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
+    return {name: at for name, at in noted.items() if name in here and _seconds(at) + STALE_S >= now}
+
+
+def _seconds(text: str) -> float:
+    try:
+        return parse_time(text)
+    except ValueError:
+        return 0.0  # somebody else wrote it; what cannot be read is long past
+
+
+def _conditions(
+    old: Sequence[dict[str, Any]], allowed: int, problem: str, generation: int, now: float
+) -> list[dict[str, Any]]:
+    reason = "SyncFailed" if problem else "SufficientPods" if allowed else "InsufficientPods"
+    condition: dict[str, Any] = {
+        "type": ALLOWED,
+        "status": "True" if allowed else "False",
+        "reason": reason,
+        "message": problem,
+        "observedGeneration": generation,
+        "lastTransitionTime": timestamp(now),
+    }
+    before = next((each for each in old if each.get("type") == ALLOWED), None)
+    if before is not None and before.get("status") == condition["status"]:
+        condition["lastTransitionTime"] = before.get("lastTransitionTime", condition["lastTransitionTime"])
+    return [condition, *(each for each in old if each.get("type") != ALLOWED)]

@@ -1,0 +1,170 @@
+"""What a ResourceQuota has used (source: Kubernetes' quota controller and its evaluators).
+
+Of kinds that are not in the table (custom resources) there is the number of objects, which the API keeps
+(`cluster/api/verbs/object_counts.py`). The scopes are Kubernetes' own but for affinity across namespaces; the
+scheduler's plugin knows none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from pumice.cluster.kube.min_resources import Amounts, added, pod_usage, texts
+from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.resized import counted_spec, is_infeasible, largest
+from pumice.core.quantity import quantity_of
+
+ENDED: Final = ("Succeeded", "Failed")
+OBJECTS: Final = "count/"
+"""And a resource, `plural.group`: how many objects of it there are."""
+COUNT: Final = "count/pods"
+PREFIXES: Final = ("requests.", "limits.", "hugepages-")
+NAMES: Final = ("cpu", "memory", "ephemeral-storage", "pods", COUNT)
+OF_CLAIMS: Final = "requests.storage"
+COUNTED: Final[Mapping[str, str]] = {
+    "ConfigMap": "configmaps",
+    "CronJob.batch": "cronjobs.batch",
+    "DaemonSet": "daemonsets.apps",
+    "Deployment": "deployments.apps",
+    "Job.batch": "jobs.batch",
+    "PersistentVolumeClaim": "persistentvolumeclaims",
+    "ReplicaSet": "replicasets.apps",
+    "ReplicationController": "replicationcontrollers",
+    "ResourceQuota": "resourcequotas",
+    "Secret": "secrets",
+    "Service": "services",
+    "StatefulSet": "statefulsets.apps",
+}
+"""Kinds, by key, whose objects are counted: as `count/` and this name, those of the core group as this name too."""
+_OF_PORTS: Final = ("services.nodeports", "services.loadbalancers")
+_CLASS: Final = ".storageclass.storage.k8s.io/"
+_STATUSES: Final = "containerStatuses"
+_NAMES: Final = frozenset(
+    (*NAMES, *_OF_PORTS, OF_CLAIMS, *(f"count/{each}" for each in COUNTED.values()), *COUNTED.values())
+)
+
+
+def usage_of(kind: str, obj: Object, resource: str = "") -> Amounts:
+    """What an object of a kind (by key) counts; `resource`: as what one counts that is not in the table."""
+    if kind == "Pod":
+        return usage_of_pod(obj)
+    one = quantity_of("1")
+    name = COUNTED.get(kind)
+    if name is None:
+        return {OBJECTS + resource: one} if resource else {}
+    usage: Amounts = {f"count/{name}": one} if "." in name else {f"count/{name}": one, name: one}
+    spec = section(obj, "spec")
+    if kind == "Service":
+        ports = sum(bool(port.get("nodePort")) for port in spec.get("ports") or ())
+        usage[_OF_PORTS[0]] = quantity_of(str(ports))
+        usage[_OF_PORTS[1]] = quantity_of("1" if spec.get("type") == "LoadBalancer" else "0")
+    elif kind == "PersistentVolumeClaim":
+        asked = quantity_of(str(section(section(spec, "resources"), "requests").get("storage") or "0"))
+        usage[OF_CLAIMS] = asked
+        if of_class := spec.get("storageClassName"):
+            usage[f"{of_class}{_CLASS}{OF_CLAIMS}"] = asked
+            usage[f"{of_class}{_CLASS}persistentvolumeclaims"] = one
+    return usage
+
+
+def counts(quota: Object, kind: str, obj: Object) -> bool:
+    """Whether the quota is about that object: one with scopes is about pods only."""
+    if kind == "Pod":
+        return is_in_scope(quota, obj)
+    spec = section(quota, "spec")
+    return not spec.get("scopes") and not section(spec, "scopeSelector")
+
+
+def usage_of_pod(pod: Object) -> Amounts:
+    """What a pod counts: only as an object once it has ended. While it is resized the larger amounts count, of what it
+    asks for and what its node has given it.
+    """
+    usage = pod_usage(_charged_spec(pod))
+    return {COUNT: usage[COUNT]} if section(pod, "status").get("phase") in ENDED else usage
+
+
+def _charged_spec(pod: Object) -> Object:
+    """Return the spec with the amounts that count (`PodRequests` and `PodLimits` with `UseStatusResources`)."""
+    spec, status = counted_spec(pod), section(pod, "status")
+    said = {each.get("name"): section(section(each, "resources"), "limits") for each in status.get(_STATUSES) or ()}
+    if not any(said.values()):
+        return spec
+    infeasible = is_infeasible(status)
+    containers = [
+        _limited(each, said.get(each.get("name")), infeasible=infeasible) for each in spec.get("containers") or ()
+    ]
+    return {**spec, "containers": containers}
+
+
+def _limited(container: Object, actual: Object | None, *, infeasible: bool) -> Object:
+    if not actual:
+        return container
+    resources = section(container, "resources")
+    limits = largest(*([] if infeasible else [section(resources, "limits")]), actual)
+    return {**container, "resources": {**resources, "limits": limits}}
+
+
+def is_in_scope(quota: Object, pod: Object) -> bool:
+    """Whether the quota is about that pod."""
+    spec = section(quota, "spec")
+    listed: list[Object] = section(spec, "scopeSelector").get("matchExpressions") or []
+    asked = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes") or ()]
+    return all(_matches(one, section(pod, "spec")) for one in (*asked, *listed))
+
+
+def _matches(scope: Mapping[str, Any], spec: Object) -> bool:
+    name: str | None = scope.get("scopeName")
+    if name == "PriorityClass":
+        return _has_class(scope, spec.get("priorityClassName"))
+    if name in ("Terminating", "NotTerminating"):
+        return (spec.get("activeDeadlineSeconds") is not None) == (name == "Terminating")
+    if name in ("BestEffort", "NotBestEffort"):
+        return (not _asks(spec)) == (name == "BestEffort")
+    return False
+
+
+def _has_class(scope: Mapping[str, Any], name: str | None) -> bool:
+    values = set[str | None](scope.get("values") or ())
+    match scope.get("operator"):
+        case "In":
+            return name in values
+        case "NotIn":
+            return name not in values
+        case "DoesNotExist":
+            return not name
+        case _:
+            return bool(name)
+
+
+def _asks(spec: Object) -> bool:
+    containers: list[Object] = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    return any(section(one, "resources").get(part) for one in containers for part in ("requests", "limits"))
+
+
+def quota_status(quota: Object, pods: Iterable[Object]) -> Object:
+    """`hard` as in the spec, and of what pods count how much those `pods` use that the quota is about."""
+    return used_status(quota, total_of(usage_of_pod(pod) for pod in pods if is_in_scope(quota, pod)))
+
+
+def total_of(usages: Iterable[Amounts]) -> Amounts:
+    """The sum, by name."""
+    total: Amounts = {}
+    for usage in usages:
+        total = added(total, usage)
+    return total
+
+
+def used_status(quota: Object, total: Amounts) -> Object:
+    """The status of a quota of which so much is used in all; what others count stays as it is."""
+    hard: dict[str, str] = section(section(quota, "spec"), "hard")
+    zero = quantity_of("0")
+    used = {name: total.get(name, zero) for name in hard if is_counted(name)}
+    said = section(section(quota, "status"), "used")
+    others = {name: said[name] for name in hard if name in said and name not in used}
+    return {"hard": dict(hard), "used": {**others, **texts(used)}}
+
+
+def is_counted(name: str) -> bool:
+    """Whether it is known from what objects ask how much of it is used."""
+    return name in _NAMES or name.startswith(PREFIXES) or _CLASS in name

@@ -1,0 +1,197 @@
+"""What a node agent reads from a pod: how long it runs, how it ends, how long it takes to stop.
+
+The annotations of a pod come before what its containers say (`container_plans`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from pumice.cluster.kube.commands import containers
+from pumice.cluster.kube.commands.plans import FOR_EVER
+from pumice.cluster.kubelets.container_life import KILLED, SERVER_STOPS_S, ContainerRun, PodContainers
+from pumice.cluster.kubelets.container_plans import foreseen, read_life, run_of
+from pumice.cluster.kubelets.host_ports import HostPort, host_ports
+from pumice.cluster.kubelets.pod_life import ENDED_PHASES, POD_LIFE, PodState, PodTrigger, seen
+from pumice.config.durations import duration_s
+from pumice.core.objects.metadata import Object, alike, once, parse_time, section, text_map
+from pumice.core.short_texts import remembers
+from pumice.core.whole_numbers import whole_number
+
+DURATION: Final = containers.DURATION
+EXIT_CODE: Final = containers.EXIT_CODE
+TERMINATION: Final = "pumice.dev/termination"
+
+DEFAULT_DURATION_S: Final = 5.0
+TERMINATED: Final = 143
+"""The exit code of a program that ends because of SIGTERM: 128 + 15."""
+_duration_s: Final = remembers(4096)(duration_s)
+"""Of the pods of one template every one says the same."""
+OWN_CONDITIONS: Final = ("PodScheduled", "Ready")
+"""Conditions that the agent writes of a pod without commands; it keeps those of other writers."""
+_KEPT_UP: Final = ("ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet")
+
+
+class PodRun(Struct, gc=False):
+    """One pod on a node. `duration_s` 0: it never ends. `started`, `delete_by` in seconds since the epoch, 0: not.
+
+    `life`: of containers that say what they do; `conditions`: what was last written of them, else those of others.
+    `address` is that of the pod, `shares` says that it is its node's; `ports` are those of the node that it asks for.
+
+    `termination_s` and `stop_code`: how long a deleted pod takes to stop, and the exit code. `works_on`: the pod does
+    not heed SIGTERM, so that it may end by itself before. `told`: when it was told to stop, 0: not yet; `idle`: before
+    anything of it had begun. `over`: the api has its last phase.
+
+    `changed`: containers that have got another image, to be started again; `restarted`: those of a pod without commands
+    that were.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    state: PodState
+    duration_s: float
+    exit_code: int
+    termination_s: float
+    containers: tuple[tuple[str, str], ...]
+    scheduled: str
+    started: float
+    delete_by: float
+    revision: int
+    life: PodContainers | None = None
+    conditions: Sequence[Object] = ()
+    address: str = ""
+    shares: bool = False
+    ports: tuple[HostPort, ...] = ()
+    stop_code: int = KILLED
+    works_on: bool = True
+    told: float = 0.0
+    idle: bool = False
+    over: bool = False
+    tolerations: Sequence[Object] = ()
+    changed: tuple[str, ...] = ()
+    restarted: dict[str, ContainerRun] | None = None
+
+    def began(self) -> float:
+        """Return when the program of the pod began that runs now, 0.0: not yet."""
+        return max([self.started, *[each.started for each in (self.restarted or {}).values()]])
+
+    def killed_at(self, told: float) -> float:
+        """Return when the containers that still run are killed, for a pod that was asked at that time to stop."""
+        # a deletion time is cut to whole seconds, so the grace period may end up to one second later
+        return min(told + self.termination_s, max(self.delete_by + 1, told))
+
+    def stops_at(self, told: float) -> float:
+        """Return when a pod without commands has stopped that was asked at that time to stop."""
+        killed = self.killed_at(told)
+        return max(told, min(killed, self.ends_at())) if self.works_on else killed
+
+    def ends_at(self) -> float:
+        """When it ends by itself; infinity: never. Of one that runs and does not say since when: from now on."""
+        return (self.began() or self.told) + self.duration_s if self.duration_s else FOR_EVER
+
+
+def read_run(
+    pod: Object, revision: int, default_duration_s: float = DEFAULT_DURATION_S, known: PodRun | None = None
+) -> PodRun | None:
+    """A pod that has a node; None for one that has not. Annotations that make no sense count as absent. `known`: what
+    was known of this name, from where the same pod goes on; the api may not have heard of it yet.
+    """
+    spec = section(pod, "spec")
+    node = spec.get("nodeName")
+    if not node:
+        return None
+    meta: Object = pod["metadata"]
+    status, annotations = section(pod, "status"), text_map(meta.get("annotations"))
+    before = PodState.STARTING if known is None or known.uid != meta["uid"] else known.state
+    phase = status.get("phase")
+    run = PodRun(
+        namespace=once(meta["namespace"]),
+        name=meta["name"],
+        uid=meta["uid"],
+        node=once(node),
+        state=seen(before, phase),
+        duration_s=_duration(meta, annotations, default_duration_s),
+        exit_code=_exit_code(annotations),
+        termination_s=float(meta.get("deletionGracePeriodSeconds") or 0),
+        containers=alike(
+            tuple([(each.get("name", ""), each.get("image", "")) for each in spec.get("containers") or ()])
+        ),
+        scheduled=_scheduled(status),
+        started=parse_time(status.get("startTime")),
+        delete_by=parse_time(meta.get("deletionTimestamp")),
+        revision=revision,
+        address=status.get("podIP") or "",
+        shares=bool(spec.get("hostNetwork")),
+        ports=host_ports(spec),
+        over=phase in ENDED_PHASES,
+        tolerations=spec.get("tolerations") or (),
+    )
+    run.conditions = _of_others(status)
+    _read_stop(run, spec, annotations)
+    if not containers.annotated(pod):
+        _read_commands(run, pod)
+    if run.life is None:
+        said: Sequence[Object] = status.get("containerStatuses") or ()
+        run.restarted = {each.get("name", ""): run_of(each) for each in said if each.get("restartCount")} or None
+    return run
+
+
+def _of_others(status: Object) -> Sequence[Object]:
+    return [each for each in status.get("conditions") or () if each.get("type") not in OWN_CONDITIONS] or ()
+
+
+def _read_stop(run: PodRun, spec: Object, annotations: dict[str, str]) -> None:
+    """What does not heed SIGTERM is killed when its grace period is over, as the first process of a container is that
+    installs no handler. Servers do heed it.
+    """
+    grace, asked = run.termination_s, _duration_s(annotations.get(TERMINATION, ""))
+    heeds = all(containers.heeds(each) for each in spec.get("containers") or ())
+    if asked is not None:
+        run.termination_s, run.works_on = min(max(asked, 0.0), grace), False
+        if asked < grace:
+            run.stop_code = run.exit_code if EXIT_CODE in annotations else 0 if heeds else TERMINATED
+    elif heeds:
+        run.termination_s, run.stop_code = min(SERVER_STOPS_S, grace), 0
+
+
+def _read_commands(run: PodRun, pod: Object) -> None:
+    """Containers that say what they do decide how long the pod runs and how it ends."""
+    life = run.life = read_life(pod, run.duration_s)
+    if life is not None:
+        run.duration_s, run.exit_code = foreseen(life)
+        run.conditions = section(pod, "status").get("conditions") or []
+        if life.begun:
+            run.state = POD_LIFE.after(run.state, PodTrigger.STARTED)
+    elif run.duration_s and _serves(section(pod, "spec")):
+        run.duration_s = 0.0
+
+
+def _serves(spec: Object) -> bool:
+    """A service does not end by itself."""
+    return any(containers.serves(each) for each in spec.get("containers") or ())
+
+
+def _duration(meta: Object, annotations: dict[str, str], default_s: float) -> float:
+    given = _duration_s(annotations.get(DURATION, ""))
+    if given is not None and given >= 0:
+        return given
+    owners: list[Object] = meta.get("ownerReferences") or []
+    # what a workload keeps up has no end of its own: it would be replaced at once, for ever
+    return 0.0 if any(owner["kind"] in _KEPT_UP for owner in owners) else default_s
+
+
+def _exit_code(annotations: dict[str, str]) -> int:
+    return whole_number(annotations.get(EXIT_CODE, "")) or 0
+
+
+def _scheduled(status: Object) -> str:
+    conditions: list[Object] = status.get("conditions") or []
+    for each in conditions:
+        if each.get("type") == "PodScheduled":
+            return str(each.get("lastTransitionTime", ""))
+    return ""

@@ -1,0 +1,60 @@
+"""A machine watches the store and writes to it: kubelets and controllers are made of it.
+
+A machine is pure: it is told what changed and says what it wants asked of the api; it never sleeps, asks or reads a
+clock. A shell reads the log, asks and keeps the time. A test drives a machine the same way without any shell.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from pumice.core.objects.metadata import Object
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pumice.core.messages.commands import ApiRequest
+    from pumice.core.messages.replies import ApiReply
+
+AGAIN_MOST: Final = 1000
+"""Rounds of asking that one piece of news may lead to; more is a machine that never comes to rest."""
+
+
+class Machine(Protocol):
+    """A controller, or a kubelet, as a pure object.
+
+    Times are seconds since the epoch; objects may be kept but not changed.
+    """
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What it watches: kinds and parts of kinds, in the order in which a first list should come.
+
+        Of the kind of a part it may hear more than the part, and is told its own changes by their answers only, where
+        the part leaves them out (`pumice.core.objects.parts`).
+        """
+        ...
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """An object is there, or is gone, as of `revision`.
+
+        May come twice, or late: what is not newer than what is known is no news. Of a deleted object perhaps only kind,
+        namespace and name are known.
+        """
+        ...
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        ...
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """The answer to one request of the last step; they come in order, before the next step."""
+        ...
+
+    def next_due(self) -> float | None:
+        """When `step` will have something to do though nothing changed; None: never."""
+        ...
+
+    def running_timers(self) -> int:
+        """How many timers are running."""
+        ...

@@ -1,0 +1,57 @@
+"""Timers of a machine: one heap, keys in order of their time and then of their setting."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from heapq import heappop, heappush
+from itertools import count
+from typing import Final, Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+MOMENT_DIGITS: Final = 6
+"""Times that differ by less than a microsecond are the same moment: seconds since the epoch cannot tell them apart."""
+
+
+def moment(seconds: float) -> float:
+    """Round to the microsecond, however sums were rounded."""
+    return round(seconds, MOMENT_DIGITS)
+
+
+class Timers(Generic[K]):
+    """At most one timer a key; setting it anew replaces it."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, K]] = []
+        self._current: dict[K, tuple[float, int, K]] = {}
+        self._numbers = count()
+
+    def set(self, key: K, due: float) -> None:
+        """Go off at `due`, to the `moment`."""
+        timer = self._current[key] = (moment(due), next(self._numbers), key)
+        heappush(self._heap, timer)
+
+    def cancel(self, key: K) -> None:
+        """Never mind."""
+        self._current.pop(key, None)
+
+    def take_due(self, now: float) -> list[K]:
+        """The keys whose time has come, in order; their timers are gone."""
+        due: list[K] = []
+        while (at := self.next_due()) is not None and at <= now:
+            key = heappop(self._heap)[2]
+            del self._current[key]
+            due.append(key)
+        return due
+
+    def next_due(self) -> float | None:
+        """The earliest time, or None."""
+        heap = self._heap
+        while heap and self._current.get(heap[0][2]) is not heap[0]:
+            heappop(heap)
+        return heap[0][0] if heap else None
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._current
+
+    def __len__(self) -> int:
+        return len(self._current)

@@ -1,0 +1,1 @@
+"""Proof: storms, benchmarks, conformance."""

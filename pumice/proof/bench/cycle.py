@@ -1,0 +1,32 @@
+"""One measured cycle: open, actions, close, each with its seconds."""
+
+from __future__ import annotations
+
+import time
+
+from pumice.config.load import parse_scheduler_config
+from pumice.config.schema import SchedulerConfig
+from pumice.core.cycle import Carry, CycleClock, close_session, open_session, run_action
+from pumice.core.messages.decisions import CycleResult
+from pumice.core.state.view import View
+from pumice.proof.bench.cluster import NOW, STOCK
+from pumice.proof.bench.figures import Samples
+
+
+def stock_config() -> SchedulerConfig:
+    """Volcano's stock configuration with all nodes examined."""
+    return parse_scheduler_config(STOCK, source="bench")
+
+
+def measured_cycle(view: View, config: SchedulerConfig, samples: Samples, *, number: int = 1) -> CycleResult:
+    """Run one cycle on a snapshot of the view: cycle_s, open_s (snapshot included), one figure an action, close_s."""
+    started = time.perf_counter()
+    with samples.timed("open_s"):
+        session = open_session(view.snapshot(), config, CycleClock(cycle=number, now=NOW), Carry())
+    for action in config.actions:
+        with samples.timed(f"{action}_s"):
+            run_action(session, action)
+    with samples.timed("close_s"):
+        result = close_session(session)
+    samples.add("cycle_s", time.perf_counter() - started, "s")
+    return result

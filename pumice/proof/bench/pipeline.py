@@ -1,0 +1,69 @@
+"""`pipeline`: end to end through every actor: objects in, decisions, journal, binds, status back, on the real clock."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+
+from pumice.actors.runtime.clock import RealClock
+from pumice.actors.system.settings import SystemSettings
+from pumice.actors.system.system import System
+from pumice.core.messages.replies import Refused
+from pumice.proof.bench import cluster
+from pumice.proof.bench.figures import Advance, Parameters, Samples, settled
+from pumice.storage.sqlite import SqliteJournal
+
+DEFAULTS: Final = Parameters(nodes=5000, pods=50_000, gang=8, backend="asyncio")
+BATCH: Final = 500
+
+
+def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
+    """Every run has its own journal; the clock starts at the first job handed in and stops when all is idle.
+
+    The pods never end, so idle means: every pod that fits is bound, runs, and its status is written.
+    """
+    for _ in range(parameters.runs):
+        with tempfile.TemporaryDirectory(prefix="pumice-bench-") as folder:
+            db = Path(folder) / "bench.db"
+            anyio.run(_run, parameters, samples, db, backend=parameters.backend)
+            samples.add("journal_bytes", db.stat().st_size, "bytes")
+        advance(1)
+
+
+async def _run(parameters: Parameters, samples: Samples, db: Path) -> None:
+    settings = SystemSettings(config_text=cluster.STOCK)
+    async with await SqliteJournal.open(db) as journal, System(settings, journal, RealClock()).running() as system:
+        await _submit(system, [*cluster.queues(), *cluster.nodes(parameters.nodes)])
+        await system.until_idle()
+        jobs = [_endless(obj) for obj in cluster.pending_jobs(0, parameters.pods, parameters.gang)]
+        with settled():
+            started = time.perf_counter()
+            await _submit(system, jobs)
+            samples.add("submit_s", time.perf_counter() - started, "s")
+            await system.until_idle()
+            seconds = time.perf_counter() - started
+        bound = int((await system.summary())["pods"]["bound"])
+        samples.add("total_s", seconds, "s")
+        samples.add("bound", bound, "pods")
+        samples.add("pods_per_s", bound / seconds, "pods/s")
+        samples.add("cycles", await system.cycles(), "cycles")
+
+
+async def _submit(system: System, objects: list[dict[str, Any]]) -> None:
+    """Whoever submits keeps nothing of what is accepted: it is not the system's memory that is measured then."""
+    objects.reverse()
+    while objects:
+        batch = [objects.pop() for _ in range(min(BATCH, len(objects)))]
+        for answer in await system.submit(batch):
+            if isinstance(answer, Refused):
+                raise RuntimeError(answer.message)
+
+
+def _endless(obj: dict[str, Any]) -> dict[str, Any]:
+    if obj["kind"] == "Pod":
+        obj["metadata"]["annotations"]["pumice.dev/duration"] = "0"
+    return obj

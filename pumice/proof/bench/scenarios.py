@@ -1,0 +1,54 @@
+"""Every scenario in one visible table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from pumice.proof.bench import (
+    allocate,
+    cards,
+    journal,
+    openb,
+    opening,
+    pipeline,
+    preempt,
+    replay,
+    spread,
+    steady,
+    storm,
+    topology,
+)
+from pumice.proof.bench.figures import Advance, Parameters, Samples
+from pumice.proof.bench.futures import whatif
+from pumice.proof.bench.questions import asking
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What it measures, its usual size, and the function that measures it (one `advance(1)` a run)."""
+
+    what: str
+    defaults: Parameters
+    measure: Callable[[Parameters, Samples, Advance], None]
+
+
+SCENARIOS: Final[dict[str, Scenario]] = {
+    "allocate": Scenario("one cycle from nothing, everything pending", allocate.DEFAULTS, allocate.measure),
+    "cards": Scenario("pods that share cards, one cycle from nothing", cards.DEFAULTS, cards.measure),
+    "steady": Scenario("cycles on a full house", steady.DEFAULTS, steady.measure),
+    "topology": Scenario("gangs into racks and spines, one cycle from nothing", topology.DEFAULTS, topology.measure),
+    "spread": Scenario("spread and anti-affinity, one cycle from nothing", spread.DEFAULTS, spread.measure),
+    "pipeline": Scenario("end to end through every actor", pipeline.DEFAULTS, pipeline.measure),
+    "open": Scenario("opening a session on running pods", opening.DEFAULTS, opening.measure),
+    "journal": Scenario("durable records a second", journal.DEFAULTS, journal.measure),
+    "preempt": Scenario("preemption on a full house", preempt.DEFAULTS, preempt.measure),
+    "preemptAffinity": Scenario("the same, tried node by node", preempt.AFFINITY_DEFAULTS, preempt.measure_affinity),
+    "preemptFew": Scenario("the same, where few may be evicted", preempt.FEW_DEFAULTS, preempt.measure_few),
+    "asking": Scenario("who waits and why, on a full house", asking.DEFAULTS, asking.measure),
+    "replay": Scenario("a journal decided again, and a restart from it", replay.DEFAULTS, replay.measure),
+    "openb": Scenario("the openb trace in one cycle", openb.DEFAULTS, openb.measure),
+    "whatif": Scenario("two futures of a full cluster, an hour ahead", whatif.DEFAULTS, whatif.measure),
+    "storm": Scenario("simulated bind storms a second", storm.DEFAULTS, storm.measure),
+}

@@ -1,0 +1,96 @@
+"""`steady`: cycles on a full house with a little work and with none; and the running system when nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from pumice.core.cycle import open_session
+from pumice.core.messages.decisions import CycleResult
+from pumice.core.session.carry import Carry, CycleClock
+from pumice.core.state.view import View
+from pumice.proof.bench import cluster
+from pumice.proof.bench.cycle import measured_cycle, stock_config
+from pumice.proof.bench.figures import Advance, Parameters, Samples, settled
+from pumice.proof.bench.idling import measure_idling
+from pumice.questions.oneshot.between import pod_group_after
+
+DEFAULTS: Final = Parameters(nodes=10_000, running=100_000, pods=160, gang=8)
+CHANGED_SHARE: Final = 0.01
+"""So many of the running pods change between two cycles."""
+
+
+def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
+    """Every run: a hundredth of the running pods changes, the last run's gangs leave, new ones come; then a cycle.
+
+    At the end, what the running system costs while nothing changes.
+    """
+    config, view = stock_config(), fill(parameters, samples)
+    with settled():
+        with samples.timed("first_open_s"):
+            open_session(view.snapshot(), config, CycleClock(cycle=0, now=cluster.NOW), Carry())
+        _echo(view, measured_cycle(view, config, Samples()), parameters)
+        first = cluster.jobs_of(parameters.running, parameters.gang)
+        for number in range(1, parameters.runs + 1):
+            arrivals = list(cluster.pending_jobs(first, parameters.pods, parameters.gang))
+            with samples.timed("apply_s"):
+                change(view, parameters, number)
+                for obj in arrivals:
+                    view.apply("ADDED", obj)
+            result = measured_cycle(view, config, samples, number=number)
+            samples.add("bound", len(result.binds), "pods")
+            samples.add("pods_per_s", len(result.binds) / samples.values["cycle_s"][-1], "pods/s")
+            for obj in arrivals:
+                view.apply("DELETED", obj)
+            first += cluster.jobs_of(parameters.pods, parameters.gang)
+            _echo(view, result, parameters)
+            _quiet_cycle(view, samples)
+            advance(1)
+    measure_idling(parameters, samples)
+
+
+def _quiet_cycle(view: View, samples: Samples) -> None:
+    """A full cycle with nothing to place."""
+    scratch = Samples()
+    measured_cycle(view, stock_config(), scratch)
+    samples.add("nothing_pending_cycle_s", scratch.values["cycle_s"][0], "s")
+
+
+def _echo(view: View, result: CycleResult, parameters: Parameters) -> None:
+    """The statuses that the cycle wrote come back from the API, so that the next cycle need not write them again."""
+    for written in result.pod_groups:
+        job = int(written.name.removeprefix("j"))
+        if job < cluster.jobs_of(parameters.running, parameters.gang):
+            group = cluster.pod_group(job, parameters.gang, "Running")
+            view.apply("MODIFIED", pod_group_after(group, written, cluster.NOW))
+
+
+def fill(parameters: Parameters, samples: Samples) -> View:
+    """The full house: nodes, queues, running gangs."""
+    view = View()
+    with samples.timed("load_s"):
+        for obj in cluster.nodes(parameters.nodes):
+            view.apply("ADDED", obj)
+        count = parameters.queues or len(cluster.QUEUES)
+        for obj in cluster.queues(count):
+            view.apply("ADDED", obj)
+        for obj in cluster.running_jobs(parameters.running, parameters.gang, parameters.nodes, queue_count=count):
+            view.apply("ADDED", obj)
+    return view
+
+
+def change(view: View, parameters: Parameters, number: int) -> None:
+    """A hundredth of the running pods reports something new."""
+    for obj in _changed(parameters, number):
+        view.apply("MODIFIED", obj)
+
+
+def _changed(parameters: Parameters, number: int) -> Iterator[dict[str, Any]]:
+    count = int(parameters.running * CHANGED_SHARE)
+    jobs = cluster.jobs_of(parameters.running, parameters.gang)
+    for step in range(count):
+        job = (number * count + step * 7) % jobs
+        index = step % parameters.gang
+        obj = cluster.pod(job, index, f"n{(job * parameters.gang + index) % parameters.nodes:05d}")
+        obj["status"]["message"] = f"change {number}"
+        yield obj

@@ -1,0 +1,144 @@
+"""Case files: finding them, reading them, and what a case needs to be run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pumice.config.errors import ConfigError, NotBuiltError
+from pumice.config.input_file import read_bytes
+from pumice.config.known import KNOWN_ACTIONS
+from pumice.config.load import from_parsed, parse_or_built_in
+from pumice.config.schema import SchedulerConfig
+from pumice.core.actions import ACTIONS
+from pumice.core.plugins import PLUGINS
+from pumice.core.session.carry import SessionOptions
+from pumice.questions.oneshot.cycles import Setup
+from pumice.questions.oneshot.moment import DEFAULT_NOW, parse_moment
+
+RESOURCES_SUITE = "resources"
+
+Raw = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteFile:
+    """One case file: `suite` is its key in the score; `cases` how many it holds; `bytes` what it weighs."""
+
+    path: Path
+    suite: str
+    cases: int
+    bytes: int
+
+    @property
+    def is_resources(self) -> bool:
+        return self.suite == RESOURCES_SUITE
+
+
+def find_suites(paths: Iterable[Path]) -> list[SuiteFile]:
+    """Every case file under the paths, sorted. ConfigError names one that is missing or holds none."""
+    found: dict[Path, SuiteFile] = {}
+    for path in paths:
+        if not path.exists():
+            raise ConfigError("no such file or folder", source=str(path))
+        files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+        for file in files:
+            found.setdefault(file.resolve(), _describe(file))
+    return list(found.values())
+
+
+def read_raw(path: Path) -> Raw:
+    """The decoded file. ConfigError when it is not a JSON object."""
+    try:
+        return msgspec.json.decode(read_bytes(path), type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"not a case file: {error}", source=str(path)) from error
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", source=str(path)) from error
+
+
+@lru_cache(maxsize=2)
+def read_cases(path: Path) -> tuple[Raw, ...]:
+    """The cases of one suite, in order. The newest files stay decoded, since a worker takes several slices of one."""
+    return tuple(read_raw(path)["cases"])
+
+
+def setup_of(case: Raw, *, close_hooks: bool, lenient: bool = False) -> Setup:
+    """What one-shot cycles need to run this case. ConfigError when its configuration is refused; `lenient`: for names
+    that do not exist it is not.
+    """
+    return Setup(
+        objects=case["objects"],
+        config=config_of(case, lenient=lenient),
+        now=parse_moment(case.get("now") or DEFAULT_NOW),
+        options=options_of(case),
+        close_hooks=close_hooks,
+    )
+
+
+def config_of(case: Raw, *, lenient: bool = False) -> SchedulerConfig:
+    """The case's scheduler configuration: text that goes through the loader, or tiers that are taken as they are."""
+    if "confYaml" in case:
+        return parse_or_built_in(
+            case["confYaml"], source="confYaml", lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS
+        )[0]
+    refuse_unbuilt(case["conf"])
+    conf = without_unregistered(case["conf"])
+    return from_parsed(conf, bool(case.get("flagsDefaultOn")), built_plugins=PLUGINS)
+
+
+def without_unregistered(conf: Raw) -> Raw:
+    """Parsed tiers without what Volcano's own test did not register.
+
+    Its tests of preempt and reclaim list both plugins that divide the cluster among queues, and register proportion;
+    what was registered does not stand in the case.
+    """
+    tiers: list[Raw] = []
+    for tier in conf["tiers"]:
+        both = {"proportion", "capacity"} <= {plugin["name"] for plugin in tier["plugins"]}
+        tiers.append({"plugins": [p for p in tier["plugins"] if not (both and p["name"] == "capacity")]})
+    return {**conf, "tiers": tiers}
+
+
+def refuse_unbuilt(conf: Raw) -> None:
+    """NotBuiltError when parsed tiers come with an action of Volcano's that is not here: doing nothing proves nothing.
+
+    A plugin that is not here is left out instead, as Volcano leaves out what it does not find: many of its tests list
+    plugins that play no part in them.
+    """
+    for action in conf["actions"]:
+        if action in KNOWN_ACTIONS and action not in ACTIONS:
+            raise NotBuiltError(f"the action {action!r} is not built", source="conf")
+
+
+def options_of(case: Raw) -> SessionOptions:
+    """What a case says beside configuration and objects. Absent options are Volcano's adaptive search."""
+    options: Raw = case.get("options") or {}
+    shard: Raw | None = case.get("shard")
+    at_open: Raw = case["expect"].get("atOpen") or {}
+    return SessionOptions(
+        percentage_of_nodes=int(options.get("percentageOfNodesToFind", 0)),
+        minimum_feasible_nodes=options.get("minimumFeasibleNodes"),
+        minimum_percentage=options.get("minimumPercentageOfNodesToFind"),
+        shard=(shard["mode"], frozenset(shard["nodes"])) if shard else None,
+        ignored_provisioners=tuple(case.get("ignoredProvisioners") or ()),
+        hyper_nodes=case.get("hyperNodes"),
+        node_usage=case.get("nodeUsage"),
+        explain=tuple(at_open.get("tasks") or ()),
+    )
+
+
+def _describe(path: Path) -> SuiteFile:
+    raw = read_raw(path)
+    if "quantities" in raw or "operations" in raw:
+        cases = len(raw.get("quantities") or ()) + len(raw.get("operations") or ())
+        return SuiteFile(path, RESOURCES_SUITE, cases, path.stat().st_size)
+    if not isinstance(raw.get("cases"), list):
+        raise ConfigError("not a case file: expected the key cases (or quantities)", source=str(path))
+    suite = "/".join(path.resolve().with_suffix("").parts[-2:])
+    return SuiteFile(path, suite, len(raw["cases"]), path.stat().st_size)

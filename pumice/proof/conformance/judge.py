@@ -1,0 +1,185 @@
+"""One case run and judged: every difference found, or why it could not be run."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pumice.config.errors import PumiceError
+from pumice.core.session.carry import Carry
+from pumice.proof.conformance.case import Raw, setup_of
+from pumice.proof.conformance.compare import GROUP_OF, Difference, Group, compare_outcome, compare_value
+from pumice.proof.conformance.inheritance import ActionArguments
+from pumice.proof.conformance.shape import misshapen, name_of
+from pumice.proof.conformance.upstream import EXPECTED, compare_expect
+from pumice.questions.oneshot.cycles import Cycle, run_cycles
+from pumice.questions.oneshot.outcome import Outcome, at_open
+
+AT_OPEN: Final = ("queues", "tasks")
+STORIES: Final = ("cycles", "anyOf", "distinctOutcomes", "atOpen")
+"""What `expect` of any other case may say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a case's run gave.
+
+    `checked` are the groups that the case says something about, `reason` is why it could not be run, `trace` where it
+    raised.
+    """
+
+    suite: str
+    case: str
+    checked: frozenset[Group]
+    differences: tuple[Difference, ...] = ()
+    reason: str = ""
+    trace: str = ""
+    outcomes: tuple[Outcome, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return not self.reason and not self.differences
+
+    def passed_on(self, group: Group) -> bool:
+        """Whether everything of this group holds."""
+        return not self.reason and all(one.group != group for one in self.differences)
+
+    @property
+    def diff(self) -> str:
+        """What differed, in one line."""
+        return self.reason or "; ".join(str(one) for one in self.differences)
+
+
+def judge(
+    suite: str, case: Raw, kept: ActionArguments | None = None, number: int = 1, *, lenient: bool = False
+) -> Verdict:
+    """Run one case. It never raises: a case that cannot be run fails, with the reason.
+
+    `kept`: arguments that actions hold already, from an earlier configuration of the process (`inheritance`). `number`:
+    of the case in its suite. `lenient`: names in its configuration that do not exist are left out.
+    """
+    wrong = misshapen(case)
+    if wrong:
+        return Verdict(suite, name_of(case, number), frozenset(), reason=f"refused: {wrong}")
+    checked = checked_groups(case)
+    unknown = unknown_keys(case)
+    if unknown:
+        return Verdict(suite, case["name"], checked, reason=f"refused: {'; '.join(unknown)}")
+    try:
+        differences, cycles = _run(case, kept or {}, lenient=lenient)
+    except PumiceError as error:
+        return Verdict(suite, case["name"], checked, reason=f"{type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001 - whatever a case does to the core, the run goes on
+        return Verdict(suite, case["name"], checked, reason=_raised(error), trace=traceback.format_exc())
+    outcomes = tuple(cycle.outcome for cycle in cycles)
+    return Verdict(suite, case["name"], checked, tuple(differences), outcomes=outcomes)
+
+
+def checked_groups(case: Raw) -> frozenset[Group]:
+    """The groups that a case checks anything of."""
+    expect: Raw = case["expect"]
+    groups: set[Group] = {GROUP_OF[key] for _, outcome in _outcomes_of(case) for key in outcome if key in GROUP_OF}
+    if "documentedOrder" in case and expect:
+        groups.add("decisions")
+    if "atOpen" in expect:
+        groups.add("numbers")
+    return frozenset(groups)
+
+
+def unknown_keys(case: Raw) -> list[str]:
+    """What a case expects that nobody here can compare, each with its place and what is known there.
+
+    To leave it out would be to call a case equal that was not looked at.
+    """
+    expect: Raw = case["expect"]
+    looked_at: list[tuple[str, Raw, Collection[str]]] = [("expect", expect, _expectable(case))]
+    looked_at.append(("expect.atOpen", expect.get("atOpen") or {}, AT_OPEN))
+    looked_at += [(where, outcome, GROUP_OF) for where, outcome in _outcomes_of(case)]
+    return [
+        f"{where}.{key}: expected one of {', '.join(known)}"
+        for where, said, known in looked_at
+        for key in said
+        if key not in known
+    ]
+
+
+def _expectable(case: Raw) -> Collection[str]:
+    return EXPECTED if "documentedOrder" in case else STORIES
+
+
+def _outcomes_of(case: Raw) -> Iterator[tuple[str, Outcome]]:
+    """Every OUTCOME that a case has, with its place."""
+    expect: Raw = case["expect"]
+    if "documentedOrder" in case:
+        yield "documentedOrder", case["documentedOrder"]
+    stories: list[tuple[str, list[Outcome]]] = [("expect.cycles", expect.get("cycles") or [])]
+    stories += [(f"expect.anyOf[{number}]", story) for number, story in enumerate(expect.get("anyOf") or [])]
+    for where, story in stories:
+        for number, outcome in enumerate(story):
+            yield f"{where}[{number}]", outcome
+
+
+def _run(case: Raw, kept: ActionArguments, *, lenient: bool) -> tuple[list[Difference], list[Cycle]]:
+    upstream = "documentedOrder" in case
+    read = setup_of(case, close_hooks=not upstream, lenient=lenient)
+    setup = replace(read, carry=Carry(actions=deepcopy(dict(kept))))
+    cycles = list(run_cycles(setup, case.get("cycles", 1)))
+    outcomes = [cycle.outcome for cycle in cycles]
+    expect: Raw = case["expect"]
+    if upstream:
+        differences = compare_expect(case, outcomes[0], _jobs_of_pods(case["objects"]))
+        differences += compare_outcome(case["documentedOrder"], outcomes[0], "documentedOrder.")
+    elif "anyOf" in expect:
+        differences = _compare_any(expect["anyOf"], outcomes)
+    else:
+        differences = compare_cycles(expect["cycles"], outcomes)
+    if "atOpen" in expect:
+        differences += _compare_at_open(expect["atOpen"], cycles[0])
+    return differences, cycles
+
+
+def compare_cycles(expected: Sequence[Outcome], found: Sequence[Outcome]) -> list[Difference]:
+    """Differences of a whole story, cycle by cycle (numbered from 1 when there is more than one)."""
+    differences: list[Difference] = []
+    for number, (wanted, outcome) in enumerate(zip(expected, found, strict=True), start=1):
+        where = f"cycle {number}: " if len(expected) > 1 else ""
+        differences += compare_outcome(wanted, outcome, where)
+    return differences
+
+
+def _compare_any(alternatives: Iterable[Sequence[Outcome]], found: Sequence[Outcome]) -> list[Difference]:
+    """No difference when one alternative fits; otherwise those of the nearest one."""
+    return min((compare_cycles(one, found) for one in alternatives), key=len)
+
+
+def _compare_at_open(expected: Raw, first: Cycle) -> list[Difference]:
+    seen = at_open(first.result.report)
+    differences: list[Difference] = []
+    if "queues" in expected:
+        differences += compare_value("numbers", expected["queues"], seen["queues"], "atOpen.queues")
+    tasks: Raw = expected.get("tasks") or {}
+    for name, wanted in tasks.items():
+        differences += compare_value("numbers", wanted, seen["tasks"].get(name), f"atOpen.tasks.{name}")
+    return differences
+
+
+def _jobs_of_pods(objects: Iterable[Raw]) -> dict[str, str]:
+    jobs: dict[str, str] = {}
+    for obj in objects:
+        if obj["kind"] == "Pod":
+            metadata: Raw = obj["metadata"]
+            annotations: Raw = metadata.get("annotations") or {}
+            group = annotations.get("scheduling.k8s.io/group-name", "")
+            namespace = metadata.get("namespace", "")
+            jobs[f"{namespace}/{metadata['name']}"] = f"{namespace}/{group}"
+    return jobs
+
+
+def _raised(error: Exception) -> str:
+    """The exception and the innermost place it came from."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {'/'.join(frames[-1].filename.split('/')[-2:])}:{frames[-1].lineno}" if frames else ""
+    return f"raised {type(error).__name__}{place}: {error}"

@@ -1,0 +1,179 @@
+"""Does what a script says at its time: hands objects in, changes nodes, deletes pods, turns the clock."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import msgspec
+
+from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, RequestEviction, UpdateStatus
+from pumice.core.messages.replies import Accepted
+from pumice.proof.storm.cluster import NAMESPACE, objects_of, pods
+from pumice.storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pumice.actors.runtime.alarm import Alarm
+    from pumice.actors.system.system import System
+    from pumice.proof.storm.clock import JumpingClock
+    from pumice.proof.storm.invariants.monitor import Monitor
+    from pumice.proof.storm.script.events import Event, Script
+
+USER: Final = "submit"
+AGAIN_S: Final = 0.05
+PATIENCE_S: Final = 600.0
+"""For an answer: a slow journal has all requests behind it wait."""
+TRIES: Final = 20
+DRAIN_AGAIN_S: Final = 1.0
+NEW: Final = frozenset(("node", "queue", "priority", "job", "vcjob", "pods"))
+
+
+class PowerCutError(Exception):
+    """The process ends here and now."""
+
+
+class Driver:
+    """Outlives the lives of a process: what has happened does not happen again."""
+
+    def __init__(self, script: Script, clock: JumpingClock, alarm: Alarm, monitor: Monitor) -> None:
+        self._script = script
+        self._clock = clock
+        self._alarm = alarm
+        self._monitor = monitor
+        self._left = sorted((event for event in script.events if not event.on), key=lambda event: event.at)
+        self._left.reverse()
+        self._known = {event.target: event for event in script.events if event.what in NEW}
+
+    async def drive(self, system: System) -> None:
+        """Until everything has happened and it is time for the faults to stop. Raises PowerCutError."""
+        while self._left:
+            await self._alarm.sleep_until(self._began + self._left[-1].at)
+            together = self._together()
+            await self._happen(system, together)
+            del self._left[-len(together) :]  # not before it has happened: the power may fail in between
+        await self._alarm.sleep_until(self._began + self._script.faults_end_s)
+
+    @property
+    def _began(self) -> float:
+        return self._monitor.began
+
+    def _together(self) -> list[Event]:
+        """What happens next: all that comes new at one moment is handed in at once."""
+        first = self._left[-1]
+        if first.what not in NEW:
+            return [first]
+        return list(takewhile(lambda event: event.what in NEW and event.at == first.at, reversed(self._left)))
+
+    async def _happen(self, system: System, events: Sequence[Event]) -> None:
+        match events[0].what:
+            case "clock-jump":
+                self._clock.jump(events[0].amount)
+            case "power-cut":
+                self._left.pop()
+                raise PowerCutError
+            case _:
+                await self._ask(system, [request for event in events for request in self._requests(system, event)])
+
+    def _requests(self, system: System, event: Event) -> list[ApiRequest]:
+        match event.what:
+            case "cordon":
+                return [Patch("Node", "", event.target, _spec({"unschedulable": True}), USER)]
+            case "remove-node":
+                return [Delete("Node", "", event.target, user=USER)]
+            case "shrink-node":
+                return [self._shrunk(event)]
+            case "restore-node":
+                return self._restored(event.target)
+            case "delete-pod" | "fail-pod" | "touch-pod":
+                return self._to_pod(system, event)
+            case "delete-job":
+                return self._deleted_job(event.target)
+            case "scale-up":
+                return self._scaled(event)
+            case "drain":
+                return self._drained(system, event)
+            case _:
+                return [Create(codec.repack(obj), user=USER) for obj in objects_of(event)]
+
+    def _shrunk(self, event: Event) -> ApiRequest:
+        node = objects_of(self._known[event.target])[0] if event.target in self._known else {}
+        allocatable = {**node.get("status", {}).get("allocatable", {}), "cpu": "2"}
+        return UpdateStatus("Node", "", event.target, codec.pack({"allocatable": allocatable}), None, USER)
+
+    def _restored(self, name: str) -> list[ApiRequest]:
+        if name not in self._known:
+            return []
+        node = objects_of(self._known[name])[0]
+        return [
+            Create(codec.pack(node), user=USER),
+            Patch("Node", "", name, _spec({"unschedulable": None}), USER),
+            UpdateStatus("Node", "", name, codec.pack(node["status"]), None, USER),
+        ]
+
+    def _to_pod(self, system: System, event: Event) -> list[ApiRequest]:
+        mine = sorted(name for _, name in system.store.tables.names("Pod") if name.startswith(f"{event.target}-"))
+        if not mine:
+            return []
+        name = mine[int(event.amount) % len(mine)]
+        if event.what == "fail-pod":
+            return [UpdateStatus("Pod", NAMESPACE, name, codec.pack({"phase": "Failed"}), None, USER)]
+        if event.what == "touch-pod":
+            touched = {"metadata": {"annotations": {"touched": str(event.at)}}}
+            return [Patch("Pod", NAMESPACE, name, codec.pack(touched), USER)]
+        return [Delete("Pod", NAMESPACE, name, user=USER)]
+
+    def _deleted_job(self, name: str) -> list[ApiRequest]:
+        details = self._known[name].details if name in self._known else {"pods": 0}
+        return [
+            Delete("PodGroup", NAMESPACE, name, user=USER),
+            *(Delete("Pod", NAMESPACE, f"{name}-{number}", user=USER) for number in range(int(details["pods"]))),
+        ]
+
+    def _drained(self, system: System, event: Event) -> list[ApiRequest]:
+        """Cordon the node and have its pods evicted; those that a budget keeps there are asked for again."""
+        if system.store.tables.get(("Node", "", event.target)) is None:
+            return []
+        there = [pod for pod in self._monitor.truth.pods.values() if pod.on_node and pod.node == event.target]
+        pods = [pod for pod in there if not pod.deleting]
+        if pods and event.amount > 1:
+            again = msgspec.structs.replace(event, at=event.at + DRAIN_AGAIN_S, amount=event.amount - 1)
+            self._left.insert(0, again)
+            self._left.sort(key=lambda each: each.at, reverse=True)
+        return [
+            Patch("Node", "", event.target, _spec({"unschedulable": True}), USER),
+            *(RequestEviction(NAMESPACE, pod.key.partition("/")[2], pod.uid, user=USER) for pod in pods),
+        ]
+
+    def _scaled(self, event: Event) -> list[ApiRequest]:
+        """The group asks for more members, then they come."""
+        if event.target not in self._known:
+            return []
+        details = self._known[event.target].details
+        now, more = int(details["pods"]), int(event.amount)
+        wanted = int(details.get("min", now)) + more
+        return [
+            Patch("PodGroup", NAMESPACE, event.target, _spec({"minMember": wanted}), USER),
+            *(Create(codec.pack(pod), user=USER) for pod in pods(event.target, details, range(now, now + more))),
+        ]
+
+    async def _ask(self, system: System, requests: Sequence[ApiRequest]) -> None:
+        """What nobody answered is asked for again, a few times, as people do: it may be done twice, or not at all.
+
+        What is accepted must be on disk.
+        """
+        for _ in range(TRIES):
+            replies = await system.api.ask_many(requests, within_s=PATIENCE_S)
+            for reply in replies:
+                if isinstance(reply, Accepted):
+                    self._monitor.acknowledged(reply.revision, USER)
+            requests = [request for request, reply in zip(requests, replies, strict=True) if reply is None]
+            if not requests:
+                return
+            await anyio.sleep(AGAIN_S)
+
+
+def _spec(patch: dict[str, Any]) -> bytes:
+    return codec.pack({"spec": patch})

@@ -1,0 +1,341 @@
+"""Watches a storm from the journal: after every record that is written, what must always hold is checked.
+
+The monitor keeps books of its own, from the api's mutations alone; what the scheduler could know when it decided is the
+revision in the cycle's record, so a node that shrank after that is no fault of the scheduler's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from pumice.core.fold.flights import Flights
+from pumice.core.fold.shown import Shown
+from pumice.core.messages.decisions import Bind, Decision, Evict
+from pumice.core.messages.events import (
+    ActorCrashed,
+    ActorEvent,
+    BindRefused,
+    BindTimedOut,
+    Bound,
+    ConfigLoaded,
+    CycleDropped,
+    CycleRecord,
+    Mutation,
+    Outcome,
+)
+from pumice.core.messages.operations import AssumedCycle, ViewOperation
+from pumice.core.messages.orders import WriteStatus
+from pumice.proof.storm.invariants.budget_books import BUDGET, BudgetBooks
+from pumice.proof.storm.invariants.claim_books import KINDS as CLAIM_KINDS
+from pumice.proof.storm.invariants.eviction_book import OF_EVICTIONS, EvictionBook
+from pumice.proof.storm.invariants.failures import Failures
+from pumice.proof.storm.invariants.gangs import broken_gangs, partial_gangs
+from pumice.proof.storm.invariants.job_counts import JobCounts
+from pumice.proof.storm.invariants.nominations import NominationBook
+from pumice.proof.storm.invariants.queue_sums import wrong_sums
+from pumice.proof.storm.invariants.shared_card_books import LockBook
+from pumice.proof.storm.invariants.truth import StormTruth
+from pumice.proof.storm.invariants.upheld import BUDGETS, EVERY, GANGS, VICTIMS, upheld_by
+from pumice.proof.storm.invariants.violation import Violation, ViolationFoundError
+from pumice.storage import codec
+from pumice.storage.shared_objects import SharedObjects
+
+if TYPE_CHECKING:
+    from pumice.cluster.api.store import Store
+    from pumice.storage.journal import Record
+
+log = logging.getLogger(__name__)
+
+Pod = tuple[str, str]
+
+MOST_RECORDS: Final = 200_000
+CALM_CYCLES: Final = 1000
+"""Cycles after the faults have stopped; more is a system that never comes to rest."""
+INJECTED: Final = ("HungActorError", "ActorFailedError", "ActorStoppedError")
+"""What actors die of when somebody takes them away, or whom they asked."""
+PATIENCE_S: Final = 89.0
+
+_OF_BINDS: Final = (Bound, BindRefused, BindTimedOut)
+_read_mutation = codec.decoder(Mutation)
+_read_cycle = codec.decoder(CycleRecord)
+_read_decision = codec.decoder(Decision)
+_read_outcome = codec.decoder(Outcome)
+_read_life = codec.decoder(ActorEvent)
+_read_config = codec.decoder(ConfigLoaded)
+_read_statuses = codec.decoder(WriteStatus)
+
+
+@dataclass(slots=True)
+class Decided:
+    """A bind that was decided, and what the scheduler had seen by then.
+
+    `leaving`: uids of pods whose eviction was on its way.
+    """
+
+    bind: Bind
+    revision: int
+    at: float
+    life: int
+    leaving: frozenset[str] = frozenset()
+    open: bool = True
+
+
+@dataclass(slots=True)
+class _Cycle:
+    """`at`: when it was written, its decisions with it; `statuses`: what it says, None for nothing."""
+
+    record: CycleRecord
+    at: float
+    left: int
+    statuses: WriteStatus | None
+    binds: list[Bind] = field(default_factory=list[Bind])
+    victims: list[Evict] = field(default_factory=list[Evict])
+
+
+class Monitor:
+    """Sees every record; `violated` ends the storm at the next event, whoever notices.
+
+    `patience_s`: after so long the cache may have given up an outcome, and decide again. `upheld`: what every
+    configuration so far sees to, of what depends on one. `objects`: see `StormTruth`. `exact`: what pods ask for is
+    known to the last unit, as in storms: no init containers, no resizes. So are the sums of queues.
+    """
+
+    def __init__(
+        self,
+        *,
+        patience_s: float = PATIENCE_S,
+        most_records: int = MOST_RECORDS,
+        objects: SharedObjects | None = None,
+        exact: bool = True,
+    ) -> None:
+        self.exact = exact
+        self._patience_s = patience_s
+        self._most_records = most_records
+        self.truth = StormTruth(objects)
+        self.budgets = BudgetBooks(self.truth.blobs, anyio.current_time, self.truth.read)
+        self.locks = LockBook(self.truth.read)
+        self.failures = Failures()
+        self.evictions = EvictionBook()
+        self.nominations = NominationBook()
+        self.job_counts = JobCounts(anyio.current_time)
+        self.upheld = EVERY
+        self.began = 0.0
+        self.events = 0
+        self.cycles = 0
+        self.lives = 0
+        self.found: Violation | None = None
+        self.tainted: set[str] = set()
+        self.decided: dict[str, Decided] = {}
+        self._held = Shown(Flights)
+        self._decisions: dict[int, list[Decision]] = {}
+        self._cycle: _Cycle | None = None
+        self._calm_from: int | None = None
+        self._scope: anyio.CancelScope | None = None
+
+    # --- the life of the storm
+
+    def begin(self, store: Store) -> None:
+        """Start from what a store holds already."""
+        self.truth.begin(store)
+        self.budgets.begin(self.truth.revision)
+        self.job_counts.begin(self.truth)
+
+    def born(self) -> None:
+        """A process starts."""
+        self.lives += 1
+
+    def faults_stopped(self) -> None:
+        """From now on the system must come to rest."""
+        self._calm_from = self.cycles
+
+    def violated(self, invariant: str, words: str) -> None:
+        """Remember the first one, and end the storm."""
+        if self.found is None:
+            self.found = Violation(invariant, words, anyio.current_time())
+        raise ViolationFoundError(self.found)
+
+    def configured(self, config: ConfigLoaded) -> None:
+        """Judge from now on only what this configuration upholds too; one that was refused changes nothing."""
+        if not config.error:
+            self.upheld &= upheld_by(config.text)
+
+    def acknowledged(self, revision: int, whom: str) -> None:
+        """Somebody was told that what he asked for is done, as of a revision: it must be on disk."""
+        if revision > self.truth.revision:
+            words = f"{whom} was told of revision {revision} when the journal was at {self.truth.revision}"
+            self.violated("nothing-lost", words)
+
+    # --- records
+
+    def see(self, records: Sequence[Record]) -> None:
+        """What has just been written. Raises ViolationFoundError, for a bug of its own too: it is no lost disk."""
+        if self.found is not None:
+            raise ViolationFoundError(self.found)
+        try:
+            self._see(records)
+        except ViolationFoundError:
+            raise
+        except Exception as error:
+            log.exception("bug in the monitor")
+            self.violated("monitor-works", repr(error))
+
+    def _see(self, records: Sequence[Record]) -> None:
+        self.events += len(records)
+        for record in records:
+            match record.kind:
+                case "api":
+                    self._mutation(_read_mutation(record.payload))
+                case "cycle":
+                    self._cycle_begins(_read_cycle(record.payload))
+                case "decision":
+                    self._decision(_read_decision(record.payload))
+                case "outcome":
+                    self._outcome(_read_outcome(record.payload))
+                case "config":
+                    self.configured(_read_config(record.payload))
+                case "actor":
+                    self._life(_read_life(record.payload))
+                case _:
+                    pass
+        if self.events > self._most_records:
+            self.violated("quiesces", f"{self.events} records and no end")
+
+    def _mutation(self, mutation: Mutation) -> None:
+        if mutation.revision != self.truth.revision + 1:
+            self.violated("nothing-lost", f"revision {mutation.revision} follows {self.truth.revision} in the journal")
+        bound = self.truth.apply(mutation)
+        if mutation.kind == "Node":
+            for words in self.locks.see(mutation):
+                self.violated("locks-heeded", words)
+        elif mutation.kind in CLAIM_KINDS:
+            for problem in self.truth.claims.new_problems():
+                self.violated(*problem)
+        if mutation.kind in ("Pod", "Job"):
+            self._counted(mutation)
+        if mutation.kind == BUDGET or self.budgets.by_name:
+            for words in self.budgets.see(mutation):
+                self.violated("within-budget", words)
+        if bound is None:
+            return
+        pod, before = bound
+        if before and before != pod.node:
+            self.violated("one-node", f"pod {pod.key} moved from {before} to {pod.node}")
+        decided = self.decided.get(pod.uid)
+        if decided is None and not self.truth.is_ours(pod):
+            return
+        if decided is None or decided.bind.node != pod.node:
+            self.violated("decided", f"pod {pod.key} is on {pod.node}, which nobody decided")
+            return
+        for invariant, words in self.truth.judge(pod, decided.revision, decided.leaving, self.upheld):
+            self.violated(invariant, words)
+
+    def _counted(self, mutation: Mutation) -> None:
+        obj = self.truth.read(mutation.blob)
+        if mutation.kind == "Pod" and mutation.type != "DELETED" and (words := self.evictions.pod(obj)):
+            self.violated("evictions-told-once", words)
+        for words in self.job_counts.see(mutation, obj):
+            self.violated("job-counts", words)
+
+    def _cycle_begins(self, record: CycleRecord) -> None:
+        self.cycles += 1
+        if self._calm_from is not None and self.cycles - self._calm_from > CALM_CYCLES:
+            self.violated("quiesces", f"{CALM_CYCLES} cycles after the faults stopped and no end")
+        if record.revision > self.truth.revision:
+            self.violated("nothing-lost", f"cycle {record.cycle} saw revision {record.revision}, not in the journal")
+        now = anyio.current_time()
+        statuses = _read_statuses(record.statuses) if record.statuses else None
+        self._cycle = _Cycle(record, now, record.decisions, statuses)
+        self.nominations.cycle(record.scheduler, record.revision)
+        for words in self.failures.overdue(self.truth, now):
+            self.violated("looks-again", words)
+        for operation in record.operations:
+            if words := self.failures.operation(operation, self.truth):
+                self.violated("looks-again", words)
+            self._believe(operation)
+        if not record.decisions:
+            self._judge_statuses(self._cycle)
+
+    def _believe(self, operation: ViewOperation) -> None:
+        """What the scheduler's view held to be on its way: a bind that failed is, until the cache has looked again."""
+        decided = self._decisions.get(operation.cycle, []) if isinstance(operation, AssumedCycle) else []
+        self._held.operate(operation, decided)
+
+    def _decision(self, decision: Decision) -> None:
+        cycle = self._cycle
+        assert cycle is not None
+        cycle.left -= 1
+        self._decisions.setdefault(cycle.record.cycle, []).append(decision)
+        if isinstance(decision, Bind):
+            cycle.binds.append(decision)
+            self._decide(decision, cycle)
+        else:
+            cycle.victims.append(decision)
+            self.evictions.decided(cycle.record.cycle, decision, self.lives)
+            pod = (decision.namespace, decision.name)
+            bars = BUDGETS in self.upheld and not cycle.record.scheduler  # to Kubernetes' they are a preference
+            if bars and self.budgets.forbid(pod, decision.uid, cycle.record.revision):
+                self.violated("spares-budgets", f"pod {'/'.join(pod)} was a victim, though its budget leaves none")
+            self._held.view.evicting(*pod, decision.uid)
+        if not cycle.left:
+            self._judge_gangs(cycle)
+            self._judge_statuses(cycle)
+
+    def _decide(self, bind: Bind, cycle: _Cycle) -> None:
+        revision, now = cycle.record.revision, cycle.at
+        before = self.decided.get(bind.uid)
+        if before is not None and before.open and before.life == self.lives and now - before.at < self._patience_s:
+            self.violated(
+                "decided-once",
+                f"pod {bind.namespace}/{bind.name} was bound to {before.bind.node} without an outcome yet, "
+                f"and is bound to {bind.node}",
+            )
+        pod = self.truth.pods.get(f"{bind.namespace}/{bind.name}")
+        if pod is not None and pod.uid == bind.uid and pod.node and self.truth.bound_at.get(bind.uid, 0) <= revision:
+            self.violated("decided-once", f"pod {pod.key} was on {pod.node} when it was bound to {bind.node}")
+        self.decided[bind.uid] = Decided(bind, revision, now, self.lives, frozenset(self._held.view.evictions.values()))
+        self._held.view.assume(bind.namespace, bind.name, bind.node, bind.pre_bind, bind.uid)
+
+    def _outcome(self, outcome: Outcome) -> None:
+        if isinstance(outcome, OF_EVICTIONS) and (words := self.evictions.outcome(outcome, self.truth)):
+            self.violated("evictions-told-once", words)
+        if not isinstance(outcome, _OF_BINDS):
+            return
+        self.failures.outcome(outcome, anyio.current_time, self.truth.revision)
+        decided = self.decided.get(outcome.uid)
+        if decided is not None:
+            decided.open = False
+        if isinstance(outcome, Bound):
+            self.acknowledged(outcome.revision, f"who bound {outcome.name}")
+
+    def _life(self, event: ActorEvent) -> None:
+        """An actor that crashes must have been made to, or follow one that was."""
+        if isinstance(event, ActorCrashed) and not event.error.startswith(INJECTED):
+            self.violated("actors-live", f"{event.actor} crashed: {event.error}")
+        if isinstance(event, CycleDropped) and "crashed over this message" not in event.error:
+            self.violated("actors-live", f"cycle {event.cycle} was lost: {event.error}")
+
+    def _judge_gangs(self, cycle: _Cycle) -> None:
+        decided, revision = set(map(itemgetter(0), self._held.view.binds.values())), cycle.record.revision
+        problems = partial_gangs(self.truth, cycle.binds, decided, revision) if GANGS in self.upheld else []
+        if VICTIMS in self.upheld and cycle.victims and not cycle.record.scheduler:  # Kubernetes' knows no gangs
+            problems += broken_gangs(
+                self.truth, cycle.victims, decided, set(self._held.view.evictions.values()), revision
+            )
+        for problem in problems:
+            self.violated("whole-gangs", f"cycle {cycle.record.cycle}: {problem}")
+
+    def _judge_statuses(self, cycle: _Cycle) -> None:
+        if cycle.statuses is None:
+            return
+        for words in self.nominations.unfounded(cycle.statuses.pod_conditions, self.truth, cycle.record.revision):
+            self.violated("nominations", f"cycle {cycle.record.cycle}: {words}")
+        if self.exact:
+            said, revision = cycle.statuses.queues, cycle.record.revision
+            for words in wrong_sums(self.truth, said, revision, self.evictions.victims):
+                self.violated("queue-sums", f"cycle {cycle.record.cycle}: {words}")

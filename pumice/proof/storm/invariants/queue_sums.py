@@ -1,0 +1,93 @@
+"""What the scheduler says that each queue has allocated, against the sum of the queue's pods, parents included.
+
+Counted are pods on a node, or on their way to it, that neither end nor leave (source: Volcano `updateQueueStatus`). A
+cycle is judged by what it could know: it must count what was there all the time since, and nothing that had gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Set
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
+
+from pumice.core.objects.metadata import section
+from pumice.proof.storm.invariants.pod_book import PodBook, amounts
+from pumice.proof.storm.invariants.sums import Sums, add_up, no_sums
+
+if TYPE_CHECKING:
+    from pumice.core.messages.decisions import QueueStatus
+    from pumice.proof.storm.invariants.truth import StormTruth
+
+ROOT: Final = "root"
+COUNTED: Final = ("cpu", "memory", "pods", "nvidia.com/gpu")
+"""Of other resources plugins may know better than the pods' requests (shares of cards, devices that are claimed)."""
+
+
+def wrong_sums(truth: StormTruth, said: Iterable[QueueStatus], revision: int, leaving: Set[str]) -> Iterator[str]:
+    """What is wrong with statuses of a cycle that had seen `revision`; `leaving`: uids of pods that cycles evicted.
+
+    A gang that waits for the rest of its room is counted, too (Volcano keeps what it has allocated until the session
+    ends), so what waits may be counted or not.
+    """
+    statuses = list(said)
+    if not statuses:
+        return
+    least, most = _bounds(truth, revision, leaving)
+    for status in statuses:
+        told = amounts(status.allocated)
+        for name in COUNTED:
+            low, high, amount = least[status.name][name], most[status.name][name], told.get(name, 0)
+            if not low <= amount <= high:
+                yield f"queue {status.name} says {_words(name, amount)}; its pods: {low / 1000:g} to {high / 1000:g}"
+
+
+def wrong_at_rest(truth: StormTruth) -> Iterator[str]:
+    """Queues whose status is not the sum of their pods when nothing changes any more."""
+    sums = no_sums()
+    for pod in truth.pods.values():
+        if pod.stays:
+            _count(truth, sums, truth.queue_of(pod.job), pod)
+    for queue in truth.all_of("Queue"):
+        name, told = queue["metadata"]["name"], amounts(section(section(queue, "status"), "allocated"))
+        for resource in COUNTED:
+            if told.get(resource, 0) != sums[name][resource]:
+                amount = _words(resource, told.get(resource, 0))
+                yield f"queue {name} says {amount}, its pods have {sums[name][resource] / 1000:g}"
+
+
+def _bounds(truth: StormTruth, revision: int, leaving: Set[str]) -> tuple[Sums, Sums]:
+    """By queue what must be counted, and what may be."""
+    least, most = no_sums(), no_sums()
+    late = takewhile(lambda entry: entry[0] > revision, reversed(truth.went))
+    there = [pod for pod in truth.pods.values() if not pod.leaves]
+    for pod, stays in [*((pod, True) for pod in there), *((pod, False) for _, pod in late)]:
+        queues = truth.queues_since(pod.job, revision)
+        for queue in queues:
+            _count(truth, most, queue, pod)
+        certain = stays and pod.node and truth.bound_at[pod.uid] <= revision and pod.uid not in leaving
+        for queue in queues if certain and len(queues) == 1 else ():
+            _count(truth, least, queue, pod)
+    return least, most
+
+
+def _count(truth: StormTruth, sums: Sums, queue: str, pod: PodBook) -> None:
+    """In its queue and in all above it. What is in the root itself counts twice there, as in Volcano."""
+    if truth.last_queue(queue) is None:
+        return  # no session has a job of a queue that does not exist
+    for name in (queue, *_above(truth, queue)):
+        add_up(sums, name, pod.requests, 1)
+
+
+def _above(truth: StormTruth, queue: str) -> list[str]:
+    path: list[str] = []
+    parent = truth.parents.get(queue) or ROOT
+    while parent not in path and truth.last_queue(parent) is not None:
+        path.append(parent)
+        if parent == ROOT:
+            break
+        parent = truth.parents.get(parent) or ROOT
+    return path
+
+
+def _words(resource: str, amount: int) -> str:
+    return f"{amount / 1000:g} {resource}"

@@ -1,0 +1,143 @@
+"""A storm's faults on the real clock, under `pumice run --faults`: what must hold is checked after every record that is
+written, and when the run is over."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from pumice.actors.api_server.faults.strikes import OUTSIDE, Faults, SeededFaults
+from pumice.actors.scheduling.core_decider import core_decider
+from pumice.actors.system.roles import CRASHABLE
+from pumice.cluster.api.store import Store
+from pumice.proof.storm.invariants.books import compare_view, lost_in_journal, without_reason
+from pumice.proof.storm.invariants.monitor import Monitor
+from pumice.proof.storm.invariants.soon import until_idle
+from pumice.proof.storm.script.profile_file import Profile
+from pumice.proof.storm.script.profiles import profile
+from pumice.proof.storm.watched import WatchedJournal
+from pumice.storage.recovery import recover
+
+if TYPE_CHECKING:
+    from pumice.actors.scheduling.decider import Decider
+    from pumice.actors.system.settings import SystemSettings
+    from pumice.actors.system.system import System
+    from pumice.storage.journal import Journal
+
+AHEAD: Final = ("node-agents", "arrivals")
+"""Whose timers are what is to come, not what is to be done again."""
+LONGEST_S: Final = 1.0
+ANSWER_TIMEOUT_S: Final = 5.0
+REST_S: Final = 120.0
+"""Seconds in which the system must come to rest once the faults have stopped."""
+INTERRUPTED_S: Final = 2.0
+PERIOD_S: Final = 1.0
+"""Volcano's time between two cycles."""
+NOT_LIVE: Final = frozenset(("journal-failing", "journal-unsure", "journal-torn", *OUTSIDE))
+"""They end the process, and a simulated one is started again; or strike an extender, which is a real one here."""
+
+GIVEN_UP_S: Final = 3 * ANSWER_TIMEOUT_S - 1.0
+"""Until then no outcome is given up."""
+MOST: Final = 100
+"""So many violations of one invariant are told."""
+
+
+class LiveMonitor(Monitor):
+    """Notes what does not hold, and lets the run go on."""
+
+    def __init__(self) -> None:
+        super().__init__(patience_s=GIVEN_UP_S, most_records=10**12, exact=False)
+        self.violations: list[tuple[str, str]] = []
+        self._told = Counter[str]()
+
+    def violated(self, invariant: str, words: str) -> None:
+        """One more."""
+        self._told[invariant] += 1
+        if self._told[invariant] <= MOST:
+            self.violations.append((invariant, words))
+
+
+def live_rates(chosen: Profile) -> dict[str, float]:
+    """Of the faults that can strike on the real clock."""
+    return {what: rate for what, rate in chosen.rates.items() if rate and what not in NOT_LIVE}
+
+
+def simulated_only(chosen: Profile) -> list[str]:
+    """What else the profile asks for, by name: it happens under `pumice stress` and not here."""
+    names = [what for what in chosen.rates if what in NOT_LIVE]
+    names += chosen.disturbances
+    names += [name for name in ("claims", "shares") if getattr(chosen, name)]
+    return names + (["its scheduler configuration"] if chosen.config else [])
+
+
+@dataclass
+class LiveStorm:
+    """Faults from a profile (`chosen`: what it says, None for a packaged one); `views` are those the cache has had, the
+    one in use last."""
+
+    names: str
+    seed: int
+    views: list[Any] = field(default_factory=list[Any])
+    monitor: LiveMonitor = field(default_factory=LiveMonitor)
+    chosen: Profile | None = None
+
+    def __post_init__(self) -> None:
+        rates = live_rates(self.chosen or profile(self.names))
+        self.faults: Faults = SeededFaults(self.seed, rates, longest_s=LONGEST_S, crashable=CRASHABLE)
+
+    async def watch(self, journal: Journal) -> Journal:
+        """A journal, everything that is written to it from now on checked."""
+        store = Store()
+        recovered = await recover(journal, store.restore, store.load)
+        self.monitor.begin(store)
+        if recovered.config is not None:  # not written again when it is still in force
+            self.monitor.configured(recovered.config)
+        self.monitor.born()
+        return WatchedJournal(journal, self.monitor.see, self.faults)
+
+    def settings(self, settings: SystemSettings) -> SystemSettings:
+        """The settings with the faults, and answers given up sooner."""
+        return replace(settings, faults=self.faults, answer_timeout_s=ANSWER_TIMEOUT_S)
+
+    def decider(self) -> Decider:
+        """The real core; its views are remembered."""
+        real = core_decider()
+        return replace(real, new_view=partial(self._new_view, real.new_view))
+
+    def _new_view(self, make: Any) -> Any:
+        self.views.append(make())
+        return self.views[-1]
+
+    async def rest(self, system: System, journal: Journal, *, interrupted: bool, cut: bool = False) -> None:
+        """Stop the faults, let the system come to rest, compare the books.
+
+        Who interrupts is kept waiting for a moment only: what is not at rest by then is no violation. A run that is
+        `cut` off has work ahead: pods that run, others that are to come.
+        """
+        self.faults.stop()
+        if cut or interrupted:
+            system.context.activity.cut_off(*AHEAD)
+        disagreements: list[str] = []
+        with anyio.move_on_after(INTERRUPTED_S if interrupted else REST_S) as scope:
+            await until_idle(system, self.monitor, lambda: self.views[-1], PERIOD_S, disagreements)
+        problems = [("books-agree", words) for words in disagreements]
+        if not scope.cancelled_caught:
+            problems += [("books-agree", words) for words in compare_view(self.views[-1], system.store)]
+            problems += await lost_in_journal(system.store, journal)
+            problems += [("reasons", words) for words in without_reason(system.store, self.monitor)]
+        elif not interrupted and (left := system.context.activity.reasons(timers=not cut)):
+            problems.append(("quiesces", "; ".join(left)))
+        for problem in problems:  # all at once: it may be interrupted, and asked again
+            self.monitor.violated(*problem)
+
+    def found(self) -> dict[str, Any]:
+        """So far: the keys it adds to the summary."""
+        problems = self.monitor.violations
+        return {
+            "faults_injected": dict(sorted(Counter(fault.what for fault in self.faults.struck).items())),
+            "violations": [{"invariant": invariant, "message": words} for invariant, words in problems],
+        }

@@ -1,0 +1,153 @@
+"""What `pumice stress` tells: sums, and for each storm that broke something a list of events that breaks it again.
+
+A list is run once more as it stands in its file before anybody is told that it shows what was found.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from pumice.config.errors import ConfigError
+from pumice.proof.storm.script.events import Event, Script, read_script, write_script
+from pumice.proof.storm.script.shrink import RUNS, shrink, written_out
+from pumice.proof.storm.simulation import StormOutcome, simulate
+from pumice.proof.storm.stress import Tally
+
+SHRUNK: Final = 5
+"""So many violations are cut down; the others are only written out."""
+TRIED: Final = 50
+"""So many are run again: with thousands this would take as long as the storms."""
+PROBE: Final = bytes(65536)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A list of events. `reproduces`: whether it breaks its invariant again, None where that was not tried.
+
+    `path`: the file it is in, None when it could not be written, because of `problem`; `cut`: whether it was cut down.
+    """
+
+    script: Script
+    words: str
+    path: Path | None
+    reproduces: bool | None
+    problem: str | None = None
+    cut: bool = True
+
+    def told(self) -> dict[str, Any]:
+        """The finding for JSON. `event_list` is left to the file where nothing was cut down."""
+        listed = self.cut or self.path is None
+        return {
+            "seed": self.script.seed,
+            "invariant": self.script.invariant,
+            "message": self.words,
+            "events": len(self.script.events),
+            "event_list": [msgspec.to_builtins(event) for event in self.script.events] if listed else None,
+            "reproduces": self.reproduces,
+            "events_file": self.path and str(self.path),
+            "file_error": self.problem,
+            "command": self.path and f"pumice stress --events {shlex.quote(str(self.path))}",
+        }
+
+
+def report(
+    tally: Tally, seconds: float, folder: Path, advance: Callable[[int], None] = lambda _: None
+) -> dict[str, Any]:
+    """The JSON of `pumice stress`; failing storms are cut down and written into the folder.
+
+    Ctrl-C ends the cutting down, not the report. `advance` is told how many more storms are dealt with.
+    """
+    violations: list[dict[str, Any]] = []
+    for number, (script, outcome) in enumerate(tally.failures):
+        violations.append(_finding(tally, number, script, outcome, folder).told())
+        advance(1)
+    return sums(tally, seconds) | {"violations": violations}
+
+
+def sums(tally: Tally, seconds: float) -> dict[str, Any]:
+    """What all storms have in common."""
+    return {
+        "seeds": tally.seeds,
+        "seeds_lost": tally.lost,
+        "first_seed_left": tally.first_left,
+        "events": tally.events,
+        "seeds_per_s": tally.seeds / seconds if seconds > 0 else 0.0,
+        "seconds": seconds,
+        "faults_injected": dict(sorted(tally.struck.items())),
+    }
+
+
+def check_folder(folder: Path) -> None:
+    """Raises OSError where files cannot be written: better before the storms than after them."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(PROBE)
+    except OSError as error:
+        raise OSError(error.errno, f"cannot be written to: {error.strerror}", f"--into {folder}") from error
+
+
+def line_of(event: Event) -> str:
+    """An event as one line for people."""
+    when = f"on {event.on}:" if event.on else f"at {event.at:g} s:"
+    amount = f"{event.amount:g}" if event.amount else ""
+    details = (f"{key}={value}" for key, value in event.details.items())
+    return " ".join(filter(None, (when, event.what, event.target, amount, *details)))
+
+
+def _finding(tally: Tally, number: int, script: Script, outcome: StormOutcome, folder: Path) -> Finding:
+    if not tally.interrupted and number < TRIED:
+        try:
+            return _tried(script, outcome, folder, RUNS if number < SHRUNK else 0)
+        except BaseException as error:
+            if not _by_ctrl_c(error):
+                raise
+            tally.interrupted = True
+    whole = written_out(script, outcome)
+    path, problem = _write(whole, folder)
+    return Finding(whole, outcome.violations[0].words, path, None, problem, cut=False)
+
+
+def _tried(script: Script, outcome: StormOutcome, folder: Path, runs: int) -> Finding:
+    """Cut down; when that does not show it, the storm as it was, whose faults come by their rates."""
+    small = shrink(script, outcome, runs=runs)
+    finding = _run_again(small, outcome, folder, cut=runs > 0)
+    if finding.reproduces:
+        return finding
+    return _run_again(msgspec.structs.replace(script, invariant=small.invariant), outcome, folder, cut=False)
+
+
+def _run_again(script: Script, outcome: StormOutcome, folder: Path, *, cut: bool) -> Finding:
+    path, problem = _write(script, folder)
+    try:
+        found = simulate(read_script(path) if path else script).violations
+    except ConfigError as error:  # a file that nobody can run is told as such, beside all that was found
+        found, problem = [], str(error)
+    again = bool(found) and found[0].invariant == script.invariant
+    words = (found if again else outcome.violations)[0].words
+    return Finding(script, words, path, again, problem, cut=cut)
+
+
+def _write(script: Script, folder: Path) -> tuple[Path | None, str | None]:
+    """The file, or why there is none. Profiles have files of their own: the same seed is another storm in each."""
+    path = folder / "-".join(filter(None, ("storm", re.sub(r"[^\w+.-]", "_", script.profile), f"{script.seed}.json")))
+    try:
+        write_script(script, path)
+    except OSError as error:
+        with suppress(OSError):
+            path.unlink()  # half of it may be there
+        return None, f"{path}: {error.strerror}"
+    return path, None
+
+
+def _by_ctrl_c(error: BaseException) -> bool:
+    members: tuple[BaseException, ...] = getattr(error, "exceptions", ())  # of a task group's errors
+    return isinstance(error, KeyboardInterrupt) or any(_by_ctrl_c(member) for member in members)

@@ -1,0 +1,76 @@
+"""Who has and who asks for shares of what in a storm: as much as the scheduler's configuration hands out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from random import Random
+from typing import Final
+
+from msgspec.structs import replace
+
+from pumice.config.arguments import Arguments
+from pumice.config.load import parse_scheduler_config
+from pumice.core.objects.metadata import Object
+from pumice.proof.storm.script.events import Event
+
+SHARES: Final = ((4096, 25), (8000, 50), (12000, 30), (16384, 100), (2048, 60))
+"""MiB and per cent of a card that the pods of a job ask for."""
+PLUGIN: Final = "deviceshare"
+KINDS: Final = {
+    "GPUSharingEnable": "gpu-memory",
+    "GPUNumberEnable": "gpu-number",
+    "AscendHAMiVNPUEnable": "npu",
+    "AscendMindClusterVNPUEnable": "npu-cores",
+    "KnownGeometriesCMName": "slices",
+}
+"""By the argument of deviceshare that somebody who wants it sets."""
+VIRTUAL: Final = "share"
+_HAVE: Final[dict[str, tuple[Object, ...]]] = {
+    "gpu-memory": tuple({"gpus-shared": count} for count in (1, 2, 4)),
+    "gpu-number": tuple({"gpus-shared": count} for count in (1, 2, 4)),
+    "npu": tuple({"npus": count} for count in (1, 2, 4)),
+    "npu-cores": tuple({"chips": count} for count in (1, 2, 4)),
+    "slices": tuple({"cards": count, "mig": 1} for count in (1, 2, 4)),
+}
+_ASK: Final[dict[str, tuple[Object, ...]]] = {
+    "gpu-memory": tuple({"gpu-memory": mib} for mib in (2048, 4096, 8000, 12000, 16384)),
+    "gpu-number": ({"gpu-number": 1}, {"gpu-number": 1}, {"gpu-number": 2}),
+    "npu": tuple({"npu": mib} for mib in (3072, 6144, 12288, 21527)),
+    "npu-cores": tuple({"npu-cores": count} for count in (1, 2, 4, 8)),
+    "slices": tuple({"share": mib} for mib in (2048, 4096, 8000, 16384)),
+}
+
+
+def kind_of(config: str) -> str:
+    """What a scheduler configuration hands out shares of: a key of what is asked for; cards and cells by default."""
+    option = parse_scheduler_config(config, source="the profile", lenient=True).plugin(PLUGIN) if config else None
+    arguments = {} if option is None else option.arguments
+    read = Arguments(PLUGIN, arguments)
+    for name, kind in KINDS.items():
+        key = f"{PLUGIN}.{name}"
+        if key in arguments and (kind == "slices" or read.get_bool(key, False)):
+            return kind
+    return VIRTUAL
+
+
+def with_shares(seed: int, events: Iterable[Event], share: float, config: str = "") -> Iterator[Event]:
+    """Events of a storm, where most nodes have cards or cells and a share of the jobs asks for parts of them."""
+    random, kind = Random(f"shares {seed}"), kind_of(config)
+    if kind == "slices":
+        yield Event("geometries")
+    for event in events:
+        more: Object = {}
+        if event.what == "node" and random.random() < 0.8:
+            more = random.choice(_HAVE[kind]) if kind != VIRTUAL else _node(random)
+        elif event.what in ("job", "vcjob") and random.random() < share:
+            more = random.choice(_ASK[kind]) if kind != VIRTUAL else _job(random)
+        yield replace(event, details=event.details | more) if more else event
+
+
+def _node(random: Random) -> Object:
+    return random.choice(({"cards": random.choice((1, 2, 4))}, {"cells": 2}, {"cards": 2, "cells": 2}))
+
+
+def _job(random: Random) -> Object:
+    memory, cores = random.choice(SHARES)
+    return random.choice(({"share": memory, "cores": cores}, {"cpu": str(random.choice((1, 2, 3))), "whole": 1}))

@@ -1,0 +1,225 @@
+"""One storm, from its script: the real system on virtual time, in an order that the seed decides."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from hashlib import blake2b
+from typing import Any, Final
+
+import anyio
+
+from pumice.actors.api_server.faults.chance import chance
+from pumice.actors.api_server.faults.strikes import Fault, Faults, ListedFaults, SeededFaults
+from pumice.actors.errors import RecorderFailedError
+from pumice.actors.scheduling.core_decider import core_decider
+from pumice.actors.system.roles import CRASHABLE
+from pumice.actors.system.settings import SystemSettings
+from pumice.actors.system.system import System
+from pumice.proof.storm.clock import JumpingClock
+from pumice.proof.storm.disk import StormDisk
+from pumice.proof.storm.driver import Driver, PowerCutError
+from pumice.proof.storm.extender import StormExtender
+from pumice.proof.storm.invariants.books import final_problems
+from pumice.proof.storm.invariants.group_status import phases
+from pumice.proof.storm.invariants.monitor import Monitor
+from pumice.proof.storm.invariants.soon import until_idle
+from pumice.proof.storm.invariants.violation import Violation, ViolationFoundError
+from pumice.proof.storm.journal import JournalLostError, StormJournal
+from pumice.proof.storm.script.events import Event, Script
+from pumice.proof.storm.wall import WallAlarm, at_most
+from pumice.runtime.determinism import deterministic, held
+from pumice.runtime.leaping import Bell, LeapingClock
+from pumice.storage.shared_objects import SharedObjects
+
+CALM_S: Final = 4000.0
+"""Virtual seconds that a system may take to come to rest once faults have stopped (the longest backoff is 1000 s), and
+that it may take before over all that is asked of it.
+"""
+LIVES: Final = 20
+"""How often a process may be started again in one storm."""
+
+
+ROOMS: Final = (256, 256, 16, 2)
+"""What there is to draw from for the capacity of mailboxes."""
+GC_THRESHOLDS: Final = (500_000, 20, 100)
+"""Those that a system asks for while it runs: a storm of usual size is over before, and is collected then."""
+LONGEST_S: Final = 300.0
+"""Seconds of the processor that a storm may take; it needs less than one."""
+
+
+@dataclass(slots=True)
+class StormOutcome:
+    """How a storm ended. `digest` is a hash over everything that was written, in order, where one was asked for;
+    `struck`: faults, as events; `pods`: node and phase of each pod at the end; `groups`: the phase of each PodGroup."""
+
+    violations: list[Violation] = field(default_factory=list[Violation])
+    digest: str = ""
+    events: int = 0
+    cycles: int = 0
+    lives: int = 0
+    struck: list[Event] = field(default_factory=list[Event])
+    virtual_s: float = 0.0
+    pods: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    groups: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def simulate(script: Script, longest_s: float = LONGEST_S, *, digest: bool = False) -> StormOutcome:
+    """Run a script to its end, or to the first violation. To keep the processor busy for `longest_s` seconds is one."""
+    logger = logging.getLogger("pumice.actors")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)  # crashes are what is wanted here
+    clock = LeapingClock(stuck_s=0.0)  # one that got stuck is found out by its use of the processor
+    alarm = WallAlarm()
+    try:
+        with deterministic(script.order_seed), at_most(longest_s) as alarm:
+            storm = Storm(script, clock, digest=digest)
+            outcome = anyio.run(storm.run, backend="trio", backend_options={"clock": clock})
+    except BaseException:
+        if not alarm.rang:
+            raise
+        outcome = StormOutcome()
+    finally:
+        logger.setLevel(level)
+    if alarm.rang:
+        words = f"no end within {longest_s:g} s of the processor: something goes in circles"
+        outcome.violations = [Violation("quiesces", words)]
+    return outcome
+
+
+class Storm:
+    """The lives of one system on one journal."""
+
+    def __init__(self, script: Script, time: LeapingClock, *, digest: bool = False) -> None:
+        self.script = script
+        self.digest = digest
+        self.alarm = partial(Bell, time)
+        self.clock = JumpingClock()
+        self.objects = SharedObjects()
+        self.monitor = Monitor(objects=self.objects)
+        self.journal = StormJournal(self.monitor.see, StormDisk(script.seed))
+        self.faults = faults_of(script)
+        self.driver = Driver(script, self.clock, self.alarm(), self.monitor)
+        self.lives = 0
+        self._views: list[Any] = []
+
+    async def run(self) -> StormOutcome:
+        """Until everything has happened and the system is at rest, or something broke."""
+        with held(self.faults.strike_turn) if self.faults.holds else nullcontext():
+            return await self._run()
+
+    async def _run(self) -> StormOutcome:
+        began = anyio.current_time()
+        violations: list[Violation] = []
+        try:
+            while not await self._live():
+                if self.monitor.found is not None:  # who noticed it died of it
+                    raise ViolationFoundError(self.monitor.found)
+                if self.lives == LIVES:
+                    self.monitor.violated("process-lives", f"{LIVES} lives were not enough")
+        except ViolationFoundError as found:
+            violations = [found.violation]
+        except Exception as error:  # noqa: BLE001 (whatever ends the process is a finding)
+            violations = [Violation("process-lives", repr(error), anyio.current_time())]
+        struck = [event_of(fault) for fault in self.faults.struck]
+        return StormOutcome(
+            violations=violations,
+            digest=await self._trace(struck) if self.digest else "",
+            events=self.monitor.events + len(struck),
+            cycles=self.monitor.cycles,
+            lives=self.lives,
+            struck=struck,
+            virtual_s=anyio.current_time() - began,
+            pods={key: (pod.node, pod.phase) for key, pod in sorted(self.monitor.truth.pods.items())},
+            groups=phases(self.monitor.truth),
+        )
+
+    async def _trace(self, struck: Sequence[Event]) -> str:
+        head = await self.journal.head()
+        trace = blake2b(head.hash, digest_size=16)
+        trace.update(repr(struck).encode())
+        return trace.hexdigest()
+
+    async def _live(self) -> bool:
+        """One life of the process; False when it ended before its time."""
+        self.lives += 1
+        await self.journal.begin_again()
+        self.monitor.born()
+        self.journal.faults = self.faults
+        real = core_decider(report=False)
+        self._views.clear()
+        decider = replace(real, new_view=partial(self._new_view, real.new_view))
+        system = System(self._settings(), self.journal, self.clock, decider=decider, objects=self.objects)
+        try:
+            async with system.running():
+                await self._through(system)
+        except (PowerCutError, RecorderFailedError, JournalLostError):
+            return False
+        finally:
+            for mailbox in system.switchboard.mailboxes.values():
+                mailbox.abort()  # one that failed to start never got so far
+            vars(system).clear()  # its parts refer to each other: a thousand storms would wait for the collector
+        return True
+
+    async def _through(self, system: System) -> None:
+        with anyio.move_on_after(CALM_S) as driving:
+            await self.driver.drive(system)
+        if driving.cancelled_caught:
+            self.monitor.violated("quiesces", f"what was asked of the api was not answered in {CALM_S:g} s")
+        self.faults.stop()
+        self.monitor.faults_stopped()
+        disagreements: list[str] = []
+        with anyio.move_on_after(CALM_S) as scope:
+            await until_idle(system, self.monitor, lambda: self._views[-1], self.script.period_s, disagreements)
+        for words in disagreements:
+            self.monitor.violated("books-agree", words)
+        if scope.cancelled_caught:
+            self.monitor.violated("quiesces", "; ".join(system.context.activity.reasons()))
+        for invariant, words in final_problems(system, self.monitor, self._views[-1]):
+            self.monitor.violated(invariant, words)
+
+    def _new_view(self, make: Callable[[], Any]) -> Any:
+        """The cache's view, remembered; a restart of the cache makes another one."""
+        self._views.append(make())
+        return self._views[-1]
+
+    def _room(self) -> int:
+        """Messages that a mailbox holds: in some storms so few that senders wait."""
+        drawn = chance(self.script.seed, "room") * len(ROOMS)
+        return ROOMS[int(drawn)]
+
+    def _settings(self) -> SystemSettings:
+        return SystemSettings(
+            config_text=self.script.config,
+            seed=self.script.order_seed,
+            schedule_period_s=self.script.period_s,
+            check_view=True,
+            faults=self.faults,
+            news_delay_s=self.script.news_delay_s,
+            gc_thresholds=GC_THRESHOLDS,
+            mailbox_capacity=self._room(),
+            stopwatch=_no_time,
+            alarm=self.alarm,
+            budgets=any(event.what == "budget" for event in self.script.events),
+            post=StormExtender(self.faults, anyio.sleep),
+        )
+
+
+def faults_of(script: Script) -> Faults:
+    """By rates, or those that are listed."""
+    if script.rates:
+        return SeededFaults(script.seed, script.rates, crashable=CRASHABLE)
+    listed = [event for event in script.events if event.on]
+    return ListedFaults(Fault(event.what, event.on, event.amount, event.target) for event in listed)
+
+
+def event_of(fault: Fault) -> Event:
+    """A fault as an event of a script."""
+    return Event(fault.what, on=fault.on, amount=fault.amount, target=fault.target)
+
+
+def _no_time() -> float:
+    return 0.0

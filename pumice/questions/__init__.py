@@ -1,0 +1,1 @@
+"""Questions and reports about a cluster or a record."""

@@ -1,0 +1,39 @@
+"""Who waits at the end of a journal, and for what: the newest cycle, decided again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from pumice.actors.gateway.advice import AdviserQuestion
+
+OK: Final = 200
+
+
+class WaitRow(NamedTuple):
+    """A job that waits, for what (a `WaitClass`, and a stable `reason` as explain has it), and why in a sentence."""
+
+    job: str
+    queue: str
+    wait_class: str
+    because: str
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        """Return it for `-o json`."""
+        return {"queue": self.queue, "class": self.wait_class, "reason": self.reason, "because": self.because}
+
+
+def waits_at_the_end(db: Path, plugins_dir: str | None = None) -> list[WaitRow]:
+    """Return the jobs that wait in the newest cycle, in the order in which they are tried; none where that cycle cannot
+    be decided again. Not within an event loop.
+    """
+    from pumice.questions.adviser.answers import answer  # noqa: PLC0415 - half a second, which a run without waits does not need
+
+    told = answer(str(db), plugins_dir, AdviserQuestion("standings"))
+    waiting: list[dict[str, Any]] = msgspec.json.decode(told.body)["waiting"] if told.code == OK else []
+    return [
+        WaitRow(each["made_for"], each["queue"], each["class"], each["because"], each["reason"]) for each in waiting
+    ]

@@ -1,0 +1,268 @@
+"""The queues and the jobs that wait, of one cycle: who would be tried when, why in that order, and what each waits for.
+
+The cycle is decided (again) with a trail of all jobs; the order is the order in which its actions took jobs up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pumice.belonging import owner_of
+from pumice.cluster.controllers.unserved.kinds import SCHEDULER
+from pumice.config.errors import RequestError, nearest_names
+from pumice.core.cycle import Trail, close_session, open_session, run_action
+from pumice.core.life.pod_group import LABELS as PHASES
+from pumice.core.life.pod_group import PodGroupPhase
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.queue_gauges import told
+from pumice.core.objects.metadata import key_of
+from pumice.core.objects.pod import GROUP_NAME
+from pumice.core.session.closing.close import jobs_with_waiting_tasks
+from pumice.core.state.volumes import volume_rules
+from pumice.questions.adviser.classes import CLASS_OF, WaitClass, WaitReason
+from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitFinding, outsider, queueless
+from pumice.questions.adviser.lending import lending
+from pumice.questions.adviser.order import Place, places_of
+from pumice.questions.adviser.queues import QueueStanding, count_waiting, lineage, standings_of
+from pumice.questions.explain.refused import refused_among
+from pumice.questions.explain.room_left import amounts
+from pumice.questions.oneshot.cycles import fill
+from pumice.questions.oneshot.others import decide_others, has_others
+from pumice.questions.oneshot.supposing import supposed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pumice.core.messages.decisions import CycleResult
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
+    from pumice.core.state.view import View
+    from pumice.questions.explain.scene import Scene
+
+EVERY_TASK: Final = (TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.ALLOCATED)
+
+
+class NoSuchQueueError(RequestError):
+    """There is no queue of that name."""
+
+    code = 404
+    reason = "NotFound"
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingJob:
+    """A PodGroup with pods that have no node, or no pods yet. `position`: from 1, over all queues; None: no action
+    takes it up.
+
+    `pods` wait, of which `needed` so that it can start or go on, and they ask for `asks` (see `QueueStanding`); `held`
+    have a node. `place`: what the order says of it. `made_for`: the job that owns the PodGroup, "" where none does.
+    """
+
+    job: str
+    queue: str
+    phase: str
+    position: int | None
+    finding: WaitFinding
+    pods: int
+    needed: int
+    held: int
+    min_member: int
+    created: float
+    asks: dict[str, float]
+    place: Place
+    made_for: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return how people know it: as the job that its PodGroup was made for, else as the PodGroup itself."""
+        return self.made_for or self.job
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: see the command's JSON."""
+        plain = {name: getattr(self, name) for name in ("job", "queue", "phase", "position")}
+        plain |= {"made_for": self.name}
+        plain |= {"class": CLASS_OF[self.finding.reason], "reason": self.finding.reason}
+        plain |= {"because": self.finding.because}
+        plain |= {name: getattr(self, name) for name in ("pods", "needed", "held", "min_member", "created", "asks")}
+        return {**plain, **self.place.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """`cycle` that was decided, at the time `now`. `waiting`: in order, those without a position last. `supposed`: what
+    was not asked of processes outside, in sentences.
+    """
+
+    cycle: int
+    now: float
+    queues: dict[str, QueueStanding]
+    waiting: list[WaitingJob]
+    supposed: list[str]
+
+    def within(self, queue: str) -> Census:
+        """Only that queue and those below it. Raises NoSuchQueueError."""
+        if queue not in self.queues:
+            near = nearest_names(queue, self.queues)
+            raise NoSuchQueueError(f"no queue {queue!r}" + (f"; near: {', '.join(near)}" if near else ""))
+        inside = lineage(self.queues, queue)
+        queues = {name: standing for name, standing in self.queues.items() if name in inside}
+        return Census(self.cycle, self.now, queues, [job for job in self.waiting if job.queue in inside], self.supposed)
+
+    def classes(self) -> dict[WaitClass, dict[str, int]]:
+        """How many jobs wait, by class and queue; every class is there."""
+        found: dict[WaitClass, dict[str, int]] = {each: {} for each in WaitClass}
+        for (kind, queue), jobs in sorted(Counter((job.finding.wait_class, job.queue) for job in self.waiting).items()):
+            found[kind][queue] = jobs
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `pumice queue`."""
+        return {
+            "cycle": self.cycle,
+            "now": self.now,
+            "queues": {name: standing.to_dict() for name, standing in self.queues.items()},
+            "lending": lending(self.queues),
+            "waiting": [job.to_dict() for job in self.waiting],
+            "classes": {kind.value: sum(jobs.values()) for kind, jobs in self.classes().items()},
+            "supposed": self.supposed,
+        }
+
+
+def census_of(scene: Scene) -> Census:
+    """Decide the cycle of the scene and look at who waits after it."""
+    ignored = scene.options.ignored_provisioners if scene.options else ()
+    snapshot = scene.view.snapshot(volume_rules(scene.config, ignored))
+    trail = Trail((), brief=True)
+    clock, ask = scene.clock, scene.ask()
+    session = open_session(snapshot, scene.config, clock, scene.carry, scene.options, trail=trail, ask=ask)
+    opening = JudgeOpening.of(session)
+    queues = standings_of(session, opening.gauges)
+    for action in scene.config.actions:
+        run_action(session, action)
+    session.action = ""
+    places = places_of(trail.turns)
+    judge = Judge(session, trail, opening)
+    refused = _refused(session, scene)
+    with trail.aside():
+        jobs = [job for job in _who_waits(session) if job.key not in refused]
+        waiting = [_waiting(session, judge, job, places.get(job.key, Place())) for job in jobs]
+        waiting += [
+            _waiting(session, judge, job, places.get(job.key, Place()), refused[job.key])
+            for job in session.jobs.in_order
+            if job.key in refused
+        ]
+    waiting += [*_strays(session), *_groupless(scene.view)]
+    result = close_session(session)
+    waiting += _of_others(scene, result)
+    count_waiting(queues, ((job.queue, job.pods) for job in waiting))
+    order = sorted(waiting, key=lambda job: (job.place.rank < 0, job.place.rank, job.queue, job.job))
+    return Census(scene.clock.cycle, scene.clock.now, queues, list(_numbered(order)), supposed(ask, scene.config))
+
+
+def _who_waits(session: Session) -> list[Job]:
+    """Jobs with pods that have no node when the last action is over, and jobs that have no pods yet: those of a Job are
+    made once it is admitted.
+    """
+    found = jobs_with_waiting_tasks(session)
+    columns, order = session.snapshot.jobs, session.snapshot.jobs.order
+    without = np.add.reduce(columns.counts.take(order, axis=1)) == 0
+    early = without & (columns.phase[order] <= PodGroupPhase.INQUEUE.value)
+    return [*found, *[session.jobs.in_order[place] for place in early.nonzero()[0].tolist()]]
+
+
+def _refused(session: Session, scene: Scene) -> dict[str, WaitFinding]:
+    """Jobs all of whose waiting pods have a node in this cycle, and of which a bind was refused before: by name."""
+    found: dict[str, WaitFinding] = {}
+    counts = session.jobs.counts
+    for job in session.jobs.where(session.jobs.columns.counts[TaskStatus.BINDING] > 0):
+        if any(counts[status][job.row] for status in EVERY_TASK):
+            continue  # what its other pods wait for counts first
+        binding = [task.key for task in session.jobs.tasks_in(job, TaskStatus.BINDING)]
+        refused = refused_among(scene.view, binding, scene.refused)
+        if refused:
+            pod, bind = next(iter(refused.items()))
+            found[job.key] = WaitFinding(WaitReason.BIND_REFUSED, f"{pod}: {bind.sentence}")
+    return found
+
+
+def _waiting(session: Session, judge: Judge, job: Job, place: Place, refused: WaitFinding | None = None) -> WaitingJob:
+    jobs, row = session.jobs, job.row
+    waits = EVERY_TASK if refused is None else (TaskStatus.BINDING,)
+    pods = sum(int(jobs.counts[status][row]) for status in waits)
+    finding, needed = refused or judge.find(job), judge.needed(job)
+    phase = PHASES[jobs.phase[row]]
+    held, least = jobs.allocated_count(job) - (pods if refused else 0), jobs.min_member[row]
+    asks: dict[str, float] = {}
+    for task in needed:
+        for dimension, value in task.template.items:
+            name = session.dims.names[dimension]
+            asks[name] = asks.get(name, 0.0) + told(name, value)
+    spec = job.pod_group
+    if not job.tasks and spec.min_resources is not None:
+        asks = {name: told(name, value) for name, value in amounts(spec.min_resources).items()}
+    sums = {name: value for name, value in sorted(asks.items()) if value}
+    wanted = len(needed) if job.tasks else least
+    counts = (pods, wanted, held, least, spec.created)
+    return WaitingJob(job.key, spec.queue, phase, None, finding, *counts, sums, place, owner_of(spec.pod_group))
+
+
+def _strays(session: Session) -> list[WaitingJob]:
+    """Jobs that no session sees, because their queue does not exist."""
+    known, found = session.queues, list[WaitingJob]()
+    for job in session.snapshot.jobs.handles:
+        if job is None or job.spec is None or job.spec.queue in known:
+            continue
+        waiting = [task for task in job.tasks.values() if task.status == TaskStatus.PENDING]
+        if waiting or not job.tasks:
+            spec = job.spec
+            finding = queueless(spec.queue)
+            waits = (len(waiting), 0, 0, spec.min_member, spec.created)
+            found.append(
+                WaitingJob(
+                    job.key, spec.queue, spec.phase, None, finding, *waits, {}, Place(), owner_of(spec.pod_group)
+                )
+            )
+    return found
+
+
+def _groupless(view: View) -> list[WaitingJob]:
+    """Pods that name a PodGroup which does not exist, by that, and those of Volcano's for which none was made, each by
+    itself.
+    """
+    found: dict[str, list[Task]] = {}
+    for task in view.tasks.by_key.values():
+        if view.tasks.status[task.row] != TaskStatus.PENDING or task.scheduler not in ("", SCHEDULER):
+            continue
+        group = task.annotations.get(GROUP_NAME)
+        job = view.jobs.by_key.get(task.job) if group else None
+        if job is None or job.spec is None:
+            found.setdefault(key_of(task.namespace, group) if group else task.key, []).append(task)
+    return [
+        WaitingJob(name, "", "", None, outsider(view, tasks[0]), len(tasks), 0, 0, 1, tasks[0].created, {}, Place())
+        for name, tasks in sorted(found.items())
+    ]
+
+
+def _of_others(scene: Scene, result: CycleResult) -> list[WaitingJob]:
+    """Pods of Kubernetes' own scheduler that it finds no node for, each by itself. Of a recorded cycle its own cycles
+    have the answer.
+    """
+    if scene.recorded is not None or not has_others(scene.view, scene.config):
+        return []
+    other = decide_others(fill(scene.objects(), scene.in_flight), scene.config, scene.clock, result)
+    tasks = scene.view.tasks.by_key
+    return [
+        WaitingJob(pod, "", "", None, finding, 1, 1, 0, 1, tasks[pod].created, {}, Place())
+        for pod, finding in sorted(other.findings.items() if other is not None else ())
+        if pod in tasks
+    ]
+
+
+def _numbered(waiting: list[WaitingJob]) -> Iterator[WaitingJob]:
+    for position, job in enumerate(waiting, 1):
+        yield job if job.place.rank < 0 else replace(job, position=position)

@@ -1,0 +1,295 @@
+"""Whether the nodes have room for pods that wait: of those that would do, how much is free, and in which pieces."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from pumice.core.kube.taints import HARD_EFFECTS, tolerated
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.session.points.nodes import Volatility
+from pumice.core.session.reasons import Code, FitFailure
+from pumice.core.session.search.filters import Filters
+from pumice.core.state.dimensions import PODS
+from pumice.questions.adviser.classes import WaitReason
+from pumice.units import amount
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.reasons import IntArray, Reason
+    from pumice.core.session.session import Session
+    from pumice.core.state.columns import FloatArray
+
+BoolArray = npt.NDArray[np.bool_]
+EVERY_ROW: Final = slice(None)
+POD_COUNT: Final = "node(s) pod number exceeded"
+DEVICES: Final = "deviceshare"
+IN_PIECES: Final = frozenset((DEVICES, "numa-aware"))
+"""Plugins whose refusals are about pieces within a node."""
+NODE_RESOURCES: Final = "NodeResourcesFit"
+TAINTS: Final = "TaintToleration"
+OF_STATE: Final = "node.kubernetes.io/"
+"""The prefix of taints that say in which state a node is (not ready, unreachable, cordoned)."""
+NAMED: Final = 3
+
+
+@dataclass(slots=True)
+class Ground:
+    """What the filters say of the nodes for pods alike, room left out: `allowed` [N], and `curable` [N] those that are
+    refused for nothing but what other pods do there. `refusals`: text -> nodes; `in_pieces`: all of the curable are
+    short of pieces of devices. `tainted` [N]: those that are refused for taints alone which people set.
+    """
+
+    allowed: BoolArray
+    curable: BoolArray
+    refusals: dict[str, int]
+    in_pieces: bool
+    tainted: BoolArray
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """So many pods that ask for the same; `asked`: (dimension, amount) of one, without what it asks none of."""
+
+    task: Task
+    count: int
+    asked: tuple[tuple[int, float], ...]
+    ground: Ground
+
+
+class NodeRoom:
+    """Room when the last action is over, and (`opening`, float64 [dimension, node]) as the session opened."""
+
+    def __init__(self, session: Session, opening: FloatArray) -> None:
+        self._session, self._opening = session, opening
+        self._now = session.nodes.future
+        self._grounds: dict[object, Ground] = {}
+        self._devices = session.empty_devices()
+        self._single: dict[tuple[object, int], tuple[WaitReason, str]] = {}
+
+    def verdict(self, tasks: Sequence[Task]) -> tuple[WaitReason, str]:
+        """Why these pods, of one job, do not all have a node."""
+        counts: dict[object, list[Task]] = {}
+        for task in tasks:
+            counts.setdefault(_kind(task), []).append(task)
+        groups = [self._alike(kind, some) for kind, some in counts.items()]
+        if len(counts) > 1:
+            return self._judge(groups)
+        key = (next(iter(counts)), len(tasks))
+        found = self._single.get(key)
+        if found is None:
+            found = self._single[key] = self._judge(groups)
+        return found
+
+    def _alike(self, kind: object, tasks: list[Task]) -> Alike:
+        ground = self._grounds.get(kind)
+        if ground is None:
+            ground = self._grounds[kind] = self._ground(tasks[0])
+        asked = tuple([(dimension, value) for dimension, value in tasks[0].template.items if value > 0])
+        return Alike(tasks[0], len(tasks), asked, ground)
+
+    def _ground(self, task: Task) -> Ground:
+        session, count = self._session, self._session.nodes.count
+        nobody = np.zeros(count, dtype=np.bool_)
+        try:
+            session.points.pre_predicate(task)
+            filters = Filters(session, task)
+            codes = filters.reject(EVERY_ROW, count)
+        except FitFailure as failure:
+            return Ground(nobody, nobody, {failure.reason.text: count}, in_pieces=False, tainted=nobody)
+        curable, allowed, in_pieces = nobody.copy(), codes == 0, True
+        refusals = Counter[str]()
+        for number, nodes in enumerate(np.bincount(codes).tolist()):
+            if not number or not nodes:
+                continue
+            reasons = [reason for reason in session.reasons.reasons(number) if not _is_room(reason)]
+            if not reasons:
+                allowed |= codes == number
+                continue
+            refusals.update({reason.words: nodes for reason in reasons})
+            lasting = [reason for reason in reasons if reason.code != Code.UNSCHEDULABLE]
+            if all(reason.plugin == DEVICES for reason in lasting):
+                curable |= (codes == number) & (self._held_empty(task) if lasting else True)
+                in_pieces = in_pieces and all(reason.plugin in IN_PIECES for reason in reasons)
+        return Ground(allowed, curable, dict(refusals), in_pieces, self._tainted(filters, task, codes))
+
+    def _tainted(self, filters: Filters, task: Task, codes: IntArray) -> BoolArray:
+        """The nodes that are refused for taints alone, none of which says what state the node is in [N]. Filters are
+        asked one by one: the first that refuses a node would hide the others.
+        """
+        session = self._session
+        found = np.array([_names_taints(session, int(code)) for code in codes.tolist()], dtype=np.bool_)
+        for _, checks in filters.by_plugin if found.any() else ():
+            for check in checks:
+                if check.volatility is not Volatility.MOMENT:
+                    answers = check.reject(EVERY_ROW).tolist()
+                    found &= [not code or _names_taints(session, int(code), beside_room=True) for code in answers]
+        for row in np.flatnonzero(found).tolist():
+            found[row] = not any(key.startswith(OF_STATE) for key, _ in self._untolerated(task, row))
+        return found
+
+    def _untolerated(self, task: Task, row: int) -> list[tuple[str, str]]:
+        """Key and text of each hard taint of a node that the task does not tolerate."""
+        spec = self._session.nodes.specs[row]
+        taints = [each for each in spec.taints if each.get("effect") in HARD_EFFECTS]
+        left = [each for each in taints if not tolerated(task.template.tolerations, each)]
+        return [(str(each.get("key")), _taint_text(each)) for each in left]
+
+    # --- by amounts
+
+    def _judge(self, groups: list[Alike]) -> tuple[WaitReason, str]:
+        for each in groups:
+            if not (each.ground.allowed | each.ground.curable).any():
+                return WaitReason.NO_NODE_ALLOWED, _refusals(each.ground)
+        strict = [each.ground.allowed for each in groups]
+        if self._seats(groups, strict, self._now):
+            return WaitReason.PODS_APART, "there is room by amounts, but not where its pods or plugins want it"
+        wide = [each.ground.allowed | each.ground.curable for each in groups]
+        for each, mask in zip(groups, wide, strict=True):
+            if self._is_beyond_devices(each, mask):
+                told = "no node that would do has devices for a pod of it, were nobody on them"
+                return WaitReason.LARGER_THAN_ANY_NODE, f"{told}: {_refusals(each.ground)}"
+        if self._seats(groups, wide, self._now):
+            refused = next(each.ground for each in groups if each.ground.curable.any())
+            reason = WaitReason.FREE_IN_PIECES if refused.in_pieces else WaitReason.PODS_APART
+            return reason, _refusals(refused)
+        if self._seats(groups, strict, self._opening):
+            return WaitReason.OTHERS_FIRST, "there was room when the cycle opened; jobs before it took it"
+        if self._seats(
+            groups, [mask | each.ground.tainted for each, mask in zip(groups, wide, strict=True)], self._now
+        ):
+            return WaitReason.NOT_TOLERATED, self._untolerating(groups)
+        return self._shortage(groups, wide)
+
+    def _seats(self, groups: list[Alike], masks: list[BoolArray], room: FloatArray) -> bool:
+        """Whether all find room, each kind taking what it needs from the first nodes on."""
+        left = room.copy() if len(groups) > 1 else room
+        for each, mask in zip(groups, masks, strict=True):
+            fitting = _fitting(each, left) * mask
+            if fitting.sum() < each.count:
+                return False
+            if left is not room:
+                before = np.cumsum(fitting) - fitting
+                taken = np.clip(each.count - before, 0, fitting)
+                for dimension, value in each.asked:
+                    left[dimension] -= taken * value
+        return True
+
+    def _shortage(self, groups: list[Alike], masks: list[BoolArray]) -> tuple[WaitReason, str]:
+        allocatable = self._session.nodes.allocatable
+        for each, mask in zip(groups, masks, strict=True):
+            if not (_fitting(each, allocatable) * mask).any():
+                return WaitReason.LARGER_THAN_ANY_NODE, self._too_large(each, mask)
+        union = np.logical_or.reduce(masks)
+        asked: dict[int, float] = {}
+        for each in groups:
+            for dimension, value in each.asked:
+                asked[dimension] = asked.get(dimension, 0.0) + value * each.count
+        free = {dimension: float(np.maximum(self._now[dimension], 0.0)[union].sum()) for dimension in asked}
+        whole = {dimension: float(allocatable[dimension][union].sum()) for dimension in asked}
+        for reason, there in ((WaitReason.LARGER_THAN_CLUSTER, whole), (WaitReason.IN_USE, free)):
+            short = [dimension for dimension in asked if asked[dimension] - there[dimension] >= MIN_RESOURCE]
+            if short:
+                told = "; ".join(self._of_whole(one, asked[one], free[one], whole[one]) for one in short)
+                count = int(union.sum())
+                return reason, f"{told}, on {count} node{'s' if count > 1 else ''} that would do"
+        return WaitReason.FREE_IN_PIECES, self._pieces(groups, masks, asked, free)
+
+    def _held_empty(self, task: Task) -> BoolArray:
+        """The nodes whose devices would do, were nobody on them [N]."""
+        concerned = [family for family in self._devices if family.concerns(task)]
+        would = np.ones(self._session.nodes.count, dtype=np.bool_)
+        for family in concerned:
+            would &= ~family.present | family.fitting(task)
+        return would
+
+    def _is_beyond_devices(self, each: Alike, mask: BoolArray) -> bool:
+        """Whether nodes that would do by amounts, empty, all have devices that would not."""
+        would = mask & (_fitting(each, self._session.nodes.allocatable) > 0)
+        return bool(would.any()) and not (would & self._held_empty(each.task)).any()
+
+    # --- in words
+
+    def _untolerating(self, groups: list[Alike]) -> str:
+        """The taints of the nodes that have room for one more pod."""
+        counts = Counter[str]()
+        for each in groups:
+            for row in np.flatnonzero(each.ground.tainted & (_fitting(each, self._now) > 0)).tolist():
+                counts.update(text for _, text in self._untolerated(each.task, row))
+        told = ", ".join(f"{text} ({nodes} node{'s' * (nodes > 1)})" for text, nodes in counts.most_common(NAMED))
+        return f"there is room on nodes with taints that it does not tolerate: {told}"
+
+    def _amount(self, dimension: int, value: float) -> str:
+        return amount(self._session.dims.names[dimension], value)
+
+    def _bare(self, dimension: int, value: float) -> str:
+        return self._amount(dimension, value).removesuffix(f" {self._session.dims.names[dimension]}")
+
+    def _of_whole(self, dimension: int, asked: float, free: float, whole: float) -> str:
+        there = f"{self._bare(dimension, free)} free of {self._bare(dimension, whole)}"
+        return f"asks {self._amount(dimension, asked)}, {there}"
+
+    def _too_large(self, each: Alike, mask: BoolArray) -> str:
+        allocatable, told = self._session.nodes.allocatable, list[str]()
+        for dimension, value in each.asked:
+            most = float(allocatable[dimension][mask].max())
+            if value - most >= MIN_RESOURCE:
+                largest = f"the largest node that would do has {self._bare(dimension, most)}"
+                told.append(f"a pod asks {self._amount(dimension, value)}, {largest}")
+        if told:
+            return f"no node is that large: {'; '.join(told)}"
+        return "no node that would do has room for a pod of it, were it empty"
+
+    def _pieces(
+        self, groups: list[Alike], masks: list[BoolArray], asked: dict[int, float], free: dict[int, float]
+    ) -> str:
+        fits = [int((_fitting(each, self._now) * mask).sum()) for each, mask in zip(groups, masks, strict=True)]
+        worst = min(range(len(groups)), key=lambda place: fits[place] / groups[place].count)
+        each = groups[worst]
+        least = ", ".join(self._amount(*one) for one in each.asked if one[0] != PODS)
+        enough = ", ".join(self._amount(one, free[one]) for one in asked if one != PODS)
+        return (
+            f"{min(fits[worst], each.count)} of {each.count} pods fit ({least} each), though {enough} are free in all"
+        )
+
+
+def _is_room(reason: Reason) -> bool:
+    """Return whether it is about amounts, which are judged apart; Kubernetes' own scheduler has a filter for them."""
+    return reason.text == POD_COUNT or reason.plugin == NODE_RESOURCES
+
+
+def _names_taints(session: Session, code: int, *, beside_room: bool = False) -> bool:
+    """Return whether all reasons behind a number are about taints, or about room as well; False where it fits."""
+    reasons = session.reasons.reasons(code)
+    return bool(reasons) and all(each.plugin == TAINTS or (beside_room and _is_room(each)) for each in reasons)
+
+
+def _taint_text(taint: dict[str, Any]) -> str:
+    """`key=value:Effect`, as kubectl writes it."""
+    value = f"={taint['value']}" if taint.get("value") else ""
+    return f"{taint.get('key')}{value}:{taint.get('effect')}"
+
+
+def _kind(task: Task) -> object:
+    """Pods of one kind are answered alike by the filters; those that look for company only within one job."""
+    return task.template.number if task.template.plain else (task.template.number, task.job)
+
+
+def _fitting(each: Alike, room: FloatArray) -> npt.NDArray[np.int64]:
+    """How many of these pods each node has room for, were they alone; at most as many as there are."""
+    most = np.full(room.shape[1], float(each.count))
+    for dimension, value in each.asked:
+        np.minimum(most, np.floor((room[dimension] + MIN_RESOURCE) / value), out=most)
+    fitting: npt.NDArray[np.int64] = np.maximum(most, 0.0).astype(np.int64)
+    return fitting
+
+
+def _refusals(ground: Ground) -> str:
+    most = Counter(ground.refusals).most_common(NAMED)
+    return ", ".join(f"{nodes} {text}" for text, nodes in most)

@@ -1,0 +1,145 @@
+"""When jobs start, as ranges over sampled futures; and what the pods themselves say, as a second result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from pumice.questions.eta.futures import PodsOfFork, starts_in
+from pumice.questions.oneshot.supposing import unasked
+
+if TYPE_CHECKING:
+    from pumice.cluster.kernel.fork import Fork
+    from pumice.questions.eta.runs import EndedRun
+
+LOW, MEDIAN, HIGH = 0.1, 0.5, 0.9
+ROUNDING: Final = 1e-9
+SAMPLES: Final = 20
+HORIZON_S: Final = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Seconds from now. `low_s` and `high_s` hold 80 of 100 sampled futures between them; `high_s` None: beyond the
+    horizon. `likely_s`: the start in the future in which every pod runs as long as half of its like do, or the end of
+    the range that is next to it; the sampled futures have a few very long runs, by which half of their starts come too
+    late. Not `known`: in half of the futures it does not start at all, and `why` says what is missing. `basis`:
+    running pods by what is known of them. `said_s`: the start when every pod runs as long as it says itself; None: not
+    all say so, or it is beyond the horizon. `supposed`: what was not asked of processes outside, in sentences.
+    """
+
+    known: bool
+    low_s: float | None = None
+    likely_s: float | None = None
+    high_s: float | None = None
+    why: str = ""
+    basis: dict[str, int] = field(default_factory=dict[str, int])
+    said_s: float | None = None
+    supposed: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `pumice eta` for one job."""
+        range_of = {"known": self.known, "low_s": self.low_s, "likely_s": self.likely_s, "high_s": self.high_s}
+        return {
+            **range_of,
+            "from": self.basis,
+            "why": self.why,
+            "with_known_durations_s": self.said_s,
+            "supposed": self.supposed,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FutureSampling:
+    """`samples` futures of `horizon_s` seconds each, drawn from `seed`."""
+
+    samples: int = SAMPLES
+    horizon_s: float = HORIZON_S
+    seed: int = 0
+
+
+def lived_s(sampling: FutureSampling) -> int:
+    """Return how many seconds of all futures are simulated at most, those of the likely one included."""
+    return (sampling.samples + 2) * int(sampling.horizon_s)
+
+
+class _LivedSeconds:
+    """Tells of whole seconds of one future after the other; of one that ends early the rest is told at its end."""
+
+    def __init__(self, advance: Callable[[int], None], horizon_s: float) -> None:
+        self._advance, self._whole, self._told = advance, int(horizon_s), 0
+
+    def __call__(self, seconds: float) -> None:
+        """Note how many seconds of this future have gone by."""
+        if (more := min(int(seconds), self._whole) - self._told) > 0:
+            self._told += more
+            self._advance(more)
+
+    def end(self) -> None:
+        """This future is over."""
+        self(self._whole)
+        self._told = 0
+
+
+def estimates_of(
+    fork: Fork,
+    ended: Iterable[EndedRun],
+    sampling: FutureSampling,
+    asked: frozenset[str] | None = None,
+    advance: Callable[[int], None] = lambda step: None,
+) -> dict[str, Estimate]:
+    """By job ("namespace/name" of what its PodGroup stands for), of those that have not started: those `asked` for
+    (None: all). `ended`: runs that are known; what ended after the fork is not looked at. `advance` hears of whole
+    seconds that are lived through, of `lived_s` in all.
+    """
+    lives = PodsOfFork(fork, ended)
+    drawn = list[dict[str, float | None]]()
+    horizon_s, lived = sampling.horizon_s, _LivedSeconds(advance, sampling.horizon_s)
+    for number in range(sampling.samples):
+        drawn.append(starts_in(lives.future(sampling.seed, number), horizon_s, asked, lived))
+        lived.end()
+    middle = starts_in(lives.middle(), horizon_s, asked, lived)
+    lived.end()
+    said = {} if lives.unsaid() else starts_in(lives.fork, horizon_s, asked, lived)
+    lived.end()
+    names = {name for each in drawn for name in each if asked is None or name in asked}
+    supposed, found = tuple(unasked(fork.config)), dict[str, Estimate]()
+    for name in sorted(names):
+        starts = [each.get(name) for each in drawn]
+        if any(start is None or start > 0 for start in starts):
+            told = Estimate(known=False, basis=lives.sources(), said_s=said.get(name), supposed=supposed)
+            low, median, high = range_in(starts)
+            if low is None or median is None:
+                found[name] = replace(told, why=_why(lives, sampling.horizon_s))
+            else:
+                likely = likely_in(middle.get(name), low, median, high)
+                found[name] = replace(told, known=True, low_s=low, likely_s=likely, high_s=high)
+    return found
+
+
+def likely_in(middle_s: float | None, low_s: float, median_s: float, high_s: float | None) -> float:
+    """Within the range, for the two are drawn in different ways; `middle_s` None: it is beyond the horizon."""
+    if middle_s is None:
+        return median_s if high_s is None else high_s
+    return max(low_s, middle_s if high_s is None else min(middle_s, high_s))
+
+
+def _why(lives: PodsOfFork, horizon_s: float) -> str:
+    unknown = lives.unknown()
+    if unknown:
+        return f"nothing is known of how long {unknown} running pods run: no like of them has ended yet"
+    return f"in half of the sampled futures it does not start within {horizon_s:g} s"
+
+
+def range_in(starts: Sequence[float | None]) -> tuple[float | None, float | None, float | None]:
+    """Low, median and high; None stands for later than all. What comes is one more of the same kind, which lies below
+    the k-th of n in k of n + 1 cases: so ranks are of n + 1, the outer ones rounded outwards.
+    """
+    ranked = sorted(math.inf if start is None else start for start in starts)
+    number = len(ranked)
+    low, high = math.floor(LOW * (number + 1) + ROUNDING), math.ceil(HIGH * (number + 1) - ROUNDING)
+    found = [ranked[rank - 1] for rank in (max(low, 1), math.ceil(MEDIAN * number), min(high, number))]
+    below, middle, above = (None if math.isinf(each) else each for each in found)
+    return below, middle, above

@@ -1,0 +1,187 @@
+"""How good estimates were: made at moments of a run that is over, from what was known then, held against what came.
+
+The naive estimate beside them: a job starts when all that runs and all that was asked for before it has run, at the
+median of what is known, the cluster always full.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pumice.belonging import group_of, owner_of
+from pumice.core.objects.metadata import Object, section
+from pumice.questions.eta.estimate import Estimate, FutureSampling, estimates_of
+from pumice.questions.eta.futures import Lasting, Middle, PodsOfFork, tasks_of
+from pumice.questions.eta.runs import RunBook
+from pumice.questions.replay.amounts import Amount, allocatable_of, request_of
+
+if TYPE_CHECKING:
+    from pumice.cluster.kernel.fork import Fork
+
+PODS: Final = "pods"
+NOISE_S: Final = 0.001
+"""Estimates are told in milliseconds: what is no farther off is where it was said."""
+
+
+class Scored(NamedTuple):
+    """One estimate and what came: all in seconds from the moment of the estimate, which is the `moment`-th from 0 on.
+    `naive_s` None: it does not know.
+    """
+
+    job: str
+    at: float
+    estimate: Estimate
+    came_s: float
+    naive_s: float | None
+    moment: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """`coverage`: the part of all starts that lay in the 80 % range; `width_s`: half of the ranges are wider; `error_s`
+    and `naive_error_s`: half of the estimates are farther off, of the jobs for which both know something (`compared`).
+    A range without an end holds all that is later, and is left out of the widths; there are so many `endless` ones.
+    `earlier` and `later`: starts before and after the range. `said_error_s`: the error when every pod runs as long as
+    it says itself, where all do; what is left of it is due to jobs that came after the moment.
+    """
+
+    asked: int
+    known: int
+    coverage: float | None
+    width_s: float | None
+    endless: int
+    compared: int
+    error_s: float | None
+    naive_error_s: float | None
+    earlier: int
+    later: int
+    said_error_s: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def calibration_of(scored: Iterable[Scored]) -> Calibration:
+    """Over all that was estimated."""
+    found = list(scored)
+    known = [each for each in found if each.estimate.known]
+    widths = [width for each in known if (width := _width(each.estimate)) is not None]
+    both = [
+        (_off(each.estimate.likely_s, each), _off(each.naive_s, each)) for each in known if each.naive_s is not None
+    ]
+    said = [_off(each.estimate.said_s, each) for each in known if each.estimate.said_s is not None]
+    later = sum(each.estimate.high_s is not None and each.came_s > each.estimate.high_s + NOISE_S for each in known)
+    inside = sum(map(_inside, known))
+    return Calibration(
+        asked=len(found),
+        known=len(known),
+        coverage=inside / len(known) if known else None,
+        width_s=statistics.median(widths) if widths else None,
+        endless=len(known) - len(widths),
+        compared=len(both),
+        error_s=statistics.median(ours for ours, _ in both) if both else None,
+        naive_error_s=statistics.median(theirs for _, theirs in both) if both else None,
+        earlier=len(known) - inside - later,
+        later=later,
+        said_error_s=statistics.median(said) if said else None,
+    )
+
+
+def _off(said_s: float | None, scored: Scored) -> float:
+    return abs((said_s or 0.0) - scored.came_s)
+
+
+def _width(estimate: Estimate) -> float | None:
+    return None if estimate.high_s is None or estimate.low_s is None else estimate.high_s - estimate.low_s
+
+
+def _inside(scored: Scored) -> bool:
+    low, high = scored.estimate.low_s, scored.estimate.high_s
+    return low is not None and low - NOISE_S <= scored.came_s and (high is None or scored.came_s <= high + NOISE_S)
+
+
+def score(
+    forks: Iterable[Fork], book: RunBook, sampling: FutureSampling, advance: Callable[[int], None] = lambda step: None
+) -> list[Scored]:
+    """At each of these moments of one run, of which `book` knows all: the jobs that had been asked for and had not
+    started, as far as they did later. What comes after the moment is not in a fork, and ended runs are cut there.
+    """
+    found: list[Scored] = []
+    for moment, fork in enumerate(forks):
+        waiting = frozenset(
+            job for job, at in book.started.items() if at > fork.now and book.asked.get(job, at) <= fork.now
+        )
+        if waiting:
+            naive = naive_of(fork, book)
+            for job, estimate in estimates_of(fork, book.ended, sampling, waiting).items():
+                came_s = book.started[job] - fork.now
+                found.append(Scored(job, fork.now, estimate, came_s, naive.get(job), moment))
+        advance(1)
+    return found
+
+
+def naive_of(fork: Fork, book: RunBook) -> dict[str, float | None]:
+    """By job that waits: the work before it, in seconds of the whole cluster; None where some of it is not known."""
+    pods = PodsOfFork(fork, book.ended)
+    work = _Work(pods.fork, Middle(pods.knowledge))
+    running = 0.0
+    waiting = dict[str, float | None]()
+    groups = {_key(obj): owner_of(obj) for obj in pods.fork.objects if obj["kind"] == "PodGroup"}
+    for place, pod in pods.pods.items():
+        obj = pods.fork.objects[place]
+        needs = work.of(pod, section(obj, "spec"), 1)
+        if section(obj, "spec").get("nodeName"):
+            running += needs or 0.0
+        elif owner := groups.get(group_of(str(obj["metadata"].get("namespace") or "default"), obj)):
+            waiting[owner] = _sum(waiting.get(owner, 0.0), needs)
+    begun = set(waiting) | {owner for owner, at in book.started.items() if at <= fork.now}
+    jobs = {_key(obj): obj for obj in pods.fork.objects if obj["kind"] == "Job"}
+    for name in jobs.keys() - begun:  # its pods are still to be made
+        waiting[name] = 0.0
+        for pod, task in tasks_of(jobs[name]):
+            spec = section(section(task, "template"), "spec")
+            waiting[name] = _sum(waiting[name], work.of(pod, spec, int(task.get("replicas") or 0)))
+    before: float | None = None if pods.unknown() else running
+    found: dict[str, float | None] = {}
+    for name in sorted(waiting, key=lambda each: (book.asked.get(each, 0.0), each)):
+        found[name] = before
+        before = _sum(before, waiting[name])
+    return found
+
+
+class _Work:
+    """What pods need of the whole cluster: seconds, at the median of what is known."""
+
+    def __init__(self, fork: Fork, middle: Middle) -> None:
+        self._middle = middle
+        self._whole: dict[str, float] = {}
+        for obj in fork.objects:
+            if obj["kind"] == "Node":
+                for name, value in allocatable_of(section(obj, "status")).items():
+                    self._whole[name] = self._whole.get(name, 0.0) + value
+
+    def of(self, pod: Lasting, spec: Object, count: int) -> float | None:
+        """None: nobody knows how long."""
+        lasts_s = self._middle.lasts_s(pod)
+        if lasts_s is None:
+            return None
+        return max(lasts_s - pod.elapsed_s, 0.0) * _part(request_of(spec), self._whole) * count
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
+
+
+def _part(request: Amount, whole: Amount) -> float:
+    """The largest part of the cluster that it asks for."""
+    return max(
+        (value / whole[name] for name, value in request.items() if whole.get(name) and name != PODS), default=0.0
+    )
+
+
+def _key(obj: Object) -> str:
+    return f"{obj['metadata'].get('namespace') or 'default'}/{obj['metadata']['name']}"

@@ -1,0 +1,344 @@
+"""The account of one pod or job: state, reason, counts that add up, one sentence, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from pumice.cluster.controllers.unserved.kinds import SCHEDULER
+from pumice.config.errors import RequestError
+from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
+from pumice.core.devices.telling import given_cards
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.decisions import Bind, CycleResult, Evict
+from pumice.core.session.fit import SCHEDULABLE, UNSCHEDULABLE
+from pumice.core.session.trail.records import Election, Ending, Look
+from pumice.core.state.view import View
+from pumice.core.state.volumes import volume_rules
+from pumice.questions.adviser.classes import CLASS_OF, WaitReason
+from pumice.questions.adviser.judge import WaitFinding, queueless
+from pumice.questions.explain.advice.advise import Advice
+from pumice.questions.explain.ended import ENDS
+from pumice.questions.explain.outcomes import evicted, of_other, placed
+from pumice.questions.explain.refused import RefusedBind, refused_among
+from pumice.questions.explain.scene import Scene, jobs_of, near, pods_of
+from pumice.questions.explain.steps import HOPES, steps_of, undone
+from pumice.questions.explain.watch import Subjects, Watched, watch_cycle, watch_other, watched_by_other
+from pumice.questions.oneshot.supposing import supposed
+from pumice.questions.replay.agreement import differences
+from pumice.questions.replay.compare import CycleDifference, compare
+from pumice.storage.history import RecordedCycle
+
+Plain = dict[str, Any]
+FIRST: Final = ("NotAdmitted", "QueueNotOpen", "QueuesUnusable")
+"""Reasons of a job that keep its pods out, whatever else there is."""
+NOTHING_CHANGED: Final = "which changed nothing about it"
+PLACED: Final = "Placed"
+BEST: Final = 3
+"""So many of the best nodes are named with their scores."""
+
+
+class NotFoundError(RequestError):
+    """The cycle did not know the object."""
+
+    code = 404
+    reason = "NotFound"
+
+
+@dataclass
+class Account:
+    """What a reader is told: `nodes` adds up to all nodes, `plugins` says who refused how many and who scored what.
+
+    `unblock`: what was tried and found to help, in sentences; `tried`: the same to compute with, and why there is not
+    more. `votes`: of an evicted pod, what each plugin that was asked said when it was chosen, tier by tier; `job`: its
+    job as the cycle found it. `differs`: the first decision of a recorded cycle that came out otherwise now; then what
+    is told is not what happened. `observed`: the cycle was another cluster's, and `differs` is about the pods asked
+    about alone. `cards`: by node, of a pod that was bound the cards that it is given, of one that was refused for want
+    of cards a sentence for each card, what speaks against it. `supposed`: what was not asked of processes outside, in
+    sentences. `refused`: by pod, the bind that the api refused last (see `RefusedBind`). `wait_class`: whose turn it
+    is, where it waits, and then `reason` is one of `WaitReason`; `alias`: another word for that reason, such as that of
+    the pod's condition.
+    """
+
+    kind: str
+    name: str
+    cycle: int
+    state: str
+    reason: str = ""
+    message: str = ""
+    nodes: dict[str, int] = field(default_factory=dict[str, int])
+    plugins: dict[str, Plain] = field(default_factory=dict[str, Plain])
+    unblock: list[str] = field(default_factory=list[str])
+    tried: Plain = field(default_factory=dict[str, Any])
+    tasks: dict[str, str] = field(default_factory=dict[str, str])
+    votes: Plain = field(default_factory=dict[str, Any])
+    job: Plain = field(default_factory=dict[str, Any])
+    differs: Plain = field(default_factory=dict[str, Any])
+    observed: bool = False
+    cards: dict[str, list[str]] = field(default_factory=dict[str, "list[str]"])
+    supposed: list[str] = field(default_factory=list[str])
+    refused: dict[str, Plain] = field(default_factory=dict[str, Plain])
+    wait_class: str = ""
+    alias: str = ""
+
+    def take(self, advice: Advice) -> None:
+        """What was tried."""
+        self.unblock = advice.sentences
+        self.tried = {"helps": advice.data, "remark": advice.remark}
+        self.supposed = list(dict.fromkeys([*self.supposed, *advice.supposed]))
+
+    def add_cause(self, state: str, reason: str, message: str) -> None:
+        """What the controller of the job says of its state, where that is the end of it or there are no pods."""
+        if state in ENDS:
+            past = f"; in cycle {self.cycle}: {self.message}" if self.message else ""
+            self.state, self.reason, self.message = state, reason, message + past
+        elif not self.tasks:
+            self.reason, self.message = reason, f"{message}; {self.message}" if self.message else message
+
+    def add_refused(self, refused: Mapping[str, RefusedBind]) -> None:
+        """Binds that failed: that a node was found is no news then. Other pods that wait for a node count first."""
+        if not refused:
+            return
+        pod, bind = next(iter(refused.items()))
+        who = "" if self.kind == "pod" else f"{pod}: "
+        more = f"; so were the binds of {len(refused) - 1} more of its pods" if len(refused) > 1 else ""
+        sentence = f"{who}{bind.sentence}{more}"
+        if self.state == "Pending" and self.message:
+            self.message = f"{self.message}; {sentence}"
+        else:
+            again = f"; {self.message}" if self.reason != PLACED else ""
+            self.state, self.reason, self.message = "Pending", WaitReason.BIND_REFUSED, sentence + again
+            self.wait_class = CLASS_OF[WaitReason.BIND_REFUSED]
+        self.refused = {name: asdict(each) for name, each in refused.items()}
+
+    def to_dict(self) -> Plain:
+        """The JSON of `pumice explain`."""
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        plain["class"] = plain.pop("wait_class")
+        return plain
+
+
+def account_of(scene: Scene, kind: str, name: str) -> Account:
+    """Decide the cycle and say what it did about the pod, or about the pods of the job. Raises NotFoundError."""
+    view, cycle = scene.view, scene.clock.cycle
+    jobs = jobs_of(view, kind, name)
+    pods = pods_of(view, kind, name, jobs)
+    if not pods and not jobs:
+        problem = f"cycle {cycle} knew no {kind} {name!r}" if scene.recorded else f"no {kind} {name!r}"
+        raise NotFoundError(problem + near(view, kind, name))
+    asked = Subjects(frozenset(pods), frozenset(jobs))
+    ignored = scene.options.ignored_provisioners if scene.options else ()
+    snapshot = view.snapshot(volume_rules(scene.config, ignored))
+    ask = scene.ask()
+    cycle_of = snapshot, scene.config, scene.clock, scene.carry, asked
+    watched = watch_other(*cycle_of) if scene.scheduler else watch_cycle(view, *cycle_of, scene.options, ask)
+    tasks = {pod: watched.trail.statuses.get(pod) or _as_before(view, pod) for pod in pods}
+    if scene.recorded is None and _waits_for_other(view, pods, tasks):
+        watched = watched_by_other(scene, watched, asked)
+        tasks = {pod: watched.trail.statuses.get(pod) or _as_before(view, pod) for pod in pods}
+    told = _worth_telling(pods, tasks, watched)
+    account = Account(kind, name, cycle, tasks.get(told, ""), tasks=tasks, supposed=supposed(ask, scene.config))
+    if told:
+        _tell(account, told, watched, view)
+    _tell_job(account, watched, scene)
+    _judge(account, told, watched)
+    account.supposed += watched.result.report.troubles.values()
+    if scene.recorded is None:
+        _say_would(account, tasks.get(told, account.state))
+    else:
+        account.observed = scene.recorded.record.observed
+        difference = _difference(scene.recorded, watched.result, pods)
+        account.differs = {} if difference is None else difference.to_dict()
+    account.add_refused(refused_among(view, pods, scene.refused))
+    return account
+
+
+def _waits_for_other(view: View, pods: Sequence[str], tasks: Mapping[str, str]) -> bool:
+    """Return whether one of the pods waits for Kubernetes' own scheduler."""
+    return any(tasks[pod] == "Pending" and view.tasks.by_key[pod].scheduler == DEFAULT_SCHEDULER for pod in pods)
+
+
+def _as_before(view: View, pod: str) -> str:
+    """Of a pod that no session sees, since it has ended and its PodGroup is gone."""
+    return TaskStatus(int(view.tasks.status[view.tasks.by_key[pod].row])).label
+
+
+def _difference(recorded: RecordedCycle, result: CycleResult, pods: Sequence[str]) -> CycleDifference | None:
+    if not recorded.record.observed:
+        return compare(recorded, result)
+    return next((each for each in differences(recorded, result) if each.task in pods), None)
+
+
+def is_waiting(view: View, kind: str, name: str) -> bool:
+    """Whether the pod, or a pod of the job, has no node and none is on its way."""
+    tasks = (view.tasks.by_key[pod] for pod in pods_of(view, kind, name, jobs_of(view, kind, name)))
+    return any(view.tasks.status[task.row] == TaskStatus.PENDING for task in tasks)
+
+
+def _worth_telling(pods: list[str], tasks: dict[str, str], watched: Watched) -> str:
+    """One pod of many: one that waits, else one that the cycle decided about, else the first."""
+    decisions: tuple[Bind | Evict, ...] = (*watched.result.evicts, *watched.result.binds)
+    decided = {f"{one.namespace}/{one.name}" for one in decisions}
+    waiting = (pod for pod in pods if tasks[pod] == "Pending")
+    return next(waiting, None) or next((pod for pod in pods if pod in decided), pods[0] if pods else "")
+
+
+def _say_would(account: Account, state: str) -> None:
+    """Nothing of it has happened yet."""
+    account.state = state
+    for was in ("was placed on", "was evicted from"):
+        account.message = account.message.replace(was, f"would be {was.split()[1]} {was.split()[2]}", 1)
+
+
+def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
+    """The job's own reason is told where its pods have none, or there are none."""
+    look = next(iter(watched.jobs.values()), None)
+    if look is None:
+        return
+    job = scene.view.jobs.by_key[look.name]
+    steps = steps_of(scene.view, watched, job, scene.config.actions)
+    look.steps = [each.to_dict() for each in steps]
+    account.message += undone(steps) if HOPES in account.message else ""
+    account.message += f"; {look.confined}" if look.confined and account.state == "Pending" else ""
+    account.message += f"; {look.passed_over}" if look.passed_over and account.message else ""
+    account.job = look.to_dict()
+    account.state = account.state or look.phase or "Pending"
+    reason, message = look.reason()
+    for obstacle in look.obstacles.values():  # it is told once, where the job's own reason is
+        account.message = account.message.replace(f" ({obstacle})", "")
+    if not account.tasks:
+        account.reason, account.message = reason, message or f"{look.name} is {look.phase}"
+    elif reason and reason == account.reason:
+        account.message = account.message if account.kind == "pod" else message
+    elif reason and account.state == "Pending":
+        told = [account.message.rstrip("."), message]  # who is kept out has this first: all else follows from it
+        told = told[:1] if message in told[0] else told[::-1] if reason in FIRST else told
+        account.message = "; ".join(filter(None, told))
+        account.reason = account.reason or reason
+
+
+def _judge(account: Account, told: str, watched: Watched) -> None:
+    """Give what waits the reason that `pumice queue` and `pumice decide` give."""
+    pods, jobs = watched.findings.pods, watched.findings.jobs
+    finding = pods.get(told) if told else next((jobs[name] for name in watched.jobs if name in jobs), None)
+    if finding is None:
+        finding = None if told else next((finding for finding in _of_missing_queue(watched)), None)
+    if finding is None:
+        return
+    before, account.reason, account.wait_class = account.reason, finding.reason, finding.wait_class
+    account.alias = before if before != finding.reason else ""
+    said = account.message.replace(f"{told} was Pending before this cycle, {NOTHING_CHANGED}", "")
+    account.message = said.removeprefix("; ")
+    explained = account.message and before not in (UNSCHEDULABLE, SCHEDULABLE, "")
+    if not explained and finding.because not in account.message:
+        account.message = "; ".join(filter(None, (finding.because, account.message)))
+
+
+def _of_missing_queue(watched: Watched) -> Iterator[WaitFinding]:
+    """Explain jobs without pods, which no session sees."""
+    yield from (queueless(look.queue) for look in watched.jobs.values() if look.queue_state == "missing")
+
+
+def _tell(account: Account, pod: str, watched: Watched, view: View) -> None:
+    look, result, task = watched.look(pod), watched.result, view.tasks.by_key[pod]
+    _count_nodes(account, look)
+    bind = next((one for one in result.binds if f"{one.namespace}/{one.name}" == pod), None)
+    evict = next((one for one in result.evicts if f"{one.namespace}/{one.name}" == pod), None)
+    pending = result.report.pending.get(pod)
+    if bind is not None:
+        account.state, account.reason = "Bound", PLACED
+        account.message = placed(pod, bind.node, look)
+        given = given_cards(bind.annotations)
+        account.cards = {bind.node: given} if given else {}
+        _score(account, bind.node, look)
+    elif evict is not None:
+        account.state, account.reason = "Evicted", evict.reason or evict.action
+        account.message = evicted(pod, evict)
+        account.plugins[evict.action or "evict"] = {"score": evict.score, "preemptor": evict.preemptor}
+        _tell_votes(account, pod, watched.trail.elections.of(pod, evict.preemptor))
+    elif pending is not None:
+        account.reason, account.message = pending.reason, pending.message
+        account.cards = watched.cards.get(pod, {})
+        _tell_objection(account, pod, watched)
+    elif pod in result.report.pipelined:
+        _tell_promised(account, pod, watched, view)
+    elif pod in result.report.uncommitted:
+        account.reason = "Reserved"
+        account.message = f"{pod} had room on {result.report.uncommitted[pod]}, but its gang is not whole"
+    else:
+        account.message = f"{pod} was {account.state} before this cycle, {NOTHING_CHANGED}"
+        if account.state == "Pending" and task.scheduler not in ("", SCHEDULER) and pod not in watched.findings.pods:
+            account.reason, account.message = of_other(pod, task)
+
+
+def _count_nodes(account: Account, look: Look | None) -> None:
+    if look is not None:
+        account.nodes = look.by_reason()
+        account.plugins = {who: {"refused": count} for who, count in look.by_filter().items()}
+
+
+def _tell_promised(account: Account, pod: str, watched: Watched, view: View) -> None:
+    """Room to come. Where nobody goes none will: then what counts is why a pod of the job found no node."""
+    node, status = watched.result.report.pipelined[pod], view.tasks.status
+    going = {evict.node for evict in watched.result.evicts}
+    here = (task for task in view.tasks.by_key.values() if view.tasks.resides[task.row] == node)
+    if node in going or any(status[task.row] == TaskStatus.RELEASING for task in here):
+        account.reason, account.message = "Pipelined", f"{pod} waits for room that is being released on {node}"
+        return
+    account.reason, account.message = (
+        "Unschedulable",
+        f"{pod} was promised room on {node}, where nobody goes: none comes",
+    )
+    ends = watched.trail.of_job(view.tasks.by_key[pod].job)
+    stuck = next((each for each in ends if each.ending is Ending.NO_NODE), None)
+    look = watched.look(stuck.who) if stuck is not None else None
+    if stuck is not None and look is not None:
+        _count_nodes(account, look)
+        said = ", ".join(f"{count} {reason}" for reason, count in account.nodes.items())
+        account.message += f"; {stuck.who} found no node: {said}"
+
+
+def _tell_objection(account: Account, pod: str, watched: Watched) -> None:
+    """Nodes that would do, but a plugin did not let the pod have: a lock of the node, or an extender, say."""
+    ends = (each for of_job in watched.trail.endings.values() for each in of_job if each.who == pod)
+    last = next((each for each in reversed([*ends]) if each.ending is Ending.PLACEMENT_REFUSED), None)
+    if last is not None and last.detail:
+        account.reason = "PlacementRefused"
+        said = "; ".join(each for each in (last.detail, watched.locks.get(last.node, ""), account.message) if each)
+        account.message = f"its placement on {last.node} was refused: {said}"
+
+
+def _tell_votes(account: Account, pod: str, election: Election | None) -> None:
+    """How the pod was chosen: `gave` + `kept` + `abstained` are all candidates, for every plugin that was asked."""
+    if election is None:
+        return
+    candidates, ballots = len(election.candidates), list[Plain]()
+    for each in election.opinions:
+        vote = "abstains" if each.abstained else "evict" if pod in each.gave else "keep"
+        kept, abstained = (0, candidates) if each.abstained else (candidates - len(each.gave), 0)
+        said = {"tier": each.tier, "vote": vote, "gave": len(each.gave), "kept": kept}
+        ballots.append({"plugin": each.plugin, **said, "abstained": abstained})
+        account.plugins.setdefault(each.plugin, {}).update(said)
+    account.votes = {
+        "point": election.point,
+        "preemptor": election.preemptor,
+        "candidates": candidates,
+        "victims": len(election.victims),
+        "tier": election.tier,
+        "ballots": ballots,
+    }
+    agreed = [each["plugin"] for each in ballots if (each["tier"], each["vote"]) == (election.tier, "evict")]
+    if agreed:
+        chosen = f"{len(election.victims)} of {candidates} candidates"
+        account.message += f"; in tier {election.tier} {' and '.join(agreed)} agreed ({chosen} could be had)"
+
+
+def _score(account: Account, node: str, look: Look | None) -> None:
+    if look is None:
+        return
+    best = sorted(look.totals().items(), key=lambda item: (-item[1], item[0]))[:BEST]
+    scores = {name: look.score_of(name) for name in dict.fromkeys([node, *(name for name, _ in best)])}
+    for plugin in look.scores:
+        named = {name: of_node[plugin] for name, of_node in scores.items() if plugin in of_node}
+        account.plugins.setdefault(plugin, {})["scores"] = named

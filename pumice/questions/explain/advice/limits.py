@@ -1,0 +1,166 @@
+"""Changes about what limits a job: its queue's capability, deserved and weight, those of queues above, and quotas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, gcd
+from typing import Final
+
+from pumice.core.objects.metadata import Object, section
+from pumice.core.quantity import quantity_of
+from pumice.questions.explain.advice.changes import Change, ChangeFamily, Edit, Group, Identity
+from pumice.questions.explain.advice.groups import WaitingGroup
+
+OTHERS: Final = 4
+"""A limit is raised by up to so many times what the job asks for: others that wait come first."""
+HEAVIEST: Final = 100
+"""More than so much is no weight that people give."""
+DESERVED: Final = "deserved"
+PARTS: Final = ("capability", DESERVED)
+
+
+@dataclass(frozen=True)
+class LimitTable:
+    """One object's limits (resource -> text), of what is asked for: `paths` say where they stand in it, `what` is how
+    people call them. `asked` and `grain`: see `WaitingGroup`.
+    """
+
+    who: Identity
+    paths: Sequence[tuple[str, str]]
+    listed: Mapping[str, str]
+    what: str
+    asked: Mapping[str, float]
+    grain: Mapping[str, int]
+
+    def family(self, name: str) -> ChangeFamily:
+        """More of one resource."""
+        return self._family(2, name, 1, OTHERS * self.asked[name])
+
+    def lower(self, name: str) -> ChangeFamily:
+        """Less of it, not nothing: that would say that it counts no more."""
+        return self._family(3, name, -1, _count(name, self.listed[name]) - self._grain(name))
+
+    def _grain(self, name: str) -> int:
+        """The least step of a limit that anything could depend on."""
+        return max(1, gcd(self.grain.get(name, 0), _count(name, self.listed[name])))
+
+    def _family(self, rank: int, name: str, sign: int, most: float) -> ChangeFamily:
+        grain = self._grain(name)
+
+        def of(size: int) -> Change:
+            after = quantity_of(self.listed[name]).plus(quantity_of(_text(name, sign * grain * size))).canonical()
+
+            def change(obj: Object) -> None:
+                for part, field in self.paths:
+                    held = obj.setdefault(part, {})
+                    held[field] = {**(held.get(field) or {}), name: after}
+
+            words = f"{self.what} {name} {after} instead of {self.listed[name]}"
+            part = grain * size / self.asked[name]
+            return Change(words, (Edit(self.who, change),), amount=part, subject=f"{self.what} ")
+
+        return ChangeFamily(rank, ceil(most / grain), of)
+
+
+def about_limits(group: WaitingGroup) -> Iterator[ChangeFamily]:
+    """Each limit by itself."""
+    for table in _tables(group):
+        yield from map(table.family, table.listed)
+    yield from _weights(group)
+
+
+def joint_limits(group: WaitingGroup) -> Iterator[Group]:
+    """All limits of one table together, of which some may turn out to be wide enough."""
+    for table in _tables(group):
+        if len(table.listed) > 1:
+            yield tuple(replace(table.family(name), least=0) for name in table.listed)
+
+
+def _tables(group: WaitingGroup) -> Iterator[LimitTable]:
+    for who in _upwards(group):
+        spec = section(group.objects[who], "spec")
+        for field in PARTS:
+            if listed := _raisable(group.asked, spec.get(field)):
+                yield _of_queue(group, who, field, listed)
+    yield from _quotas(group)
+
+
+def _of_queue(group: WaitingGroup, who: Identity, field: str, listed: Mapping[str, str]) -> LimitTable:
+    return LimitTable(who, (("spec", field),), listed, f"queue {who[2]}: {field}", group.asked, group.grain)
+
+
+def what_deserves(group: WaitingGroup, who: Identity) -> Iterator[ChangeFamily]:
+    """Another queue that deserves less of what the job asks for."""
+    listed = _raisable(group.asked, section(group.objects[who], "spec").get(DESERVED))
+    families = map(_of_queue(group, who, DESERVED, listed).lower, listed)
+    yield from (family for family in families if family.most > 0)
+
+
+def _upwards(group: WaitingGroup) -> Iterator[Identity]:
+    """Its queue and those above."""
+    seen = set[Identity]()
+    who = group.queue
+    while who in group.objects and who not in seen:
+        yield who
+        seen.add(who)
+        who = ("Queue", "", str(section(group.objects[who], "spec").get("parent") or ""))
+
+
+def _weights(group: WaitingGroup) -> Iterator[ChangeFamily]:
+    queue = group.objects.get(group.queue)
+    weight = int(section(queue or {}, "spec").get("weight") or 1)
+    if queue is None or weight >= HEAVIEST:
+        return
+
+    def heavier(size: int) -> Change:
+        words = f"queue {group.queue[2]}: weight {weight + size} instead of {weight}"
+        edit = Edit(group.queue, lambda obj: obj["spec"].update(weight=weight + size))
+        return Change(words, (edit,), amount=size / weight)
+
+    yield ChangeFamily(3, HEAVIEST - weight, heavier)
+
+
+def _quotas(group: WaitingGroup) -> Iterator[LimitTable]:
+    """Of its namespace: what limits what the job asks for at least, by the names that quotas have for it."""
+    minimum: dict[str, str] = section(section(group.pod_group, "spec"), "minResources")
+    asked = {name: float(_count(name, text)) for name, text in minimum.items()}
+    minima = _grain_of_minima(group)
+    for who, quota in group.objects.items():
+        if who[:2] != ("ResourceQuota", group.who[1]):
+            continue
+        hard = section(section(quota, "status"), "hard") or section(section(quota, "spec"), "hard")
+        used: dict[str, str] = section(section(quota, "status"), "used")
+        if listed := _raisable(asked, hard):
+            grain = {name: gcd(minima.get(name, 0), _count(name, used.get(name, "0"))) for name in listed}
+            yield LimitTable(who, (("spec", "hard"), ("status", "hard")), listed, f"quota {who[2]}: hard", asked, grain)
+
+
+def _grain_of_minima(group: WaitingGroup) -> dict[str, int]:
+    """Of what all that jobs of the namespace ask for at least is a multiple, by the names that quotas have for it."""
+    grain: dict[str, int] = {}
+    for who, obj in group.objects.items():
+        if who[:2] == group.who[:2]:
+            minimum: dict[str, str] = section(section(obj, "spec"), "minResources")
+            for name, text in minimum.items():
+                grain[name] = gcd(grain.get(name, 0), _count(name, text))
+    return grain
+
+
+def _raisable(asked: Mapping[str, float], limits: Mapping[str, str] | None) -> dict[str, str]:
+    """The entries that limit what the job asks for."""
+    return {name: str(text) for name, text in (limits or {}).items() if asked.get(name)}
+
+
+def _whole(name: str) -> bool:
+    return name.endswith("memory") or name == "pods"
+
+
+def _count(name: str, text: str) -> int:
+    """Memory in bytes, pods whole, all else in thousandths."""
+    quantity = quantity_of(text)
+    return quantity.value() if _whole(name) else quantity.milli_value()
+
+
+def _text(name: str, count: int) -> str:
+    return f"{count}" if _whole(name) else f"{count}m"

@@ -1,0 +1,240 @@
+"""Looking for what helps: every family of changes is tried, and the smallest of each that helps as far is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Final, Protocol
+
+from pumice.questions.explain.advice.changes import Change, ChangeFamily, Group
+from pumice.questions.explain.advice.deadline import TimeOverError
+from pumice.questions.explain.advice.trial import TrialResult
+
+NEAREST: Final = 10
+"""So many families are tried in pairs when none brings all of the job by itself."""
+Sizes = tuple[int, ...]
+
+
+class TrialBench(Protocol):
+    """Where changes are tried. Raises TimeOverError."""
+
+    def attempt(self, *changes: Change) -> TrialResult: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Changes (one, or several together) that help, and how far. `least`: with one less of any it is not as far; when
+    the time was over first, nobody knows. `alone`: how many tasks each of several has stay by itself.
+    """
+
+    changes: tuple[Change, ...]
+    result: TrialResult
+    least: bool
+    alone: tuple[int, ...] = ()
+
+    @property
+    def in_pair(self) -> bool:
+        """Whether it is different things together."""
+        return len({each.subject or each.words for each in self.changes}) > 1
+
+    @property
+    def size(self) -> tuple[int, float, int]:
+        """How many changes, how much is added in all, and of how many objects; pods come of one template."""
+        changes = self.changes
+        objects = {edit.who if edit.who[0] != "Pod" else ("Pod", "", "") for each in changes for edit in each.edits}
+        return len(changes), sum(each.amount for each in changes), len(objects)
+
+
+@dataclass(slots=True)
+class AdviceSearch:
+    """`tried` of `known` families and pairs were tried before the time was over."""
+
+    bench: TrialBench
+    before: TrialResult
+    found: list[Found] = field(default_factory=list[Found])
+    tried: int = 0
+    known: int = 0
+    _reached: dict[int, TrialResult] = field(default_factory=dict[int, TrialResult])
+
+    def run(self, families: Sequence[ChangeFamily], joint: Sequence[Group] = ()) -> None:
+        """One by one, each as far as it goes; then not as far, for more of a change may help less; `joint` ones where
+        no member brings all of the job; in pairs if nothing does, first with those by which it came further.
+        """
+        ordered = sorted(families, key=lambda family: family.rank)
+        try:
+            failed = self._all([(family,) for family in ordered], at_most)
+            if not self.found:
+                failed = self._all([group for group in failed if group[0].most > 1], in_between)
+            self._all([group for group in joint if not any(map(self._brings_all, group))], at_most)
+            for pairs in self._pairs(ordered):
+                if not any(self._is_all(one.result) for one in self.found):
+                    self._all(pairs, at_most)
+        except TimeOverError:
+            pass
+        if any(self._is_all(one.result) for one in self.found):  # then two together for less are no news
+            self.found = [one for one in self.found if not one.in_pair or self._is_all(one.result)]
+        self._sort()
+
+    def add(self, found: Iterable[Found], further: AdviceSearch) -> None:
+        """What another search, which went on from this one, came to."""
+        self.found += found
+        self.tried, self.known = self.tried + further.tried, self.known + further.known
+        self._sort()
+
+    def _sort(self) -> None:
+        self.found.sort(key=lambda one: (-one.result.kept, -one.result.spared, one.size))
+
+    def _is_all(self, result: TrialResult) -> bool:
+        return result.kept >= result.pods if result.pods else result.admitted
+
+    def _brings_all(self, family: ChangeFamily) -> bool:
+        return self._is_all(self._after((family,)))
+
+    def _after(self, group: Group) -> TrialResult:
+        """The best that is known of any of them by itself."""
+        return max((self._reached.get(id(family), self.before) for family in group), key=lambda result: result[:3])
+
+    def _pairs(self, ordered: Sequence[ChangeFamily]) -> Iterator[list[Group]]:
+        """Among the nearest: first with those by which the job came further, though it did not start, or not all of it;
+        then the others.
+        """
+        closer = [family for family in ordered if self._after((family,))[:3] > self.before[:3]]
+        nearest = sorted(ordered, key=lambda family: tuple(-part for part in self._after((family,))[:3]))[:NEAREST]
+        for known in (True, False):
+            yield [pair for pair in combinations(nearest, 2) if known == any(family in closer for family in pair)]
+
+    def _all(self, groups: Sequence[Group], starts: Callable[[Group], Iterable[Sizes]]) -> list[Group]:
+        """Those that did not help."""
+        self.known += len(groups)
+        return [group for group in groups if not self._try(group, starts(group))]
+
+    def _try(self, group: Group, starts: Iterable[Sizes]) -> bool:
+        descent = Descent(self.bench, group)
+        known = self._after(group)
+        for sizes in starts:
+            result = descent.result(sizes)
+            if len(group) == 1:
+                self._reached[id(group[0])] = max(self._after(group), result, key=lambda one: one[:3])
+            if _helps(result, self.before) and (len(group) == 1 or result.kept > known.kept):
+                break
+        else:
+            self.tried += 1
+            return False
+        self.tried += 1
+        sizes, least = descent.smallest(sizes)
+        if least and len(group) == 1 and (other := group[0].instead(sizes[0])) is not None:
+            group, descent, sizes, least = self._otherwise(other, descent.result(sizes))
+        chosen = [(family, size) for family, size in zip(group, sizes, strict=True) if size]
+        changes = tuple(family.of(size) for family, size in chosen)
+        self.found.append(Found(changes, descent.result(sizes), least, self._alone(changes) if least else ()))
+        return True
+
+    def _otherwise(self, family: ChangeFamily, known: TrialResult) -> tuple[Group, Descent, Sizes, bool]:
+        """The least of other forms that helps as far as the greatest, of which that is `known`; and so on."""
+        descent = Descent(self.bench, (family,), {(family.most,): known})
+        sizes: Sizes = (family.most,)
+        least = True
+        if not family.near or descent.may_be_less(sizes):
+            sizes, least = descent.smallest(sizes)
+        other = family.instead(sizes[0]) if least else None
+        if other is not None:
+            return self._otherwise(other, descent.result(sizes))
+        return (family,), descent, sizes, least
+
+    def _alone(self, changes: Sequence[Change]) -> tuple[int, ...]:
+        """How far each of several comes by itself, where there is time to try."""
+        try:
+            return tuple(self.bench.attempt(change).kept for change in changes) if len(changes) > 1 else ()
+        except TimeOverError:
+            return ()
+
+
+def at_most(group: Group) -> Iterable[Sizes]:
+    """Of each change of the group as much as there may be."""
+    return [tuple(family.most for family in group)]
+
+
+def in_between(group: Group) -> Iterable[Sizes]:
+    """A little, and twice as much each time."""
+    size = 1
+    while size < group[0].most:
+        yield (size,)
+        size *= 2
+
+
+def from_below(least: int, end: int) -> Iterator[int]:
+    """Sizes from `least` on, below `end`: each greater than the one before by half at most, or by one."""
+    size = least
+    while size < end:
+        yield size
+        size += max(1, size // 2)
+
+
+class Descent:
+    """One group of families in all the sizes that were tried."""
+
+    def __init__(self, bench: TrialBench, group: Group, known: Mapping[Sizes, TrialResult] | None = None) -> None:
+        self._bench = bench
+        self._group = group
+        self._known: dict[Sizes, TrialResult] = {**(known or {})}
+
+    def result(self, sizes: Sizes) -> TrialResult:
+        """Tried once."""
+        if sizes not in self._known:
+            changes = [family.of(size) for family, size in zip(self._group, sizes, strict=True) if size]
+            self._known[sizes] = self._bench.attempt(*changes)
+        return self._known[sizes]
+
+    def smallest(self, sizes: Sizes) -> tuple[Sizes, bool]:
+        """The smallest sizes that bring the job as far: by halving, which is sure where more never helps less. More may
+        help less, where others take what is in between: so a few small sizes of one family are tried as well, and then
+        one by one as long as one less does. What was found so far, and False, when the time is over.
+        """
+        goal, best = self.result(sizes), sizes
+        try:
+            for place in range(len(sizes)):
+                low = self._group[place].least
+                while low < best[place]:
+                    middle = _with(best, place, (low + best[place]) // 2)
+                    if self._reaches(middle, goal):
+                        best = middle
+                    else:
+                        low = middle[place] + 1
+            if len(best) == 1:
+                rungs = ((size,) for size in from_below(self._group[0].least, best[0]))
+                best = next((rung for rung in rungs if self._reaches(rung, goal)), best)
+            while (less := self._less(best, goal)) is not None:
+                best = less
+        except TimeOverError:
+            return best, False
+        return best, True
+
+    def may_be_less(self, sizes: Sizes) -> bool:
+        """Whether one less does as well; so too when the time is over first, for then nobody knows."""
+        try:
+            return self._less(sizes, self.result(sizes)) is not None
+        except TimeOverError:
+            return True
+
+    def _less(self, sizes: Sizes, goal: TrialResult) -> Sizes | None:
+        """One less of one of them, when that does as well."""
+        lowest = (family.least for family in self._group)
+        fewer = (
+            _with(sizes, at, size - 1) for at, (size, low) in enumerate(zip(sizes, lowest, strict=True)) if size > low
+        )
+        return next((less for less in fewer if self._reaches(less, goal)), None)
+
+    def _reaches(self, sizes: Sizes, goal: TrialResult) -> bool:
+        return self.result(sizes)[:3] >= goal[:3]
+
+
+def _with(sizes: Sizes, place: int, size: int) -> Sizes:
+    return (*sizes[:place], size, *sizes[place + 1 :])
+
+
+def _helps(after: TrialResult, before: TrialResult) -> bool:
+    """Whether more of the job may stay; of a job without pods, whether it is admitted."""
+    if after.kept != before.kept:
+        return after.kept > before.kept
+    return not before.pods and after.admitted > before.admitted

@@ -1,0 +1,78 @@
+"""An account of what is asked about, in the cycle of a journal that has most to say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from pumice.config.errors import ConfigError
+from pumice.core.messages.decisions import Bind, Evict
+from pumice.core.messages.events import CycleRecord
+from pumice.questions.explain.account import Account, NotFoundError, account_of, is_waiting
+from pumice.questions.explain.refused import refused_in
+from pumice.questions.explain.scene import Scene, scene_of
+from pumice.questions.history.owners import owners_at
+from pumice.questions.history.rewind import newest_of_volcano, rewind_file, warn_of_damage
+from pumice.storage import codec
+from pumice.storage.journal import CYCLE, DECISION
+from pumice.storage.sqlite import SqliteJournal
+
+SETTLED: Final = ("Bound", "Running", "Evicted", "Succeeded", "Failed", "Releasing", "Completed")
+"""States of what does not wait: nobody asks what would help."""
+
+
+def accounted(scene: Scene, kind: str, name: str, ended: dict[str, str] | None) -> Account:
+    """What the cycle did about it; `ended`: what its controller says of its end, if anything. Raises NotFoundError."""
+    try:
+        account = account_of(scene, kind, name)
+    except NotFoundError:
+        if ended is None:
+            raise
+        return Account(kind, name, scene.clock.cycle, ended["state"], ended["reason"], ended["message"])
+    if ended is not None:
+        account.add_cause(**ended)
+    return account
+
+
+async def recorded(db: Path, kind: str, name: str, cycle: int | None, warn: Callable[[str], None]) -> Scene:
+    """That cycle; None: the newest while it waits, else the last that decided about it. Raises ConfigError."""
+    found, newest = await _telling_cycles(db, kind, name) if cycle is None else (cycle, cycle)
+    past = await rewind_file(db, newest, path="--cycle")
+    if found not in (0, newest) and not is_waiting(past.view, kind, name):
+        past = await rewind_file(db, found, path="--cycle")
+    warn_of_damage(past, db, warn)
+    return replace(scene_of(past), refused=await refused_in(db, cycle))
+
+
+def with_owners(scene: Scene, db: Path) -> Scene:
+    """A recorded cycle saw pods; with the objects beside, of the same moment, of which controllers make pods."""
+    assert scene.recorded is not None
+    objects = [*scene.objects(), *anyio.run(owners_at, db, scene.recorded.sequence)]
+    return replace(scene, objects=lambda: objects)
+
+
+async def _telling_cycles(db: Path, kind: str, name: str) -> tuple[int, int]:
+    """The last cycle that decided about the pod, or about a pod of the job (0: none), and the newest."""
+    async with await SqliteJournal.open(db, read_only=True) as journal:
+        current = newest = found = after = 0
+        while batch := await journal.read(after, (CYCLE, DECISION)):
+            for stored in batch:
+                if stored.kind == CYCLE:
+                    record = codec.decode(stored.payload, CycleRecord)
+                    current, newest = record.cycle, newest_of_volcano(record)
+                elif _is_about(codec.decode(stored.payload, Bind | Evict), kind, name):
+                    found = current
+            after = batch[-1].sequence
+    if not newest:
+        raise ConfigError("the journal has no cycle", source=str(db))
+    return found, newest
+
+
+def _is_about(decision: Bind | Evict, kind: str, name: str) -> bool:
+    if kind == "pod":
+        return f"{decision.namespace}/{decision.name}" == name
+    return decision.job == name or (kind == "job" and decision.job.startswith(f"{name}-"))

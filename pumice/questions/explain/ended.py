@@ -1,0 +1,65 @@
+"""Why a Job of which no cycle knows has come to its end, or why it has no pods: as its controller said last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from pumice.cluster.controllers.jobs.status import CREATION_REFUSED
+from pumice.core.objects.metadata import section
+from pumice.questions.history.entries import StoryEntry, entries
+from pumice.questions.history.objects import cause_of, state_of
+from pumice.questions.oneshot.prepare import stored_as
+from pumice.storage.sqlite import SqliteJournal
+
+ENDS: Final = {
+    "Completed": "as many of its tasks as it needs have succeeded",
+    "Failed": "its tasks have failed more often than it allows",
+    "Aborting": "it is being aborted, by a command or by one of its policies",
+    "Aborted": "it was aborted, by a command or by one of its policies; it can be resumed",
+    "Terminating": "it is being terminated, by a command or by one of its policies",
+    "Terminated": "it was terminated, by a command or by one of its policies",
+    "Completing": "it is being completed, by a command or by one of its policies",
+}
+
+
+def end_of(name: str, story: Iterable[StoryEntry]) -> dict[str, str] | None:
+    """State, reason and message of the Job "namespace/name" as the story leaves it: when it has come to an end, or its
+    pods cannot be made; None otherwise, or when it is gone.
+    """
+    last: dict[str, Any] = {}
+    for entry in story:
+        if entry.data.get("object") == f"Job {name}":
+            last = entry.data
+    if not last or last["type"] == "DELETED":
+        return None
+    return _end(str(last["state"]), str(last.get("reason") or ""), str(last.get("message") or ""))
+
+
+def end_among(name: str, objects: Iterable[dict[str, Any]]) -> dict[str, str] | None:
+    """What `end_of` says, from the objects of a cluster as they are now."""
+    namespace, _, bare = name.partition("/")
+    for obj in objects:
+        metadata = section(obj, "metadata")
+        if stored_as(obj) == "Job" and (metadata.get("namespace") or "default", metadata.get("name")) == (
+            namespace,
+            bare,
+        ):
+            return _end(state_of(obj), *cause_of(obj))
+    return None
+
+
+def _end(state_and_counts: str, reason: str, why: str) -> dict[str, str] | None:
+    state, _, rest = state_and_counts.partition(", ")
+    if state not in ENDS and reason != CREATION_REFUSED:
+        return None
+    counts = rest.removesuffix(why).rstrip(", ")
+    sentence = why or f"{ENDS[state]}{f' ({counts})' if counts else ''}"
+    return {"state": state, "reason": reason or state, "message": sentence}
+
+
+async def end_in(file: Path, name: str) -> dict[str, str] | None:
+    """What `end_of` says, from a journal, which is only read."""
+    async with await SqliteJournal.open(file, read_only=True) as journal:
+        return end_of(name, [entry async for entry in entries(journal, kinds=("api",))])

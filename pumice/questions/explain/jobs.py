@@ -1,0 +1,131 @@
+"""A job (PodGroup) as one cycle found it: its queue, whether it is valid and admitted, and in a sentence why not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pumice.core.life.task import LABELS
+from pumice.core.objects.pod import stranger_of
+from pumice.questions.adviser.classes import WaitReason
+from pumice.questions.adviser.judge import queueless, told_of_strangers, unopened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pumice.core.messages.decisions import CycleResult
+    from pumice.core.session.session import Session
+    from pumice.core.session.trail.trail import Trail
+    from pumice.core.state.jobs import Job
+
+WAITING = ("", "Pending")
+
+
+@dataclass
+class JobLook:
+    """`tasks`: label -> how many; `valid`: what is wrong with it, "" for nothing; `admission`: plugin -> vote, of those
+    who were asked; `remark`: what the cycle said of it; `endings`: where each action ended for it and its tasks, in
+    order; `short`: what it asks for and what is left, where it was not admitted; `steps`: see
+    `pumice.questions.explain.steps`; `strangers`: how many of its pods wait for which scheduler that does not run
+    here, and are none of its `tasks`; `confined`: what is against it where a network topology is, and `rooms`: how
+    many of its pods each HyperNode could take then. `obstacles`: plugin -> why it refuses every job; `passed_over`:
+    minimums of tasks that do not count. `queue_state` is "missing" where
+    there is no such queue.
+    """
+
+    name: str
+    phase: str
+    queue: str
+    queue_state: str
+    min_member: int
+    tasks: dict[str, int] = field(default_factory=dict[str, int])
+    valid: str = ""
+    admission: dict[str, str] = field(default_factory=dict[str, str])
+    remark: str = ""
+    endings: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    short: str = ""
+    steps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    strangers: dict[str, int] = field(default_factory=dict[str, int])
+    confined: str = ""
+    rooms: dict[str, int] = field(default_factory=dict[str, int])
+    obstacles: dict[str, str] = field(default_factory=dict[str, str])
+    passed_over: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as `pumice explain` prints it."""
+        return asdict(self)
+
+    def reason(self) -> tuple[str, str]:
+        """Why nothing comes of it, as a word and a sentence; ("", "") when nothing is known against it."""
+        against = [plugin for plugin, vote in self.admission.items() if vote == "rejects"]
+        if self.strangers and not self.tasks:
+            return WaitReason.NO_SCHEDULER, told_of_strangers(self.strangers)
+        if self.queue_state == "missing":
+            return queueless(self.queue)
+        if self.queue_state != "Open":
+            return unopened(self.queue, self.queue_state)
+        if self.phase in WAITING and against:
+            remark = self.remark or "; ".join(self.obstacles[plugin] for plugin in against if plugin in self.obstacles)
+            why = f": {remark}" if remark else ""
+            why += f" ({self.short})" if self.short else ""
+            return "NotAdmitted", f"{' and '.join(against)} did not admit it to queue {self.queue!r}{why}"
+        if self.valid:
+            pods = "" if self.tasks else " (it has no pods)"
+            return "NotValid", f"{self.valid}{pods}"
+        if not self.tasks:
+            return "NoPods", f"it has no pods; {self.min_member} are needed at least"
+        if self.obstacles and "Pending" in self.tasks:
+            return "QueuesUnusable", "; ".join(self.obstacles.values())
+        return ("NotAdmitted", self.remark) if self.phase in WAITING and self.remark else ("", "")
+
+
+def look_at_jobs(session: Session, jobs: Iterable[str]) -> dict[str, JobLook]:
+    """What the session, as it opens, has of each of these jobs that it knows."""
+    known = {job.key: job for job in session.snapshot.jobs.handles if job is not None and job.spec is not None}
+    return {key: _look(session, known[key]) for key in jobs if key in known}
+
+
+def _look(session: Session, job: Job) -> JobLook:
+    spec = job.pod_group
+    queue = next((one for one in session.snapshot.queues if one.name == spec.queue), None)
+    state = "missing" if queue is None else queue.state
+    status = session.snapshot.tasks.status
+    counts = Counter(LABELS[int(status[task.row])] for task in job.tasks.values())
+    look = JobLook(job.key, spec.phase, spec.queue, state, spec.min_member, dict(sorted(counts.items())))
+    others = (task for task in session.snapshot.tasks.handles if task is not None and stranger_of(task) == job.key)
+    look.strangers = dict(sorted(Counter(task.scheduler for task in others).items()))
+    look.obstacles = dict(session.fit.obstacles)
+    look.passed_over = _minimums_passed_over(session, job)
+    if queue is not None:
+        verdict = session.points.job_valid(job)
+        look.valid = verdict.message if verdict is not None else ""
+    return look
+
+
+def _minimums_passed_over(session: Session, job: Job) -> str:
+    """Volcano passes over the minimums of tasks where the job's is below their sum (job_info.go, CheckTaskReady)."""
+    spec, least = job.pod_group, session.jobs.min_member[job.row]
+    if least >= spec.min_task_total:
+        return ""
+    said = ", ".join(f"{role} {count}" for role, count in sorted(spec.min_task_member.items()))
+    return (
+        f"the minimums of its tasks ({said}) are passed over, for minAvailable {least} is below their sum "
+        f"{spec.min_task_total}, as in Volcano (the fix task-minimums-count has them count)"
+    )
+
+
+def conclude(looks: Mapping[str, JobLook], result: CycleResult, trail: Trail) -> None:
+    """What the cycle made of them."""
+    for event in result.events:
+        look = looks.get(f"{event.namespace}/{event.name}")
+        if look is not None:
+            look.remark = event.message
+    for key, look in looks.items():
+        look.phase = result.report.phases.get(key, look.phase)
+        admission = trail.admissions.get(key)
+        look.admission = {plugin: vote for _, plugin, vote in admission.votes} if admission is not None else {}
+        look.endings = [asdict(ended) for ended in trail.of_job(key)]
+
+
+__all__ = ["WAITING", "JobLook", "conclude", "look_at_jobs"]

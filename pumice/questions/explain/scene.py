@@ -1,0 +1,115 @@
+"""What a cycle is decided from, and who in it is asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from pumice.belonging import owner_of
+from pumice.config.errors import RequestError, nearest_keys
+from pumice.config.schema import SchedulerConfig
+from pumice.core.messages.decisions import Bind, Evict
+from pumice.core.objects.pod import stranger_of
+from pumice.core.outside import Ask, Supposing
+from pumice.core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.core.state.jobs import Job
+from pumice.core.state.view import View
+from pumice.load.node_metrics import usage_of
+from pumice.questions.explain.refused import RefusedBind
+from pumice.questions.history.rewind import Rewound
+from pumice.questions.oneshot.asking import over_http
+from pumice.storage.history import RecordedCycle
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a cycle is decided from. `recorded`: what was decided then; None: it is what the next cycle would do.
+    `objects` gives what the view was made of, and `in_flight` what it holds besides; `ask` whom it asks outside.
+    `scheduler`: whose cycle it is, "" for Volcano's. `refused`: by uid, pods whose last bind failed.
+    """
+
+    view: View
+    config: SchedulerConfig
+    clock: CycleClock
+    carry: Carry
+    recorded: RecordedCycle | None = None
+    options: SessionOptions | None = None
+    objects: Callable[[], list[dict[str, Any]]] = list
+    in_flight: tuple[Bind | Evict, ...] = ()
+    ask: Callable[[], Ask] = Supposing
+    scheduler: str = ""
+    refused: Mapping[str, RefusedBind] = field(default_factory=dict[str, RefusedBind])
+
+
+def scene_of(past: Rewound) -> Scene:
+    """A recorded cycle."""
+    record = past.cycle.record
+    clock = CycleClock(record.cycle, record.now, record.seed)
+    config = past.replayer.configurations.of(record.config_digest, record.rules)
+    carry = Carry.from_dict(record.carry_before)
+    return Scene(
+        past.view,
+        config,
+        clock,
+        carry,
+        past.cycle,
+        options=SessionOptions(failed=record.failed),
+        objects=lambda: past.objects,
+        in_flight=past.in_flight,
+        ask=lambda: Supposing(record.answers),
+        scheduler=record.scheduler,
+    )
+
+
+def present(
+    objects: Sequence[dict[str, Any]], settings: SchedulerConfig, now: float, warn: Callable[[str], None]
+) -> Scene:
+    """What the next cycle would see, as far as a server or a dump shows it: what is in flight is not. Objects that
+    cannot be read are warned of and left out.
+    """
+    view, taken = View(), list[dict[str, Any]]()
+    for obj in objects:
+        try:
+            view.apply("ADDED", obj)
+        except RequestError as error:
+            warn(f"{obj['kind']} {obj['metadata'].get('name')}: left out: {error}")
+        else:
+            taken.append(obj)
+    options = SessionOptions(node_usage=usage_of(objects))
+    clock, ask = CycleClock(1, now, 0), partial(over_http, taken)
+    return Scene(view, settings, clock, Carry(), options=options, objects=lambda: taken, ask=ask)
+
+
+def jobs_of(view: View, kind: str, name: str) -> list[str]:
+    """The PodGroup of the pod, or of that name, or made for the job of that name."""
+    if kind == "pod":
+        task = view.tasks.by_key.get(name)
+        job = "" if task is None else task.job or stranger_of(task)
+        return [job] if job in view.jobs.by_key else []
+    return [key for key, job in view.jobs.by_key.items() if name in (key, made_for(job) if kind == "job" else key)]
+
+
+def pods_of(view: View, kind: str, name: str, jobs: list[str]) -> list[str]:
+    """Pods by "namespace/name", in order: the pod itself, or those of the jobs, who may wait for other schedulers."""
+    by_key = view.tasks.by_key
+    if kind == "pod":
+        return [name] if name in by_key else []
+    return sorted(key for key, task in by_key.items() if (task.job or stranger_of(task)) in jobs)
+
+
+def made_for(job: Job) -> str:
+    """Return the job that owns a PodGroup; the PodGroup itself, where nobody does. Its name says nothing: in a redacted
+    journal the names of both are other pseudonyms.
+    """
+    return job.key if job.spec is None else owner_of(job.spec.pod_group)
+
+
+def near(view: View, kind: str, name: str) -> str:
+    """What was meant, perhaps; a job is known by its PodGroup, and by its own name where that was made for it."""
+    known = set(view.tasks.by_key if kind == "pod" else view.jobs.by_key)
+    if kind == "job":
+        known |= set(map(made_for, view.jobs.by_key.values()))
+    names = nearest_keys(name, known)
+    return f"; near: {', '.join(names)}" if names else ""

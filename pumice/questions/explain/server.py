@@ -1,0 +1,184 @@
+"""What a server shows, over plain Kubernetes REST: the objects of every kind that a scheduler's view is made of."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, cast
+
+import httpx
+
+from pumice.cluster.api.kinds import KINDS, Kind
+from pumice.config.errors import ConfigError, WorldError
+from pumice.config.input_file import demand_file
+from pumice.core.messages.events import ConfigLoaded
+from pumice.core.objects.metadata import Object, section
+from pumice.core.state.watched import WATCHED
+
+PAGE: Final = 500
+TIMEOUT_S: Final = 30.0
+EXCERPT: Final = 80
+OK: Final = 200
+FORBIDDEN: Final = 403
+NOT_SERVED: Final = 404
+UNAUTHORIZED: Final = 401
+NO_TOKEN: Final = "it asks for a token; give its own with --token-file, --token or PUMICE_TOKEN"
+WRONG_TOKEN: Final = "the token is not the one it was started with; give that (--token-file, PUMICE_TOKEN or --token)"
+ASKED: Final = (*WATCHED, "Job")
+"""What cycles look at, and the Jobs, which say why they have come to an end."""
+ADVICE: Final = "apis/pumice.dev/v1"
+OF_VOLCANO: Final = "api/v1/namespaces/volcano-system/configmaps/volcano-scheduler-configmap"
+"""Where Volcano's installer puts its configuration."""
+UNSEEN: Final = (NOT_SERVED, FORBIDDEN)
+"""Of a path that a server has not: who may not do everything is not told whether it has."""
+LATENCY: Final = "volcano_e2e_scheduling_latency_milliseconds"
+NEEDED: Final = ("Node", "Pod")
+"""What every server has; the other kinds may be unknown to it."""
+
+
+class ServerError(WorldError):
+    """A server that is gone, or answers what no Kubernetes API answers."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where and as whom to ask. `certificate`: whom to trust beside the system's authorities. `transport`: in tests."""
+
+    url: str
+    token: str = ""
+    certificate: Path | None = None
+    transport: httpx.BaseTransport | None = None
+
+
+def fetch(server: Server) -> list[Object]:
+    """Everything of the kinds that matter, references first. Raises ServerError, and ConfigError for a bad URL."""
+    with _client(server) as client, _told(server.url):
+        return [obj for kind in ASKED for obj in _listed(client, server.url, KINDS[kind])]
+
+
+def ask(server: Server, path: str) -> Object:
+    """The answer to a question about its run, such as "standings" (docs/waiting.md). Raises ServerError and
+    ConfigError.
+    """
+    with _client(server) as client, _told(server.url):
+        return _found(client.get(f"{ADVICE}/{path}"), f"{server.url}: GET /{ADVICE}/{path}")
+
+
+def configuration(server: Server) -> ConfigLoaded | None:
+    """How its scheduler is configured: a Pumice says so, a Volcano has it in a ConfigMap; None where neither is to be
+    seen. Raises ServerError, ConfigError.
+    """
+    with _client(server) as client, _told(server.url):
+        for path in (f"{ADVICE}/configurations", OF_VOLCANO):
+            answer = client.get(path)
+            if answer.status_code not in UNSEEN:
+                return _configuration(_found(answer, f"{server.url}: GET /{path}"), answer.text, server.url)
+    return None
+
+
+def _configuration(found: Object, text: str, url: str) -> ConfigLoaded:
+    if found.get("kind") == "ConfigMap":
+        return ConfigLoaded("", text, f"{url}: ConfigMap {OF_VOLCANO.rpartition('/')[2]}")
+    plugins = {str(name): str(identity) for name, identity in section(found, "plugins").items()}
+    return ConfigLoaded("", str(found.get("text") or ""), f"{url}: {found.get('source')}", plugins=plugins)
+
+
+def config_map(server: Server, namespace: str, name: str) -> str:
+    """Return a ConfigMap as the server has it, in JSON. Raises ServerError, ConfigError."""
+    path = f"api/v1/namespaces/{namespace}/configmaps/{name}"
+    with _client(server) as client, _told(server.url):
+        answer = client.get(path)
+        _found(answer, f"{server.url}: GET /{path}")
+        return answer.text
+
+
+def mean_cycle_ms(server: Server) -> float | None:
+    """How long its cycles took so far, by its metrics; None before the first. Raises ServerError, ConfigError."""
+    with _client(server) as client, _told(server.url):
+        lines = (line.rpartition(" ") for line in client.get("metrics").text.splitlines())
+        told = {name: value for name, _, value in lines}
+    count = float(told.get(f"{LATENCY}_count", 0))
+    return float(told[f"{LATENCY}_sum"]) / count if count else None
+
+
+@contextmanager
+def _client(server: Server) -> Generator[httpx.Client]:
+    headers = {"Accept": "application/json"}
+    if server.token:
+        headers["Authorization"] = f"Bearer {server.token}"
+    url = httpx.URL(server.url)
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ConfigError(f"expected http://HOST:PORT or https://HOST:PORT, was {server.url!r}", path="--server")
+    trust: ssl.SSLContext | bool = True
+    if server.certificate is not None:
+        try:
+            demand_file(server.certificate)
+            trust = ssl.create_default_context(cafile=str(server.certificate))
+        except OSError as error:
+            raise ConfigError(f"no certificate can be read: {error}", source=str(server.certificate)) from error
+    transport = server.transport
+    with httpx.Client(
+        base_url=url, headers=headers, timeout=TIMEOUT_S, verify=trust, transport=transport, trust_env=False
+    ) as client:
+        yield client
+
+
+@contextmanager
+def _told(url: str) -> Generator[None]:
+    try:
+        yield
+    except httpx.HTTPError as error:
+        raise ServerError(f"{url}: no answer: {error or type(error).__name__}") from error
+
+
+def _listed(client: httpx.Client, url: str, kind: Kind) -> Iterator[Object]:
+    path = f"apis/{kind.group}/{kind.version}/{kind.plural}" if kind.group else f"api/{kind.version}/{kind.plural}"
+    token = ""
+    while True:
+        query = {"limit": str(PAGE), **({"continue": token} if token else {})}
+        answer = client.get(path, params=query)
+        if answer.status_code == NOT_SERVED and kind.kind not in NEEDED:
+            return
+        page = _page(answer, f"{url}: GET /{path}")
+        for item in page["items"]:
+            yield {"apiVersion": kind.api_version, "kind": kind.kind, **item}
+        token = str(section(page, "metadata").get("continue") or "")
+        if not token:
+            return
+
+
+def _page(answer: httpx.Response, what: str) -> Object:
+    page = _json(answer) if answer.status_code == OK else _found(answer, what)
+    if not isinstance(page.get("items", ""), list | None):
+        raise ServerError(f"{what}: expected a list of objects, was {answer.text[:EXCERPT]!r}: no Kubernetes API?")
+    return {**page, "items": page["items"] or []}
+
+
+def _found(answer: httpx.Response, what: str) -> Object:
+    """The object that was asked for. Raises ServerError."""
+    found = _json(answer)
+    if answer.status_code != OK or not found:
+        why = _refusal(answer) or found.get("message") or answer.text[:EXCERPT]
+        raise ServerError(f"{what}: {answer.status_code} {answer.reason_phrase}: {why}")
+    return found
+
+
+def _refusal(answer: httpx.Response) -> str:
+    """Return what to do about an answer that says too little, "" for any other."""
+    if answer.status_code == FORBIDDEN:
+        return "it does not allow this to be read"
+    if answer.status_code == UNAUTHORIZED:
+        return WRONG_TOKEN if "authorization" in answer.request.headers else NO_TOKEN
+    return ""
+
+
+def _json(answer: httpx.Response) -> Object:
+    """The object in an answer, an empty one when there is none."""
+    try:
+        found = answer.json()
+    except ValueError:
+        return {}
+    return cast("Object", found) if isinstance(found, dict) else {}

@@ -1,0 +1,44 @@
+"""Why the object of a story still waits at the end of it: the newest cycle is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from pumice.config.errors import PumiceError
+from pumice.questions.explain.account import account_of
+from pumice.questions.explain.refused import refused_in
+from pumice.questions.explain.scene import scene_of
+from pumice.questions.history.entries import StoryEntry
+from pumice.questions.history.rewind import newest_cycle, rewind_file
+from pumice.questions.replay.plugins import demand_plugins
+
+KINDS: Final = {"Pod": "pod", "PodGroup": "podgroup", "Job": "job"}
+WAITING: Final = ("", "Pending", "Inqueue", "Unknown")
+"""What the state of something that waits begins with."""
+
+
+def waiting_kind(name: str, story: Sequence[StoryEntry]) -> str | None:
+    """What is called so and waits: pod, podgroup or job. None when it runs, has ended, is gone or is something else."""
+    for word, kind in KINDS.items():
+        last = next((one for one in reversed(story) if one.data.get("object") == f"{word} {name}"), None)
+        if last is None:
+            continue
+        state = str(last.data["state"])
+        if last.data["type"] != "DELETED" and state.split(",", maxsplit=1)[0] in WAITING and ", on " not in state:
+            return kind
+    return None
+
+
+async def why_it_waits(file: Path, kind: str, name: str) -> dict[str, Any] | None:
+    """Cycle, reason and message; None when the journal has no cycle or the newest one does not know the object."""
+    try:
+        number = await newest_cycle(file)
+        await demand_plugins(file, None, lambda sentence: None)
+        scene = replace(scene_of(await rewind_file(file, number)), refused=await refused_in(file, None))
+        account = account_of(scene, kind, name)
+    except PumiceError:
+        return None
+    return {"cycle": number, "state": account.state, "reason": account.reason, "message": account.message}

@@ -1,0 +1,178 @@
+"""One cycle decided with a trail of what is asked about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pumice.core.cycle import Trail, close_session, open_session, run_action
+from pumice.core.default_scheduler.cycle import closed, opened
+from pumice.core.life.task import TaskStatus
+from pumice.core.outside import Ask, Supposing
+from pumice.core.resources import MIN_RESOURCE
+from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitFindings
+from pumice.questions.explain.advice.groups import EVICTING
+from pumice.questions.explain.cards import cards_against
+from pumice.questions.explain.confined import confined
+from pumice.questions.explain.jobs import WAITING, JobLook, conclude, look_at_jobs
+from pumice.questions.explain.locks import standing_locks
+from pumice.questions.explain.room_left import at_refusal, of_namespace
+from pumice.questions.oneshot.cycles import fill
+from pumice.questions.oneshot.others import decide_others, together
+
+if TYPE_CHECKING:
+    from pumice.config.schema import SchedulerConfig
+    from pumice.core.messages.decisions import CycleResult
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.carry import Carry, CycleClock, SessionOptions
+    from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.session import Session
+    from pumice.core.session.trail.records import Look
+    from pumice.core.state.snapshot import Snapshot
+    from pumice.core.state.view import View
+    from pumice.questions.explain.scene import Scene
+
+PLACING: Final = ("allocate", "backfill")
+"""Actions that place tasks themselves; others look where evictions might help."""
+
+
+class Room(NamedTuple):
+    """What nodes had to give after the last action: `future` float64 [resource, node] in the scheduler's own units."""
+
+    resources: list[str]
+    row: dict[str, int]
+    future: FloatArray
+
+    @classmethod
+    def of(cls, session: Session) -> Room:
+        """The room on the nodes as it is now."""
+        names = {name: row for row, name in enumerate(session.nodes.names)}
+        return cls(list(session.dims.names), names, session.nodes.future.copy())
+
+    def lacks(self, task: Task, node: str, more: int) -> dict[str, float]:
+        """Resource -> how much the node lacks for so many tasks more than it has room for."""
+        asked = [(resource, value) for resource, value in task.template.items if value > 0]
+        column = self.future[:, self.row[node]]
+        fitting = min((int((column[resource] + MIN_RESOURCE) // value) for resource, value in asked), default=0)
+        lacking = [(resource, value * (max(fitting, 0) + more) - column[resource]) for resource, value in asked]
+        return {self.resources[resource]: float(value) for resource, value in lacking if value >= MIN_RESOURCE}
+
+
+@dataclass
+class Watched:
+    """A cycle that was watched: its result, its trail, and the jobs ("namespace/name") that were asked about. `cards`:
+    of pods that were refused for want of cards, what speaks against each card, by node. `locks`: by node, a sentence on
+    the lock that was in somebody's way there.
+    """
+
+    result: CycleResult
+    trail: Trail
+    jobs: dict[str, JobLook]
+    room: Room
+    gauges: dict[str, dict[str, float]]
+    cards: dict[str, dict[str, list[str]]]
+    locks: dict[str, str] = field(default_factory=dict[str, str])
+    findings: WaitFindings = field(default_factory=lambda: WaitFindings({}, {}))
+
+    def look(self, pod: str) -> Look | None:
+        """The look that says most about a pod: the last that was to place it, else the last there was."""
+        looks = self.trail.looks.get(pod, [])
+        placing = (look for look in reversed(looks) if look.action in (*PLACING, ""))
+        return next(placing, looks[-1] if looks else None)
+
+
+class Subjects(NamedTuple):
+    """Pods and jobs (PodGroups) that are asked about, "namespace/name" each."""
+
+    pods: frozenset[str]
+    jobs: frozenset[str] = frozenset()
+
+
+def watch_cycle(
+    view: View,
+    snapshot: Snapshot,
+    config: SchedulerConfig,
+    clock: CycleClock,
+    carry: Carry,
+    asked: Subjects,
+    options: SessionOptions | None = None,
+    ask: Ask | None = None,
+) -> Watched:
+    """Run the cycle. Pods that wait and for which no action looked are looked for when the last action is over. `ask`:
+    without it nobody outside is asked.
+    """
+    trail = Trail(asked.pods, asked.jobs, every_filter=True)
+    session = open_session(snapshot, config, clock, carry, options, report=True, trail=trail, ask=ask or Supposing())
+    with trail.aside():
+        opening, jobs = JudgeOpening.of(session), look_at_jobs(session, sorted(asked.jobs))
+    handles = {job.key: job for job in session.jobs.in_order if job.key in jobs}
+    for place, action in enumerate(config.actions):
+        if action in EVICTING and EVICTING.isdisjoint(config.actions[:place]):
+            with trail.aside():  # whom evictions make room for is promised a node, and is not looked for afterwards
+                _look_for_others(session, trail)
+        run_action(session, action)
+    with trail.aside():
+        _look_for_others(session, trail)
+        room, cards, locks = Room.of(session), cards_against(session, trail), standing_locks(session)
+        quotas = {key: of_namespace(session, job) for key, job in handles.items()}
+        left = {key: at_refusal(session, job) for key, job in handles.items()}
+        findings = Judge(session, trail, opening).findings(view, asked.jobs)
+        bounds = {key: confined(session, job) for key, job in handles.items() if not jobs[key].valid}
+    result = close_session(session)
+    conclude(jobs, result, trail)
+    for look in jobs.values():
+        look.short = _short(look, left.get(look.name, ""), quotas.get(look.name, ""))
+        if look.name in bounds and look.phase not in WAITING:
+            look.confined, look.rooms = bounds[look.name].words, bounds[look.name].rooms
+    return Watched(result, trail, jobs, room, gauges_of(result), cards, locks, findings)
+
+
+def watch_other(
+    snapshot: Snapshot, config: SchedulerConfig, clock: CycleClock, carry: Carry, asked: Subjects
+) -> Watched:
+    """Run a cycle of Kubernetes' own scheduler, which knows no jobs."""
+    trail = Trail(asked.pods, asked.jobs, every_filter=True)
+    turn = opened(snapshot, config, clock, carry, trail)
+    turn.take_all()
+    room = Room.of(turn.session)
+    return Watched(closed(turn), trail, {}, room, {}, {})
+
+
+def watched_by_other(scene: Scene, first: Watched, asked: Subjects) -> Watched:
+    """The turn of Kubernetes' own scheduler after that cycle of Volcano's; that cycle where nobody waits for it."""
+    trail = Trail(asked.pods, asked.jobs, every_filter=True)
+    own = fill(scene.objects(), scene.in_flight)
+    other = decide_others(own, scene.config, scene.clock, first.result, trail)
+    if other is None:
+        return first
+    pods = {**first.findings.pods, **other.findings}
+    result = together(first.result, other.result)
+    return replace(first, result=result, trail=trail, findings=WaitFindings(first.findings.jobs, pods))
+
+
+def _short(look: JobLook, left: str, quotas: str) -> str:
+    """What the job asked of whoever did not admit it, and what was left there."""
+    against = [plugin for plugin, vote in look.admission.items() if vote == "rejects"]
+    if not against:
+        return ""
+    return quotas if against[0] == "resourcequota" else left
+
+
+def gauges_of(result: CycleResult) -> dict[str, dict[str, float]]:
+    """Queue -> name -> what the plugins say of it, gauges and amounts together."""
+    found: dict[str, dict[str, float]] = {}
+    for table in (result.report.queues, result.report.queue_amounts):
+        for place, queue in enumerate(table.queues):
+            row = found.setdefault(queue, {})
+            row.update({name: column[place] for name, column in table.values.items() if column[place] == column[place]})
+    return found
+
+
+def _look_for_others(session: Session, trail: Trail) -> None:
+    for task in session.snapshot.tasks.handles:
+        if task is None or task.key not in trail.tasks:
+            continue
+        if any(look.action in PLACING for look in trail.looks.get(task.key, ())):
+            continue  # actions that evict look without room, so that full nodes seem to fit
+        if session.jobs.status[task.row] == TaskStatus.PENDING:
+            trail.look_anyway(task)

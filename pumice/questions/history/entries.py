@@ -1,0 +1,192 @@
+"""Journal records as entries: what happened, to whom, in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from pumice.core.messages.decisions import Bind, Decision
+from pumice.core.messages.events import (
+    ActorCrashed,
+    ActorEvent,
+    ActorStarted,
+    BindRefused,
+    BindTimedOut,
+    Bound,
+    CheckpointTaken,
+    ConfigLoaded,
+    CycleDropped,
+    CycleRecord,
+    Evicted,
+    EvictRefused,
+    Mutation,
+    Outcome,
+)
+from pumice.core.messages.questions import OutsideAnswers
+from pumice.core.messages.shadow import ShadowCompared
+from pumice.questions.history.objects import belongs_to, cause_of, state_of
+from pumice.storage import codec
+from pumice.storage.journal import ACTOR, API, CHECKPOINT, CONFIG, CYCLE, DECISION, OUTCOME, SHADOW, Journal, Stored
+
+BATCH = 5_000
+
+
+@dataclass(slots=True)
+class StoryEntry:
+    """One record. `about`: "ns/name" (or a bare name) of everything it concerns; `parts_of`: what those belong to."""
+
+    sequence: int
+    at: float
+    kind: str
+    text: str
+    cause: int = 0
+    about: frozenset[str] = frozenset()
+    parts_of: frozenset[str] = frozenset()
+    data: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"sequence": self.sequence, "at": self.at, "kind": self.kind, "text": self.text, **self.data}
+
+
+async def entries(journal: Journal, after: int = 0, kinds: Collection[str] | None = None) -> AsyncIterator[StoryEntry]:
+    """Every record above `after`, as entries, in order. Raises DamagedError at a damaged one."""
+    while batch := await journal.read(after, kinds, BATCH):
+        for stored in batch:
+            yield entry_of(stored)
+        after = batch[-1].sequence
+
+
+def entry_of(stored: Stored) -> StoryEntry:
+    """One record in words; a kind of a newer Pumice is only named."""
+    entry = StoryEntry(stored.sequence, stored.at, stored.kind, stored.kind, stored.cause)
+    match stored.kind:
+        case k if k == API:
+            _mutation(entry, codec.decode(stored.payload, Mutation))
+        case k if k == CYCLE:
+            _cycle(entry, codec.decode(stored.payload, CycleRecord))
+        case k if k == DECISION:
+            _decision(entry, codec.decode(stored.payload, Decision))
+        case k if k == OUTCOME:
+            _outcome(entry, codec.decode(stored.payload, Outcome))
+        case k if k == ACTOR:
+            _actor(entry, codec.decode(stored.payload, ActorEvent))
+        case k if k == CONFIG:
+            _config(entry, codec.decode(stored.payload, ConfigLoaded))
+        case k if k == CHECKPOINT:
+            taken = codec.decode(stored.payload, CheckpointTaken)
+            entry.text = f"a checkpoint stands for all records up to {taken.sequence}"
+            entry.data = {"sequence": taken.sequence}
+        case k if k == SHADOW:
+            _shadow(entry, codec.decode(stored.payload, ShadowCompared))
+        case _:
+            pass
+    return entry
+
+
+def _key(namespace: str, name: str) -> str:
+    return f"{namespace}/{name}" if namespace else name
+
+
+def _shadow(entry: StoryEntry, found: ShadowCompared) -> None:
+    whose = f"by {found.source} " if found.other else ""
+    entry.text = f"beside cycle {found.cycle} {whose}{found.same} of {found.decisions} decisions are the same here"
+    for each in found.differences:
+        entry.text += f"; {each.what} of {each.name}: there {each.there or 'nothing'}, here {each.here or 'nothing'}"
+    entry.about = frozenset(each.name for each in found.differences)
+    entry.data = {"cycle": found.cycle, "decisions": found.decisions, "same": found.same}
+    entry.data["differences"] = msgspec.to_builtins(found.differences)
+
+
+def _mutation(entry: StoryEntry, mutation: Mutation) -> None:
+    key = _key(mutation.namespace, mutation.name)
+    obj: dict[str, Any] = codec.unpack(mutation.blob) if mutation.blob else {}
+    verb = {"ADDED": "created", "MODIFIED": "changed", "DELETED": "deleted"}.get(mutation.type, mutation.type)
+    state = state_of(obj) if mutation.type != "DELETED" else ""
+    entry.text = f"{mutation.kind} {key} {verb}" + (f": {state}" if state else "")
+    entry.about = frozenset((key,))
+    entry.parts_of = frozenset(_key(mutation.namespace, name) for name in belongs_to(obj))
+    entry.data = {
+        "type": mutation.type,
+        "object": f"{mutation.kind} {key}",
+        "revision": mutation.revision,
+        "state": state,
+    }
+    if any(cause := cause_of(obj)):
+        entry.data["reason"], entry.data["message"] = cause
+
+
+def _cycle(entry: StoryEntry, cycle: CycleRecord) -> None:
+    whose = f" of {cycle.scheduler}" if cycle.scheduler else ""
+    entry.text = f"cycle {cycle.cycle}{whose} decided {cycle.decisions} times at revision {cycle.revision}"
+    entry.text += _unanswered(cycle.answers)
+    entry.data = {
+        "cycle": cycle.cycle,
+        "now": cycle.now,
+        "revision": cycle.revision,
+        "decisions": cycle.decisions,
+        "digest": cycle.digest,
+        "config": cycle.config_digest,
+    }
+
+
+def _unanswered(answers: OutsideAnswers | None) -> str:
+    """Say how many questions to the extender got no answer, and why the last one did not."""
+    errors = [error for which in answers.which if (error := answers.distinct[which].error)] if answers else []
+    if answers is None or not errors:
+        return ""
+    return f"; plugin extender: {len(errors)} of {len(answers.which)} questions got no answer: {errors[-1]}"
+
+
+def _decision(entry: StoryEntry, decision: Bind | Any) -> None:
+    pod = _key(decision.namespace, decision.name)
+    if isinstance(decision, Bind):
+        job = f" (job {decision.job})" if decision.job else ""
+        entry.text = f"decided to bind {pod} to {decision.node}{job}"
+        entry.about = frozenset((pod, decision.job))
+    else:
+        room = f" to make room for {decision.preemptor}" if decision.preemptor else ""
+        why = decision.action or decision.reason
+        why += f", score {decision.score:g}" if decision.score else ""
+        entry.text = f"decided to evict {pod} from {decision.node}{room} ({why})"
+        entry.about = frozenset((pod, decision.job, decision.preemptor))
+    entry.data = {"decision": msgspec.to_builtins(decision)}
+
+
+def _outcome(entry: StoryEntry, outcome: Any) -> None:
+    who = _key(outcome.namespace, outcome.name)
+    entry.about = frozenset((who,))
+    entry.data = {"outcome": msgspec.to_builtins(outcome)}
+    match outcome:
+        case Bound():
+            entry.text = f"{who} is bound to {outcome.node}"
+        case BindRefused() | EvictRefused():
+            what = "bind" if isinstance(outcome, BindRefused) else "eviction"
+            entry.text = f"the {what} of {who} was refused: {outcome.message or outcome.reason}"
+        case BindTimedOut():
+            entry.text = f"no answer about the bind of {who} to {outcome.node}: {outcome.message}"
+        case Evicted():
+            entry.text = f"{who} is evicted"
+        case _:
+            entry.text = f"{type(outcome).__name__} {who}: {getattr(outcome, 'message', '')}"
+
+
+def _actor(entry: StoryEntry, event: Any) -> None:
+    entry.data = {"event": msgspec.to_builtins(event)}
+    match event:
+        case ActorStarted():
+            entry.text = f"actor {event.actor} started"
+        case ActorCrashed():
+            entry.text = f"actor {event.actor} crashed: {event.error}"
+        case CycleDropped():
+            entry.text = f"cycle {event.cycle} was lost: {event.error}"
+        case _:
+            entry.text = f"actor {event.actor} stopped"
+
+
+def _config(entry: StoryEntry, loaded: ConfigLoaded) -> None:
+    refused = f" was refused and the old one kept: {loaded.error}" if loaded.error else " is in force"
+    entry.text = f"configuration {loaded.source} ({loaded.digest[:12]}){refused}"
+    entry.data = {"source": loaded.source, "digest": loaded.digest, "error": loaded.error}

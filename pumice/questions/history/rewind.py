@@ -1,0 +1,123 @@
+"""A journal wound back to the moment before a cycle: what that cycle saw, to the last assumption."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pumice.config.errors import ConfigError
+from pumice.core.messages.decisions import Bind, Evict
+from pumice.core.messages.events import CycleRecord
+from pumice.core.objects.metadata import Object
+from pumice.core.state.view import View
+from pumice.questions.replay.replayer import Replayer
+from pumice.questions.replay.verify import ReplayReport, recorded
+from pumice.storage import codec
+from pumice.storage.history import RecordedCycle
+from pumice.storage.journal import CYCLE, FirstBad, Journal
+from pumice.storage.sqlite import SqliteJournal
+
+NEAR: Final = 64
+"""So many cycles on are gone through one by one; from further back a checkpoint is nearer."""
+
+
+@dataclass(slots=True)
+class Rewound:
+    """The cycle as recorded, and the replayer with the very view of it. `config`: the text of what was in force;
+    `position`: the last record that was taken in; `first_bad`: the first one before the cycle that is not as it was
+    written, if any.
+    """
+
+    cycle: RecordedCycle
+    replayer: Replayer
+    config: str
+    position: int
+    first_bad: FirstBad | None = None
+
+    @property
+    def view(self) -> View:
+        """The scheduler's view when the cycle opened."""
+        view = self.replayer.past.view
+        assert view is not None
+        return view
+
+    @property
+    def in_flight(self) -> tuple[Bind | Evict, ...]:
+        """Decisions that the objects do not show yet; whose they were is not remembered."""
+        self.replayer.past.prune()
+        flights = self.replayer.past.flights
+        binds = [Bind(*pod, uid, node, "", flights.promised.get(pod)) for pod, (uid, node) in flights.binds.items()]
+        return (*binds, *(Evict(*pod, uid, "", "", "") for pod, uid in flights.evictions.items()))
+
+    @property
+    def objects(self) -> list[Object]:
+        """What the view was made of, references first."""
+        return [codec.unpack(blob) for _, blob in self.replayer.past.objects()]
+
+
+async def rewind(
+    journal: Journal, cycle: int, source: str, *, path: str = "--at", before: Rewound | None = None
+) -> Rewound:
+    """What the cycle of that number saw. ConfigError naming `source` when the journal has no such cycle. `before`: an
+    earlier cycle of the same journal, which is used up if it is near enough to go on from.
+    """
+    report = ReplayReport()
+    standing = await _standing(journal, cycle, before)
+    async with aclosing(recorded(journal, report, first=cycle, standing=standing)) as cycles:
+        async for replayer, found in cycles:
+            if found.record.cycle == cycle:
+                if replayer.past.view is None:
+                    replayer.past.materialised()
+                text = replayer.configurations.texts.get(found.record.config_digest, "")
+                first_bad = report.chain.first_bad if report.chain is not None else None
+                bad_before = first_bad if first_bad is not None and first_bad.sequence <= found.sequence else None
+                return Rewound(found, replayer, text, report.position, bad_before)
+    bad = report.chain.first_bad if report.chain is not None else None
+    why = f" that can be read: record {bad.sequence} is bad ({bad.why})" if bad is not None else ""
+    raise ConfigError(f"the journal has no cycle {cycle}{why}", source=source, path=path)
+
+
+async def _standing(journal: Journal, cycle: int, before: Rewound | None) -> tuple[Replayer, int] | None:
+    """Where to go on from, if that is cheaper than from a checkpoint and everything up to there was whole."""
+    if before is None or not 0 < cycle - before.cycle.record.cycle <= NEAR or before.first_bad is not None:
+        return None
+    whole = before.position >= (await journal.head()).cut
+    return (before.replayer, before.position) if whole else None
+
+
+async def rewind_file(db: Path, cycle: int, *, path: str = "--at", before: Rewound | None = None) -> Rewound:
+    """Rewind from a file, which is only read."""
+    async with await SqliteJournal.open(db, read_only=True) as journal:
+        return await rewind(journal, cycle, str(db), path=path, before=before)
+
+
+def demand_volcano(past: Rewound, path: str = "--at") -> None:
+    """A cycle of Kubernetes' own scheduler is not one that Volcano's could have decided. Raises ConfigError."""
+    record = past.cycle.record
+    if record.scheduler:
+        whose = f"cycle {record.cycle} is {record.scheduler}'s; the one of Volcano's before it is {record.cycle - 1}"
+        raise ConfigError(whose, path=path)
+
+
+async def newest_cycle(db: Path) -> int:
+    """The number of the newest cycle of Volcano's. ConfigError when the journal has none."""
+    async with await SqliteJournal.open(db, read_only=True) as journal:
+        newest = await journal.last(CYCLE)
+    if newest is None:
+        raise ConfigError("the journal has no cycle", source=str(db))
+    return newest_of_volcano(codec.decode(newest.payload, CycleRecord))
+
+
+def newest_of_volcano(record: CycleRecord) -> int:
+    """The number of the cycle, or of the one before: a cycle of another scheduler follows one of Volcano's."""
+    return record.cycle - 1 if record.scheduler else record.cycle
+
+
+def warn_of_damage(past: Rewound, db: Path, warn: Callable[[str], None]) -> None:
+    """Say so when what is told rests on records that were changed."""
+    if past.first_bad is not None:
+        bad = past.first_bad
+        warn(f"{db}: not as it was written: record {bad.sequence} is bad ({bad.why}); what follows rests on it")

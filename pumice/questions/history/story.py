@@ -1,0 +1,118 @@
+"""Stories out of entries: everything about one job or pod, one cycle with its outcomes, the whole in numbers."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pumice.questions.history.entries import StoryEntry
+from pumice.storage.journal import CYCLE, DECISION, OUTCOME, SHADOW
+
+LAST_CYCLES = 10
+
+
+async def story_of(name: str, read: AsyncIterator[StoryEntry]) -> list[StoryEntry]:
+    """What concerns the object of that name ("ns/name", or a bare name) and whatever belongs to it, in order.
+
+    A change that shows in no word of the object's state is left out.
+    """
+    known, states, told = {name}, dict[str, str](), list[StoryEntry]()
+    async for entry in read:
+        if entry.parts_of & known:
+            known |= entry.about
+        if not entry.about & known:
+            continue
+        who = entry.data.get("object")
+        if who is not None:
+            if states.get(who) == entry.text:
+                continue
+            states[who] = entry.text
+        told.append(entry)
+    return told
+
+
+@dataclass(slots=True)
+class CycleStory:
+    """One cycle: its record, its decisions, what became of them, and what a shadow found beside it."""
+
+    record: StoryEntry | None = None
+    decisions: list[StoryEntry] = field(default_factory=list[StoryEntry])
+    outcomes: list[StoryEntry] = field(default_factory=list[StoryEntry])
+    shadows: list[StoryEntry] = field(default_factory=list[StoryEntry])
+
+    def to_dict(self) -> dict[str, Any]:
+        head = self.record.to_dict() if self.record else {}
+        made = [{"sequence": one.sequence, **one.data["decision"]} for one in self.decisions]
+        became = [{"sequence": one.sequence, "at": one.at, **one.data["outcome"]} for one in self.outcomes]
+        beside = {"shadow": [one.to_dict() for one in self.shadows]} if self.shadows else {}
+        return {**head, "decisions": made, "outcomes": became, **beside}
+
+
+async def cycle_of(number: int, read: AsyncIterator[StoryEntry]) -> CycleStory:
+    """The cycle of that number; without a record when there is none."""
+    story, current, made = CycleStory(), 0, set[int]()
+    async for entry in read:
+        if entry.kind == CYCLE:
+            current = entry.data["cycle"]
+            if current == number:
+                story.record = entry
+        elif entry.kind == DECISION and current == number and len(made) < story_size(story):
+            story.decisions.append(entry)
+            made.add(entry.sequence)
+        elif entry.kind == OUTCOME and entry.cause in made:
+            story.outcomes.append(entry)
+        elif entry.kind == SHADOW and entry.data["cycle"] == number:
+            story.shadows.append(entry)
+    return story
+
+
+def story_size(story: CycleStory) -> int:
+    """How many decisions the record says there are."""
+    return int(story.record.data["decisions"]) if story.record else 0
+
+
+@dataclass(slots=True)
+class Overview:
+    """A journal in numbers."""
+
+    records: Counter[str] = field(default_factory=Counter[str])
+    cycles: int = 0
+    decisions: int = 0
+    began: float = 0.0
+    ended: float = 0.0
+    last_cycles: deque[StoryEntry] = field(default_factory=lambda: deque[StoryEntry](maxlen=LAST_CYCLES))
+    events: list[StoryEntry] = field(default_factory=list[StoryEntry])
+
+    def add(self, entry: StoryEntry) -> None:
+        """One more record. Crashes, lost cycles and configurations are kept whole."""
+        self.records[entry.kind] += 1
+        self.began = self.began or entry.at
+        self.ended = max(self.ended, entry.at)
+        if entry.kind == CYCLE:
+            self.cycles += 1
+            self.decisions += entry.data["decisions"]
+            self.last_cycles.append(entry)
+        elif entry.kind == "config" or "crashed" in entry.text or "lost" in entry.text:
+            self.events.append(entry)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "records": sum(self.records.values()),
+            "kinds": dict(sorted(self.records.items())),
+            "cycles": self.cycles,
+            "decisions": self.decisions,
+            "began": self.began,
+            "ended": self.ended,
+            "last_cycles": [entry.to_dict() for entry in self.last_cycles],
+            "events": [entry.to_dict() for entry in self.events],
+        }
+
+
+async def overview_of(read: AsyncIterator[StoryEntry]) -> Overview:
+    """The whole journal in numbers."""
+    overview = Overview()
+    async for entry in read:
+        overview.add(entry)
+    return overview

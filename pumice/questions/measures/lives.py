@@ -1,0 +1,328 @@
+"""The lives of pods, read from a journal: created, bound, run, evicted, ended.
+
+One pass over the records, in memory that grows with the pods there are, not with those that ever were: a pod that is
+deleted is handed to whoever listens and forgotten.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pumice.belonging import group_of, job_of, minimum_of, owner_of, queue_of
+from pumice.core.errors import QuantityError
+from pumice.core.messages.decisions import Decision, Evict
+from pumice.core.messages.events import Evicted, EvictRefused, Mutation, Outcome
+from pumice.core.objects.metadata import Object, parse_time, section
+from pumice.questions.replay.amounts import allocatable_of, request_of
+from pumice.storage import codec
+from pumice.storage.journal import API, DECISION, OUTCOME
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pumice.questions.replay.amounts import Amount
+    from pumice.storage.checkpoint import CheckpointState
+    from pumice.storage.journal import Stored
+
+
+USER: Final = "pumice.dev/user"
+ENDED: Final = ("Succeeded", "Failed")
+
+
+@dataclass(slots=True)
+class PodLife:
+    """One pod. Times are seconds since the epoch, None: not (yet).
+
+    `request` is by resource: cores of cpu, bytes of memory, pieces of the rest. `job` and `queue` may be others
+    until the pod is bound: a plain pod gets its group after it was made. `ran_since`: when it began to run, which for a
+    pod of a dump is before the journal; `started` is when the journal first says that it runs. `told_to_go`: it was
+    deleted or evicted before it had ended by itself.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    created: float
+    request: Amount
+    group: str = ""
+    job: str = ""
+    queue: str = ""
+    user: str = ""
+    priority_class: str = ""
+    node: str = ""
+    bound: float | None = None
+    started: float | None = None
+    ran_since: float | None = None
+    ended: float | None = None
+    phase: str = "Pending"
+    evicted_for: str | None = None
+    evicted_by: str = ""
+    told_to_go: bool = False
+
+    @property
+    def full_name(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def evicted(self) -> bool:
+        """Whether the api took it off its node for the scheduler."""
+        return self.evicted_for is not None
+
+
+@dataclass(slots=True)
+class GroupLife:
+    """A PodGroup; `job` is who owns it, else itself. `admitted`: when it first was more than Pending."""
+
+    namespace: str
+    name: str
+    job: str
+    queue: str
+    created: float
+    min_member: int = 1
+    priority_class: str = ""
+    admitted: float | None = None
+
+    def first_admitted(self, before: float | None) -> float | None:
+        """When its job was let in, of which this group or one before it was admitted; a restart makes a new one."""
+        return min((at for at in (before, self.admitted) if at is not None), default=None)
+
+
+class Listener:
+    """Hears of everything in the order of the journal, of a pod right after its fields have changed.
+
+    Whoever listens overrides what it wants to know.
+    """
+
+    def pod_created(self, pod: PodLife) -> None:
+        """A new pod, or one of that name again."""
+
+    def pod_moved(self, pod: PodLife, job: str, queue: str) -> None:
+        """A plain pod has got its PodGroup: before, it was counted with that job and queue."""
+
+    def pod_bound(self, pod: PodLife) -> None:
+        """It has a node."""
+
+    def pod_started(self, pod: PodLife) -> None:
+        """It runs."""
+
+    def pod_ended(self, pod: PodLife) -> None:
+        """It succeeded, failed, or is deleted before it could."""
+
+    def pod_gone(self, pod: PodLife) -> None:
+        """It is deleted; it has ended before, be it at the same moment."""
+
+    def group(self, group: GroupLife) -> None:
+        """A PodGroup came or changed."""
+
+    def group_gone(self, group: GroupLife) -> None:
+        """A PodGroup is deleted."""
+
+    def job(self, name: str, job: Object | None, at: float) -> None:
+        """A Volcano Job as it is now; None: it is deleted."""
+
+    def node(self, name: str, allocatable: Amount, at: float) -> None:
+        """What a node gives away from now on; nothing when it is gone."""
+
+    def queue(self, name: str, queue: Object | None, at: float) -> None:
+        """A queue as it is now; None: it is deleted."""
+
+
+@dataclass
+class Lives:
+    """Takes a journal record by record and tells all `listeners` what happened to whom."""
+
+    listeners: Sequence[Listener]
+    pods: dict[str, PodLife] = field(default_factory=dict[str, PodLife])
+    groups: dict[str, GroupLife] = field(default_factory=dict[str, GroupLife])
+    _deciding: dict[str, Evict] = field(default_factory=dict[str, Evict])
+    _defaults: dict[str, int] = field(default_factory=dict[str, int])
+
+    def follow(self, stored: Stored) -> None:
+        """The next record."""
+        if stored.kind == API:
+            self.note(codec.decode(stored.payload, Mutation), stored.at)
+        elif stored.kind == DECISION:
+            decision = codec.decode(stored.payload, Decision)
+            if isinstance(decision, Evict):
+                self.decide(decision)
+        elif stored.kind == OUTCOME:
+            self._outcome(codec.decode(stored.payload, Outcome))
+
+    def decide(self, evict: Evict) -> None:
+        """The scheduler wants this pod gone."""
+        self._deciding[evict.uid] = evict
+
+    def note(self, mutation: Mutation, at: float) -> None:
+        """A change of the api's truth at a time (seconds since the epoch; to the millisecond)."""
+        at = round(at, 3)
+        match mutation.kind:
+            case "Pod":
+                self._pod(mutation, codec.unpack(mutation.blob), at)
+            case "PodGroup":
+                self._group(mutation, codec.unpack(mutation.blob), at)
+            case "Job":
+                for listener in self.listeners:
+                    listener.job(_name(mutation), _unless_gone(mutation), at)
+            case "PriorityClass":
+                self._class(mutation)
+            case "Queue":
+                for listener in self.listeners:
+                    listener.queue(mutation.name, _unless_gone(mutation), at)
+            case "Node":
+                obj = _unless_gone(mutation)
+                for listener in self.listeners:
+                    listener.node(mutation.name, {} if obj is None else _readable(allocatable_of, obj, "status"), at)
+            case _:
+                pass
+
+    def _outcome(self, outcome: Outcome) -> None:
+        match outcome:
+            case Evicted():
+                pod = self.pods.get(f"{outcome.namespace}/{outcome.name}")
+                if pod is not None and pod.uid == outcome.uid:
+                    self._evicted(pod)
+            case EvictRefused():
+                self._deciding.pop(outcome.uid, None)
+            case _:
+                pass
+
+    def _evicted(self, pod: PodLife) -> None:
+        """By the scheduler, if it decided so: the deletion may be in the journal before the answer is."""
+        if (decision := self._deciding.pop(pod.uid, None)) is not None:
+            pod.evicted_for, pod.evicted_by = decision.preemptor, decision.action
+
+    def _pod(self, mutation: Mutation, obj: Object, at: float) -> None:
+        name, uid = _name(mutation), str(section(obj, "metadata").get("uid") or "")
+        pod = self.pods.get(name)
+        if pod is not None and pod.uid != uid:
+            self._gone(pod, at)  # its deletion was cut off, or a copy of the api's truth replaced it
+            pod = None
+        if pod is None:
+            if mutation.type == "DELETED":
+                return
+            pod = self.pods[name] = self._born(mutation, obj, uid, at)
+            for listener in self.listeners:
+                listener.pod_created(pod)
+        else:
+            self._move(pod, obj)
+        self._phases(pod, obj, at)
+        if mutation.type == "DELETED":
+            self._gone(pod, at)
+
+    def _born(self, mutation: Mutation, obj: Object, uid: str, at: float) -> PodLife:
+        pod = PodLife(mutation.namespace, mutation.name, uid, at, _readable(request_of, obj, "spec"))
+        pod.priority_class = str(section(obj, "spec").get("priorityClassName") or self._default_class())
+        pod.user = str(section(section(obj, "metadata"), "annotations").get(USER) or "")
+        self._belongs(pod, obj)
+        return pod
+
+    def _move(self, pod: PodLife, obj: Object) -> None:
+        before = pod.job, pod.queue
+        if pod.bound is None:
+            self._belongs(pod, obj)
+        if before != (pod.job, pod.queue):
+            for listener in self.listeners:
+                listener.pod_moved(pod, *before)
+
+    def _belongs(self, pod: PodLife, obj: Object) -> None:
+        """Its job: what it names itself, who owns its PodGroup, that group, or nobody but itself."""
+        pod.group = group_of(pod.namespace, obj) or pod.group
+        known = self.groups.get(pod.group)
+        pod.queue = known.queue if known else ""
+        pod.job = job_of(pod.namespace, obj) or (known.job if known else pod.group or pod.full_name)
+
+    def _phases(self, pod: PodLife, obj: Object, at: float) -> None:
+        node, phase = section(obj, "spec").get("nodeName"), str(section(obj, "status").get("phase") or "Pending")
+        if node and pod.bound is None:
+            pod.node, pod.bound = str(node), at
+            for listener in self.listeners:
+                listener.pod_bound(pod)
+        if phase == "Running" and pod.started is None:
+            pod.started, pod.ran_since = at, _ran_since(obj, at)
+            for listener in self.listeners:
+                listener.pod_started(pod)
+        pod.phase = phase
+        if phase in ENDED and pod.ended is None:
+            if section(obj, "metadata").get("deletionTimestamp"):
+                self._told_to_go(pod)  # its last phase is that of a pod that was told to go
+            self._end(pod, at)
+
+    def _told_to_go(self, pod: PodLife) -> None:
+        pod.told_to_go = True
+        self._evicted(pod)
+
+    def _end(self, pod: PodLife, at: float) -> None:
+        pod.ended = at
+        for listener in self.listeners:
+            listener.pod_ended(pod)
+
+    def _gone(self, pod: PodLife, at: float) -> None:
+        if pod.ended is None:
+            self._told_to_go(pod)
+            self._end(pod, at)
+        for listener in self.listeners:
+            listener.pod_gone(pod)
+        self.pods.pop(pod.full_name, None)
+        self._deciding.pop(pod.uid, None)
+
+    def _class(self, mutation: Mutation) -> None:
+        self._defaults.pop(mutation.name, None)
+        found = _unless_gone(mutation)
+        if found is not None and found.get("globalDefault"):
+            self._defaults[mutation.name] = int(found.get("value") or 0)
+
+    def _default_class(self) -> str:
+        """The class of who names none: of several defaults Kubernetes takes the lowest (plugin/admission/priority)."""
+        return min(self._defaults, key=lambda name: (self._defaults[name], name), default="")
+
+    def _group(self, mutation: Mutation, obj: Object, at: float) -> None:
+        name = _name(mutation)
+        if mutation.type == "DELETED":
+            if (gone := self.groups.pop(name, None)) is not None:
+                for listener in self.listeners:
+                    listener.group_gone(gone)
+            return
+        spec, phase = section(obj, "spec"), section(obj, "status").get("phase")
+        group = self.groups.get(name) or GroupLife(mutation.namespace, mutation.name, "", "", at)
+        group.job, group.queue = owner_of(obj), queue_of(obj)
+        group.min_member = minimum_of(obj)
+        group.priority_class = str(spec.get("priorityClassName") or group.priority_class or self._default_class())
+        if group.admitted is None and phase not in (None, "", "Pending"):
+            group.admitted = at
+        self.groups[name] = group
+        for listener in self.listeners:
+            listener.group(group)
+
+
+def there_at(state: CheckpointState) -> list[Mutation]:
+    """What a state holds: classes first, for groups may have one by default, and pods last, for they are in groups."""
+    there = [Mutation(held.revision, "ADDED", kind, *name, held.blob) for kind, name, held in state.truth.rows()]
+    return sorted(there, key=lambda one: (one.kind == "Pod", one.kind != "PriorityClass"))
+
+
+def _name(mutation: Mutation) -> str:
+    return f"{mutation.namespace}/{mutation.name}" if mutation.namespace else mutation.name
+
+
+def _unless_gone(mutation: Mutation) -> Object | None:
+    return None if mutation.type == "DELETED" else codec.unpack(mutation.blob)
+
+
+def _ran_since(obj: Object, at: float) -> float:
+    """Return when a running pod started, by its status where that lies in the past."""
+    text = section(obj, "status").get("startTime")
+    try:
+        return min(at, parse_time(text)) if isinstance(text, str) else at
+    except ValueError:
+        return at
+
+
+def _readable(read: Any, obj: Object, part: str) -> Amount:
+    """Nothing, of quantities that nobody can read."""
+    try:
+        found: Amount = read(section(obj, part))
+    except QuantityError:
+        return {}
+    return found

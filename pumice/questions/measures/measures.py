@@ -1,0 +1,359 @@
+"""Measuring a whole journal: a row for each job and queue, series over time, and one summary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pumice.core.objects.metadata import section
+from pumice.questions.measures.deserved import DESERVED, Deserved, DeservedInJournal
+from pumice.questions.measures.fairness import jain, quantile
+from pumice.questions.measures.jobs import Jobs
+from pumice.questions.measures.lives import Listener, Lives, there_at
+from pumice.questions.measures.over_time import Grid
+from pumice.questions.measures.resource_use import ResourceUse
+from pumice.storage.checkpoint import read_checkpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pumice.core.messages.events import Mutation
+    from pumice.questions.measures.jobs import JobRow
+    from pumice.questions.measures.lives import GroupLife, PodLife
+    from pumice.questions.measures.over_time import Steps
+    from pumice.storage.checkpoint import CheckpointState
+    from pumice.storage.journal import Journal, Stored
+
+BATCH = 5_000
+
+
+@dataclass
+class QueueRow:
+    """What the jobs of one queue came to. Times in seconds; None: of no job. Waits are of all its jobs: those that have
+    not started (`unstarted`) have waited until the end, at least.
+
+    `resources`: by resource, amount × seconds that pods asked for (from creation to end) and held, and that the queue
+    deserved; and what part of all there was they held.
+    """
+
+    queue: str
+    weight: int = 1
+    jobs: int = 0
+    pods: int = 0
+    ended: int = 0
+    unstarted: int = 0
+    evictions: int = 0
+    killed: int = 0
+    restarts: int = 0
+    lost_cpu_s: float = 0.0
+    mean_wait_s: float | None = None
+    median_wait_s: float | None = None
+    p95_wait_s: float | None = None
+    mean_bounded_slowdown: float | None = None
+    resources: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+
+
+@dataclass
+class Series:
+    """One amount over time: `values[i]` is the mean over the `width_s` seconds from `starts_s[i]` on (the last: less).
+
+    `queue` is "" for the whole cluster. `what`: waiting, held, deserved, capacity or fragmentation (a part of one).
+    """
+
+    what: str
+    resource: str
+    queue: str
+    values: list[float]
+
+
+@dataclass
+class Measures:
+    """What a run came to. `began` in seconds since the epoch; everything else in seconds after that."""
+
+    began: float
+    horizon_s: float
+    queues: list[QueueRow]
+    starts_s: list[float]
+    series: list[Series]
+    summary: dict[str, Any]
+
+
+class Stages:
+    """Splits waits in those for admission and those for nodes, over all jobs: what goes on lasts until the end."""
+
+    def __init__(self) -> None:
+        self._count, self._admission, self._scheduling = 0, 0.0, 0.0
+        self._outside: list[float] = []
+        self._unplaced: list[float] = []
+
+    def note(self, row: JobRow) -> None:
+        """Count one job, whose times are finished."""
+        self._count += 1
+        if row.admission_s is None:
+            self._outside.append(row.submitted)
+            return
+        self._admission += row.admission_s
+        if row.scheduling_s is None:
+            self._unplaced.append(row.submitted + row.admission_s)
+        else:
+            self._scheduling += row.scheduling_s
+
+    def means(self, horizon_s: float) -> dict[str, float | None]:
+        """The mean of either, which add up to the mean wait."""
+        admission = self._admission + sum(horizon_s - at for at in self._outside)
+        scheduling = self._scheduling + sum(horizon_s - at for at in self._unplaced)
+        return {
+            "mean_admission_s": round(admission / self._count, 3) if self._count else None,
+            "mean_scheduling_s": round(scheduling / self._count, 3) if self._count else None,
+        }
+
+
+class Measuring(Listener):
+    """Listens to lives, and hands job rows on as they end. `end` says what it all came to."""
+
+    def __init__(self, began: float, each: Callable[[JobRow], None] | None = None) -> None:
+        self.grid = Grid(began)
+        self.usage = ResourceUse(self.grid)
+        self.deserved = Deserved(self.grid)
+        self.each = each
+        self._weights: dict[str, int] = {}
+        self._rows: dict[str, QueueRow] = {}
+        self._waits: dict[str, list[float]] = {}
+        self._unstarted: dict[str, list[float]] = {}
+        self._slowdowns: dict[str, list[float]] = {}
+        self._stages = Stages()
+        self._work: float | None = None
+        self._before_work: dict[str, float] = {}
+        self._first: float | None = None
+        self._last: float | None = None
+        self.jobs = Jobs(self._done)
+        self.jobs.began = began
+
+    def listeners(self) -> Sequence[Listener]:
+        """Who is to hear of the lives."""
+        return (self.jobs, self.usage, self)
+
+    def queue(self, name: str, queue: dict[str, Any] | None, at: float) -> None:
+        """Its weight is remembered when it is gone."""
+        del at
+        if queue is not None:
+            self._weights[name] = int(section(queue, "spec").get("weight") or 1)
+
+    def pod_created(self, pod: PodLife) -> None:
+        """With the first work capacity begins to count."""
+        self._begin_work(pod.created)
+
+    def group(self, group: GroupLife) -> None:
+        """A job may have no pods for long."""
+        self._begin_work(group.created)
+
+    def job(self, name: str, job: dict[str, Any] | None, at: float) -> None:
+        """A Volcano Job is there before its PodGroup."""
+        del name, job
+        self._begin_work(at)
+
+    def _begin_work(self, at: float) -> None:
+        """Leave out what the cluster had before the first job: nothing was wasted then."""
+        if self._work is None:
+            self._work = at
+            for resource, series in self.usage.capacity.items():
+                series.to(at)
+                self._before_work[resource] = series.total
+
+    def _done(self, row: JobRow) -> None:
+        if self.each is not None:
+            self.each(row)
+        queue = self._rows.get(row.queue)
+        if queue is None:
+            queue = self._rows[row.queue] = QueueRow(row.queue)
+        self._stages.note(row)
+        queue.jobs += 1
+        queue.pods += row.pods
+        queue.ended += row.ended is not None
+        queue.evictions += row.evictions
+        queue.killed += row.killed
+        queue.restarts += row.restarts
+        queue.lost_cpu_s = round(queue.lost_cpu_s + row.lost_cpu_s, 3)
+        if row.wait_s is not None:
+            self._waits.setdefault(row.queue, []).append(row.wait_s)
+        else:
+            queue.unstarted += 1
+            self._unstarted.setdefault(row.queue, []).append(row.submitted)
+        if row.bounded_slowdown is not None:
+            self._slowdowns.setdefault(row.queue, []).append(row.bounded_slowdown)
+        self._first = row.submitted if self._first is None else min(self._first, row.submitted)
+        if row.ended is not None:
+            self._last = row.ended if self._last is None else max(self._last, row.ended)
+
+    def end(self, until: float) -> Measures:
+        """All that was, up to a moment (seconds since the epoch)."""
+        self.jobs.close()
+        horizon = until - self.grid.began
+        for name, submitted in self._unstarted.items():
+            self._waits.setdefault(name, []).extend(round(horizon - at, 3) for at in submitted)
+        for name, row in self._rows.items():
+            self._finish(row, name, until)
+        queues = [self._rows[name] for name in sorted(self._rows)]
+        series = self._series(until)
+        count = len(series[0].values) if series else 0
+        return Measures(
+            self.grid.began, round(horizon, 3), queues, self.grid.starts(count), series, self._summary(queues, until)
+        )
+
+    def _finish(self, row: QueueRow, name: str, until: float) -> None:
+        waits, slowdowns = sorted(self._waits.get(name, [])), self._slowdowns.get(name, [])
+        row.weight = self._weights.get(name, 1)
+        row.mean_wait_s = _mean(waits)
+        row.median_wait_s, row.p95_wait_s = (_rounded(quantile(waits, part)) for part in (0.5, 0.95))
+        row.mean_bounded_slowdown = _mean(slowdowns)
+        for resource in self.usage.resources():
+            waiting, held = (self._total(of, name, resource, until) for of in (self.usage.waiting, self.usage.held))
+            whole = self._capacity(resource, until)
+            if waiting or held:
+                row.resources[resource] = {
+                    "requested_s": round(waiting + held, 3),
+                    "held_s": round(held, 3),
+                    "deserved_s": round(self._total(self.deserved.series, name, resource, until), 3),
+                    "share": round(held / whole, 4) if whole else 0.0,
+                }
+
+    def _total(self, of: Mapping[tuple[str, str], Steps], queue: str, resource: str, until: float) -> float:
+        series = of.get((queue, resource))
+        if series is None:
+            return 0.0
+        series.to(until)
+        return float(series.total)
+
+    def _capacity(self, resource: str, until: float) -> float:
+        series = self.usage.capacity[resource]
+        series.to(until)
+        return series.total - self._before_work.get(resource, 0.0)
+
+    def _series(self, until: float) -> list[Series]:
+        found: list[Series] = []
+        usage = self.usage
+        for resource in usage.resources():
+            found.append(Series("capacity", resource, "", _round(usage.capacity[resource].means(until))))
+            found.append(Series("held", resource, "", _round(usage.all_held(resource, until))))
+            found.append(Series("fragmentation", resource, "", _round(usage.fragmentation(resource, until))))
+            for queue in sorted({*usage.queues(), *(name for name, _ in self.deserved.series)}):
+                for what, of in (("held", usage.held), ("waiting", usage.waiting), (DESERVED, self.deserved.series)):
+                    if (steps := of.get((queue, resource))) is not None:
+                        found.append(Series(what, resource, queue, _round(steps.means(until))))
+        return found
+
+    def _summary(self, queues: list[QueueRow], until: float) -> dict[str, Any]:
+        waits = sorted(wait for of in self._waits.values() for wait in of)
+        slowdowns = [one for of in self._slowdowns.values() for one in of]
+        makespan = None if self._last is None or self._first is None else round(self._last - self._first, 3)
+        return {
+            "jobs": sum(row.jobs for row in queues),
+            "ended": sum(row.ended for row in queues),
+            "pods": sum(row.pods for row in queues),
+            "unstarted": sum(row.unstarted for row in queues),
+            "evictions": sum(row.evictions for row in queues),
+            "killed": sum(row.killed for row in queues),
+            "restarts": sum(row.restarts for row in queues),
+            "lost_cpu_s": round(sum(row.lost_cpu_s for row in queues), 3),
+            "makespan_s": makespan,
+            "mean_wait_s": _mean(waits),
+            "median_wait_s": _rounded(quantile(waits, 0.5)),
+            "p95_wait_s": _rounded(quantile(waits, 0.95)),
+            **self._stages.means(until - self.grid.began),
+            "mean_bounded_slowdown": _mean(slowdowns),
+            "jain_of_jobs": _rounded(jain([1 / one for one in slowdowns])),
+            "jain_of_queues": _rounded(jain(self._dominant(queues))),
+            "resources": {resource: self._of_all(resource, queues, until) for resource in self.usage.resources()},
+        }
+
+    def _dominant(self, queues: list[QueueRow]) -> list[float]:
+        """Of every queue: the greatest share of any resource that it held, for a weight of one."""
+        return [max((of["share"] for of in row.resources.values()), default=0.0) / row.weight for row in queues]
+
+    def _of_all(self, resource: str, queues: list[QueueRow], until: float) -> dict[str, float]:
+        capacity = self._capacity(resource, until)
+        requested, held = (
+            sum(row.resources[resource][what] for row in queues if resource in row.resources)
+            for what in ("requested_s", "held_s")
+        )
+        free, torn = capacity - held, self.usage.torn[resource]
+        torn.to(until)
+        return {
+            "capacity_s": round(capacity, 3),
+            "requested_s": round(requested, 3),
+            "held_s": round(held, 3),
+            "utilisation": round(held / capacity, 4) if capacity else 0.0,
+            "fragmentation": round(torn.total / free, 4) if free > 0 else 0.0,
+        }
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Where a journal begins: the moment, and the record after which to read on. `state`: what was there already."""
+
+    at: float
+    after: int
+    state: CheckpointState | None = None
+
+    def there(self) -> Sequence[Mutation]:
+        """What was there already, as if it came then."""
+        return () if self.state is None else there_at(self.state)
+
+    async def through(self, journal: Journal, lives: Lives, each: Callable[[Stored], None] | None = None) -> float:
+        """Tell lives of what was there and of every record from here on; the moment of the last one. `each` is handed
+        the records instead, in their order. Raises DamagedError.
+        """
+        for mutation in self.there():
+            lives.note(mutation, self.at)
+        follow = each or lives.follow
+        after, ended = self.after, self.at
+        while batch := await journal.read(after, limit=BATCH):
+            for stored in batch:
+                follow(stored)
+            after, ended = batch[-1].sequence, max(ended, batch[-1].at)
+        return ended
+
+
+async def beginning(journal: Journal) -> Beginning:
+    """Of a journal whose first records were cut off, that is the oldest state it keeps."""
+    head = await journal.head()
+    kept = [one for one in await journal.checkpoints() if one.sequence >= head.cut] if head.cut else []
+    if kept:
+        state = read_checkpoint(kept[-1])  # they come newest first
+        return Beginning(round(state.recovered.now, 3), state.sequence, state)
+    first = await journal.read(head.cut, limit=1)
+    return Beginning(round(first[0].at, 3) if first else 0.0, head.cut)
+
+
+async def measure(journal: Journal, each: Callable[[JobRow], None] | None = None, *, shares: bool = True) -> Measures:
+    """What a journal's run came to; `each` gets a row for each job as it ends. `shares`: and what queues deserved,
+    which takes a view of the scheduler's and its time. Raises DamagedError.
+    """
+    begun = await beginning(journal)
+    measuring = Measuring(begun.at, each)
+    lives = Lives(measuring.listeners())
+    if not shares:
+        return measuring.end(round(await begun.through(journal, lives), 3))
+    deserved = DeservedInJournal(measuring.deserved)
+    for mutation in begun.there():
+        deserved.note(mutation)
+
+    def follow(stored: Stored) -> None:
+        lives.follow(stored)
+        deserved.follow(stored)
+
+    ended = await begun.through(journal, lives, follow)
+    deserved.end()
+    return measuring.end(round(ended, 3))
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(sum(values) / len(values), 3) if values else None
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def _round(values: Sequence[float]) -> list[float]:
+    return [float(f"{value:.12g}") for value in values]

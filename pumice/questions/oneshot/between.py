@@ -1,0 +1,101 @@
+"""What happens between two one-shot cycles: the conformance README's "Between cycles", as a function on objects.
+
+The clock stands still; what remains keeps its order of arrival; bound pods run (without a start time), those that wait
+for volumes too, because their claims are bound by then; evicted pods
+and pods that were being deleted are gone; pod and PodGroup status and annotations are as the scheduler wrote them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pumice.core.messages.decisions import Bind, CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
+from pumice.core.objects.metadata import Object, section
+from pumice.questions.oneshot.claims import with_claims_met
+from pumice.questions.oneshot.moment import format_moment
+
+
+def object_key(obj: Object) -> str:
+    """namespace/name of an object; an absent namespace is empty."""
+    metadata = section(obj, "metadata")
+    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
+
+
+def next_objects(objects: Sequence[Object], result: CycleResult, now: float) -> list[Object]:
+    """The objects as the next cycle finds them. The given ones are not changed."""
+    objects, failed = with_claims_met(objects, result.binds)
+    binds = {f"{bind.namespace}/{bind.name}": bind for bind in result.binds if bind.uid not in failed}
+    evicted = {f"{evict.namespace}/{evict.name}" for evict in result.evicts}
+    updates = {f"{one.namespace}/{one.name}": one for one in result.pod_conditions}
+    groups = {f"{one.namespace}/{one.name}": one for one in result.pod_groups}
+    remaining: list[Object] = []
+    for obj in objects:
+        kind, key = obj.get("kind"), object_key(obj)
+        if kind == "Pod":
+            if key in evicted or section(obj, "metadata").get("deletionTimestamp"):
+                continue
+            remaining.append(_pod_after(obj, binds.get(key), updates.get(key), now))
+        elif kind == "PodGroup" and key in groups:
+            remaining.append(pod_group_after(obj, groups[key], now))
+        else:
+            remaining.append(obj)
+    return remaining
+
+
+def condition_dict(condition: PodGroupCondition) -> dict[str, str]:
+    """A PodGroup condition without its transition time and id."""
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+    }
+
+
+def _pod_after(pod: Object, bind: Bind | None, update: PodCondition | None, now: float) -> Object:
+    if bind is None and update is None:
+        return pod
+    status: dict[str, Any] = dict(pod.get("status") or {})
+    after = {**pod, "status": status}
+    if update is not None:
+        if update.reason or update.message:
+            status["conditions"] = _with_unscheduled(status.get("conditions") or [], update, now)
+        if update.nominated != "":
+            status["nominatedNodeName"] = update.nominated or ""
+    if bind is not None:
+        after["spec"] = {**(pod.get("spec") or {}), "nodeName": bind.node}
+        if bind.annotations:
+            metadata: dict[str, Any] = pod.get("metadata") or {}
+            after["metadata"] = {**metadata, "annotations": {**(metadata.get("annotations") or {}), **bind.annotations}}
+        status["phase"] = "Running"
+        status.pop("startTime", None)
+    return after
+
+
+def _with_unscheduled(conditions: list[dict[str, Any]], update: PodCondition, now: float) -> list[dict[str, Any]]:
+    written = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": update.reason,
+        "message": update.message,
+        "lastTransitionTime": format_moment(now),
+    }
+    kept = [one for one in conditions if one.get("type") != "PodScheduled"]
+    return [*kept, written]
+
+
+def pod_group_after(group: Object, written: PodGroupStatus, now: float) -> Object:
+    """The PodGroup with what the scheduler wrote: status and annotations."""
+    metadata: dict[str, Any] = dict(group.get("metadata") or {})
+    if written.annotations:
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **written.annotations}
+    status: dict[str, Any] = {
+        **(group.get("status") or {}),
+        "phase": written.phase,
+        "conditions": [{**condition_dict(one), "lastTransitionTime": format_moment(now)} for one in written.conditions],
+        "running": written.running,
+        "succeeded": written.succeeded,
+        "failed": written.failed,
+    }
+    return {**group, "metadata": metadata, "status": status}

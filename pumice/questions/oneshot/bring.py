@@ -1,0 +1,141 @@
+"""From what was read to what a cycle sees: admission, the queues that are assumed, and what controllers make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+from pumice.cluster.api.bootstrap import assumed_queues
+from pumice.cluster.controllers.disruptions.machine import DisruptionMachine
+from pumice.cluster.controllers.nodes.machine import NodeTaintsMachine
+from pumice.cluster.kube.merge_patch import merge_patch
+from pumice.cluster.kube.quota_usage import quota_status
+from pumice.cluster.machine import Machine
+from pumice.core.messages.commands import Patch, UpdateStatus
+from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.parts import kind_of
+from pumice.errors import InputError
+from pumice.load.manifests import Loaded
+from pumice.questions.oneshot.between import object_key
+from pumice.questions.oneshot.expand import ROUNDS, expanded
+from pumice.questions.oneshot.pending import makers_absent
+from pumice.questions.oneshot.prepare import GivenObjects, Identity, identity, stored_as, usable
+from pumice.storage.codec import unpack
+
+
+@dataclass(slots=True)
+class Brought:
+    """Objects in order of arrival; a problem for each that could not be used; what a person should know beside."""
+
+    objects: list[Object]
+    problems: list[InputError] = field(default_factory=list[InputError])
+    notes: list[str] = field(default_factory=list[str])
+
+
+def brought(
+    loaded: Loaded, beside: Sequence[Object], now: float, advance: Callable[[int], None] = lambda _: None
+) -> Brought:
+    """What was loaded, after what is there already (`beside`), as of `now` (seconds since the epoch)."""
+    _name_all(loaded, beside)
+    there = set(map(identity, beside))
+    twice = [given for given in loaded.objects if identity(given) in there]
+    loaded.objects = [given for given in loaded.objects if identity(given) not in there]
+    queues = assumed_queues([*beside, *loaded.objects])
+    loaded.objects = [*queues, *loaded.objects]
+    fit = usable(loaded, GivenObjects([*beside, *loaded.objects]), advance, beside)
+    problems = [*fit.problems, *[_is_there(loaded, given) for given in twice]]
+    taken, stated = with_quota_statuses(as_controllers_leave(fit.taken, beside, now), beside)
+    found = expanded([*beside, *taken], now)
+    absent = [f"PodGroup {object_key(group)}: {said}" for group, said in makers_absent(found.objects)]
+    return Brought(found.objects, problems, [*_said_of(queues), *fit.notes, *stated, *found.notes, *absent])
+
+
+def _said_of(queues: Sequence[Object]) -> list[str]:
+    names = [queue["metadata"]["name"] for queue in queues]
+    said = {1: "Queue {} is not in the input: assumed, as Volcano makes it"}
+    many = "Queues {} are not in the input: assumed, as Volcano makes them"
+    return [said.get(len(names), many).format(" and ".join(names))] if names else []
+
+
+def as_controllers_leave(objects: Sequence[Object], beside: Sequence[Object], now: float) -> list[Object]:
+    """Return the objects as controllers of a running cluster would leave them: nodes that are not well are tainted, and
+    budgets of disruptions that nobody has counted yet have a status.
+    """
+    machines: list[Machine] = [NodeTaintsMachine(agents=True)]
+    if any(map(_is_uncounted, objects)):
+        machines.append(DisruptionMachine())
+    written: dict[Identity, Object] = {}
+    for machine in machines:
+        kinds = set(map(kind_of, machine.kinds))
+        for obj in (*beside, *objects):
+            if stored_as(obj) in kinds:
+                machine.observe(stored_as(obj), {**obj, "metadata": {**obj["metadata"], "resourceVersion": "1"}}, 1)
+        for request in _asked(machine, now):
+            patch = unpack(request.blob)
+            patch = {"status": patch} if isinstance(request, UpdateStatus) else {"spec": patch["spec"]}
+            written[request.kind, request.namespace, request.name] = patch
+    return [_left(obj, written.get(identity(obj))) for obj in objects]
+
+
+def _asked(machine: Machine, now: float) -> Iterator[Patch | UpdateStatus]:
+    """Let the machine work until it waits for news."""
+    for _ in range(ROUNDS):
+        for request in machine.step(now):
+            if isinstance(request, Patch | UpdateStatus):
+                yield request
+        if machine.next_due() != 0.0:
+            return
+
+
+def _left(obj: Object, patch: Object | None) -> Object:
+    counted = obj["kind"] == "PodDisruptionBudget" and not _is_uncounted(obj)
+    return obj if patch is None or counted else merge_patch(obj, patch)
+
+
+def _is_uncounted(obj: Object) -> bool:
+    """Return whether it is a budget of which no controller has said anything; what a cluster said of one stays."""
+    return obj["kind"] == "PodDisruptionBudget" and not section(obj, "status")
+
+
+def with_quota_statuses(objects: Sequence[Object], beside: Sequence[Object]) -> tuple[list[Object], list[str]]:
+    """ResourceQuotas as their controller would have them: one without a status limits nothing. And what was filled in,
+    in words.
+    """
+    notes: list[str] = []
+
+    def stated(obj: Object) -> Object:
+        if obj["kind"] != "ResourceQuota" or section(section(obj, "status"), "hard"):
+            return obj
+        namespace = obj["metadata"].get("namespace")
+        pods = [
+            each
+            for each in (*beside, *objects)
+            if each["kind"] == "Pod" and each["metadata"].get("namespace") == namespace
+        ]
+        status = quota_status(obj, pods)
+        used = ", ".join(f"{name} {text}" for name, text in status["used"].items())
+        notes.append(
+            f"ResourceQuota {object_key(obj)} has no status: taken as its controller would write it, used: {used}"
+        )
+        return {**obj, "status": status}
+
+    return [stated(obj) for obj in objects], notes
+
+
+def _name_all(loaded: Loaded, beside: Sequence[Object]) -> None:
+    """Give a name to each object that has only `generateName`, as the api does, though the same in every run: with the
+    first number that is free.
+    """
+    taken = {identity(obj) for obj in (*beside, *loaded.objects)}
+    for given in loaded.objects:
+        if not section(given, "metadata").get("name"):
+            (kind, namespace, _), prefix = identity(given), given["metadata"]["generateName"]
+            number = next(each for each in count() if (kind, namespace, f"{prefix}{each}") not in taken)
+            loaded.name(given, f"{prefix}{number}")
+            taken.add(identity(given))
+
+
+def _is_there(loaded: Loaded, given: Object) -> InputError:
+    who = f"{given['kind']} {object_key(given).strip('/')}"
+    return InputError("the recorded state has it already", source=loaded.place_of(given), path=who)

@@ -1,0 +1,118 @@
+"""One-shot cycles over a list of objects: what happens to them when they are all there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pumice.config.schema import SchedulerConfig
+from pumice.core.cycle import Trail, close_session, open_session, run_action
+from pumice.core.messages.decisions import Bind, CycleResult, Evict
+from pumice.core.objects.metadata import Object
+from pumice.core.outside import Ask
+from pumice.core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.core.session.trail.trail import SILENCE
+from pumice.core.state.view import View
+from pumice.core.state.volumes import volume_rules
+from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitFindings
+from pumice.questions.oneshot.asking import AskAbout, of_nobody
+from pumice.questions.oneshot.between import next_objects
+from pumice.questions.oneshot.others import decide_others, together
+from pumice.questions.oneshot.outcome import Outcome, outcome_of
+from pumice.questions.oneshot.standing import standings_of
+from pumice.questions.oneshot.supposing import supposed
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Everything that a one-shot run depends on.
+
+    `objects` in order of arrival; `now` in seconds since the epoch; `first` is the number of the first cycle, `carry`
+    and `in_flight` (decisions that the objects do not show yet) are what it starts from, `view` the very view of the
+    first cycle when that is more than the objects say; without `close_hooks` the session ends after the job status
+    update (as Volcano's test harness reads it); `trail` makes the one that a cycle keeps; `ask` says whom it
+    asks outside; with `others` Kubernetes' own scheduler decides after each cycle, as in a run.
+    """
+
+    objects: Sequence[Object]
+    config: SchedulerConfig
+    now: float
+    first: int = 1
+    seed: int = 0
+    carry: Carry = field(default_factory=Carry)
+    in_flight: tuple[Bind | Evict, ...] = ()
+    view: View | None = None
+    options: SessionOptions = field(default_factory=SessionOptions)
+    close_hooks: bool = True
+    trail: Callable[[], Trail] | None = None
+    ask: AskAbout = of_nobody
+    others: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """One cycle: the objects it saw, what core returned, and the same as an OUTCOME. `trail`: if one was asked for.
+    `findings`: what waits for what, if there is a trail. `supposed`: of what it was not told, in sentences.
+    """
+
+    objects: Sequence[Object]
+    result: CycleResult
+    outcome: Outcome
+    trail: Trail | None = None
+    supposed: Sequence[str] = ()
+    findings: WaitFindings = field(default_factory=lambda: WaitFindings({}, {}))
+
+
+def fill(objects: Iterable[Object], in_flight: Sequence[Bind | Evict] = ()) -> View:
+    """A fresh view that has seen the objects, in order, and assumes what is in flight."""
+    view = View()
+    for obj in objects:
+        view.apply("ADDED", obj)
+    assume(view, in_flight)
+    return view
+
+
+def assume(view: View, in_flight: Sequence[Bind | Evict]) -> None:
+    """The view assumes what is in flight, where it does not yet."""
+    for decision in in_flight:
+        if isinstance(decision, Bind):
+            view.assume(decision.namespace, decision.name, decision.node, decision.pre_bind)
+        else:
+            view.evicting(decision.namespace, decision.name)
+
+
+def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
+    """Run the given number of cycles, one by one, with the rules of `pumice.questions.oneshot.between` between them."""
+    objects, carry, in_flight = setup.objects, setup.carry, setup.in_flight
+    for number in range(setup.first, setup.first + cycles):
+        view = setup.view if setup.view is not None and number == setup.first else fill(objects, in_flight)
+        trail = None if setup.trail is None else setup.trail()
+        clock, ask = CycleClock(number, setup.now, setup.seed), setup.ask(objects)
+        result, findings = _run(setup, view, clock, carry, trail, ask)
+        if setup.others and (other := decide_others(view, setup.config, clock, result)) is not None:
+            result = together(result, other.result)
+            findings.pods.update(other.findings)
+        outcome, unasked = outcome_of(result, standings_of(objects)), supposed(ask, setup.config)
+        yield Cycle(objects, result, outcome, trail, unasked, findings)
+        objects, carry, in_flight = (
+            next_objects(objects, result, setup.now),
+            Carry.from_dict(result.carry),
+            setup.in_flight,
+        )
+
+
+def _run(
+    setup: Setup, view: View, clock: CycleClock, carry: Carry, trail: Trail | None, ask: Ask
+) -> tuple[CycleResult, WaitFindings]:
+    snapshot, options = view.snapshot(volume_rules(setup.config, setup.options.ignored_provisioners)), setup.options
+    follows = trail or SILENCE
+    session = open_session(snapshot, setup.config, clock, carry, options, report=True, trail=follows, ask=ask)
+    opening, findings = JudgeOpening.of(session) if trail else None, WaitFindings({}, {})
+    for action in setup.config.actions:
+        run_action(session, action)
+    if trail is not None and opening is not None:
+        with trail.aside():
+            findings = Judge(session, trail, opening).findings(view, trail.jobs)
+    if not setup.close_hooks:
+        session.plugins.clear()  # no plugin left, no hook to run
+    return close_session(session), findings

@@ -1,0 +1,90 @@
+"""A cycle's result as an OUTCOME: the plain dictionary that `decide -o json` prints and conformance cases hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pumice.core.messages.decisions import Bind, CycleReport, CycleResult, TaskAtOpen
+from pumice.questions.oneshot.between import condition_dict
+from pumice.questions.oneshot.standing import Standing
+
+Outcome = dict[str, Any]
+
+NOTHING: Final = Standing()
+
+
+def outcome_of(result: CycleResult, before: Mapping[str, Standing]) -> Outcome:
+    """OUTCOME of one cycle; `before` is what the API said of the pods ("ns/pod") when it opened.
+
+    An update that leaves the nomination or the condition alone still shows the old one.
+    """
+    report = result.report
+    return {
+        "binds": {f"{bind.namespace}/{bind.name}": bind.node for bind in result.binds if not waits(bind)},
+        "evictions": sorted(f"{evict.namespace}/{evict.name}" for evict in result.evicts),
+        "pipelined": dict(sorted(report.pipelined.items())),
+        "uncommitted": dict(sorted(report.uncommitted.items())),
+        "awaitingVolumes": {f"{bind.namespace}/{bind.name}": bind.node for bind in result.binds if waits(bind)},
+        "phases": dict(sorted(report.phases.items())),
+        "taskStatus": {job: _counts(counts) for job, counts in sorted(report.task_status.items())},
+        "nominated": _nominated(result, before),
+        "conditions": _conditions(report),
+        "podConditions": _pod_conditions(result, before),
+        "podAnnotations": {pod: _lasting(said) for pod, said in sorted(report.pod_annotations.items())},
+        "numaAllocatable": dict(sorted(report.numa_allocatable.items())),
+        "queueAllocated": {queue.name: dict(queue.allocated) for queue in result.queues},
+    }
+
+
+def _lasting(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Without the times."""
+    return {name: value for name, value in annotations.items() if not name.endswith("-time")}
+
+
+def at_open(report: CycleReport) -> dict[str, Any]:
+    """`atOpen` of a case: queue gauges, and what filters and scores said before any action."""
+    return {
+        "queues": report.queues.by_queue(),
+        "tasks": {name: _task_at_open(task) for name, task in report.tasks_at_open.items()},
+    }
+
+
+def waits(bind: Bind) -> bool:
+    """Its volumes have to be bound first: the pod is on its way to its node, and not bound in this cycle."""
+    return bind.pre_bind is not None and bind.pre_bind.waits
+
+
+def _counts(counts: Mapping[str, int]) -> dict[str, int]:
+    return {status: count for status, count in sorted(counts.items()) if count}
+
+
+def _nominated(result: CycleResult, before: Mapping[str, Standing]) -> dict[str, str]:
+    after: dict[str, str] = {}
+    for update in result.pod_conditions:
+        name = f"{update.namespace}/{update.name}"
+        node = before.get(name, NOTHING).nominated if update.nominated == "" else update.nominated
+        if node:
+            after[name] = node
+    return after
+
+
+def _conditions(report: CycleReport) -> dict[str, list[dict[str, str]]]:
+    return {job: [condition_dict(one) for one in listed] for job, listed in sorted(report.conditions.items()) if listed}
+
+
+def _pod_conditions(result: CycleResult, before: Mapping[str, Standing]) -> dict[str, dict[str, str]]:
+    after: dict[str, dict[str, str]] = {}
+    for update in result.pod_conditions:
+        name = f"{update.namespace}/{update.name}"
+        shown = update if update.reason or update.message else before.get(name, NOTHING)
+        if shown.reason or shown.message:
+            after[name] = {"reason": shown.reason, "message": shown.message}
+    return after
+
+
+def _task_at_open(task: TaskAtOpen) -> dict[str, Any]:
+    seen: dict[str, Any] = {"rejected": task.rejected, "scores": task.scores}
+    if task.pre_predicate:
+        seen["prePredicate"] = task.pre_predicate
+    return seen

@@ -1,0 +1,130 @@
+"""A reason for every task that a one-shot run leaves pending, those that no session ever saw included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from pumice.belonging import owner_of
+from pumice.cluster.api.kinds import kind_of
+from pumice.cluster.controllers.jobs.state import controlling_job
+from pumice.cluster.controllers.unserved.kinds import SCHEDULER, SERVED
+from pumice.core.messages.decisions import CycleReport, CycleResult, PendingReason
+from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.pod import GROUP_NAME
+from pumice.core.session.fit import SCHEDULABLE, UNSCHEDULABLE
+from pumice.questions.measures.jobs import OVER
+from pumice.questions.oneshot.between import object_key
+from pumice.questions.oneshot.prepare import stored_as
+
+if TYPE_CHECKING:
+    from pumice.core.session.trail.records import Ended
+    from pumice.core.session.trail.trail import Trail
+    from pumice.questions.adviser.judge import WaitFinding, WaitFindings
+
+
+def left_pending(objects: Iterable[Object], result: CycleResult, findings: WaitFindings) -> dict[str, dict[str, str]]:
+    """Reason, its class and message by "ns/pod", after a cycle over exactly these objects; `alias`: another word for
+    the reason, such as the one in the pod's condition.
+
+    Pods of schedulers that do not run here are left out, unless they name a PodGroup.
+    """
+    listed = list(objects)
+    placed = {f"{bind.namespace}/{bind.name}" for bind in result.binds}
+    reasons: dict[str, dict[str, str]] = {}
+    for obj in listed:
+        key = object_key(obj)
+        if obj["kind"] == "Pod" and key not in placed and _waits(obj):
+            said = result.report.pending.get(key) or _promised(key, result.report) or PendingReason("", "")
+            if said.reason or key in findings.pods:
+                reasons[key] = _told(said, findings.pods.get(key))
+    return dict(sorted(reasons.items()))
+
+
+def _told(said: PendingReason, finding: WaitFinding | None) -> dict[str, str]:
+    if finding is None:
+        return {"reason": said.reason, "message": said.message, "class": "", "alias": ""}
+    message = (
+        said.message if finding.because in said.message else f"{finding.because}; {said.message}".removesuffix("; ")
+    )
+    alias = said.reason if said.reason != finding.reason else ""
+    return {"reason": finding.reason, "message": message, "class": finding.wait_class, "alias": alias}
+
+
+def _promised(key: str, report: CycleReport) -> PendingReason | None:
+    """In the words of the pod's condition: it was promised room, or had some without its gang being whole."""
+    if node := report.pipelined.get(key):
+        where = f"can possibly be assigned to {node}, once resource is released and minAvailable is satisfied"
+        return PendingReason(UNSCHEDULABLE, f"Pod {key} {where}")
+    if node := report.uncommitted.get(key):
+        where = f"can possibly be assigned to {node}, once minAvailable is satisfied"
+        return PendingReason(SCHEDULABLE, f"Pod {key} {where}")
+    return None
+
+
+def _waits(pod: Object) -> bool:
+    spec, status = section(pod, "spec"), section(pod, "status")
+    if spec.get("nodeName") or status.get("phase", "Pending") != "Pending":
+        return False
+    if pod["metadata"].get("deletionTimestamp"):
+        return False
+    return spec.get("schedulerName", SCHEDULER) in SERVED or bool(group_of(pod))
+
+
+def waiting_jobs(objects: Iterable[Object]) -> frozenset[str]:
+    """The jobs ("namespace/PodGroup") that have a pod without a node."""
+    pods = (obj for obj in objects if obj["kind"] == "Pod" and _waits(obj))
+    return frozenset(f"{pod['metadata'].get('namespace') or ''}/{group_of(pod)}" for pod in pods)
+
+
+def without_pods(objects: Iterable[Object]) -> dict[str, dict[str, str]]:
+    """Reason and message of each Volcano Job ("namespace/name") that is not over and of which there is no pod."""
+    listed = list(objects)
+    owners = (controlling_job(obj["metadata"]) for obj in listed if obj["kind"] == "Pod")
+    there = {owner["uid"] for owner in owners if owner is not None}
+    jobs = (obj for obj in listed if stored_as(obj) == "Job" and obj["metadata"].get("uid") not in there)
+    states = {object_key(job): section(section(job, "status"), "state") for job in jobs}
+    found = {
+        name: {"reason": str(state.get("reason") or "NoPods"), "message": str(state.get("message") or "it has no pods")}
+        for name, state in sorted(states.items())
+        if state.get("phase") not in OVER
+    }
+    absent = {owner_of(group): {"reason": "NoPods", "message": said} for group, said in makers_absent(listed)}
+    return found | absent
+
+
+def makers_absent(objects: Sequence[Object]) -> list[tuple[Object, str]]:
+    """Return PodGroups without pods whose maker is not among the objects, each with a sentence that says so.
+
+    A controller makes the pods of a Job only once its PodGroup has been admitted: of a Job that waits for that, a dump
+    without the Job holds nothing to place.
+    """
+    named = {f"{pod['metadata'].get('namespace') or ''}/{group_of(pod)}" for pod in objects if pod["kind"] == "Pod"}
+    there = {(stored_as(obj), object_key(obj)) for obj in objects}
+    found: list[tuple[Object, str]] = []
+    for group in objects:
+        owner = next((one for one in group["metadata"].get("ownerReferences") or () if one.get("controller")), None)
+        if group["kind"] != "PodGroup" or owner is None or object_key(group) in named:
+            continue
+        if section(group, "status").get("phase") != "Completed" and (stored_as(owner), owner_of(group)) not in there:
+            row = kind_of(owner.get("apiVersion"), owner.get("kind"))
+            more = f": give {row.resource} as well" if row is not None else ""
+            who = f"{owner.get('kind')} {owner_of(group)}"
+            found.append((group, f"it has no pods, and {who}, which makes them, is not in the input{more}"))
+    return found
+
+
+def endings(trail: Trail, pending: Iterable[str], objects: Iterable[Object]) -> dict[str, list[str]]:
+    """By job with a pod among `pending` ("ns/pod"): where each action that looked at it ended, in order."""
+    left = set(pending)
+    jobs = waiting_jobs(obj for obj in objects if obj["kind"] == "Pod" and object_key(obj) in left)
+    return {job: list(dict.fromkeys(map(_said, trail.of_job(job)))) for job in sorted(jobs)}
+
+
+def _said(ended: Ended) -> str:
+    return f"{ended.action}: {ended.ending}" + (f" ({ended.detail})" if ended.detail else "")
+
+
+def group_of(pod: Object) -> str:
+    """The PodGroup that a pod names; empty when it names none."""
+    return str(section(pod["metadata"], "annotations").get(GROUP_NAME) or "")

@@ -1,0 +1,253 @@
+"""Making handed-in objects fit for a view: what the API fills in is filled in, and what it would refuse is named.
+
+What comes out of a cluster has been through its admission and is taken as it is (`actors.api.origin`). All else is
+judged by an API's store of its own, so that no command can judge otherwise than `pumice run` and HTTP do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+from uuid import NAMESPACE_URL, uuid5
+
+from pumice.cluster.api.admission import ADMISSION, admission_of, pod_groups
+from pumice.cluster.api.admission.shapes.kind_shapes import shape_problems
+from pumice.cluster.api.admission.stated_amounts import STATED
+from pumice.cluster.api.kinds import kind_of
+from pumice.cluster.api.origin import LOAD, entering, is_recorded
+from pumice.cluster.api.refusals import Cause
+from pumice.cluster.api.store import Store
+from pumice.cluster.api.verbs.decoding import without_nulls
+from pumice.cluster.api.verbs.loading import fill_loaded
+from pumice.cluster.kernel.order import in_order
+from pumice.config.errors import RequestError
+from pumice.core.messages.commands import LoadObject
+from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object, section
+from pumice.core.state.view import View
+from pumice.errors import InputError
+from pumice.load.manifests import Loaded
+from pumice.questions.oneshot.between import object_key
+from pumice.storage.codec import pack
+
+Identity = tuple[str, str, str]
+"""Kind, namespace and name; the kind as objects are stored by."""
+
+CONTROLLED: Final = frozenset(
+    (
+        "Job",
+        "Deployment",
+        "ReplicaSet",
+        "Job.batch",
+        "StatefulSet",
+        "DaemonSet",
+        "ReplicationController",
+        "JobFlow",
+        "CronJob",
+        "CronJob.batch",
+    )
+)
+"""Kinds of which controllers make pods and PodGroups (see `pumice.questions.oneshot.expand`)."""
+VALIDATED: Final = ("Pod", "Node", *STATED, *CONTROLLED)
+"""Kinds of which what controllers make is validated; of a PodGroup only its numbers."""
+
+
+@dataclass(slots=True)
+class Usable:
+    """Objects that a view takes; a problem for each of the others; and what a person should know of those taken."""
+
+    taken: list[Object] = field(default_factory=list[Object])
+    problems: list[InputError] = field(default_factory=list[InputError])
+    notes: list[str] = field(default_factory=list[str])
+
+
+class GivenObjects:
+    """What admission may look at: the objects that were handed in."""
+
+    def __init__(self, objects: Iterable[Object]) -> None:
+        self._by_name: dict[Identity, Object] = {}
+        self._listed: dict[tuple[str, str | None], list[Object]] = {}
+        for obj in objects:
+            self._by_name[identity(obj)] = obj
+
+    def put(self, obj: Object) -> None:
+        """One more, or another state of one."""
+        who = identity(obj)
+        self._by_name[who] = obj
+        if self._listed:
+            self._listed.pop((who[0], None), None)
+            self._listed.pop((who[0], who[1]), None)
+
+    def all(self, kind: str, namespace: str | None = None) -> list[Object]:
+        """Those of a kind by namespace and name. Found once: it is asked for every pod."""
+        found = self._listed.get((kind, namespace))
+        if found is None:
+            keys = sorted(key for key in self._by_name if key[0] == kind and namespace in (None, key[1]))
+            found = self._listed[kind, namespace] = [self._by_name[key] for key in keys]
+        return found
+
+    def get(self, kind: str, namespace: str, name: str) -> Object | None:
+        return self._by_name.get((kind, namespace, name))
+
+    def queues(self) -> list[Object]:
+        return self.all("Queue")
+
+    def children(self, parent: str) -> list[Object]:
+        return [queue for queue in self.queues() if section(queue, "spec").get("parent") == parent]
+
+    def default_priority_class(self) -> Object | None:
+        defaults = [obj for obj in self.all("PriorityClass") if obj.get("globalDefault")]
+        return min(defaults, key=lambda obj: obj.get("value", 0), default=None)
+
+
+def stored_as(obj: Object) -> str:
+    """The kind under which an object is stored: a Job of Kubernetes is another one than Volcano's."""
+    kind, version = obj["kind"], obj.get("apiVersion")
+    return _key(version, kind) if version.__class__ is str and kind.__class__ is str else str(kind)
+
+
+@lru_cache(maxsize=256)
+def _key(version: str, kind: str) -> str:
+    found = kind_of(version, kind)
+    return found.key if found is not None else kind
+
+
+def refusals_of(objects: Sequence[Object], beside: Sequence[Object] = ()) -> list[Refused | None]:
+    """Return what an API says to each of the objects, None where it takes it, where `beside` is there already."""
+    store = Store()
+    for obj in beside:
+        store.apply(LoadObject(pack(obj), user=LOAD), 0.0)
+    found: dict[int, Refused] = {}
+    for obj in in_order(objects):
+        answer = store.apply(entering(obj), 0.0)
+        if isinstance(answer, Refused):
+            found[id(obj)] = answer
+    return [found.get(id(obj)) for obj in objects]
+
+
+def waits_for_its_queue(given: Object, refused: Refused) -> bool:
+    """Return whether a PodGroup is refused for its queue alone, which does not exist or is not open.
+
+    Such a group is kept, for its queue may go after it came: then that is what it waits for.
+    """
+    causes = refused.details.get("causes") or ()
+    if given["kind"] != "PodGroup" or not isinstance(section(given, "spec").get("queue", ""), str):
+        return False
+    return bool(causes) and all(cause["field"] == "spec.queue" for cause in causes)
+
+
+def usable(
+    loaded: Loaded,
+    lookup: GivenObjects | None = None,
+    advance: Callable[[int], None] = lambda _: None,
+    beside: Sequence[Object] = (),
+) -> Usable:
+    """The objects that a view takes, as the API would hold them, and a problem for each of the others.
+
+    `lookup`: what admission may look at, where that is more than they are; `advance` is told of each that is done;
+    `beside`: what is there already.
+    """
+    view, lookup = View(), lookup or GivenObjects(loaded.objects)
+    found = Usable()
+    for given, answer in zip(loaded.objects, refusals_of(loaded.objects, beside), strict=True):
+        advance(1)
+        who = f"{given['kind']} {object_key(given).strip('/')}"
+        problem = "" if answer is None else answer.message
+        if answer is not None and waits_for_its_queue(given, answer):
+            place = ": ".join(part for part in (loaded.place_of(given), who) if part)
+            found.notes.append(f"{place}: {problem}; it is kept, to wait for its queue")
+            problem = ""
+        obj = given if problem else prepared(given, lookup)
+        if not problem:
+            try:
+                view.apply("ADDED", obj)
+            except RequestError as error:
+                problem = str(error)
+        if problem:
+            found.problems.append(InputError(problem, source=loaded.place_of(given), path=who))
+        else:
+            found.taken.append(obj)
+    return found
+
+
+def prepared(given: Object, lookup: GivenObjects) -> Object:
+    """Return the object with what its author left out. A queue is open and weighs 1, a volume can be had."""
+    if section(given, "metadata").get("uid"):
+        return given
+    kind = stored_as(given)
+    obj: Object = without_nulls(given)
+    name = object_key(obj).strip("/")
+    # what is made of it is called after its uid, which readers know by its form
+    obj["metadata"]["uid"] = str(uuid5(NAMESPACE_URL, name)) if kind in CONTROLLED else name.replace("/", "-")
+    if is_recorded(given):
+        fill_loaded(obj, admission_of(kind), lookup)
+        return obj
+    spec: dict[str, Any] = obj.setdefault("spec", {}) if kind in ADMISSION else {}
+    status: dict[str, Any] = obj.setdefault("status", {}) if kind in ADMISSION else {}
+    if kind == "Queue":
+        status.setdefault("state", "Open")
+        spec.setdefault("weight", 1)
+    elif kind == "PodGroup":
+        spec.setdefault("queue", "default")
+    elif kind == "Pod":
+        status.setdefault("phase", "Pending")
+    elif kind == "PersistentVolume":  # where there is a cluster, its controller says so
+        status.setdefault("phase", "Available")
+    if kind in VALIDATED:
+        _fill_in(obj, lookup)
+    return obj
+
+
+def admitted(made: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
+    """Return an object that a controller makes with the defaults of its kind, and what is wrong with it."""
+    kind = stored_as(made)
+    if causes := shape_problems(kind, made):
+        return made, _said(causes)
+    obj = prepared(made, lookup)
+    return obj, _problems(obj, lookup)
+
+
+def completed(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
+    """Another like it with the defaults of its kind, and what is wrong with it, whether it has been admitted or not."""
+    obj: Object = without_nulls(given)
+    obj |= {part: obj.get(part) or {} for part in ("spec", "status")}
+    if stored_as(obj) in VALIDATED:
+        _fill_in(obj, lookup)
+    return obj, _problems(obj, lookup)
+
+
+def _fill_in(obj: Object, lookup: GivenObjects) -> None:
+    """Defaults of a kind that is validated, as admission has them; what it says of itself stays."""
+    kind = stored_as(obj)
+    rules, status = ADMISSION[kind], without_nulls(obj["status"])
+    if rules.default is not None:
+        rules.default(obj, lookup)
+    if rules.settle is not None and kind in CONTROLLED:
+        rules.settle(obj, lookup, "")
+    obj["status"] = {**obj["status"], **status}
+
+
+def _problems(obj: Object, lookup: GivenObjects) -> list[str]:
+    """What admission has against an object of a kind that is validated."""
+    kind = stored_as(obj)
+    if kind == "PodGroup":
+        return _said(pod_groups.numbers(section(obj, "spec")))
+    if kind not in VALIDATED:
+        return []
+    rules = ADMISSION[kind]
+    forbidden = rules.forbid(obj, lookup) if rules.forbid is not None else None
+    if forbidden:
+        return [forbidden]
+    return _said(rules.validate(obj, lookup) if rules.validate is not None else [])
+
+
+def _said(causes: list[Cause]) -> list[str]:
+    return [f"{cause.field}: {cause.message}" for cause in causes]
+
+
+def identity(obj: Object) -> Identity:
+    """Who it is."""
+    metadata = section(obj, "metadata")
+    return stored_as(obj), str(metadata.get("namespace") or ""), str(metadata.get("name") or "")

@@ -1,0 +1,110 @@
+"""Deciding recorded cycles again: the same inputs to the same core, digest by digest."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pumice.core.shadow.deeds import wishes_of
+from pumice.core.shadow.guide import Guide
+from pumice.questions.replay.agreement import Agreement
+from pumice.questions.replay.compare import CycleDifference, compare
+from pumice.questions.replay.replayer import start
+from pumice.storage.errors import CodecError
+from pumice.storage.scan import leniently
+from pumice.storage.sqlite.failures import MANGLED
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from pumice.questions.replay.replayer import Replayer
+    from pumice.storage.history import RecordedCycle
+    from pumice.storage.journal import ChainReport, Journal
+
+
+@dataclass
+class ReplayReport:
+    """How a replay went. `events`: records read, those after `begun`, up to `position`; `seconds` is the caller's to
+    measure.
+
+    `chain` tells whether the journal itself is whole; a record that was changed may also show as a difference.
+    `agreement`: of cycles that were another cluster's; None: there were none.
+    """
+
+    cycles: int = 0
+    events: int = 0
+    first_cycle: int = 0
+    last_cycle: int = 0
+    first_difference: CycleDifference | None = None
+    chain: ChainReport | None = None
+    begun: int = 0
+    position: int = 0
+    agreement: Agreement | None = None
+
+    @property
+    def identical(self) -> bool:
+        """Every cycle that was decided here came out as recorded, from a journal that is whole."""
+        return self.first_difference is None and (self.chain is None or self.chain.whole)
+
+
+async def recorded(
+    journal: Journal, report: ReplayReport, *, first: int = 1, standing: tuple[Replayer, int] | None = None
+) -> AsyncGenerator[tuple[Replayer, RecordedCycle]]:
+    """Every cycle from `first` on (or a little earlier) with the view as it saw it.
+
+    `report` learns what was read and whether it was whole. `standing`: a replayer that has taken in everything up to a
+    record, and goes on from there.
+    """
+    replayer, after = standing or await start(journal, first)
+    report.begun = after
+    async with aclosing(leniently(journal, after)) as chunks:
+        async for chunk, chain in chunks:
+            report.chain = chain
+            for stored in chunk:
+                report.events += 1
+                report.position = stored.sequence
+                try:
+                    cycle = replayer.follow(stored)
+                except (CodecError, *MANGLED):
+                    if chain.whole:
+                        raise
+                    return  # a record that was changed, as the chain says, into something that is none
+                if cycle is not None:
+                    yield replayer, cycle
+
+
+async def verify(
+    journal: Journal,
+    *,
+    first: int = 1,
+    last: int | None = None,
+    advance: Callable[[int], None] = lambda events: None,
+) -> ReplayReport:
+    """Decide the cycles first..last again; stops at the first difference. `advance` hears how many events were read."""
+    report, told = ReplayReport(), 0
+    async with aclosing(recorded(journal, report, first=first)) as cycles:
+        async for replayer, cycle in cycles:
+            if last is not None and cycle.record.cycle > last:
+                break
+            if cycle.record.cycle < first:
+                told = report.events
+                continue
+            report.cycles += 1
+            report.first_cycle = report.first_cycle or cycle.record.cycle
+            report.last_cycle = cycle.record.cycle
+            _decide_again(report, replayer, cycle)
+            if report.first_difference is not None:
+                break
+            advance(report.events - told)
+            told = report.events
+    return report
+
+
+def _decide_again(report: ReplayReport, replayer: Replayer, cycle: RecordedCycle) -> None:
+    if cycle.record.observed:
+        guide = Guide(wishes_of(cycle.decisions))
+        report.agreement = report.agreement or Agreement()
+        report.agreement.note(cycle, replayer.decide(cycle.record, trail=guide), guide)
+    else:
+        report.first_difference = compare(cycle, replayer.decide(cycle.record))

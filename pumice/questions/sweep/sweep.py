@@ -1,0 +1,135 @@
+"""A sweep from its specification to its table; what has been run before is not run again."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from pumice.errors import InputError
+from pumice.executors import Executors, as_ended, died
+from pumice.extras import demand
+from pumice.questions.sweep.one_run import WALL, key_of, lived
+from pumice.questions.sweep.spec import Settings, SweepSpec
+
+Work = Callable[[Settings, str], dict[str, Any]]
+AGAIN: Final = 3
+"""So often is a run tried when the worker dies over it; then something kills them."""
+PARQUET: Final = ".parquet"
+
+
+class SweepPart(NamedTuple):
+    """Every `of`-th run from run `number` on, which counts from 0."""
+
+    number: int
+    of: int
+
+
+WHOLE: Final = SweepPart(0, 1)
+
+
+def read_part(text: str) -> SweepPart:
+    """Of `NUMBER/OF`. InputError for anything else."""
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal() and int(number) < int(of)):
+        raise InputError(f"expected NUMBER/OF such as 0/4, the first of four parts; was {text!r}", path="--part")
+    return SweepPart(int(number), int(of))
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """`rows` in the order of the specification; `fresh`: how many were run now, `missing`: how many of the rest have no
+    result yet, of which there are no rows.
+    """
+
+    rows: list[dict[str, Any]]
+    fresh: int
+    missing: int = 0
+
+
+def sweep(
+    spec: SweepSpec,
+    results: Path,
+    executors: Executors,
+    ended: Callable[[], None] = lambda: None,
+    work: Work = lived,
+    part: SweepPart = WHOLE,
+) -> Swept:
+    """Run what `results` does not hold yet of a part, a file for each run there; `ended` hears of each.
+
+    Raises InputError for input that a run cannot use, and WorkerDiedError when workers keep dying over one.
+    """
+    keys = [key_of(run, spec.folder) for run in spec.runs]
+    results.mkdir(parents=True, exist_ok=True)
+    left = {
+        key: (run, str(spec.folder))
+        for key, run in [*zip(keys, spec.runs, strict=True)][part.number :: part.of]
+        if not (results / f"{key}.json").exists()
+    }
+    fresh = len(left)
+    for attempt in range(AGAIN):
+        _run(left, results, executors, ended, work, last=attempt == AGAIN - 1)
+    there = {key: results / f"{key}.json" for key in dict.fromkeys(keys)}
+    found = {key: _result(path) for key, path in there.items() if path.exists()}
+    rows = [
+        {**{name: _plain(run.get(name)) for name in spec.varied}, **found[key]}
+        for key, run in zip(keys, spec.runs, strict=True)
+        if key in found
+    ]
+    return Swept(rows, fresh, len(there) - len(found))
+
+
+def _run(
+    left: dict[str, tuple[Any, ...]],
+    results: Path,
+    executors: Executors,
+    ended: Callable[[], None],
+    work: Work,
+    *,
+    last: bool,
+) -> None:
+    """What is done goes out of `left`; a run over which its worker died stays there, unless it was its last try."""
+    if not left:
+        return
+    with executors() as executor:
+        for key, future in as_ended(work, dict(left), executor):
+            if died(future.exception()) and not last:
+                continue
+            with NamedTemporaryFile(dir=results, suffix=".part", delete=False) as part:  # others may run it, too
+                part.write(msgspec.json.encode(future.result()))
+            Path(part.name).rename(results / f"{key}.json")  # a result is there as a whole or not at all
+            del left[key]
+            ended()
+
+
+def _result(path: Path) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise InputError("not the result of a run: remove it, and the run is run again", source=str(path)) from error
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int | float) else msgspec.json.encode(value).decode()
+
+
+def write(rows: list[dict[str, Any]], path: Path) -> None:
+    """Write the rows as CSV, or Parquet by the name of the file; what varied comes first, the time it took last."""
+    names = [name for name in dict.fromkeys(name for row in rows for name in row) if name != WALL]
+    names.append(WALL)
+    if path.suffix == PARQUET:
+        arrow = demand("pyarrow", "tables", "Parquet files")
+        parquet = demand("pyarrow.parquet", "tables", "Parquet files")
+        parquet.write_table(arrow.table({name: [row.get(name) for row in rows] for name in names}), path)
+        return
+    if path.suffix != ".csv":
+        raise InputError(f"expected a name that ends in .csv or {PARQUET}", source=str(path))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.DictWriter(file, names, lineterminator="\n")
+        lines.writeheader()
+        lines.writerows({name: "" if row.get(name) is None else row[name] for name in names} for row in rows)

@@ -1,0 +1,54 @@
+"""Serves the page over a journal: read only, to this machine only, until told to stop."""
+
+from __future__ import annotations
+
+import signal
+from functools import partial
+from typing import TYPE_CHECKING
+
+import anyio
+
+from pumice.actors.gateway.front import Front
+from pumice.actors.gateway.listening import listen
+from pumice.actors.gateway.page.viewer import build_viewer
+from pumice.actors.gateway.security import is_loopback
+from pumice.actors.gateway.server import serve
+from pumice.actors.gateway.settings import GatewaySettings
+from pumice.config.errors import ConflictError
+from pumice.questions.adviser.answers import answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+QUESTIONS = 3
+"""At a time: nobody schedules here, whom they could hold up."""
+
+
+def view_journal(db: Path, plugins_dir: str | None, host: str, port: int, tell: Callable[[str], None]) -> None:
+    """Serve until Ctrl-C or SIGTERM; `tell` is told the address. Raises ConflictError, ListenError."""
+    if not is_loopback(host):
+        raise ConflictError(f"a journal is shown to its own machine only, and {host} is not it", path="--http")
+    with listen(host, port) as listener:
+        adviser = partial(answer, str(db), plugins_dir)
+        settings = GatewaySettings(listener, adviser=adviser, question_limit=QUESTIONS)
+        tell(settings.url)
+        anyio.run(_serve, Front(settings=settings), db.name)
+
+
+async def _serve(front: Front, name: str) -> None:
+    stop = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(front.desk.keep)
+        async with anyio.create_task_group() as serving:
+            serving.start_soon(serve, build_viewer(front, name), front.settings, stop)
+            await _until_signal(front, stop)
+        tasks.cancel_scope.cancel()
+
+
+async def _until_signal(front: Front, stop: anyio.Event) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            break
+    await front.open.end(front.settings.grace_s)
+    stop.set()

@@ -1,0 +1,211 @@
+"""Two futures beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from pumice.questions.whatif.future import EvictedPod, Future, JobFuture
+from pumice.questions.whatif.loops import EvictionLoop, loops_of
+
+Plain = dict[str, Any]
+
+
+class ChangeCode(StrEnum):
+    """What becomes of a job, as stable words; the first that holds."""
+
+    COMES = "Comes"
+    GOES = "Goes"
+    STARTS = "Starts"
+    STARTS_NO_MORE = "StartsNoMore"
+    STARTS_EARLIER = "StartsEarlier"
+    STARTS_LATER = "StartsLater"
+    ALL_PLACED = "AllPlaced"
+    ALL_PLACED_NO_MORE = "AllPlacedNoMore"
+    ALL_PLACED_EARLIER = "AllPlacedEarlier"
+    ALL_PLACED_LATER = "AllPlacedLater"
+    EVICTED_MORE = "EvictedMore"
+    EVICTED_LESS = "EvictedLess"
+    RESTARTS_MORE = "RestartsMore"
+    RESTARTS_LESS = "RestartsLess"
+    KILLED_MORE = "KilledMore"
+    KILLED_LESS = "KilledLess"
+    ENDS = "Ends"
+    ENDS_NO_MORE = "EndsNoMore"
+    ENDS_EARLIER = "EndsEarlier"
+    ENDS_LATER = "EndsLater"
+    LOSES_MORE = "LosesMore"
+    LOSES_LESS = "LosesLess"
+    OTHER_PODS = "OtherPods"
+
+
+START: Final = (ChangeCode.STARTS, ChangeCode.STARTS_NO_MORE, ChangeCode.STARTS_EARLIER, ChangeCode.STARTS_LATER)
+ALL_PLACED: Final = (
+    ChangeCode.ALL_PLACED,
+    ChangeCode.ALL_PLACED_NO_MORE,
+    ChangeCode.ALL_PLACED_EARLIER,
+    ChangeCode.ALL_PLACED_LATER,
+)
+END: Final = (ChangeCode.ENDS, ChangeCode.ENDS_NO_MORE, ChangeCode.ENDS_EARLIER, ChangeCode.ENDS_LATER)
+
+
+@dataclass(frozen=True, slots=True)
+class JobChange:
+    """`by_s`: how much later it starts (or ends, or has all its pods placed, where that is the change), below 0:
+    earlier; `all_by_s`: how much later it has all its pods placed. None: not to be said.
+    """
+
+    code: ChangeCode
+    by_s: float | None
+    before: JobFuture | None
+    after: JobFuture | None
+    all_by_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FutureDifference:
+    """`jobs`: those of which something differs; `loops` of the second future, `ended`: those of the first alone.
+
+    `moved`: pods that come to other nodes.
+    """
+
+    before: Future
+    after: Future
+    jobs: dict[str, JobChange] = field(default_factory=dict[str, JobChange])
+    loops: tuple[EvictionLoop, ...] = ()
+    ended: tuple[EvictionLoop, ...] = ()
+    moved: int = 0
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing that is told differs."""
+        before, after = self.before, self.after
+        return (
+            not self.jobs
+            and not self.moved
+            and _essence(before) == _essence(after)
+            and (before.queues, before.resources, before.pending) == (after.queues, after.resources, after.pending)
+        )
+
+    @property
+    def moved_pods(self) -> dict[str, tuple[str, str]]:
+        """Pod -> the nodes that it comes to in the one and in the other, where these differ."""
+        was, now = self.before.placements, self.after.placements
+        return {pod: (was[pod], now[pod]) for pod in sorted(now) if pod in was and was[pod] != now[pod]}
+
+    @property
+    def supposed(self) -> list[str]:
+        """Of both."""
+        return list(dict.fromkeys([*self.before.supposed, *self.after.supposed]))
+
+    def to_dict(self) -> Plain:
+        """For `pumice whatif`."""
+        before, after = self.before, self.after
+        return {
+            "same": self.same,
+            "horizon_s": after.horizon_s,
+            "jobs": {name: asdict(change) for name, change in self.jobs.items()},
+            "evicted": [self._evicted(each) for each in after.evictions],
+            "spared": [each.pod for each in before.evictions if not _is_in(each, after)],
+            "loops": [asdict(loop) for loop in self.loops],
+            "loops_ended": [asdict(loop) for loop in self.ended],
+            "queues": _sides(before.queues, after.queues),
+            "utilisation": {
+                name: {"before": _used(before, name), "after": _used(after, name)}
+                for name in dict.fromkeys([*before.resources, *after.resources])
+            },
+            "pending": _sides(before.pending, after.pending),
+            "moved": self.moved,
+            "moved_pods": {pod: {"before": was, "after": now} for pod, (was, now) in self.moved_pods.items()},
+            "denied": dict(after.denied),
+            "cycles": {"before": before.cycles, "after": after.cycles},
+            "unknown": {
+                "running": after.unknown_running,
+                "waiting": after.unknown_waiting,
+                "supposed_s": after.supposed_s or None,
+            },
+            "supposed": self.supposed,
+        }
+
+    def _evicted(self, each: EvictedPod) -> Plain:
+        told = asdict(each)
+        told["for"] = told.pop("by")
+        return {**told, "new": not _is_in(each, self.before)}
+
+
+def difference(before: Future, after: Future) -> FutureDifference:
+    """What of the second is otherwise than in the first."""
+    names = sorted({*before.jobs, *after.jobs})
+    found = {name: change for name in names if (change := _change(before.jobs.get(name), after.jobs.get(name)))}
+    was, now = (
+        loops_of(each.evictions, {job: found.queue for job, found in each.jobs.items()}) for each in (before, after)
+    )
+    still = {loop.who for loop in now}
+    ended = tuple(loop for loop in was if loop.who not in still)
+    places = before.placements
+    moved = sum(node != places[pod] for pod, node in after.placements.items() if pod in places)
+    return FutureDifference(before, after, found, now, ended, moved)
+
+
+def _change(before: JobFuture | None, after: JobFuture | None) -> JobChange | None:
+    if before == after:
+        return None
+    if (was := _stays(before)) != _stays(after):
+        return JobChange(ChangeCode.GOES if was else ChangeCode.COMES, None, before, after)
+    if before is None or after is None:
+        return None  # deleted in the one, never there in the other
+    placed = _moved(before.all_placed_s, after.all_placed_s, ALL_PLACED)
+    code, by_s = (
+        _moved(before.start_s, after.start_s, START)
+        or placed
+        or _more_or_less(before.evictions, after.evictions, ChangeCode.EVICTED_MORE, ChangeCode.EVICTED_LESS)
+        or _more_or_less(before.restarts, after.restarts, ChangeCode.RESTARTS_MORE, ChangeCode.RESTARTS_LESS)
+        or _more_or_less(before.killed, after.killed, ChangeCode.KILLED_MORE, ChangeCode.KILLED_LESS)
+        or _moved(before.end_s, after.end_s, END)
+        or _more_or_less(before.lost_pod_s, after.lost_pod_s, ChangeCode.LOSES_MORE, ChangeCode.LOSES_LESS)
+        or (ChangeCode.OTHER_PODS, None)
+    )
+    return JobChange(code, by_s, before, after, placed[1] if placed else None)
+
+
+def _stays(job: JobFuture | None) -> bool:
+    return job is not None and job.gone_s is None
+
+
+def _moved(was: float | None, now: float | None, codes: Sequence[ChangeCode]) -> tuple[ChangeCode, float | None] | None:
+    """`codes`: that it comes at all, that it does not, that it comes earlier, that it comes later."""
+    if was == now:
+        return None
+    comes, no_more, earlier, later = codes
+    if was is None or now is None:
+        return (comes if was is None else no_more), None
+    return (earlier if now < was else later), round(now - was, 3)
+
+
+def _more_or_less(was: float, now: float, more: ChangeCode, less: ChangeCode) -> tuple[ChangeCode, float | None] | None:
+    return None if was == now else (more if now > was else less, None)
+
+
+def _essence(future: Future) -> list[tuple[str, str, float]]:
+    return [(each.pod, each.by, each.at_s) for each in future.evictions]
+
+
+def _is_in(each: EvictedPod, future: Future) -> bool:
+    return any((other.pod, other.by) == (each.pod, each.by) for other in future.evictions)
+
+
+def _used(future: Future, resource: str) -> float:
+    found = future.resources.get(resource)
+    return found.utilisation if found is not None else 0.0
+
+
+def _sides(before: dict[str, Any], after: dict[str, Any]) -> Plain:
+    """By name, what either says of it."""
+    return {
+        name: {
+            side: asdict(said[name]) if name in said else None for side, said in (("before", before), ("after", after))
+        }
+        for name in sorted({*before, *after})
+    }

@@ -1,0 +1,219 @@
+"""A defragmentation plan: few pods whose move to other nodes lets a job start. Every plan that is told has been lived
+through: the moved pods are taken by their new nodes, and then the job starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, islice
+from typing import Any, Final
+
+from pumice.belonging import minimum_of
+from pumice.cluster.kernel.fork import Fork
+from pumice.cluster.kernel.life import Life
+from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import Object, section
+from pumice.questions.replay.amounts import Amount, allocatable_of, request_of
+from pumice.questions.whatif.belongings import ENDED, asked_by, belongings, running
+from pumice.questions.whatif.changes import ForkChange
+from pumice.questions.whatif.search.packing import Move, Stock, fewest_moves, fits
+from pumice.questions.whatif.search.start_answer import StartAnswer
+from pumice.questions.whatif.search.starting import StartQuestion
+from pumice.storage import codec
+
+WHOLLY: Final = 6
+"""On so many nodes every plan is tried, the smaller first."""
+MOST: Final = 4
+"""Moves of such a plan."""
+LIVED: Final = 150
+"""So many plans are lived through at most."""
+ATTEMPTS: Final = 20
+"""So many orders of nodes, where not every plan is tried."""
+PERIODS: Final = 20
+"""So many schedule periods have the moved pods to be taken in."""
+
+
+def plans(question: StartQuestion) -> Iterator[StartAnswer]:
+    """One plan, the least on few nodes; none where no plan was found."""
+    stock = stock_of(question)
+    if stock.needed <= 0 or not stock.asked:
+        return
+    bound = max(fewest_moves(stock), 1)
+    small = len(stock.free) <= WHOLLY
+    found = every_plan(stock, bound, question.spent) if small else some_plans(stock)
+    for tried, moves in enumerate(islice(found, LIVED), 1):
+        if question.spent():
+            return
+        starts_s = works(question, moves)
+        if starts_s is not None:
+            told = tuple(f"{move.pod} from {move.source} to {move.target}" for move in moves)
+            pods = tuple(move.pod for move in moves)
+            least = small or len(moves) == bound
+            yield StartAnswer("Moves", len(moves), pods, told, starts_s, least, tried, len(moves) if least else bound)
+            return
+
+
+def stock_of(question: StartQuestion) -> Stock:
+    """What there is, by amounts."""
+    objects = question.fork.objects
+    free: dict[str, dict[str, float]] = {
+        obj["metadata"]["name"]: dict(allocatable_of(section(obj, "status")))
+        for obj in objects
+        if obj["kind"] == "Node"
+    }
+    own = belongings(objects)[question.job]
+    mine = {id(objects[place]) for place in own.pods}
+    pods: dict[str, tuple[str, Amount]] = {}
+    for obj in objects:
+        node = section(obj, "spec").get("nodeName") if obj["kind"] == "Pod" else None
+        if node not in free or section(obj, "status").get("phase") in ENDED:
+            continue
+        amount = request_of(section(obj, "spec"))
+        for name, value in amount.items():
+            free[node][name] = free[node].get(name, 0.0) - value
+        if id(obj) not in mine and _movable(obj):
+            pods[_name(obj)] = (node, amount)
+    minimum = max((minimum_of(objects[place]) for place in own.groups), default=0)
+    if own.job >= 0 and not own.groups:
+        minimum = int(section(objects[own.job], "spec").get("minAvailable") or 1)
+    return Stock(free, pods, asked_by(question.fork, own), max(minimum, 1) - len(running(objects, own)))
+
+
+def _movable(pod: Object) -> bool:
+    owners: list[Object] = pod["metadata"].get("ownerReferences") or []
+    return not pod["metadata"].get("deletionTimestamp") and all(owner.get("kind") != "DaemonSet" for owner in owners)
+
+
+# --- plans, by amounts
+
+
+def every_plan(stock: Stock, bound: int, spent: Callable[[], bool]) -> Iterator[tuple[Move, ...]]:
+    """All that might do, those of few moves first."""
+    for size in range(bound, min(MOST, len(stock.pods)) + 1):
+        for chosen in combinations(sorted(stock.pods), size):
+            if spent():
+                return
+            if stock.enough(chosen):
+                yield from stock.moves_of(chosen)
+
+
+def some_plans(stock: Stock) -> Iterator[tuple[Move, ...]]:
+    """Nodes are emptied one after the other, for one more pod of the gang each time, the least pods first; each time
+    that a plan does not do, the nodes are taken in another order.
+    """
+    nodes = sorted(stock.free)
+    for attempt in range(ATTEMPTS):
+        turned = [*nodes[attempt * 7 % len(nodes) :], *nodes[: attempt * 7 % len(nodes)]]
+        moves = _emptied(stock, turned)
+        if moves:
+            yield tuple(moves)
+
+
+def _emptied(stock: Stock, nodes: Sequence[str]) -> list[Move]:
+    asked = max(stock.asked, key=lambda amount: sorted(amount.values(), reverse=True))
+    moves: list[Move] = []
+    closed: set[str] = set()
+    while not stock.after(moves).enough():
+        now = stock.after(moves)
+        steps = [step for node in nodes if node not in closed and (step := _one_more(now, node, asked, closed))]
+        if not steps:
+            return []
+        step = min(steps, key=len)
+        moves += step
+        closed.add(step[0].source)
+    return moves
+
+
+def _one_more(stock: Stock, node: str, asked: Amount, closed: set[str]) -> list[Move]:
+    """Pods of a node that go elsewhere for one more of the gang to fit there, the greatest first; [] where none can."""
+    there = sorted(
+        (pod for pod, (where, _) in stock.pods.items() if where == node), key=lambda pod: (-_size(stock, pod), pod)
+    )
+    before, moves = fits(stock.free[node], asked), list[Move]()
+    for pod in there:
+        now = stock.after(moves)
+        target = _best_target(now, pod, asked, closed | {node})
+        if target:
+            moves.append(Move(pod, node, target))
+            if fits(stock.after(moves).free[node], asked) > before:
+                return moves
+    return []
+
+
+def _best_target(stock: Stock, pod: str, asked: Amount, closed: set[str]) -> str:
+    """Where it fits, costs the gang nothing, and leaves the least."""
+    amount = stock.pods[pod][1]
+    found: list[tuple[int, float, str]] = []
+    for node, free in stock.free.items():
+        if node not in closed and fits(free, amount):
+            left = {name: value - amount.get(name, 0.0) for name, value in free.items()}
+            found.append((fits(free, asked) - fits(left, asked), left.get("cpu", 0.0), node))
+    best = min(found, default=(1, 0.0, ""))
+    return best[2] if best[0] == 0 else ""
+
+
+def _size(stock: Stock, pod: str) -> float:
+    return stock.pods[pod][1].get("cpu", 0.0)
+
+
+# --- trying
+
+
+def works(question: StartQuestion, moves: Sequence[Move]) -> float | None:
+    """When the job starts once these moves are made; None: it does not, or a node does not take its pod."""
+    words = ", ".join(f"{move.pod} to {move.target}" for move in moves)
+    made = {move.pod: _on(move.target) for move in moves}
+    starts_s = question.starts(ForkChange(words, lambda fork: _replaced(fork, made)))
+    return starts_s if starts_s is not None and _taken_in(question, moves) else None
+
+
+def _taken_in(question: StartQuestion, moves: Sequence[Move]) -> bool:
+    """Whether the scheduler itself puts the pods there, were they to be placed anew, each on its node or none."""
+    own = set(belongings(question.fork.objects)[question.job].places)
+    others = tuple(obj for place, obj in enumerate(question.fork.objects) if place not in own)
+    fork = _replaced(replace(question.fork, objects=others), {move.pod: _pinned(move.target) for move in moves})
+    missing = {(move.pod, move.target) for move in moves}
+
+    def hears(mutation: Mutation, at: float) -> None:
+        del at
+        if mutation.kind == "Pod":
+            node = section(codec.unpack(mutation.blob), "spec").get("nodeName")
+            missing.discard((f"{mutation.namespace}/{mutation.name}", str(node)))
+
+    life = Life(fork, question.seed, hears, lambda result, now: None)
+    life.run(PERIODS * fork.config.pumice.schedule_period_s, lambda seconds: not missing)
+    return not missing
+
+
+def _on(node: str) -> Any:
+    def placed(pod: Object) -> Object:
+        return {**pod, "spec": {**pod["spec"], "nodeName": node}}
+
+    return placed
+
+
+def _pinned(node: str) -> Any:
+    """Waiting, and for this node alone."""
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+
+    def pinned(pod: Object) -> Object:
+        spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
+        affinity = section(spec, "affinity")
+        chosen = section(affinity, "nodeAffinity")
+        required = section(chosen, "requiredDuringSchedulingIgnoredDuringExecution")
+        terms: list[Object] = required.get("nodeSelectorTerms") or [{}]
+        terms = [{**term, "matchFields": [*(term.get("matchFields") or []), field]} for term in terms]
+        here = {**chosen, "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+        return {**pod, "spec": {**spec, "affinity": {**affinity, "nodeAffinity": here}}, "status": {"phase": "Pending"}}
+
+    return pinned
+
+
+def _replaced(fork: Fork, made: dict[str, Any]) -> Fork:
+    objects = (made[_name(obj)](obj) if obj["kind"] == "Pod" and _name(obj) in made else obj for obj in fork.objects)
+    return replace(fork, objects=tuple(objects))
+
+
+def _name(obj: Object) -> str:
+    return f"{obj['metadata'].get('namespace') or 'default'}/{obj['metadata'].get('name')}"

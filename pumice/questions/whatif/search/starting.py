@@ -1,0 +1,212 @@
+"""Whether a job starts, and when: as much of a future is lived through as that takes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor, Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pumice.belonging import group_of, job_of, minimum_of, owner_of
+from pumice.cluster.kernel.fork import Fork
+from pumice.cluster.kernel.life import Life
+from pumice.config.errors import nearest_keys
+from pumice.core.messages.decisions import CycleResult
+from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import Object, section
+from pumice.core.session.trail.trail import Silence
+from pumice.errors import InputError
+from pumice.executors import died
+from pumice.questions.whatif.changes import ForkChange, changed
+from pumice.storage import codec
+from pumice.work import CHANGE, MOMENT, WorkBudget, WorkOverError, of_cycle, of_step
+
+if TYPE_CHECKING:
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.trail.records import Ending
+    from pumice.core.state.jobs import Job
+
+ENDED: Final = ("Succeeded", "Failed")
+
+
+class StartWatch:
+    """Looks for a job ("namespace/name") to have its minimum of pods on nodes."""
+
+    def __init__(self, job: str) -> None:
+        self.job = job
+        self.seen: set[str] = set()
+        self.groups: set[str] = set()
+        self._minima: dict[str, int] = {}
+        self._placed: defaultdict[str, set[str]] = defaultdict(set)
+        self._owners: dict[str, str] = {}
+
+    @property
+    def started(self) -> bool:
+        """Whether it has them now."""
+        placed = self._placed
+        return any(len(placed[group]) >= self._minima.get(group, 1) for group in self.groups if placed[group])
+
+    def note(self, mutation: Mutation, at: float) -> None:
+        """A change of an object."""
+        del at
+        if mutation.kind == "PodGroup":
+            self._group(mutation, codec.unpack(mutation.blob))
+        elif mutation.kind == "Pod":
+            self._pod(mutation, codec.unpack(mutation.blob))
+
+    def _group(self, mutation: Mutation, group: Object) -> None:
+        name = f"{mutation.namespace}/{mutation.name}"
+        owner = owner_of(group)
+        self._owners[name] = owner
+        self._minima[name] = minimum_of(group)
+        self.seen.add(owner)
+        if self.job in (owner, name):
+            self.groups.add(name)
+
+    def _pod(self, mutation: Mutation, pod: Object) -> None:
+        own = f"{mutation.namespace}/{mutation.name}"
+        job, group = job_of(mutation.namespace, pod), group_of(mutation.namespace, pod) or own
+        self.seen.add(job or self._owners.get(group, group))
+        if self.job in (job, group, own):
+            self.groups.add(group)
+        gone = mutation.type == "DELETED" or section(pod, "status").get("phase") in ENDED
+        if gone or not section(pod, "spec").get("nodeName"):
+            self._placed[group].discard(own)
+        else:
+            self._placed[group].add(own)
+
+
+@dataclass
+class StartQuestion:
+    """Does the job start within so many seconds? `tries` counts how often that was found out, `told` hears of each.
+
+    `work` is what may be done for what is tried; WorkOverError ends such a future in the middle. As it is, without any
+    change, the job is followed to the end, so that nobody is told that it does not start who only had no work left.
+    `executor`: who lives through what
+    will probably be asked; that counts when it is asked for, so that the answer is the same.
+    """
+
+    fork: Fork
+    job: str
+    within_s: float
+    seed: int = 0
+    told: Callable[[str, float | None], None] = lambda words, starts_s: None
+    tries: int = 0
+    known: dict[tuple[str, ...], float | None] = field(default_factory=dict[tuple[str, ...], "float | None"])
+    executor: Executor | None = None
+    work: WorkBudget = field(default_factory=lambda: WorkBudget(inf))
+    _ahead: dict[tuple[str, ...], Future[LivedStart]] = field(
+        default_factory=dict[tuple[str, ...], "Future[LivedStart]"]
+    )
+
+    def spent(self) -> bool:
+        """Return whether there is no work left for more."""
+        return self.work()
+
+    def ahead(self, each: Iterable[ForkChange]) -> None:
+        """These will be asked about one by one, unless an earlier one does; what was ahead before no longer is."""
+        for future in self._ahead.values():
+            future.cancel()
+        self._ahead.clear()
+        executor = self.executor
+        if executor is None:
+            return
+        for change in each:
+            words = (change.words,)
+            if words not in self.known and words not in self._ahead:
+                with suppress(InputError):
+                    asked = changed(self.fork, [change]), self.job, self.within_s, self.seed
+                    self._ahead[words] = executor.submit(lived_start, *asked, self.work.units)
+
+    def starts(self, *changes: ForkChange) -> float | None:
+        """When it does with these changes, in seconds; None: it does not, or they cannot be made. Tried once each."""
+        words = tuple(change.words for change in changes)
+        if words not in self.known:
+            self.tries += 1
+            try:
+                self.known[words] = self._starts(words, changes)
+            except InputError:
+                self.known[words] = None
+            self.told(" ".join(words), self.known[words])
+        return self.known[words]
+
+    def _starts(self, words: tuple[str, ...], changes: Sequence[ForkChange]) -> float | None:
+        future = self._ahead.pop(words, None)
+        if future is None or died(future.exception()):
+            left = self.work.units - self.work.used if changes else inf
+            found = lived_start(changed(self.fork, changes), self.job, self.within_s, self.seed, left)
+        else:
+            found = future.result()
+        self.work.add(found.used)
+        if changes:
+            self.work.demand()
+        return found.starts_s
+
+
+class CountedSteps(Silence):
+    """Counts what the actions of a future's cycles are done with: jobs, tasks, and each node that is tried for a task,
+    as preempt does with all of them for every pod that waits.
+    """
+
+    def __init__(self, work: WorkBudget, nodes: int) -> None:
+        self._work, self._step = work, of_step(nodes)
+
+    def job_ended(self, job: Job, ending: Ending, detail: str = "", domain: str = "") -> None:
+        """The action is done with the job for now."""
+        self._work.demand(self._step)
+
+    def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:
+        """The action is done with the task, or with one node for it."""
+        self._work.demand(self._step)
+
+
+class LivedStart(NamedTuple):
+    """Return when a job starts in a future, in seconds (None: not in time), and the work that it took to find out."""
+
+    starts_s: float | None
+    used: float
+
+
+def starts_s(fork: Fork, job: str, within_s: float, seed: int = 0) -> float | None:
+    """When the job has its minimum on nodes, in seconds; None: not within that time."""
+    return lived_start(fork, job, within_s, seed).starts_s
+
+
+def lived_start(fork: Fork, job: str, within_s: float, seed: int = 0, units: float = inf) -> LivedStart:
+    """Live through the future until the job starts, or the work comes to so many `units`."""
+    watch, work = StartWatch(job), WorkBudget(units)
+    at: list[float] = []
+    nodes = sum(obj["kind"] == "Node" for obj in fork.objects)
+
+    def note(mutation: Mutation, moment: float) -> None:
+        work.demand(CHANGE)
+        watch.note(mutation, moment)
+
+    def decided(result: CycleResult, now: float) -> None:
+        del result, now
+        work.demand(of_cycle(nodes, len(fork.objects)))
+
+    def advance(seconds: float) -> bool:
+        work.demand(MOMENT)
+        if watch.started:
+            at.append(round(seconds, 3))
+        return watch.started
+
+    with suppress(WorkOverError):
+        Life(fork, seed, note, decided, CountedSteps(work, nodes)).run(within_s, advance)
+    return LivedStart(at[0] if at else None, work.used)
+
+
+def known_job(fork: Fork, name: str) -> str:
+    """The job that is meant, as "namespace/name". InputError with near ones when there is none."""
+    whole = name if "/" in name else f"default/{name}"
+    watch = StartWatch(whole)
+    Life(fork, 0, watch.note, lambda result, now: None).run(fork.config.pumice.schedule_period_s * 3)
+    if watch.groups:
+        return whole
+    near = nearest_keys(whole, watch.seen)
+    hint = f"; near: {', '.join(near)}" if near else ""
+    raise InputError(f"there is no job {whole}{hint}", path="--until-starts")

@@ -1,0 +1,186 @@
+"""The connections of writers: whole answers in each of HTTP's forms, and connections that are no more."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+from anyio.abc import SocketAttribute, SocketStream
+
+from pumice.actors.errors import RemoteError
+from pumice.actors.real_clusters.cluster.client import ClusterClient
+from pumice.actors.real_clusters.cluster.settings import ClusterSettings
+from pumice.actors.real_clusters.cluster.wire import WireRequest, WriteLanes
+from pumice.config.kubeconfig import ClusterAccess
+
+pytestmark = pytest.mark.anyio
+REQUEST = WireRequest("POST", "/x", (("Host", "h"), ("Authorization", "Bearer t")), b"{}")
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n" + b'{"a":1}'
+
+
+class Scripted:
+    """Answers each request with the next of its words; None: the connection is closed instead."""
+
+    def __init__(self, answers: Sequence[bytes | None]) -> None:
+        self.left = list(answers)
+        self.heard: list[bytes] = []
+        self.connections = 0
+        self.port = 0
+
+    async def serve(self, stream: SocketStream) -> None:
+        self.connections += 1
+        async with stream:
+            while self.left:
+                try:
+                    if not await self._answer(stream):
+                        return
+                except (anyio.EndOfStream, anyio.BrokenResourceError):  # amid a long answer, too: it is not heard out
+                    return
+
+    async def _answer(self, stream: SocketStream) -> bool:
+        """Whether the connection goes on after it."""
+        heard = await stream.receive()
+        answer = self.left.pop(0)
+        if answer is None:
+            return False
+        self.heard.append(heard)
+        await stream.send(answer)
+        return b"last" not in answer
+
+
+@asynccontextmanager
+async def scripted(*answers: bytes | None) -> AsyncGenerator[Scripted]:
+    server = Scripted(answers)
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, anyio.create_task_group() as tasks:
+        server.port = listener.extra(SocketAttribute.local_port)
+        tasks.start_soon(listener.serve, server.serve)
+        yield server
+        tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def wire_to(server: Scripted) -> AsyncGenerator[WriteLanes]:
+    wire = WriteLanes("127.0.0.1", server.port, None)
+    yield wire
+    await wire.aclose()
+
+
+FORMS = {
+    "length": OK,
+    "chunks": b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{"a\r\n4;x=y\r\n":1}\r\n0\r\nT: 1\r\n\r\n',
+    "after a hint": b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + OK,
+}
+
+
+@pytest.mark.parametrize("answer", FORMS.values(), ids=FORMS)
+async def test_an_answer_comes_whole_and_the_connection_is_used_again(answer: bytes) -> None:
+    async with scripted(answer, answer) as server, wire_to(server) as wire:
+        for _ in range(2):
+            found = await wire.send(REQUEST)
+            assert (found.code, found.content) == (200, b'{"a":1}')
+    assert server.connections == 1
+    assert [heard.startswith(b"POST /x HTTP/1.1\r\n") and heard.endswith(b"\r\n\r\n{}") for heard in server.heard] == [
+        True
+    ] * 2
+
+
+async def test_without_a_body_nothing_is_waited_for() -> None:
+    async with scripted(b"HTTP/1.1 204 No Content\r\n\r\n", OK) as server, wire_to(server) as wire:
+        assert (await wire.send(REQUEST)).content == b""
+        assert (await wire.send(REQUEST)).code == 200
+
+
+async def test_a_connection_that_was_closed_meanwhile_is_replaced() -> None:
+    async with scripted(OK, None, OK) as server, wire_to(server) as wire:
+        await wire.send(REQUEST)
+        assert (await wire.send(REQUEST)).code == 200
+    assert server.connections == 2
+
+
+async def test_a_connection_that_the_server_ends_is_not_used_again() -> None:
+    last = OK.replace(b"Content", b"Connection: close\r\nX: last\r\nContent")
+    async with scripted(last, OK) as server, wire_to(server) as wire:
+        await wire.send(REQUEST)
+        assert (await wire.send(REQUEST)).code == 200
+    assert server.connections == 2
+
+
+WRONG = {
+    "no HTTP": b"220 mail ready\r\n\r\n",
+    "half a length": b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\nX: last\r\n\r\n{}",
+    "no such chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "too long": b"HTTP/1.1 200 OK\r\nContent-Length: 80000000\r\n\r\n" + bytes(70_000_000),
+}
+
+
+@pytest.mark.parametrize("answer", WRONG.values(), ids=WRONG)
+async def test_what_is_no_answer_is_an_error(answer: bytes) -> None:
+    async with scripted(answer) as server, wire_to(server) as wire:
+        with pytest.raises(RemoteError):
+            await wire.send(REQUEST)
+
+
+async def test_an_answer_may_end_with_its_connection() -> None:
+    async with scripted(b"HTTP/1.1 200 OK\r\nX: last\r\n\r\n{}", OK) as server, wire_to(server) as wire:
+        assert (await wire.send(REQUEST)).content == b"{}"
+        assert (await wire.send(REQUEST)).code == 200
+
+
+async def test_what_would_be_another_header_is_not_sent() -> None:
+    async with scripted(OK) as server, wire_to(server) as wire:
+        with pytest.raises(RemoteError):
+            await wire.send(REQUEST._replace(headers=(("Host", "h"), ("Authorization", "t\r\nX: y"))))
+    assert server.heard == []
+
+
+def client(server: Scripted) -> ClusterClient:
+    return ClusterClient(ClusterSettings(ClusterAccess(f"http://127.0.0.1:{server.port}/under", token="t")))
+
+
+def soon() -> float:
+    return anyio.current_time() + 10.0
+
+
+def status(code: int, reason: str) -> bytes:
+    body = f'{{"message":"no","reason":"{reason}"}}'.encode()
+    return f"HTTP/1.1 {code} No\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+async def test_writes_go_that_way_with_path_and_token() -> None:
+    async with scripted(OK) as server, client(server) as api:
+        assert await api.patch("/api/v1/x", {"b": 2}, soon()) == {"a": 1}
+    (heard,) = server.heard
+    head, _, body = heard.partition(b"\r\n\r\n")
+    assert head.startswith(b"PATCH /under/api/v1/x HTTP/1.1\r\n")
+    assert {b"Authorization: Bearer t", b"Content-Type: application/merge-patch+json"} <= set(head.split(b"\r\n"))
+    assert body == b'{"b":2}'
+
+
+async def test_writes_are_made_as_whom_the_kubeconfig_says() -> None:
+    groups = (("Impersonate-User", "ann"), ("Impersonate-Group", "a"), ("Impersonate-Group", "b"))
+    async with scripted(OK) as server:
+        access = ClusterAccess(f"http://127.0.0.1:{server.port}", token="t", impersonation=groups)
+        async with ClusterClient(ClusterSettings(access)) as api:
+            await api.create("/x", {}, soon())
+    lines = set(server.heard[0].split(b"\r\n"))
+    assert {b"Impersonate-User: ann", b"Impersonate-Group: a", b"Impersonate-Group: b"} <= lines
+
+
+async def test_what_is_refused_is_said_and_what_may_pass_is_tried_again() -> None:
+    async with scripted(status(409, "Conflict"), status(503, ""), None, OK) as server, client(server) as api:
+        with pytest.raises(RemoteError) as refused:
+            await api.create("/x", {}, soon())
+        assert (refused.value.code, refused.value.reason) == (409, "Conflict")
+        assert await api.create("/x", {}, soon()) == {"a": 1}
+
+
+async def test_a_refused_token_is_tried_once_more() -> None:
+    async with scripted(status(401, "Unauthorized"), OK) as server, client(server) as api:
+        assert await api.create("/x", {}, soon()) == {"a": 1}
+
+
+async def test_when_its_time_is_up_it_is_given_up() -> None:
+    async with scripted(None, None, None, None) as server, client(server) as api:
+        with pytest.raises(RemoteError) as lost:
+            await api.create("/x", {}, anyio.current_time() + 0.3)
+    assert lost.value.code == 0

@@ -1,0 +1,97 @@
+"""Volcano's own kinds have the defaults and rules of their definitions, at every write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pumice.cluster.api.definitions.volcano import schema_of
+from pumice.cluster.api.store import Store
+from pumice.core.messages.commands import Create, Patch
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.storage.codec import pack, unpack
+
+START = 1_800_000_000.0
+BATCH, TOPOLOGY, SCHEDULING = (
+    "batch.volcano.sh/v1alpha1",
+    "topology.volcano.sh/v1alpha1",
+    "scheduling.volcano.sh/v1beta1",
+)
+
+
+def created(store: Store, api_version: str, kind: str, spec: dict[str, Any], **more: Any) -> Accepted | Refused:
+    obj = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x", **more}, "spec": spec}
+    reply = store.apply(Create(pack(obj)), START)
+    assert isinstance(reply, Accepted | Refused)
+    return reply
+
+
+def test_a_default_that_is_patched_away_comes_back() -> None:
+    store = Store(strict=True)
+    assert isinstance(created(store, SCHEDULING, "Queue", {"weight": 3}), Accepted)
+    reply = store.apply(Patch("Queue", "", "x", pack({"spec": {"weight": None, "dequeueStrategy": None}})), START)
+    assert isinstance(reply, Accepted)
+    spec = unpack(reply.blob)["spec"]
+    assert (spec["weight"], spec["dequeueStrategy"]) == (1, "traverse")
+
+
+def test_defaults_of_a_kind_without_rules_in_admission() -> None:
+    template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+    jobs: dict[str, Any] = {
+        "spec": {"tasks": [{"name": "t", "replicas": 1, "template": template}], "networkTopology": {}}
+    }
+    store = Store(strict=True)
+    created(store, "v1", "Namespace", {})
+    reply = created(store, BATCH, "CronJob", {"schedule": "* * * * *", "jobTemplate": jobs}, namespace="x")
+    assert isinstance(reply, Accepted), reply
+    spec = unpack(reply.blob)["spec"]
+    assert {"concurrencyPolicy": "Allow", "failedJobsHistoryLimit": 1, "suspend": False}.items() <= spec.items()
+    job = spec["jobTemplate"]["spec"]
+    assert (job["queue"], job["maxRetry"], job["networkTopology"]) == ("default", 3, {"mode": "hard"})
+    assert job["tasks"][0]["template"] == template, "core types have no defaults here"
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({}, "spec.tier: Required value"),
+    ({"tier": -1}, "spec.tier: Invalid value: -1: spec.tier in body should be greater than or equal to 0"),
+    (
+        {"tier": 1, "members": [{"type": "Rack", "selector": {}}]},
+        'spec.members[0].type: Unsupported value: "Rack": supported values: ',
+    ),
+    (
+        {"tier": 1, "members": [{"type": "Node", "selector": {"exactMatch": {"name": ""}}}]},
+        "spec.members[0].selector.exactMatch.name in body should be at least 1 chars long",
+    ),
+]
+
+
+@pytest.mark.parametrize(("spec", "told"), REFUSED)
+def test_rules_of_a_kind_without_rules_in_admission(spec: dict[str, Any], told: str) -> None:
+    reply = created(Store(strict=True), TOPOLOGY, "HyperNode", spec)
+    assert isinstance(reply, Refused)
+    assert reply.code == 422
+    assert told in reply.message
+
+
+def test_other_kinds_have_none() -> None:
+    assert schema_of("", "v1", "Pod") is None
+    assert schema_of("example.com", "v1", "Widget") is None
+
+
+def test_kinds_with_rules_in_admission_are_judged_once_these_have_filled_them_in() -> None:
+    store = Store(strict=True)
+    reply = created(store, SCHEDULING, "Queue", {"weight": 0})
+    assert isinstance(reply, Accepted)
+    assert unpack(reply.blob)["spec"]["weight"] == 1
+    patched = store.apply(Patch("Queue", "", "x", pack({"spec": {"weight": -1}})), START)
+    assert isinstance(patched, Refused)
+    assert "spec.weight in body should be greater than or equal to 1" in patched.message
+    created(store, "v1", "Namespace", {})
+    template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+    tasks = [{"name": "Task", "replicas": 1, "template": template}]
+    job = created(store, BATCH, "Job", {"minAvailable": -1, "tasks": tasks}, namespace="x")
+    assert isinstance(job, Refused)
+    assert [cause["field"] for cause in job.details["causes"]] == ["spec.minAvailable", "spec.tasks[0].name"]
+    assert "should match" in job.message
+    assert "denied" not in job.message, "a definition is no webhook"

@@ -1,0 +1,150 @@
+"""Types of all fields, as a strict store asks for them."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pumice.cluster.api.kinds import KINDS
+from pumice.cluster.api.schema import is_described, shape_of_kind, unknown_fields
+from pumice.cluster.api.store import Store
+from pumice.cluster.api.typed import type_problems
+from pumice.core.messages.commands import Create, Patch, Update
+from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.objects.metadata import Object
+from pumice.storage.codec import pack
+from tests.actors.cluster import START
+from tests.kit.definitions import definition, widget
+from tests.kit.jobs import vcjob
+from tests.kit.nodes import node
+from tests.kit.pod_groups import pod_group
+from tests.kit.pods import pod
+from tests.kit.queues import queue
+
+WRONG: list[tuple[str, Object, str]] = [
+    ("Pod", {"spec": {"containers": [{"env": [{"name": "A", "value": True}]}]}}, "spec.containers[0].env[0].value"),
+    ("Pod", {"status": {"startTime": "yesterday"}}, "status.startTime"),
+    ("Pod", {"spec": {"volumes": [{"emptyDir": {"sizeLimit": "much"}}]}}, "spec.volumes[0].emptyDir.sizeLimit"),
+    ("Pod", {"spec": {"terminationGracePeriodSeconds": "30"}}, "spec.terminationGracePeriodSeconds"),
+    ("Service", {"spec": {"ports": [{"port": "80"}]}}, "spec.ports[0].port"),
+    ("Service", {"spec": {"ports": [{"port": 2**40}]}}, "spec.ports[0].port"),
+    ("ConfigMap", {"data": {"a": 1}}, "data"),
+    ("Secret", {"data": {"a": "no base64!"}}, "data"),
+    ("Lease", {"spec": {"renewTime": 5}}, "spec.renewTime"),
+    ("Job.batch", {"spec": {"parallelism": 1.5}}, "spec.parallelism"),
+    ("Queue", {"spec": {"weight": "1"}}, "spec.weight"),
+    ("Command", {"action": 3}, "action"),
+    ("Node", {"metadata": {"annotations": {"a": True}}}, "metadata.annotations"),
+]
+
+
+@pytest.mark.parametrize(("kind", "fields", "place"), WRONG)
+def test_a_wrong_type_is_named(kind: str, fields: Object, place: str) -> None:
+    (cause,) = type_problems(KINDS[kind], {"metadata": {"name": "x"}, **fields})
+    assert cause.reason == "FieldValueTypeInvalid"
+    assert cause.field.startswith(place)
+
+
+RIGHT = [pod("p"), node("n"), queue("q"), pod_group("g"), vcjob("j")]
+
+
+@pytest.mark.parametrize("obj", RIGHT, ids=[obj["kind"] for obj in RIGHT])
+def test_what_is_right_passes(obj: Object) -> None:
+    assert type_problems(KINDS[obj["kind"]], obj) == []
+
+
+@pytest.mark.parametrize("obj", RIGHT, ids=[obj["kind"] for obj in RIGHT])
+def test_a_field_that_nobody_described_is_seen(obj: Object) -> None:
+    """The short way says yes where the long one finds nothing, and never else."""
+    row = KINDS[obj["kind"]]
+    shape = shape_of_kind(row.group, row.version, row.kind)
+    assert unknown_fields(obj, shape) == []
+    assert is_described(obj, row.group, row.version, row.kind)
+    places: list[Object] = [obj, obj["spec"], obj["metadata"]] if "spec" in obj else [obj, obj["metadata"]]
+    for place in places:
+        place["nothingLikeIt"] = 1
+        assert not is_described(obj, row.group, row.version, row.kind)
+        assert unknown_fields(obj, shape)
+        del place["nothingLikeIt"]
+
+
+def test_labels_may_have_any_name_and_a_wrong_type_is_left_to_the_long_way() -> None:
+    one = pod("p")
+    one["metadata"]["labels"] = {"any": "name"}
+    one["spec"]["containers"][0]["resources"] = {"requests": {"x.io/any": 1}}
+    assert is_described(one, "", "v1", "Pod")
+    one["spec"]["containers"][0]["name"] = 5
+    assert not is_described(one, "", "v1", "Pod")
+
+
+@pytest.mark.parametrize("row", KINDS.values(), ids=list(KINDS))
+def test_every_kind_has_typed_metadata(row: Any) -> None:
+    assert type_problems(row, {"metadata": {"name": "x", "labels": {"a": "b"}}, "unknown": [1]}) == []
+    assert type_problems(row, {"metadata": {"labels": [1]}})
+
+
+@pytest.mark.parametrize("time", ["2024-01-01T00:00:00Z", "2024-01-01T00:00:00.123456Z", "2024-01-01T00:00:00+01:00"])
+def test_times(time: str) -> None:
+    assert type_problems(KINDS["Lease"], {"metadata": {}, "spec": {"renewTime": time}}) == []
+
+
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["metadata", "spec", "status", "name", "containers", "data"]), inner, max_size=4
+        )
+    ),
+)
+
+
+@given(JSON, st.sampled_from(sorted(KINDS)))
+def test_anything_gets_a_verdict(obj: Any, kind: str) -> None:
+    assert all(isinstance(cause.field, str) for cause in type_problems(KINDS[kind], {"metadata": {}, "spec": obj}))
+
+
+def test_what_strangers_and_authors_write_is_typed_and_what_actors_make_is_not() -> None:
+    odd = pod("p")
+    odd["spec"]["containers"][0]["env"] = [{"name": "A", "value": 1}]
+    made = Create(pack(odd), user="jobs")
+    assert isinstance(Store().apply(made, START), Accepted)
+    for store, request in ((Store(strict=True), made), (Store(), Create(pack(odd), user="submit"))):
+        reply = store.apply(request, START)
+        assert isinstance(reply, Refused)
+        assert (reply.code, reply.details["causes"][0]["field"]) == (422, "spec.containers[0].env[0].value")
+
+
+def test_of_a_users_own_kind_the_metadata_is_typed() -> None:
+    store = Store(strict=True)
+    assert isinstance(store.apply(Create(pack(definition()), user="submit"), START), Accepted)
+    assert isinstance(store.apply(Create(pack(widget()), user="submit"), START), Accepted)
+    odd = widget("odd")
+    odd["metadata"]["managedFields"] = "mine"
+    assert isinstance(store.apply(Create(pack(odd), user="submit"), START), Refused)
+
+
+@pytest.mark.parametrize("levels", [129, 300, 490])
+@pytest.mark.parametrize("form", ["merge", "apply", "json", "strategic"])
+def test_what_is_nested_too_deeply_is_refused(levels: int, form: str) -> None:
+    deep: Any = {}
+    for _ in range(levels):
+        deep = {"a": [deep]}
+    config_map: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    store = Store(strict=True)
+    assert isinstance(store.apply(Create(pack(config_map), user="submit"), START), Accepted)
+    body = [{"op": "add", "path": "/data", "value": deep}] if form == "json" else {**config_map, "more": deep}
+    for request in (
+        Create(pack({**config_map, "metadata": {"name": "d"}, "more": deep}), user="submit"),
+        Update(pack({**config_map, "more": deep})),
+        Patch("ConfigMap", "default", "c", pack(body), form=form, manager="m"),
+    ):
+        reply = store.apply(request, START)
+        assert isinstance(reply, Refused)
+        assert reply.code in (400, 422)
+
+
+def test_types_are_named_as_json_names_them() -> None:
+    (cause,) = type_problems(KINDS["Pod"], {"spec": {"terminationGracePeriodSeconds": "30"}})
+    assert cause.message == "Invalid value: expected integer, got string"
