@@ -39,7 +39,7 @@ class Cluster:
         self.now = START
         self.journal: list[Mutation] = []
         self.requests: list[tuple[ApiRequest, ApiReply]] = []
-        self._seen: dict[int, int] = {}
+        self._seen: dict[Machine, int] = {}
         for queue in system_queues():
             self.create(queue)
 
@@ -142,9 +142,9 @@ class Cluster:
         return heard or bool(requests)
 
     def _tell(self, machine: Machine) -> bool:
-        since = self._seen.get(id(machine), -1)
+        since = self._seen.get(machine, -1)
         events = self.store.log.read(since, machine.kinds, 100_000)
-        self._seen[id(machine)] = events.revision
+        self._seen[machine] = events.revision
         if events.gone:
             for kind in map(kind_of, machine.kinds):
                 for obj in self.all(kind):
