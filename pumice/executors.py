@@ -4,14 +4,196 @@ same thing often takes either: sweeps, storms, conformance, searches for what le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Mapping
-from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
-from contextlib import AbstractContextManager, contextmanager
+import gc
+import multiprocessing
+import os
+import signal
+from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeVar
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from multiprocessing.resource_tracker import ensure_running
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Any, Final, ParamSpec, TypeVar
+
+import anyio
 
 from pumice.extras import demand
-from pumice.processes import Processes, nothing
+
+# --- Work that waits, for a caller that may stand in an event loop of its own.
+
+
+def aside(work: Callable[..., T], *arguments: object) -> T:
+    """What `work(*arguments)` returns, called in a thread of its own: whatever event loop the caller is in, none runs
+    there.
+    """
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(work, *arguments).result()
+
+
+def waited(work: Callable[..., Awaitable[T]], *arguments: object) -> T:
+    """What it comes to."""
+
+    def run() -> T:
+        return anyio.run(work, *arguments)
+
+    return aside(run)
+
+
+# ---
+
+# --- How many processes are worth starting.
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+# ---
+
+# --- Processes of this machine that are given one thing at a time, so that one that dies takes only that with it.
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+ENDING: Final = (signal.SIGINT, signal.SIGTERM)
+"""Signals that end the command. Workers never see them: they are for the process that started them to deal with."""
+
+
+class WorkerDiedError(BrokenExecutor):
+    """The process that was at it died, killed or out of memory."""
+
+
+def nothing() -> None:
+    """Nothing has to be done first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Worker:
+    process: SpawnProcess
+    line: Connection[Call, tuple[bool, Any]]
+
+    def end(self) -> None:
+        """At once, whatever it is busy with."""
+        self.process.kill()
+        self.process.join()
+        self.line.close()
+
+
+class Processes(Executor):
+    """At most so many fresh processes, each started when there is something for it and served by a thread of ours.
+
+    `begin` is called first in each of them. What raises there is raised by the result; WorkerDiedError where the
+    process died, and another one goes on with the next thing.
+    """
+
+    def __init__(self, workers: int, begin: Callable[[], None] = nothing) -> None:
+        self._begin = begin
+        self._left: SimpleQueue[tuple[Future[Any], Call] | None] = SimpleQueue()
+        self._lock = Lock()
+        self._alive = set[SpawnProcess]()
+        self._ended = False
+        ensure_running()  # or starting a process does so first, and lets the signals through
+        self._threads = [Thread(target=self._serve, daemon=True) for _ in range(workers)]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """To be done by the next process that is free."""
+        future: Future[T] = Future()
+        self._left.put((future, (fn, args, kwargs)))
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """All that was handed in is done first, unless it is cancelled; no more can be."""
+        if cancel_futures:
+            self._forget()
+        for _ in self._threads:
+            self._left.put(None)
+        for thread in self._threads if wait else ():
+            thread.join()
+
+    def kill(self) -> None:
+        """End at once, whatever is under way."""
+        with self._lock:
+            self._ended = True
+            for process in self._alive:
+                process.kill()
+        self.shutdown(cancel_futures=True)
+
+    def _forget(self) -> None:
+        while not self._left.empty():
+            item = self._left.get()
+            if item is not None:
+                item[0].cancel()
+
+    def _serve(self) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # processes that this thread starts inherit it
+        worker: _Worker | None = None
+        while (item := self._left.get()) is not None:
+            future, call = item
+            if not future.set_running_or_notify_cancel():
+                continue
+            worker = worker or self._start()
+            if worker is None or not _done(worker, call, future):
+                self._end(worker)
+                worker = None
+        self._end(worker)
+
+    def _start(self) -> _Worker | None:
+        with self._lock:
+            if self._ended:
+                return None
+            context = multiprocessing.get_context("spawn")
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_work, args=(self._begin, theirs), daemon=True)
+            process.start()
+            self._alive.add(process)
+        theirs.close()
+        return _Worker(process, ours)
+
+    def _end(self, worker: _Worker | None) -> None:
+        if worker is not None:
+            worker.end()
+            with self._lock:
+                self._alive.discard(worker.process)
+
+
+def _done(worker: _Worker, call: Call, future: Future[Any]) -> bool:
+    """Whether the worker lives on; the future has what came of it."""
+    try:
+        worker.line.send(call)
+        good, found = worker.line.recv()
+    except (EOFError, OSError):
+        future.set_exception(WorkerDiedError("the process died (out of memory?)"))
+        return False
+    except Exception as error:  # noqa: BLE001 (what cannot be sent is told to who wanted it sent)
+        future.set_exception(error)
+        return False
+    (future.set_result if good else future.set_exception)(found)
+    return True
+
+
+def _work(begin: Callable[[], None], line: Connection[tuple[bool, Any], Call]) -> None:
+    """Until nobody is at the other end."""
+    gc.freeze()
+    begin()
+    with suppress(EOFError, ConnectionError):
+        while True:
+            work, arguments, named = line.recv()
+            try:
+                found = True, work(*arguments, **named)
+            except Exception as error:  # noqa: BLE001 (whatever it is, it is raised where somebody sees it)
+                found = False, error
+            line.send(found)
+
+
+# ---
 
 K = TypeVar("K", bound=Hashable)
 Executors = Callable[[], AbstractContextManager[Executor]]

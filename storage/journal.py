@@ -15,9 +15,14 @@ Time is the caller's: `Record.at` is in seconds since the epoch and nothing in h
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct
+
+from pumice.core.messages.events import CheckpointTaken
+from pumice.storage import codec
+from pumice.storage.errors import EditedCheckpointError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -124,7 +129,7 @@ class Journal(Protocol):
         ...
 
     async def check(self) -> ChainReport:
-        """Read everything and verify the chain (`pumice.storage.check`)."""
+        """Read everything and verify the chain (`pumice.storage.chain`)."""
         ...
 
     async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
@@ -149,3 +154,32 @@ class Journal(Protocol):
     async def close(self) -> None:
         """Release the file. Appends in flight are finished; later calls raise ClosedError."""
         ...
+
+
+# --- Checkpoints stand beside the chain of records; that nobody has changed one is said by a record of its hash.
+
+
+def voucher(checkpoint: Checkpoint) -> Record:
+    """The record that vouches for a checkpoint."""
+    return Record(CHECKPOINT, codec.encode(_said(checkpoint)), at=checkpoint.at)
+
+
+def is_vouched(checkpoint: Checkpoint, records: Sequence[Stored]) -> bool:
+    """Whether one of these records vouches for it."""
+    ours = _said(checkpoint)
+    return any(
+        record.at == checkpoint.at and codec.decode(record.payload, CheckpointTaken) == ours
+        for record in records
+        if record.kind == CHECKPOINT
+    )
+
+
+def demand_vouched(checkpoints: Sequence[Checkpoint], records: Sequence[Stored]) -> None:
+    """Raises EditedCheckpointError when there are some for which no record vouches."""
+    edited = [checkpoint for checkpoint in checkpoints if not is_vouched(checkpoint, records)]
+    if edited:
+        raise EditedCheckpointError(edited, [checkpoint for checkpoint in checkpoints if checkpoint not in edited])
+
+
+def _said(checkpoint: Checkpoint) -> CheckpointTaken:
+    return CheckpointTaken(checkpoint.sequence, blake2b(checkpoint.content, digest_size=16).digest())

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 
 import anyio.lowlevel
 
-from pumice.storage.chain import link
-from pumice.storage.check import check
+from pumice.storage.chain import check, link
 from pumice.storage.errors import ClosedError
-from pumice.storage.journal import Checkpoint, Head, Stored
-from pumice.storage.vouching import is_vouched, voucher
+from pumice.storage.journal import Checkpoint, Head, Stored, is_vouched, voucher
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -18,7 +18,7 @@ from pumice import plugins
 from pumice.actors.api_server.faults.strikes import KINDS as FAULTS
 from pumice.actors.system.references import REFERENCES
 from pumice.actors.system.roles import ROLES
-from pumice.cli.application.commands import COMMANDS, load
+from pumice.cli.app import COMMANDS, load
 from pumice.proof.storm.script.profiles import profiles
 from tests.kit import source
 

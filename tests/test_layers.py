@@ -26,7 +26,7 @@ ALLOWED: Final = {
 ALONE: Final = {
     "cluster/kube/schedules.py": {"cronsim"},
     "cluster/api/patches/operations.py": {"jsonpatch"},
-    "actors/real_clusters/cluster/wire.py": {"h11"},
+    "actors/real_clusters/cluster/client.py": {"h11"},
     "actors/gateway/protocols.py": {"h2"},
     "actors/scheduling/stopping.py": {"greenlet"},
     "core/kube/patterns.py": {"re2"},

@@ -26,11 +26,13 @@ from pumice.actors.runtime.actor import Actor
 from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.actors.runtime.longest import Laps
 from pumice.cluster.api import refusals
-from pumice.cluster.api.telling import told_of
+from pumice.cluster.api.fields import is_mapping
+from pumice.cluster.api.verbs.decoding import decoded
 from pumice.core.messages import commands, recording, replies
-from pumice.core.messages.faults import FaultsRead, ReadFaults
-from pumice.core.messages.reflection import Reflect
+from pumice.core.messages.commands import FaultsRead, ReadFaults, Reflect
+from pumice.core.messages.replies import Refused
 from pumice.core.messages.watch import Pull
+from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 
 if TYPE_CHECKING:
@@ -41,6 +43,27 @@ if TYPE_CHECKING:
     from pumice.actors.system.ports import ApiPort, RecorderPort
     from pumice.cluster.api.store import Store
     from pumice.cluster.api.watch import ChangeLog
+
+# --- What a request is about, for people.
+
+
+def told_of(request: commands.StoreRequest) -> str:
+    """Which object, as `Pod default/a at the api server`; of one that is not known by a name only where it went."""
+    about = [str(getattr(request, part, "")) for part in ("kind", "namespace", "name")]
+    if isinstance(request, commands.Create | commands.LoadObject | commands.Update):
+        obj = decoded(request.blob)
+        about = [] if isinstance(obj, Refused) else _named(obj)
+    kind, *named = about or [""]
+    return " ".join(part for part in (kind, "/".join(part for part in named if part), "at the api server") if part)
+
+
+def _named(obj: Object) -> list[str]:
+    meta: Any = obj.get("metadata")
+    found = [obj.get("kind"), *([meta.get("namespace"), meta.get("name")] if is_mapping(meta) else [])]
+    return [each if isinstance(each, str) else "" for each in found]
+
+
+# ---
 
 log = logging.getLogger(__name__)
 

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from pumice.actors.effects.effect_worker import EffectWorker
-from pumice.actors.effects.outcomes import RecentOperations
+from pumice.actors.effects.effect_worker import EffectWorker, RecentOperations
 from pumice.cluster.kube.scheduler_words import FAILED, not_bound
 from pumice.core.messages.commands import BindPod
 from pumice.core.messages.decisions import PodCondition

@@ -6,17 +6,65 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
-from pumice.actors.effects.outcomes import Outcomes
 from pumice.actors.runtime.actor import Actor
 from pumice.core.messages.message import Message
+from pumice.core.messages.recording import Append, Entry
 from pumice.core.messages.replies import Done
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Unpack
 
     from pumice.actors.runtime.context import Context
     from pumice.actors.runtime.mailbox import Mailbox
     from pumice.actors.system.ports import ApiPort, CachePort, RecorderPort
+    from pumice.core.messages.events import CacheEvent
+
+# --- What bind and evict workers share: bringing outcomes back, and remembering what was carried out.
+
+
+class Outcomes:
+    """Each outcome is encoded once: the same bytes go to the cache and to the journal."""
+
+    def __init__(self, cache: CachePort, recorder: RecorderPort) -> None:
+        self._cache = cache
+        self._recorder = recorder
+
+    async def report(self, outcomes: Sequence[CacheEvent]) -> None:
+        """Tell both. Not awaited on disk: the truth is the api's, and that is there already."""
+        if not outcomes:
+            return
+        frames = [self._cache.encode(outcome) for outcome in outcomes]
+        entries = [Entry("outcome", frame, outcome.sequence) for outcome, frame in zip(outcomes, frames, strict=True)]
+        # Told to one and not the other, it would be carried out and told again.
+        await self._cache.tell(*frames, through=True)
+        await self._recorder.tell(Append(tuple(entries)), through=True)
+
+
+class RecentOperations:
+    """The operations of the last `limit` cycles. Who takes over from a runner that crashed sends the orders of its last
+    cycle again, before those of any other: nothing older comes twice.
+    """
+
+    def __init__(self, limit: int = 16) -> None:
+        self._limit = limit
+        self._uids: dict[str, set[str]] = {}
+
+    def is_new(self, operation: str) -> bool:
+        """Whether "cycle/uid" was not seen before; it is from now on."""
+        cycle, _, uid = operation.partition("/")
+        seen = self._uids.get(cycle)
+        if seen is None:
+            seen = self._uids[cycle] = set()
+            if len(self._uids) > self._limit:
+                del self._uids[next(iter(self._uids))]
+        if uid in seen:
+            return False
+        seen.add(uid)
+        return True
+
+
+# ---
 
 M = TypeVar("M", bound=Message)
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from pumice.actors.effects.effect_worker import EffectWorker
-from pumice.actors.effects.outcomes import RecentOperations
+from pumice.actors.effects.effect_worker import EffectWorker, RecentOperations
 from pumice.cluster.kernel.effects import conditions
 from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from pumice.core.messages.commands import EvictPod

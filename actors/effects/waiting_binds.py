@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pumice.actors.effects.outcomes import RecentOperations
+from pumice.actors.effects.effect_worker import RecentOperations
 from pumice.cluster.kernel.pre_bind import Device, Place, awaited_places
 
 if TYPE_CHECKING:

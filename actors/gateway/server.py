@@ -2,22 +2,205 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import socket
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import cache
 from importlib import import_module
+from pathlib import Path
+from time import monotonic
 from typing import Any, Final
 
 import anyio
 from anyio.lowlevel import current_token
 from hypercorn.config import Config, Sockets
+from hypercorn.events import Closed, Event, RawData
 from starlette.applications import Starlette
 
-from pumice.actors.gateway.connections import break_off, break_off_from, closing_promptly
-from pumice.actors.gateway.descriptors import RESERVE, Complaints, OneLine, bounded, most_descriptors
 from pumice.actors.gateway.protocols import HEADERS, LastingWrapper, mend
 from pumice.actors.gateway.settings import GatewaySettings
+
+# --- What happens when the process runs out of file descriptors: connections are refused, and that is said once a
+# second. asyncio shows a traceback for each one that it cannot accept, as many at a time as there wait; trio one
+# every tenth of a second. Some descriptors are left to the others of the process, the journal above all: on asyncio
+# by the listener, on trio, which takes no socket but a plain one, by a look at the last ones ten times a second.
+
+RESERVE: Final = 16
+"""Descriptors that connections leave to others."""
+EVERY_S: Final = 1.0
+"""Between two warnings."""
+_NONE_LEFT: Final = (errno.EMFILE, errno.ENFILE)
+
+log = logging.getLogger(__name__)
+
+
+class Complaints:
+    """One warning a second, with how many connections it is about."""
+
+    def __init__(self) -> None:
+        self._last = -1.0
+        self._waiting = 0
+
+    def refused(self) -> None:
+        """One more."""
+        self._waiting += 1
+        if monotonic() - self._last >= EVERY_S:
+            self.say()
+
+    def say(self) -> None:
+        """What has not been said yet, if there is anything."""
+        if self._waiting:
+            log.warning("connections refused: %d (the process may have no more open files)", self._waiting)
+            self._last, self._waiting = monotonic(), 0
+
+    async def keep_saying(self) -> None:
+        """Until cancelled: those of a burst are said when it is over, too."""
+        try:
+            while True:
+                await anyio.sleep(EVERY_S)
+                self.say()
+        finally:
+            self.say()
+
+
+class BoundedListener(socket.socket):
+    """Closes at once what it accepts beyond `most` descriptors; whoever accepts is told that nobody was there."""
+
+    most: int
+    complaints: Complaints
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """The next connection and its address, as of any socket; running out of descriptors is told once a while."""
+        try:
+            connection, address = super().accept()
+        except OSError as error:
+            if error.errno in _NONE_LEFT:
+                self.complaints.refused()
+            raise
+        if connection.fileno() >= self.most:
+            connection.close()
+            self.complaints.refused()
+            raise ConnectionAbortedError(errno.ECONNABORTED, "no descriptor to spare")
+        return connection, address
+
+
+class OneLine(logging.Filter):
+    """Makes a complaint of what trio says about a connection that it cannot accept."""
+
+    def __init__(self, complaints: Complaints) -> None:
+        super().__init__()
+        self._complaints = complaints
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is to be logged: not where it is about descriptors, which is said in one line."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, OSError) and error.errno in _NONE_LEFT:
+            self._complaints.refused()
+            return False
+        return True
+
+
+def bounded(descriptor: int, complaints: Complaints) -> BoundedListener:
+    """The listening socket of this number, which is its own from now on."""
+    listener = BoundedListener(fileno=descriptor)
+    listener.setblocking(False)
+    listener.most = most_descriptors()
+    listener.complaints = complaints
+    return listener
+
+
+def most_descriptors() -> int:
+    """The first descriptor that a connection may not have."""
+    try:
+        resource: Any = import_module("resource")
+    except ImportError:  # no such limit on this system
+        return 1 << 30
+    soft: int = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return max(soft - RESERVE, RESERVE) if soft > 0 else 1 << 30
+
+
+# ---
+
+# --- Breaking connections off, for clients that do not read what they are sent. Under trio hypercorn shields a send
+# against cancellation, and it gives nobody its sockets: a client that has stopped reading would keep a server that
+# wants to stop waiting for ever. So the open files of the process are looked through for connections of the listening
+# port.
+
+DESCRIPTORS: Final = Path("/dev/fd")
+
+
+def break_off(listener: socket.socket) -> int:
+    """Shut down every connection that was accepted from `listener`; how many there were."""
+    return sum(_shut(number, listener) for number in _open_descriptors())
+
+
+def break_off_from(first: int, count: int, listener: socket.socket) -> int:
+    """Shut down those of the `count` descriptors from `first` on that are connections of `listener`; how many are."""
+    return sum(_shut(number, listener) for number in range(first, first + count))
+
+
+@cache
+def closing_promptly(server: Any) -> Any:
+    """Hypercorn's server of one connection, mended: what its client has closed would be kept until it was idle for too
+    long, since the task that looks after that is waited for, and then until the collector came.
+    """
+    if getattr(server, "closes_promptly", False):
+        return server
+
+    class PromptServer(server):  # type: ignore[misc]
+        closes_promptly = True
+
+        async def run(self) -> None:
+            try:
+                await server.run(self)
+            finally:
+                self.__dict__.pop("protocol", None)  # which refers back to it
+
+        async def protocol_send(self, event: Event) -> None:
+            """asyncio takes what is written to a connection that has gone, and logs a line each time."""
+            writer = getattr(self, "writer", None)
+            if isinstance(event, RawData) and writer is not None and writer.transport.is_closing():
+                await self.protocol.handle(Closed())
+                return
+            await server.protocol_send(self, event)
+
+        async def _read_data(self) -> None:
+            await server._read_data(self)
+            await self.idle_task.stop()
+
+    return PromptServer
+
+
+def _open_descriptors() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir(DESCRIPTORS) if name.isdigit()]  # noqa: PTH208 - names are wanted
+    except OSError:
+        return []
+
+
+def _shut(number: int, listener: socket.socket) -> bool:
+    try:
+        mine: Any = listener.getsockname()
+        connection = socket.socket(fileno=number)
+    except OSError:
+        return False
+    try:
+        with suppress(OSError):
+            if connection.getsockname()[1] == mine[1] and connection.family == listener.family:
+                connection.getpeername()  # raises for the listener itself
+                connection.shutdown(socket.SHUT_RDWR)
+                return True
+        return False
+    except (IndexError, TypeError):  # a socket of another family
+        return False
+    finally:
+        connection.detach()
+
+
+# ---
 
 IDLE_S: Final = 120.0
 """An unused connection is closed after so long: later than client-go's 90 s, so that no request meets a closing one."""

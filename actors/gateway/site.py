@@ -6,11 +6,15 @@ from collections.abc import AsyncIterator, Awaitable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
+import anyio
+import msgspec
 from anyio import lowlevel
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from pumice.actors.errors import ActorFailedError, ActorStoppedError
+from pumice.actors.gateway.advice import AdviceDesk, AdviserQuestion
 from pumice.actors.gateway.front import Front
 from pumice.actors.gateway.hub import Hub
 from pumice.actors.gateway.kept import KeptListings
@@ -18,7 +22,6 @@ from pumice.actors.gateway.page.broadcast import Broadcast
 from pumice.actors.gateway.problems import RETRY_S, ApiError, failed, internal, no_such_path, too_many, unavailable
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.request.selection import Selection
-from pumice.actors.gateway.waiting_gauges import WaitingGauges
 from pumice.actors.gateway.webhooks.hooks import CONFIGURATIONS, HookTable
 from pumice.actors.runtime.clock import Clock
 from pumice.actors.system.ports import ApiPort, CachePort, MetricsPort, RunnerPort
@@ -28,6 +31,58 @@ from pumice.cluster.handles import HandleTable
 from pumice.core.messages import commands, replies
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec
+
+# --- Metrics of the jobs that wait, by queue and class: counted by the adviser while somebody reads metrics, so
+# seldom that it costs little.
+
+LEAST_S: Final = 15.0
+"""Between two counts."""
+REST: Final = 20
+"""And so many times as long as the last one took."""
+OK: Final = 200
+
+
+class WaitingGauges:
+    """`text` is what was counted last, and has it counted again."""
+
+    def __init__(self, desk: AdviceDesk) -> None:
+        self._desk = desk
+        self._text = b""
+        self._read = anyio.Event()
+
+    def text(self) -> bytes:
+        """In Prometheus' format; nothing before the first count is over."""
+        self._read.set()
+        return self._text
+
+    async def keep(self) -> None:
+        """Count whenever somebody has read, until cancelled."""
+        while True:
+            await self._read.wait()
+            self._read = anyio.Event()
+            began = anyio.current_time()
+            try:
+                answer = await self._desk.look(AdviserQuestion("waitclasses"))
+            except ApiError:
+                continue
+            if answer.code == OK:
+                self._text = exposed(msgspec.json.decode(answer.body))
+            await anyio.sleep(max(LEAST_S, REST * (anyio.current_time() - began)))
+
+
+def exposed(counted: dict[str, Any]) -> bytes:
+    """The answer about classes as metrics."""
+    registry = CollectorRegistry()
+    jobs = Gauge("pumice_waiting_jobs", "Jobs that wait, by queue and class", ["queue", "class"], registry=registry)
+    cycle = Gauge("pumice_waiting_counted_cycle", "The cycle after which waiting jobs were counted", registry=registry)
+    cycle.set(counted["cycle"])
+    for kind, queues in counted["classes"].items():
+        for queue, number in queues.items():
+            jobs.labels(queue, kind).set(number)
+    return generate_latest(registry)
+
+
+# ---
 
 NOT_FOUND: Final = 404
 SLICE: Final = 100

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from pumice.cluster.api.heads import Heads
+from pumice.cluster.api.watch import Heads
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet

@@ -128,7 +128,7 @@ class Actor(Generic[M, R]):
     """Those whose answers are waited for while it deals with what `at_once` names."""
 
     def at_once(self, message: M) -> bool:
-        """Whether to handle this is no wait, but for those it `waits_for`: see `pumice.actors.runtime.at_once`."""
+        """Whether to handle this is no wait, but for those it `waits_for`: see `pumice.actors.runtime.mailbox`."""
         del message
         return False
 

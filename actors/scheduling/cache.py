@@ -17,8 +17,11 @@ remembered with the revision it happened at, until the cycle that saw it is in t
 from __future__ import annotations
 
 import logging
+import time
 from math import inf
 from typing import TYPE_CHECKING, assert_never
+
+from msgspec.structs import replace
 
 from pumice.actors.errors import ActorFailedError, BrokenViewError
 from pumice.actors.runtime.activity import SCHEDULER
@@ -26,20 +29,13 @@ from pumice.actors.runtime.actor import Actor
 from pumice.actors.runtime.alarm import stood_still
 from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.actors.runtime.watcher import WatchedChanges, Watcher
-from pumice.actors.scheduling.boards import TimedBoards, residents_on
 from pumice.actors.scheduling.resync import Awaited, Due, ResyncQueue
 from pumice.actors.system.ports import CacheMessage, CacheReply
+from pumice.core.board.board import BoardReader, residents_of
 from pumice.core.fold.shown import Shown
-from pumice.core.messages.boards import ReadBoard, ReadResidents
+from pumice.core.messages.boards import BoardRead, ReadBoard, ReadResidents, ResidentsRead
 from pumice.core.messages.commands import Assume, CheckView, Get, LookLater, TakeSnapshot
-from pumice.core.messages.events import (
-    BindRefused,
-    BindTimedOut,
-    Bound,
-    Evicted,
-    EvictRefused,
-    EvictTimedOut,
-)
+from pumice.core.messages.events import BindRefused, BindTimedOut, Bound, Evicted, EvictRefused, EvictTimedOut
 from pumice.core.messages.operations import (
     AssumedCycle,
     BeganAnew,
@@ -50,6 +46,7 @@ from pumice.core.messages.operations import (
     Unevicted,
 )
 from pumice.core.messages.replies import Accepted, Assumed, Refused, SnapshotTaken, ViewChecked
+from pumice.core.state.view import View
 from pumice.core.state.watched import WATCHED
 
 if TYPE_CHECKING:
@@ -65,6 +62,31 @@ if TYPE_CHECKING:
     from pumice.core.messages.decisions import Decision
     from pumice.core.messages.operations import ViewOperation
     from pumice.core.state.snapshot import Snapshot
+
+# --- The scheduler's view for those who look on: read off, timed, never changed. Part of the cache.
+
+
+class TimedBoards:
+    """`stopwatch()` gives seconds, of work: nobody is to rest for what the machine did meanwhile."""
+
+    def __init__(self, stopwatch: Callable[[], float] = time.thread_time) -> None:
+        self._stopwatch = stopwatch
+        self._reader = BoardReader()
+
+    def read(self, view: SchedulerView, version: int, asked: ReadBoard) -> BoardRead:
+        """What the asker has not; nothing of a view that is no `View`."""
+        began = self._stopwatch()
+        if not isinstance(view, View):
+            return BoardRead(asked.version, asked.layout)
+        return replace(self._reader.read(view, version, asked), seconds=self._stopwatch() - began)
+
+
+def residents_on(view: SchedulerView, node: str) -> ResidentsRead:
+    """The pods on a node."""
+    return residents_of(view, node) if isinstance(view, View) else ResidentsRead(node, known=False)
+
+
+# ---
 
 NEVER = -1
 """Watching from before the beginning lists first: a new view never lives through history again."""

@@ -6,8 +6,9 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from pumice.actors.scheduling.decider import Decider, Moment, always, no_tables
-from pumice.actors.scheduling.plugin_times import PluginTimes
 from pumice.core.actions import ACTIONS, DRY_RUNNING
 from pumice.core.cycle import (
     cards_later,
@@ -22,8 +23,7 @@ from pumice.core.cycle import (
 )
 from pumice.core.default_scheduler.profile import NAME
 from pumice.core.default_scheduler.waiting import waiting
-from pumice.core.messages.card_table import CardTable
-from pumice.core.messages.job_shares import JobShares
+from pumice.core.messages.queue_tables import CardTable, JobShares
 from pumice.core.plugins import PLUGINS, asks_outside
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.state.view import View
@@ -38,6 +38,36 @@ if TYPE_CHECKING:
     from pumice.core.outside import Ask
     from pumice.core.session.session import Session
     from pumice.core.state.snapshot import Snapshot
+
+# --- How long each plugin took to open and to close a session: for the metrics. Part of the decider.
+
+Times = dict[str, dict[str, float]]
+"""Seconds by point (OnSessionOpen, OnSessionClose) and plugin."""
+
+
+class PluginTimes:
+    """One session at a time: one that is lost on the way is forgotten at the next opening."""
+
+    def __init__(self, stopwatch: Callable[[], float]) -> None:
+        self._stopwatch = stopwatch
+        self._taken: Times = {}
+
+    def forget(self) -> None:
+        """A session begins."""
+        self._taken = {}
+
+    def watch(self, plugin: str, point: str, work: Callable[[Any], None], session: Any) -> None:
+        """Let a plugin work, and note how long it took, unless it raised."""
+        began = self._stopwatch()
+        work(session)
+        self._taken.setdefault(point, {})[plugin] = self._stopwatch() - began
+
+    def told(self, result: CycleResult) -> CycleResult:
+        """The result with the times in its report."""
+        return replace(result, report=replace(result.report, timings=self._taken))
+
+
+# ---
 
 
 def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.perf_counter) -> Decider:

@@ -10,7 +10,7 @@ from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.actors.scheduling.config_source import ConfigSource
 from pumice.core.messages.commands import CycleSaid
 from pumice.core.messages.decisions import CycleResult
-from pumice.core.state.recurrence import Recurrence
+from pumice.core.state.echoes import Recurrence
 
 
 @dataclass(frozen=True, slots=True)

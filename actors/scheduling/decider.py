@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pumice.config.schema import SchedulerConfig
-from pumice.core.messages.card_table import CardTable
 from pumice.core.messages.commands import CycleSaid
 from pumice.core.messages.decisions import BindContext, CycleResult
-from pumice.core.messages.job_shares import JobShares
-from pumice.core.messages.queue_tables import QueueTables
+from pumice.core.messages.queue_tables import CardTable, JobShares, QueueTables
 from pumice.core.objects.metadata import Object
 from pumice.core.objects.pod import Task
 from pumice.core.outside import Ask

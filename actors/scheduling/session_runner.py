@@ -26,16 +26,16 @@ from pumice.actors.errors import ActorFailedError, CycleLostError
 from pumice.actors.runtime.activity import SCHEDULER
 from pumice.actors.runtime.actor import Actor
 from pumice.actors.runtime.asking import expected
-from pumice.actors.scheduling.cycle_record import record_of
+from pumice.actors.scheduling.commit import statuses_of
 from pumice.actors.scheduling.decider import Moment
-from pumice.actors.scheduling.measure import Measure
-from pumice.actors.scheduling.other_scheduler import OtherScheduler
-from pumice.actors.scheduling.resting import said_by
 from pumice.actors.scheduling.stopping import SessionSteps
+from pumice.config import rules
 from pumice.config.errors import ConfigError
+from pumice.core import digest
+from pumice.core.default_scheduler.profile import NAME
 from pumice.core.messages.commands import CycleSaid, RunAction, TakeSnapshot
 from pumice.core.messages.cycles import AwaitCycle, CyclesRun, OfferConfig, RunCycle, RunnerCommand, TellQueues
-from pumice.core.messages.events import ConfigLoaded, CycleDropped
+from pumice.core.messages.events import ConfigLoaded, CycleDropped, CycleMeasured, CycleRecord
 from pumice.core.messages.queue_tables import QueuesMeasured
 from pumice.core.messages.replies import ActionFailed, Done, SnapshotTaken
 from pumice.core.state.volumes import volume_rules
@@ -43,17 +43,177 @@ from pumice.core.state.volumes import volume_rules
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
+    from pumice.actors.runtime.clock import Clock
     from pumice.actors.runtime.context import Context
     from pumice.actors.runtime.envelope import Received
     from pumice.actors.scheduling.commit import Commit
+    from pumice.actors.scheduling.config_source import LoadedConfig
     from pumice.actors.scheduling.cycle_memory import CycleMemory, RunnerSettings
     from pumice.actors.scheduling.decider import Decider
     from pumice.actors.system.ports import ActionPort, CachePort, MetricsPort, OutsidePort, RunnerPort
     from pumice.cluster.handles import HandleTable
     from pumice.config.schema import SchedulerConfig
     from pumice.core.messages.decisions import CycleReport, CycleResult
+    from pumice.core.messages.questions import OutsideAnswers
+    from pumice.core.objects.pod import Task
     from pumice.core.session.session import Session
     from pumice.core.state.snapshot import Snapshot
+
+# --- What the journal keeps of a cycle.
+
+
+def record_of(
+    taken: SnapshotTaken,
+    config_digest: str,
+    moment: Moment,
+    result: CycleResult,
+    carry: dict[str, Any],
+    answers: OutsideAnswers | None = None,
+    scheduler: str = "",
+) -> CycleRecord:
+    """What it saw and what came out; `carry`: what it started with; `scheduler`: whose it is, "" for Volcano's."""
+    return CycleRecord(
+        cycle=moment.cycle,
+        now=moment.now,
+        seed=moment.seed,
+        revision=taken.revision,
+        version=taken.version,
+        config_digest=config_digest,
+        digest=result.digest,
+        decisions=len(result.binds) + len(result.evicts),
+        carry_before=carry,
+        carry=result.carry,
+        operations=taken.operations,
+        statuses=statuses_of(result, taken.revision),
+        wake_at=result.wake_at,
+        rules=rules.VERSION,
+        digest_version=digest.VERSION,
+        answers=answers,
+        scheduler=scheduler,
+        failed=result.failed,
+    )
+
+
+# ---
+
+# --- Kubernetes' own scheduler beside Volcano's: its cycle follows one of Volcano's in which its pods were waiting.
+# Part of the session runner, which holds it. What Volcano's cycle decided is assumed by then, so it looks at nodes as
+# they will be, and the next cycle of Volcano's sees what it decided in the same way. A cycle in which nothing is
+# decided and nothing new is said leaves no record. While room is being made for one of its pods, it also has a turn
+# before Volcano's. kube-scheduler does not wait for a period: it is woken when its victims have gone. Were Volcano's
+# always first, the pods that are made anew in the place of the victims would have the room again, and so on for ever.
+
+
+class OtherScheduler:
+    """Takes its turn when the session runner says so."""
+
+    def __init__(
+        self, *, cache: CachePort, commit: Commit, decider: Decider, snapshots: HandleTable[Snapshot], clock: Clock
+    ) -> None:
+        self._cache = cache
+        self._commit = commit
+        self._decider = decider
+        self._snapshots = snapshots
+        self._clock = clock
+        self._makes_room = False
+
+    async def before(self, loaded: LoadedConfig, memory: CycleMemory, seed: int) -> None:
+        """The turn before a cycle of Volcano's."""
+        if self._makes_room:
+            await self._cycle(loaded, memory, seed)
+
+    async def after(self, loaded: LoadedConfig, memory: CycleMemory, seed: int, waiting: Sequence[Task]) -> None:
+        """The turn after a cycle of Volcano's, in whose snapshot these pods of its own were waiting."""
+        self._makes_room = any(task.nominated for task in waiting)
+        if waiting:
+            await self._cycle(loaded, memory, seed)
+
+    async def _cycle(self, loaded: LoadedConfig, memory: CycleMemory, seed: int) -> None:
+        """One cycle from snapshot to commit."""
+        asked = TakeSnapshot(memory.seen, memory.cycle + 1, volume_rules(loaded.config))
+        taken = expected(await self._cache.ask(asked), SnapshotTaken)
+        moment = Moment(memory.cycle + 1, self._clock.now(), seed)
+        try:
+            result = self._decider.decide_others(
+                self._snapshots.take(taken.handle), loaded.config, moment, memory.carry
+            )
+        except Exception as error:
+            log.exception("bug in Pumice: a cycle of %s", NAME)
+            raise CycleLostError(f"{NAME}: {error!r}") from error
+        if not (result.binds or result.evicts or result.pod_conditions):
+            return
+        self._makes_room = self._makes_room or bool(result.evicts)
+        record = record_of(taken, loaded.digest, moment, result, memory.carry, scheduler=NAME)
+        await self._commit.record(record, result, memory)
+        await self._commit.carry_out(memory)
+
+
+# ---
+
+# --- How long the parts of a cycle took, and what came out: for the metrics. Part of the session runner.
+
+
+class Measure:
+    """One cycle's stopwatch. `stopwatch()` gives seconds."""
+
+    def __init__(self, stopwatch: Callable[[], float]) -> None:
+        self._stopwatch = stopwatch
+        self._began = self._close_began = stopwatch()
+        self._open_s = self._close_s = 0.0
+        self._actions: dict[str, float] = {}
+
+    def opened(self) -> None:
+        """The session is open; nothing was done before that."""
+        self._open_s = self._stopwatch() - self._began
+
+    def closing(self) -> None:
+        """The session is about to be closed."""
+        self._close_began = self._stopwatch()
+
+    def closed(self) -> None:
+        """It is."""
+        self._close_s = self._stopwatch() - self._close_began
+
+    def action(self, name: str, seconds: float) -> None:
+        """An action has run."""
+        self._actions[name] = seconds
+
+    def finish(self, result: CycleResult, now: float) -> CycleMeasured:
+        """Everything of this cycle; `now` is the moment it decided for."""
+        unschedulable = len([None for condition in result.pod_conditions if condition.reason])
+        return CycleMeasured(
+            cycle=result.cycle,
+            total_s=self._stopwatch() - self._began,
+            open_s=self._open_s,
+            close_s=self._close_s,
+            actions=self._actions,
+            plugins=result.report.timings,
+            attempts={"scheduled": len(result.binds), "unschedulable": unschedulable},
+            victims=len(result.evicts),
+            preemption_attempts=len({evict.preemptor for evict in result.evicts if evict.preemptor}),
+            unscheduled=result.report.unready,
+            now=now,
+            binding=result.report.binding,
+            created=result.report.created,
+        )
+
+
+# ---
+
+# --- Cycles that would come to nothing, known before a session is opened: there is none then. A cycle writes
+# statuses, and hears of them as of all news. Where that is all the news and nobody waits for a place, the next one
+# would only say the same again: a third of the cycles of a cluster whose jobs come one by one. Part of the session
+# runner.
+
+
+def said_by(result: CycleResult, record: CycleRecord, *, may_rest: bool) -> CycleSaid:
+    """What the next one may hear of a cycle; nothing where another is to follow in any case."""
+    did = result.binds or result.evicts or result.pod_conditions or result.events
+    alone = may_rest and not did and result.wake_at is None and result.carry == record.carry_before
+    return CycleSaid(result.pod_groups, result.queues, alone) if alone else CycleSaid()
+
+
+# ---
 
 GIVE_UP_AFTER = 5
 """Cycles lost in a row on one view; then the runner waits for a change instead of losing more."""

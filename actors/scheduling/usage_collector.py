@@ -21,7 +21,7 @@ import httpx
 
 from pumice.actors.runtime.actor import Actor
 from pumice.actors.runtime.asking import expected
-from pumice.cluster.kube.times import timestamp
+from pumice.cluster.kube.conditions import timestamp
 from pumice.config.durations import parse_duration
 from pumice.core.messages.commands import Create, List, Poke, Update
 from pumice.core.messages.replies import Done, Listing

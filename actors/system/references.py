@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pumice.actors.api_server.faults.strikes import Faults
 from pumice.actors.runtime.activity import Activity
 from pumice.actors.runtime.clock import Clock
-from pumice.actors.runtime.door import Door
+from pumice.actors.runtime.context import Door
 from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.actors.runtime.longest import Longest
 from pumice.actors.scheduling.config_source import ConfigSource

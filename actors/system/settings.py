@@ -15,7 +15,7 @@ from pumice.actors.real_clusters.mirror.settings import MirrorSettings
 from pumice.actors.runtime.alarm import Alarm
 from pumice.actors.scheduling.config_source import ConfigSource
 from pumice.actors.scheduling.decider import Decider
-from pumice.cluster.controllers.events.machine import KEPT_S
+from pumice.cluster.controllers.events import KEPT_S
 from pumice.cluster.controllers.unserved.kinds import SERVED
 from pumice.cluster.kubelets.pod_runs import DEFAULT_DURATION_S
 from pumice.config.pumice_arguments import PumiceArguments

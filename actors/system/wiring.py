@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 from pumice.actors.api_server.faults.network import Network
-from pumice.actors.arrivals.arrivals import Coming
+from pumice.actors.arrivals import Coming
 from pumice.actors.dry_run.crew import DryRunCrew
 from pumice.actors.effects.waiting_binds import WaitingBinds
 from pumice.actors.real_clusters.mirror.observed import ObservedCycles

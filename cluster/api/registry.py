@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
-from pumice.cluster.api import refusals
+from pumice.cluster.api import refusals, schema
 from pumice.cluster.api.admission import ADMISSION
 from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.admission.shapes.kind_shapes import shape_problems, status_problems
@@ -17,17 +19,95 @@ from pumice.cluster.api.definitions.volcano import schema_of
 from pumice.cluster.api.definitions.work import TooDearError, Work
 from pumice.cluster.api.kind_table import KindTable
 from pumice.cluster.api.kinds import Kind
-from pumice.cluster.api.lookup import TablesLookup
 from pumice.cluster.api.ordered import ObjectRecord
 from pumice.cluster.api.refusals import Cause
-from pumice.cluster.api.schema.quantities import settle_quantities
+from pumice.cluster.api.schema.mistyped import settle_quantities
 from pumice.cluster.api.tables import Key, ObjectTables, own
-from pumice.cluster.api.typed import type_problems
 from pumice.cluster.api.verbs.decoding import drop_nulls
 from pumice.core.messages.replies import Accepted, Refused
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.soundness import unsound
 from pumice.storage.codec import pack
+
+# --- What admission may look at besides the object itself: the store's tables, read only.
+
+
+class TablesLookup:
+    """`Lookup` over the tables. Objects handed out are shared: whoever gets one must not change it."""
+
+    def __init__(self, tables: ObjectTables) -> None:
+        self._tables = tables
+        self._classes_at = -1
+        self._default_class: Object | None = None
+
+    def get(self, kind: str, namespace: str, name: str) -> Object | None:
+        """An object, or None."""
+        return self._tables.shared((kind, namespace, name))
+
+    def all(self, kind: str, namespace: str | None = None) -> list[Object]:
+        """All objects of a kind, or those of a namespace, by namespace and name."""
+        found = self._tables.of_kind(kind, namespace)
+        return [obj for name, _ in found if (obj := self._tables.shared((kind, *name))) is not None] if found else []
+
+    def queues(self) -> list[Object]:
+        """All queues, by name."""
+        names = sorted(name for _, name in self._tables.names("Queue"))
+        return [queue for name in names if (queue := self._tables.shared(("Queue", "", name))) is not None]
+
+    def children(self, parent: str) -> list[Object]:
+        """The queues whose parent it is."""
+        return [queue for queue in self.queues() if section(queue, "spec").get("parent") == parent]
+
+    def default_priority_class(self) -> Object | None:
+        """The PriorityClass that is the global default: the lowest value when there are several, as in Kubernetes."""
+        revision = self._tables.kind_revisions["PriorityClass"]
+        if revision != self._classes_at:
+            self._classes_at = revision
+            self._default_class = self._find_default_class()
+        return self._default_class
+
+    def _find_default_class(self) -> Object | None:
+        names = [name for _, name in self._tables.names("PriorityClass")]
+        classes = [found for name in names if (found := self.get("PriorityClass", "", name)) is not None]
+        defaults = [found for found in classes if found.get("globalDefault")]
+        return min(defaults, key=_value_and_name, default=None)
+
+
+def _value_and_name(priority_class: Object) -> tuple[int, str]:
+    return priority_class.get("value", 0), priority_class["metadata"]["name"]
+
+
+# ---
+
+# --- The types of all fields of an object, checked at once: one wrong one would break every typed client's list. Of a
+# kind that the schema table does not describe only the metadata is known.
+
+_JSON_NAMES: Final = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "null": "null"}
+
+
+def type_problems(kind: Kind, obj: Object) -> list[Cause]:
+    """The first field of the wrong type, as a cause, or nothing. Of a user's own kind only the metadata is known."""
+    try:
+        msgspec.convert(obj, schema.type_of_kind(kind.group, kind.version, kind.kind))
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at `")
+        where = place.removesuffix("`").removeprefix("key in ").removeprefix("$").removeprefix(".")
+        return [Cause(where, "FieldValueTypeInvalid", f"Invalid value: {_worded(problem)}")]
+    return []
+
+
+def _worded(problem: str) -> str:
+    """In the words of JSON."""
+    words = re.sub(r"`([^`]*)`", lambda match: _names(match[1]), problem)
+    return words[:1].lower() + words[1:]
+
+
+def _names(types: str) -> str:
+    known = [name for name in types.split(" | ") if name not in ("null", types)] or [types]
+    return " or ".join(_JSON_NAMES.get(name, name) for name in known)
+
+
+# ---
 
 _DEFINITION: Final = "CustomResourceDefinition"
 

@@ -24,14 +24,13 @@ from pumice.cluster.api.verbs.eviction import Eviction
 from pumice.cluster.api.verbs.loading import Loading
 from pumice.cluster.api.verbs.object_counts import ObjectCounts
 from pumice.cluster.api.verbs.placement import Placement
-from pumice.cluster.api.verbs.reflection import Reflection
-from pumice.cluster.api.verbs.reporting import Reporting
+from pumice.cluster.api.verbs.reflection import Reflection, Reporting
 from pumice.cluster.api.verbs.requests import RequestMoment
 from pumice.cluster.api.watch import RevisionLog
 from pumice.cluster.handles import HandleTable
 from pumice.core.messages import commands, watch
+from pumice.core.messages.commands import Reflect
 from pumice.core.messages.events import Mutation
-from pumice.core.messages.reflection import Reflect
 from pumice.core.messages.replies import Accepted, ApiReply, Listing, ListingOpened, Refused
 from pumice.core.messages.watch import RevisionRead
 from pumice.storage.shared_objects import SharedObjects

@@ -11,7 +11,7 @@ have said all they have to: it is on its way through a session and to disk meanw
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from pumice.cluster.api import refusals
 from pumice.cluster.api.admission import admission_of
@@ -23,10 +23,9 @@ from pumice.cluster.api.verbs.creation import SUBMIT
 from pumice.cluster.kernel.effects import Effects
 from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.machine_host import MachineHost
-from pumice.cluster.kernel.no_ops import stirs
 from pumice.cluster.kernel.order import in_order
 from pumice.cluster.kernel.roster import DECIDING, Surroundings
-from pumice.cluster.kube.times import timestamp
+from pumice.cluster.kube.conditions import timestamp
 from pumice.cluster.timers import moment
 from pumice.core.actions import PLACING
 from pumice.core.cycle import Trail, close_session, open_session, run_action, run_cycle
@@ -37,16 +36,49 @@ from pumice.core.messages.decisions import Bind, CycleResult, Evict
 from pumice.core.messages.events import Mutation
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.queue import is_counted
 from pumice.core.outside import Supposing
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.core.session.trail.trail import SILENCE, Silence
-from pumice.core.state.echoes import waits
-from pumice.core.state.recurrence import Recurrence
+from pumice.core.state.echoes import Recurrence, waits
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
 from pumice.core.state.watched import WATCHED
 from pumice.storage import codec
 from pumice.storage.shared_objects import SharedObjects
+
+# --- What news leave everything as it was: a cycle after them, while nobody waits for a place, comes to nothing.
+
+OVER: Final = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
+
+
+def stirs(shown: Shown[View], mutation: Mutation, obj: dict[str, Any], own: set[int]) -> bool:
+    """Show the view what is new. Whether that may matter to a cycle that has nobody to place.
+
+    `own`: revisions of what the cycle before said of PodGroups, which is forgotten as it comes back.
+    """
+    view, kind = shown.view, mutation.kind
+    if kind == "PodGroup" and mutation.revision in own:
+        own.discard(mutation.revision)
+        shown.see(mutation.type, obj)
+        return False
+    if kind == "PodGroup" and mutation.type == "DELETED":
+        still = _is_over(view, f"{mutation.namespace}/{mutation.name}")
+        shown.see(mutation.type, obj)
+        return not still
+    before = view.queues.get(mutation.name) if kind == "Queue" else None
+    shown.see(mutation.type, obj)
+    now = view.queues.get(mutation.name)
+    return before is None or now is None or now.allocated != before.allocated or not is_counted(before, now)
+
+
+def _is_over(view: View, key: str) -> bool:
+    """Whether the job has no pods, or none but pods that have ended."""
+    job = view.jobs.by_key.get(key)
+    return job is None or view.jobs.counts[:, job.row].sum() == view.jobs.counts[OVER, job.row].sum()
+
+
+# ---
 
 ROUNDS: Final = 10_000
 """Rounds in one moment; more is a world that talks to itself."""

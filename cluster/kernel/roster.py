@@ -13,20 +13,20 @@ from typing import Final
 from pumice.cluster.controllers.batch.rule import JobRule
 from pumice.cluster.controllers.crons.dialects import KUBERNETES, VOLCANO
 from pumice.cluster.controllers.crons.rule import CronRule
-from pumice.cluster.controllers.daemons.rule import DaemonSetRule
-from pumice.cluster.controllers.devices.machine import DeviceMachine
-from pumice.cluster.controllers.disruptions.machine import BUDGET, DisruptionMachine
-from pumice.cluster.controllers.endpoints.machine import EndpointsMachine
-from pumice.cluster.controllers.events.machine import PodEventsMachine
+from pumice.cluster.controllers.daemons import DaemonSetRule
+from pumice.cluster.controllers.devices import DeviceMachine
+from pumice.cluster.controllers.disruptions import BUDGET, DisruptionMachine
+from pumice.cluster.controllers.endpoints import EndpointsMachine
+from pumice.cluster.controllers.events import PodEventsMachine
 from pumice.cluster.controllers.family import FamilyMachine
 from pumice.cluster.controllers.flows.rule import JobFlowRule, JobTemplateRule
-from pumice.cluster.controllers.groups.machine import PodGroupMachine
+from pumice.cluster.controllers.groups import PodGroupMachine
 from pumice.cluster.controllers.jobs.machine import JobMachine
-from pumice.cluster.controllers.namespaces.machine import NamespaceMachine
-from pumice.cluster.controllers.nodes.machine import NodeTaintsMachine
+from pumice.cluster.controllers.namespaces import NamespaceMachine
+from pumice.cluster.controllers.nodes import NodeTaintsMachine
 from pumice.cluster.controllers.queues.machine import QueueMachine
-from pumice.cluster.controllers.quotas.machine import QUOTA, QuotaMachine
-from pumice.cluster.controllers.replication.rule import REPLICA_SETS, REPLICATION_CONTROLLERS, ReplicationRule
+from pumice.cluster.controllers.quotas import QUOTA, QuotaMachine
+from pumice.cluster.controllers.replication import REPLICA_SETS, REPLICATION_CONTROLLERS, ReplicationRule
 from pumice.cluster.controllers.rule import OwnerRule
 from pumice.cluster.controllers.stateful.rule import StatefulSetRule
 from pumice.cluster.controllers.volumes.drivers import DriversMachine

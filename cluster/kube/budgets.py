@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from pumice.cluster.kube.times import timestamp
+from pumice.cluster.kube.conditions import timestamp
 from pumice.core.kube.selectors import NOTHING, LabelSelector, SelectorError, label_selector
 from pumice.core.objects.metadata import Object, parse_time, section, text_map
 from pumice.core.whole_numbers import whole_number

@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+# --- Times as Kubernetes writes them.
+
+
+def timestamp(now: float) -> str:
+    """RFC 3339 in UTC, whole seconds, as Kubernetes writes times."""
+    return written_second(int(now))
+
+
+@lru_cache(maxsize=256)
+def written_second(seconds: int) -> str:
+    """RFC 3339 in UTC, of whole seconds since the epoch."""
+    return format_time(seconds)
+
+
+def micro_timestamp(now: float) -> str:
+    """RFC 3339 in UTC to the microsecond, as Kubernetes writes the times of a Lease."""
+    seconds, micros = divmod(round(now * 1e6), 1_000_000)
+    return f"{written_second(seconds)[:-1]}.{micros:06d}Z"
+
+
+# ---
+
+# --- Who clients are: whoever got in may do everything.
+
+USER: Final = "pumice:admin"
+GROUPS: Final = ("system:masters", "system:authenticated")
+
+
+# ---
 
 
 def merge_condition(conditions: Sequence[Object], wanted: Object, at: str) -> list[Object] | None:

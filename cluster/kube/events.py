@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Final
 
-from pumice.cluster.kube.times import timestamp
+from pumice.cluster.kube.conditions import timestamp
 from pumice.core.messages.commands import Create, Patch
 from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack

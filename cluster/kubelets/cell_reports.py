@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from pumice.cluster.kubelets.pod_statuses import refused_status
-from pumice.core.devices.numa.asking import asked_by, is_guaranteed
-from pumice.core.devices.numa.hints import given_on, hints, judged
+from pumice.core.devices.numa.hints import asked_by, given_on, hints, is_guaranteed, judged
 from pumice.core.devices.numa.topology import CPU, NONE, CpuPlace, Cpus, Topology, text_of
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from pumice.core.messages.replies import ApiReply

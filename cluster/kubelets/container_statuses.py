@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from pumice.cluster.kube.conditions import merge_condition
-from pumice.cluster.kube.times import timestamp
+from pumice.cluster.kube.conditions import merge_condition, timestamp
 from pumice.cluster.kubelets.container_life import (
     AskedContainer,
     ContainerEnd,

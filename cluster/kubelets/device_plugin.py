@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from pumice.cluster.kube.times import timestamp
+from pumice.cluster.kube.conditions import timestamp
 from pumice.cluster.kubelets.pod_statuses import refused_status
 from pumice.cluster.timers import Timers
-from pumice.core.devices.gpushare import cards as shared
+from pumice.core.devices import gpushare as shared
 from pumice.core.devices.vgpu import Vgpu
 from pumice.core.devices.vgpu import codec as vgpu
 from pumice.core.devices.vgpu.settings import CORES, MEMORY, NUMBER

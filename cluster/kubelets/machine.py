@@ -9,10 +9,9 @@ from pumice.cluster.kube.commands.plans import FOR_EVER
 from pumice.cluster.kubelets.addresses import ClusterAddresses
 from pumice.cluster.kubelets.container_life import ContainerEnd, ContainerRun, ContainerState, PodContainers, Stop
 from pumice.cluster.kubelets.container_statuses import life_status
-from pumice.cluster.kubelets.host_ports import REASON, REFUSED, PortsOfNodes
 from pumice.cluster.kubelets.other_agents import OtherAgents
 from pumice.cluster.kubelets.pod_life import POD_LIFE, PodState, PodTrigger
-from pumice.cluster.kubelets.pod_runs import DEFAULT_DURATION_S, PodRun, read_run
+from pumice.cluster.kubelets.pod_runs import DEFAULT_DURATION_S, REASON, REFUSED, PodRun, PortsOfNodes, read_run
 from pumice.cluster.kubelets.pod_statuses import (
     ended_status,
     identify,

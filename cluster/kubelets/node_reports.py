@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from pumice.cluster.kube.conditions import timestamp
 from pumice.cluster.kube.release import RELEASE
-from pumice.cluster.kube.times import timestamp
 from pumice.cluster.kubelets.addresses import ClusterAddresses
 from pumice.cluster.kubelets.other_agents import HOLDER, LEASES, OtherAgents
 from pumice.cluster.timers import Timers

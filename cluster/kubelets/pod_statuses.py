@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Final
 
-from pumice.cluster.kube.times import timestamp
+from pumice.cluster.kube.conditions import timestamp
 from pumice.cluster.kubelets.container_life import KILLED
 from pumice.cluster.kubelets.container_statuses import terminated
 from pumice.cluster.kubelets.pod_runs import PodRun

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from pumice.cluster.kube.conditions import timestamp
 from pumice.cluster.kube.min_resources import pod_usage
-from pumice.cluster.kube.service_classes import qos_class
-from pumice.cluster.kube.times import timestamp
+from pumice.cluster.kube.quota_usage import qos_class
 from pumice.cluster.timers import Timers
 from pumice.core.errors import QuantityError
 from pumice.core.objects.metadata import Object, section

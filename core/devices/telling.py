@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pumice.core.devices.ascend.hami import held
 from pumice.core.devices.ascend.npu_node import CORE
-from pumice.core.devices.gpushare.cards import INDEX
+from pumice.core.devices.gpushare import INDEX
 from pumice.core.devices.vgpu.codec import IDS, assigned
 
 if TYPE_CHECKING:

@@ -8,11 +8,9 @@ the journal, so folding them gives the very view that the cycle's snapshot was t
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
-from pumice.core.fold.flights import Flights
 from pumice.core.fold.shown import Shown
-from pumice.core.fold.window import show
 from pumice.core.messages.operations import (
     AssumedCycle,
     BeganAnew,
@@ -27,12 +25,106 @@ from pumice.core.state.view import View
 from pumice.core.state.watched import WATCHED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from pumice.core.fold.shown import Change
-    from pumice.core.messages.decisions import Decision
+    from pumice.core.messages.decisions import BindContext, Decision
     from pumice.core.messages.events import CycleRecord, Mutation
     from pumice.core.messages.operations import ViewOperation
+
+# --- What is in flight, by name of the pod: what a view holds beside the api's objects, without the view.
+
+"""Namespace and name."""
+
+
+class Flights:
+    """`binds`: pod -> (uid, node), `promised`: what the bind of a pod carries, `evictions`: pod -> uid.
+
+    Nobody tells it when a flight ends well, for that is seen at the pod.
+    """
+
+    def __init__(self) -> None:
+        self.binds: dict[Name, tuple[str, str]] = {}
+        self.promised: dict[Name, BindContext] = {}
+        self.evictions: dict[Name, str] = {}
+
+    def apply(self, event: str, obj: dict[str, Any], /) -> None:
+        """Objects are somebody else's."""
+
+    def assume(
+        self, namespace: str, name: str, node: str, pre_bind: BindContext | None = None, uid: str | None = None, /
+    ) -> bool:
+        """A bind is on its way."""
+        pod = (namespace, name)
+        self.binds[pod] = (uid or "", node)
+        self.promised.pop(pod, None)
+        if pre_bind is not None:
+            self.promised[pod] = pre_bind
+        return True
+
+    def evicting(self, namespace: str, name: str, uid: str | None = None, /) -> None:
+        """An eviction is on its way."""
+        self.evictions[namespace, name] = uid or ""
+
+    def forget(self, namespace: str, name: str, uid: str | None = None, /) -> bool:
+        """The bind failed, or is over."""
+        known, _ = self.binds.get((namespace, name), (None, ""))
+        if known is None or uid not in (None, known):
+            return False
+        del self.binds[namespace, name]
+        self.promised.pop((namespace, name), None)
+        return True
+
+    def unevict(self, namespace: str, name: str, uid: str | None = None, /) -> bool:
+        """The eviction failed, or is over."""
+        known = self.evictions.get((namespace, name))
+        if known is None or uid not in (None, known):
+            return False
+        del self.evictions[namespace, name]
+        return True
+
+
+# ---
+
+# --- The changes that one cycle sees at once: of an object that changed several times, a view need only see the last.
+
+Key = tuple[str, str, str]
+"""Kind, namespace and name."""
+
+
+def show(window: Sequence[Mutation], apply: Callable[[Mutation], bool], watched: Callable[[Mutation], bool]) -> None:
+    """Apply changes in order, without those that a later one of the same object makes up for.
+
+    That is all but the last one before a deletion, and before the end. `apply` says whether the object could be read:
+    where it could not, what the object was before counts. A change that is `watched` is never left out: it may end a
+    flight, which the last one alone does not tell.
+    """
+    keys = [(mutation.kind, mutation.namespace, mutation.name) for mutation in window]
+    if len(set(keys)) == len(keys):
+        for mutation in window:
+            apply(mutation)
+        return
+    skipped: dict[Key, list[Mutation]] = {}
+    for mutation, key, unneeded in zip(window, keys, _made_up_for(window, keys), strict=True):
+        if unneeded and not watched(mutation):
+            skipped.setdefault(key, []).append(mutation)
+            continue
+        before = skipped.pop(key, None)
+        if not apply(mutation) and before is not None:
+            any(apply(earlier) for earlier in reversed(before))
+
+
+def _made_up_for(window: Sequence[Mutation], keys: Sequence[Key]) -> list[bool]:
+    later: set[Key] = set()
+    found: list[bool] = []
+    for mutation, key in zip(reversed(window), reversed(keys), strict=True):
+        found.append(key in later and mutation.type != "DELETED")
+        later.add(key)
+    found.reverse()
+    return found
+
+
+# ---
 
 Name = tuple[str, str]
 """Namespace ("" for cluster-wide objects) and name."""

@@ -14,13 +14,13 @@ from pumice.core.objects.metadata import section
 from pumice.core.objects.node import OVERSUBSCRIPTION_CPU, OVERSUBSCRIPTION_MEMORY
 from pumice.core.resources import Resource
 from pumice.core.state.derived import derived
-from pumice.core.state.scalars import cells_of
+from pumice.core.state.dimensions import cells_of
 from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
     from pumice.core.kube.rows import BoolArray
     from pumice.core.objects.node import NodeSpec
-    from pumice.core.state.scalars import CellColumn
+    from pumice.core.state.dimensions import CellColumn
     from pumice.core.state.sources import NodeSpecs
 
 

@@ -8,11 +8,45 @@ from msgspec import Struct, field
 
 from pumice.core.messages.boards import ReadBoard, ReadRecent, ReadResidents
 from pumice.core.messages.decisions import Bind, Evict, PodCondition, PodGroupStatus, QueueStatus
-from pumice.core.messages.faults import ReadFaults
 from pumice.core.messages.message import Message
-from pumice.core.messages.reflection import Reflect
 from pumice.core.messages.watch import Pull, ReadRevision
 from pumice.core.state.volumes import USUAL, VolumeRules
+
+# --- What the mirror of another cluster asks of the api here.
+
+
+class Reflect(Message, frozen=True):
+    """Another cluster has this object (MessagePack), or (b"") no longer has it: store it as it is there, unjudged.
+
+    Only its resourceVersion becomes the store's own. What is stored already changes nothing; an object of another uid
+    takes the place of the one of that name. `sequence`: the journal number of the decision that it carries out, 0: of
+    none. Reply: Accepted | Refused, for a kind that is unknown.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    blob: bytes
+    user: str = ""
+    sequence: int = 0
+
+
+# ---
+
+# --- How many faults a storm has made, as messages between who shows them and the api.
+
+
+class ReadFaults(Message, frozen=True):
+    """How many faults of which kind have struck. Reply: FaultsRead."""
+
+
+class FaultsRead(Message, frozen=True):
+    """`struck`: how many so far, by kind; empty where nobody makes any."""
+
+    struck: dict[str, int]
+
+
+# ---
 
 # --- to the api server --------------------------------------------------------------------------------------------
 

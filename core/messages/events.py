@@ -6,8 +6,7 @@ from typing import Any
 
 from msgspec import field
 
-from pumice.core.messages.decisions import BindingJob
-from pumice.core.messages.failed_answers import FailedAnswers
+from pumice.core.messages.decisions import BindingJob, FailedAnswers
 from pumice.core.messages.message import Message
 from pumice.core.messages.operations import ViewOperation
 from pumice.core.messages.questions import OutsideAnswers

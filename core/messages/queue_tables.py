@@ -9,18 +9,105 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
+from msgspec import Struct, field
 
-from pumice.core.messages.card_table import CardTable
-from pumice.core.messages.job_shares import JobShares
 from pumice.core.messages.message import Message
-from pumice.core.messages.queue_columns import QueueColumns
 from pumice.core.state.dimensions import CPU, MEMORY, PODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pumice.core.state.columns import FloatArray
+
+# --- How much of which card is in use, as a cycle leaves it: columns, for mostly nobody looks.
+
+
+class PodOnCard(Struct, frozen=True, gc=False):
+    """What a pod has of the card at that place: MiB, and cores in per cent."""
+
+    card: int
+    pod: str
+    memory: int
+    cores: int
+
+
+class CardTable(Struct, frozen=True, gc=False):
+    """Cards by place: their `nodes` and names; `numbers` float64 [4, card]: sharers, MiB and cores (per cent) in use,
+    and the MiB that there are.
+    """
+
+    nodes: list[str] = []
+    cards: list[str] = []
+    numbers: bytes = b""
+    pods: tuple[PodOnCard, ...] = ()
+
+    def columns(self) -> FloatArray:
+        """The numbers."""
+        return np.frombuffer(self.numbers, dtype=np.float64).reshape(4, len(self.cards))
+
+
+# ---
+
+# --- Numbers of many queues: a column a metric, because a thousand queues are told of in every cycle.
+
+
+class QueueColumns(Struct, frozen=True, gc=False):
+    """`values[metric][i]` is the number of `queues[i]`; not-a-number where that queue has none of the kind.
+
+    Metrics have Volcano's names without `volcano_queue_`; a scalar's is followed by its resource
+    ("deserved_scalar_resources:nvidia.com/gpu"). cpu and scalars in milli-units, memory in bytes.
+    """
+
+    queues: list[str] = field(default_factory=list[str])
+    values: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+
+    def by_queue(self) -> dict[str, dict[str, float]]:
+        """Queue -> metric -> number."""
+        names = list(self.values)
+        rows = zip(*self.values.values(), strict=True) if names else ((),) * len(self.queues)
+        return {
+            queue: {name: value for name, value in zip(names, row, strict=True) if not isnan(value)}
+            for queue, row in zip(self.queues, rows, strict=True)
+        }
+
+    def beside(self, other: QueueColumns) -> QueueColumns:
+        """Both together; where both have a metric the other's counts. Queues may differ."""
+        if not (self.queues and other.queues):
+            return self if self.queues else other
+        if self.queues == other.queues and not self.values.keys() & other.values.keys():
+            return QueueColumns(self.queues, {**self.values, **other.values})
+        queues = list(dict.fromkeys((*self.queues, *other.queues)))
+        mine, theirs = self.by_queue(), other.by_queue()
+        both = {queue: {**mine.get(queue, {}), **theirs.get(queue, {})} for queue in queues}
+        metrics = dict.fromkeys((*self.values, *other.values))
+        return QueueColumns(queues, {m: [both[queue].get(m, float("nan")) for queue in queues] for m in metrics})
+
+
+# ---
+
+# --- How much of the cluster jobs and namespaces have, as a cycle leaves it: columns, for mostly nobody looks.
+
+
+class JobShares(Struct, frozen=True, gc=False):
+    """`jobs` by "namespace/name" and `of_jobs` float64 [job], `namespaces` and `of_namespaces` float64 [namespace]: the
+    largest part of any resource of the cluster that they have. Empty where no plugin reckons it.
+    """
+
+    jobs: list[str] = []
+    of_jobs: bytes = b""
+    namespaces: list[str] = []
+    of_namespaces: bytes = b""
+
+    def by_job(self) -> FloatArray:
+        """The shares of jobs."""
+        return np.frombuffer(self.of_jobs, dtype=np.float64)
+
+    def by_namespace(self) -> FloatArray:
+        """Those of namespaces."""
+        return np.frombuffer(self.of_namespaces, dtype=np.float64)
+
+
+# ---
 
 BoolArray = npt.NDArray[np.bool_]
 

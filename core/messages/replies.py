@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import field
 
-from pumice.core.messages.faults import FaultsRead
+from pumice.core.messages.commands import FaultsRead
 from pumice.core.messages.message import Message
 from pumice.core.messages.operations import ViewOperation
 from pumice.core.messages.watch import Pulled, RevisionRead

@@ -10,8 +10,7 @@ import numpy as np
 from pumice.core.life.task import IS_ALLOCATED, TaskStatus
 from pumice.core.messages.decisions import PodGroupCondition
 from pumice.core.objects.pod_group import READY
-from pumice.core.session.closing.close import set_condition
-from pumice.core.session.closing.leaving import only_waits
+from pumice.core.session.closing.close import only_waits, set_condition
 from pumice.core.session.points.orders import JobColumn
 from pumice.core.session.points.victims import Mask
 from pumice.core.session.points.votes import ValidateResult, Vote

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pumice.core.messages.failed_answers import FailedAnswers
+    from pumice.core.messages.decisions import FailedAnswers
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 from pumice.core.session.points.columns import ColumnScore
 from pumice.core.session.points.ready import ReadyScore
 from pumice.core.state.derived import derived
-from pumice.core.state.scalars import CellColumn, cells_of
+from pumice.core.state.dimensions import CellColumn, cells_of
 from pumice.core.state.sources import ALLOCATABLE
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pumice.core.life.task import TaskStatus
 from pumice.core.resources import MIN_RESOURCE
-from pumice.core.state.scalars import floats, integers, lines
+from pumice.core.state.dimensions import floats, integers, lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,25 +7,289 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from pumice.core.life.task import COMPLETED_STATUSES, TASK_LIFE, TaskStatus, TaskTrigger
-from pumice.core.objects.metadata import Object, object_key
+from pumice.core.objects.metadata import Object, key_of, object_key, section
 from pumice.core.objects.pod import Task, TemplateTable
-from pumice.core.state.assumed import AssumedPods
+from pumice.core.objects.pod_group import PodGroupSpec, read_pod_group, renewed_pod_group
+from pumice.core.objects.queue import Queue, is_counted, read_queue
 from pumice.core.state.dimensions import Dimensions
 from pumice.core.state.echoes import Echoes, only_echoes
-from pumice.core.state.groups import Groups
-from pumice.core.state.jobs import JobTable
-from pumice.core.state.node_tasks import NodeTasks
+from pumice.core.state.jobs import NO_QUEUE, JobTable
 from pumice.core.state.nodes import NodeTable
-from pumice.core.state.other_objects import OtherObjects
+from pumice.core.state.snapshot import AssumedPods
+from pumice.core.state.sources import limits_of
 from pumice.core.state.tasks import NOWHERE, TaskTable
-from pumice.core.state.touched import Touched
 from pumice.core.state.volumes import VolumeCounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pumice.core.messages.commands import CycleSaid
-    from pumice.core.objects.queue import Queue
+    from pumice.core.state.jobs import Job
+
+# --- What has changed in a view since its last snapshot: all that a check has to look at when the view was whole
+# then.
+
+
+class Touched:
+    """`rows` of tasks and `jobs` by key, each once, in the order in which they were touched first; `everything`: nodes
+    came, went or changed their rows. Nodes whose tasks changed are `unshared` in `NodeTasks`.
+    """
+
+    __slots__ = ("everything", "jobs", "rows")
+
+    def __init__(self, *, everything: bool = False) -> None:
+        self.everything = everything
+        self.rows: dict[int, None] = {}
+        self.jobs: dict[str, None] = {}
+
+    def add(self, task: Task) -> None:
+        """The task is counted elsewhere, or no more."""
+        self.rows[task.row] = self.jobs[task.job] = None
+
+
+# ---
+
+# --- What PodGroups say of the view's jobs, and what queues and priority classes make of it.
+
+# --- Priority classes: what a job's priority is worth. Source: Volcano `cache.Snapshot` (reference section 5.3).
+
+
+class PriorityClasses:
+    """Name -> (value, whether it is the default of the cluster)."""
+
+    def __init__(self) -> None:
+        self._classes: dict[str, tuple[int, bool]] = {}
+
+    def apply(self, obj: Object, *, deleted: bool) -> bool:
+        """Take over one object; whether anything has changed."""
+        name = section(obj, "metadata").get("name") or ""
+        if deleted:
+            return self._classes.pop(name, None) is not None
+        known, told = self._classes.get(name), (int(obj.get("value") or 0), bool(obj.get("globalDefault")))
+        self._classes[name] = told
+        return told != known
+
+    def value(self, name: str) -> int:
+        """The class's value; for an unknown or no name the default class's, 0 without one."""
+        if name in self._classes:
+            return self._classes[name][0]
+        return next((value for value, is_default in self._classes.values() if is_default), 0)
+
+
+# ---
+
+
+class Groups:
+    """Each event is taken over as a whole or, with QuantityError, not at all.
+
+    `limits_version` rises when queues come or go, or what limits one of them changes: their status does so in nearly
+    every cycle, and a thousand queues are not to be gone through again for that.
+    """
+
+    def __init__(self, jobs: JobTable, default_queue: str) -> None:
+        self.queues: dict[str, Queue] = {}
+        self.limits_version = 0
+        self._jobs = jobs
+        self._default_queue = default_queue
+        self._priorities = PriorityClasses()
+        self._queue_rows: dict[str, int] = {}
+        self._uncounted: frozenset[str] = frozenset()
+
+    def in_name_order(self) -> list[Queue]:
+        """The queues; jobs know theirs by its place."""
+        return [self.queues[name] for name in self._queue_rows]
+
+    def apply_pod_group(self, obj: Object, deleted: bool) -> str:
+        """A PodGroup makes a job, or makes one of what were only pods. Its key when only its status has changed, ""
+        else.
+        """
+        key = object_key(obj)
+        known = self._jobs.by_key.get(key)
+        if deleted:
+            if known is not None:
+                job = self._jobs.writable(key)
+                self._jobs.set_spec(job, None)
+                self._jobs.release_if_empty(job)
+            return ""
+        renewed = None if known is None or known.spec is None else renewed_pod_group(known.spec, obj)
+        if renewed is not None:
+            self._jobs.set_status(self._jobs.writable(key), renewed)
+            return key
+        spec = read_pod_group(obj, self._default_queue, self._uncounted)
+        job = self._jobs.writable(key)
+        self._jobs.set_spec(job, spec)
+        self._resolve(job, spec)
+        return ""
+
+    def uncount(self, names: frozenset[str]) -> None:
+        """Resources of these names count nothing from now on."""
+        self._uncounted |= names
+        for key, known in list(self._jobs.by_key.items()):
+            spec = known.spec
+            asked = None if spec is None or spec.min_resources is None else spec.min_resources.scalars
+            if spec is not None and not names.isdisjoint(asked or ()):
+                renewed = read_pod_group(spec.pod_group, self._default_queue, self._uncounted)
+                job = self._jobs.writable(key)
+                self._jobs.set_spec(job, renewed)
+                self._resolve(job, renewed)
+
+    def apply_queue(self, obj: Object, deleted: bool) -> str | None:
+        """Jobs find their queue when it comes, and lose it when it goes. Its name when only what is allocated has
+        changed; None when only what its status counts; "" else.
+        """
+        queue = read_queue(obj)
+        known = self.queues.get(queue.name)
+        changed = deleted or known is None
+        if known is None or deleted or limits_of(known) != limits_of(queue):
+            self.limits_version += 1
+            for limit in (queue.capability, queue.deserved, queue.guarantee):
+                if limit is not None:
+                    self._jobs.dimensions.items(limit)  # a queue may be the first to name a scalar
+        if deleted:
+            self.queues.pop(queue.name, None)
+        else:
+            self.queues[queue.name] = queue
+        if changed:
+            self._queue_rows = {name: row for row, name in enumerate(sorted(self.queues))}
+            self._resolve_all()
+        if known is None or deleted or not is_counted(known, queue):
+            return ""
+        return None if queue.allocated == known.allocated else queue.name
+
+    def apply_priority_class(self, obj: Object, deleted: bool) -> None:
+        """What it is worth counts for every job that names it."""
+        if self._priorities.apply(obj, deleted=deleted):
+            self._resolve_all()
+
+    def _resolve(self, job: Job, spec: PodGroupSpec) -> None:
+        self._jobs.priority[job.row] = self._priorities.value(spec.priority_class)
+        self._jobs.queue[job.row] = self._queue_rows.get(spec.queue, NO_QUEUE)
+
+    def _resolve_all(self) -> None:
+        for job in self._jobs.by_key.values():
+            if job.spec is not None:
+                self._resolve(job, job.spec)
+
+
+# ---
+
+# --- Which task is counted on which node, and the nodes' sums that follow from it.
+
+
+class NodeTasks:
+    """`node_tasks`: node name -> pod key -> task, nodes not yet seen included; a node's tasks in the order in which
+    they last changed. A dict that a snapshot has seen is never changed again: it is copied first.
+    """
+
+    def __init__(self, tasks: TaskTable, nodes: NodeTable) -> None:
+        self.node_tasks: dict[str, dict[str, Task]] = {}
+        self._tasks = tasks
+        self._nodes = nodes
+        self.unshared: dict[str, None] = {}  # node names whose dict no snapshot has seen
+
+    def share(self) -> dict[str, dict[str, Task]]:
+        """For a snapshot."""
+        self.unshared.clear()
+        return dict(self.node_tasks)
+
+    def enter(self, task: Task, status: TaskStatus, node_name: str) -> None:
+        """Count a task that is counted on no node."""
+        row, tasks = task.row, self._tasks
+        tasks.node_at[row] = NOWHERE
+        tasks.resides[row] = home = node_name if status not in COMPLETED_STATUSES else ""
+        if not home:
+            return
+        self._residents(home)[task.key] = task
+        node = self._nodes.row.get(home)
+        if node is not None:
+            tasks.node_at[row] = node
+            self._nodes.place(node, task.template, status, 1)
+
+    def leave(self, task: Task, status: int) -> None:
+        """The reverse of :meth:`enter`."""
+        name = self._tasks.resides[task.row]
+        if name:
+            del self._residents(name)[task.key]
+            self._tasks.resides[task.row] = ""
+            node = self._tasks.node_at[task.row]
+            if node != NOWHERE:
+                self._nodes.place(node, task.template, status, -1)
+
+    def move(self, task: Task, before: int, status: TaskStatus, node_name: str) -> None:
+        """A task that was counted with status `before`: what it asks for has not changed, its status or node may."""
+        name = self._tasks.resides[task.row]
+        if name != (node_name if status not in COMPLETED_STATUSES else ""):
+            self.leave(task, before)
+            self.enter(task, status, node_name)
+        elif name:
+            self._stay(name, task, before, status)
+
+    def _stay(self, name: str, task: Task, before: int, status: TaskStatus) -> None:
+        residents = self._residents(name)
+        del residents[task.key]  # the latest change comes last
+        residents[task.key] = task
+        node = self._tasks.node_at[task.row]
+        if node != NOWHERE:
+            self._nodes.restate(node, task.template, before, status)
+
+    def with_node(self, name: str, row: int) -> None:
+        """A node has come: what is counted on it already takes its room."""
+        for task in self.node_tasks.get(name, {}).values():
+            self._tasks.node_at[task.row] = row
+            self._nodes.place(row, task.template, self._tasks.status_at[task.row], 1)
+
+    def without_node(self, name: str, row: int) -> None:
+        """A node is about to go: its tasks stay counted on it by name, and the last node's row becomes `row`."""
+        last = self._nodes.count - 1
+        for task in self.node_tasks.get(name, {}).values():
+            self._tasks.node_at[task.row] = NOWHERE
+        if row != last:
+            for task in self.node_tasks.get(self._nodes.specs[last].name, {}).values():
+                self._tasks.node_at[task.row] = row
+
+    def _residents(self, node_name: str) -> dict[str, Task]:
+        if node_name not in self.unshared:
+            self.unshared[node_name] = None
+            self.node_tasks[node_name] = dict(self.node_tasks.get(node_name, {}))
+        return self.node_tasks[node_name]
+
+
+# ---
+
+# --- Objects that only some plugin reads: kept as they are, by kind.
+
+
+class OtherObjects:
+    """`by_kind`: kind -> "namespace/name" (or name) -> object. A dict that a snapshot has seen is copied before it is
+    changed. `versions`: by kind, how often it has changed.
+    """
+
+    def __init__(self) -> None:
+        self.by_kind: dict[str, dict[str, Object]] = {}
+        self.versions: dict[str, int] = {}
+        self._unshared: set[str] = set()
+
+    def share(self) -> dict[str, dict[str, Object]]:
+        """For a snapshot."""
+        self._unshared.clear()
+        return dict(self.by_kind)
+
+    def apply(self, kind: str, obj: Object, *, deleted: bool) -> None:
+        """Take over an object."""
+        meta = section(obj, "metadata")
+        name = meta.get("name") or ""
+        key = key_of(meta["namespace"], name) if meta.get("namespace") else name
+        if kind not in self._unshared:
+            self._unshared.add(kind)
+            self.by_kind[kind] = dict(self.by_kind.get(kind, {}))
+        self.versions[kind] = self.versions.get(kind, 0) + 1
+        if deleted:
+            self.by_kind[kind].pop(key, None)
+        else:
+            self.by_kind[kind][key] = obj
+
+
+# ---
 
 
 class ViewTables:

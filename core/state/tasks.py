@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pumice.core.state.columns import Rows, grown
-from pumice.core.state.scalars import integers
+from pumice.core.state.dimensions import integers
 from pumice.core.state.snapshot import TaskColumns
 
 if TYPE_CHECKING:

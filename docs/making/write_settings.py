@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from pumice.cli.application.commands import load
+from pumice.cli.app import load
 from pumice.config import pumice_arguments, settings
 from pumice.config.argument_types import kind_of
 from pumice.config.known import OWN_PLUGIN_ARGUMENTS, OwnArgument

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pumice.cli.application.app import command_line
+from pumice.cli.app import command_line
 
 
 def main() -> None:

@@ -11,15 +11,34 @@ from rich.console import Console
 from pumice.cli.exits import Exit, guarded
 from pumice.cli.inputs import load_config
 from pumice.cli.options import Dask, Format, Lenient, Level, LogLevel, Output, Quiet, Workers
-from pumice.cli.tables.verdicts import show_verdict
 from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
 from pumice.config.errors import ConfigError
 from pumice.executors import executors
 from pumice.proof.conformance.case import find_suites
 from pumice.proof.conformance.inheritance import inherited
+from pumice.proof.conformance.judge import Verdict
 from pumice.proof.conformance.runner import run_suites
 from pumice.proof.conformance.score import CaseTally, Score, score_of
+
+# --- One verdict in full, for whoever is looking for the reason.
+
+
+def show_verdict(console: Console, verdict: Verdict) -> None:
+    """Every difference on its own lines (expected above found), the trace, and the outcome of every cycle."""
+    console.rule(f"{verdict.suite}: {verdict.case}: {'passed' if verdict.passed else 'failed'}")
+    if verdict.reason:
+        console.print(verdict.trace or verdict.reason, markup=False, soft_wrap=True)
+    for one in verdict.differences:
+        console.print(f"{one.group} {one.path}", markup=False, soft_wrap=True)
+        console.print(f"    expected {one.expected!r}", markup=False, soft_wrap=True)
+        console.print(f"    was      {one.found!r}", markup=False, soft_wrap=True)
+    for number, outcome in enumerate(verdict.outcomes, start=1):
+        for key, value in outcome.items():
+            console.print(f"cycle {number} {key}: {value}", markup=False, soft_wrap=True)
+
+
+# ---
 
 LINE_LENGTH: Final = 400
 

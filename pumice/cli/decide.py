@@ -26,12 +26,12 @@ from pumice.core.messages.decisions import CycleReport, CycleResult
 from pumice.core.plugins import PLUGINS
 from pumice.core.session.carry import Carry, SessionOptions
 from pumice.core.session.trail.trail import Trail
-from pumice.load.node_metrics import usage_of
+from pumice.load.documents import usage_of
 from pumice.questions.history.rewind import demand_volcano, rewind_file, warn_of_damage
-from pumice.questions.oneshot.asking import as_recorded, over_http
 from pumice.questions.oneshot.cycles import Cycle, Setup, run_cycles
 from pumice.questions.oneshot.pending import endings, left_pending, waiting_jobs, without_pods
 from pumice.questions.oneshot.prepare import identity
+from pumice.questions.oneshot.supposing import as_recorded, over_http
 from pumice.questions.replay.plugins import demand_plugins
 
 

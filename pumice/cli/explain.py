@@ -26,8 +26,7 @@ from pumice.cluster.controllers.jobs.status import CREATION_REFUSED
 from pumice.config.schema import SchedulerConfig
 from pumice.questions.explain.account import Account
 from pumice.questions.explain.advice.advise import Advice, advise
-from pumice.questions.explain.again import last_job, submitted_again
-from pumice.questions.explain.asked import SETTLED, accounted, recorded, with_owners
+from pumice.questions.explain.asked import SETTLED, accounted, last_job, recorded, submitted_again, with_owners
 from pumice.questions.explain.ended import end_among, end_in
 from pumice.questions.explain.refused import RefusedBind, refused_among
 from pumice.questions.explain.scene import Scene, jobs_of, pods_of, present

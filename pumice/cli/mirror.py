@@ -20,7 +20,7 @@ from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config
 from pumice.cli.options import LogLevel, Output, Quiet
 from pumice.cli.scheduling import refuse_context
-from pumice.cli.tables.shadow import show_mirrored
+from pumice.cli.tables.summary import show_mirrored
 from pumice.cli.terminal import Terminal
 from pumice.config.kubeconfig import ClusterAccess, read_kubeconfig
 from pumice.config.load import read_text

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pumice.cores import cores
+from pumice.executors import cores
 
 
 class Format(StrEnum):

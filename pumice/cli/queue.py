@@ -19,7 +19,7 @@ from pumice.cli.tables.standings import QueueTree
 from pumice.cli.terminal import Terminal, speaking
 from pumice.core.plugins.capacity.misplaced import ROOT
 from pumice.questions.adviser.census import Census, WaitingJob, census_of
-from pumice.questions.adviser.weights import weights_remark
+from pumice.questions.adviser.queues import weights_remark
 from pumice.questions.eta.estimate import Estimate, FutureSampling
 from pumice.questions.explain.scene import Scene
 

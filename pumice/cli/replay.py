@@ -19,7 +19,7 @@ from pumice.cli.options import Config, Lenient, PluginsDir, Workers
 from pumice.cli.tables.agreement import show_agreement
 from pumice.cli.tables.whole import WholeTable, show_lines
 from pumice.cli.terminal import Terminal, speaking
-from pumice.cluster.kube.times import timestamp
+from pumice.cluster.kube.conditions import timestamp
 from pumice.collecting import rarely
 from pumice.config.load import read_text
 from pumice.plugins.loader import identities

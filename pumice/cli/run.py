@@ -27,14 +27,13 @@ from pumice.config.durations import parse_duration
 from pumice.config.settings import ProcessSettings, config_map_of, process_settings, read_process_settings
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object, parse_time
-from pumice.load.manifests import Loaded
+from pumice.load.manifests import Loaded, still_running
 from pumice.load.remarks import read_as, said_of_strangers
 from pumice.plugins.loader import changed_plugins, identities
 from pumice.proof.storm.live import LiveStorm, live_rates, simulated_only
 from pumice.proof.storm.script.profiles import PACKAGED, profile
 from pumice.questions.adviser.at_the_end import WaitRow, waits_at_the_end
 from pumice.runtime.arrivals import arriving, hastened
-from pumice.runtime.dumped import still_running
 from pumice.runtime.journals import looks_like_journal
 from pumice.runtime.kubeconfig import export_line
 from pumice.runtime.main_job import RunOutcome, RunPlan, Watching, run_plan

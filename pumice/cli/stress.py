@@ -16,7 +16,7 @@ from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.options import Dask, Lenient, Workers
-from pumice.cli.tables.faults import show_faults
+from pumice.cli.tables.summary import show_faults
 from pumice.cli.terminal import Terminal, speaking
 from pumice.executors import Executors, executors
 from pumice.proof.storm.report import Finding, check_folder, line_of, report, sums

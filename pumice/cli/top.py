@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import select
+import sys
+import termios
 import time
+import tty
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import anyio
 import msgspec
@@ -17,7 +23,6 @@ from rich.text import Text
 
 from pumice.actors.gateway.advice import AdviserQuestion
 from pumice.cli.exits import Exit
-from pumice.cli.keys import pressing
 from pumice.cli.options import PluginsDir
 from pumice.cli.sources import Certificate, Db, ServerUrl, Token, TokenFile, one_source, server_of
 from pumice.cli.tables.frame import Frame, ScreenPart
@@ -26,6 +31,45 @@ from pumice.config.errors import ConfigError, WorldError
 from pumice.questions.adviser.answers import answer
 from pumice.questions.explain.server import Server, ask, mean_cycle_ms
 from pumice.questions.history.rewind import newest_cycle
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+# --- Single keys from a terminal, while something else is shown on it.
+
+LONGEST: Final = 16
+"""Bytes of one key."""
+
+
+@contextmanager
+def pressing() -> Generator[Callable[[float], str]]:
+    """Gives a function that waits so many seconds or for a key, and returns what a terminal sends for it, "" for none.
+    Without a terminal to read from it only waits. Ctrl-C stays an interrupt; a terminal that is gone has pressed q.
+    """
+    if not sys.stdin.isatty():
+        yield _wait
+        return
+    number = sys.stdin.fileno()
+    before = termios.tcgetattr(number)
+    tty.setcbreak(number)
+    try:
+        yield lambda seconds: _pressed(number, seconds)
+    finally:
+        termios.tcsetattr(number, termios.TCSADRAIN, before)
+
+
+def _wait(seconds: float) -> str:
+    time.sleep(seconds)
+    return ""
+
+
+def _pressed(number: int, seconds: float) -> str:
+    if not select.select([number], [], [], max(0.0, seconds))[0]:
+        return ""
+    return os.read(number, LONGEST).decode("ascii", "replace") or "q"
+
+
+# ---
 
 Asking = Callable[[str], dict[str, Any]]
 """Of a resource, or a resource/name, the adviser's answer."""

@@ -14,7 +14,7 @@ from pumice.cli.options import PluginsDir
 from pumice.cli.terminal import Terminal, speaking
 from pumice.config.errors import ConflictError
 from pumice.questions.history.rewind import newest_cycle
-from pumice.questions.view.viewing import view_journal
+from pumice.questions.view import view_journal
 
 MOST_PORT: Final = 65_535
 

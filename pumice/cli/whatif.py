@@ -21,8 +21,7 @@ from pumice.cli.terminal import Terminal, speaking
 from pumice.cluster.kernel.fork import Fork
 from pumice.collecting import rarely
 from pumice.executors import Executors, executors
-from pumice.questions.whatif.ask import what_if
-from pumice.questions.whatif.beside import another_process, prepare
+from pumice.questions.whatif.ask import another_process, prepare, what_if
 from pumice.questions.whatif.changes import changed
 from pumice.questions.whatif.difference import FutureDifference
 from pumice.questions.whatif.saving import save

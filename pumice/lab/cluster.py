@@ -31,7 +31,7 @@ from pumice.core.session.carry import Carry, CycleClock
 from pumice.errors import InputError
 from pumice.lab.journals import load_fork, save_run
 from pumice.lab.lived import LivedRun
-from pumice.load.manifests import load
+from pumice.load.manifests import load, still_running
 from pumice.questions.explain.account import Account, account_of
 from pumice.questions.explain.scene import Scene
 from pumice.questions.measures.jobs import JobRow
@@ -41,7 +41,6 @@ from pumice.questions.whatif.ask import what_if
 from pumice.questions.whatif.changes import ForkChange
 from pumice.questions.whatif.difference import FutureDifference
 from pumice.questions.whatif.sources import arrivals, with_deadline
-from pumice.runtime.dumped import still_running
 from pumice.shapes import is_mapping
 from pumice.yaml_text import dump_yaml
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pumice.aside import aside, waited
 from pumice.cluster.kernel.fork import Fork
 from pumice.errors import InputError
+from pumice.executors import aside, waited
 from pumice.lab.lived import LivedRun
 from pumice.questions.measures.jobs import JobRow
 from pumice.questions.measures.measures import measure

@@ -15,8 +15,9 @@ import msgspec
 
 from pumice.cluster.api.kinds import Kind, kind_of, known_types
 from pumice.cluster.api.verbs.decoding import drop_nulls
+from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.config.errors import describe
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.soundness import unsound
 from pumice.errors import InputError
 from pumice.load.documents import DocumentError, ManifestDocument, read_documents
@@ -25,6 +26,27 @@ from pumice.load.places import JsonLines, ManifestPlace
 from pumice.load.source import read_texts
 from pumice.load.traces.read import is_trace, read_trace
 from pumice.shapes import is_list, is_mapping
+
+# --- What comes out of another cluster goes on here.
+
+
+def still_running(objects: Sequence[Object]) -> list[Object]:
+    """Pods that were running run for ever, unless they say for how long: how long they have left nobody knows."""
+    return [_for_ever(obj) if _was_running(obj) else obj for obj in objects]
+
+
+def _was_running(obj: Object) -> bool:
+    if obj["kind"] != "Pod" or section(obj, "status").get("phase") != "Running":
+        return False
+    return DURATION not in text_map(obj["metadata"].get("annotations"))
+
+
+def _for_ever(pod: Object) -> Object:
+    annotations = {**text_map(pod["metadata"].get("annotations")), DURATION: "0"}
+    return {**pod, "metadata": {**pod["metadata"], "annotations": annotations}}
+
+
+# ---
 
 JSON_SUFFIXES: Final = (".json", ".json.gz", ".jsonl", ".jsonl.gz")
 

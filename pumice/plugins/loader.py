@@ -6,23 +6,60 @@ to use. An entry point of the group `pumice.plugins` has the plugin's name and p
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple, cast
 
 from pumice.config.errors import ConfigError, ConflictError
-from pumice.config.input_file import demand_file
+from pumice.config.input_file import demand_file, read_bytes
 from pumice.config.known import KNOWN_PLUGINS
 from pumice.core.plugins import PLUGINS
 from pumice.core.plugins.plugin import PluginBuilder
 from pumice.core.plugins.user import guarded
 from pumice.core.plugins.user.failures import FOLDER_PLUGINS, PluginQuestion, said_by
-from pumice.plugins.identity import of_entry_point, of_module
+
+# --- What tells one version of a user's plugin from another: the journal keeps it, and a replay compares.
+
+DIGITS = 16
+
+
+def of_module(path: Path) -> str:
+    """Name and digest of a module's source, of all of a package's."""
+    root = path.parent if path.name == "__init__.py" else path
+    files = sorted(root.rglob("*.py")) if root.is_dir() else [root]
+    digest = hashlib.sha256()
+    for file in files:
+        content = read_bytes(file)
+        digest.update(f"{file.relative_to(root.parent).as_posix()} {len(content)}\n".encode())
+        digest.update(content)
+    return f"{root.name} sha256:{digest.hexdigest()[:DIGITS]}"
+
+
+def of_entry_point(point: EntryPoint, builder: Any) -> str:
+    """The distribution with its version, and the module's source."""
+    file = getattr(sys.modules.get(str(getattr(builder, "__module__", ""))), "__file__", None)
+    whose = f"{point.dist.name} {point.dist.version} " if point.dist is not None else ""
+    return f"{whose}{of_module(Path(file)) if file else point.value}"
+
+
+def differences(recorded: Mapping[str, set[str]], installed: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """What is wrong with the plugins here: missing ones (name -> identity), and sentences about changed ones."""
+    missing = {name: sorted(known)[-1] for name, known in recorded.items() if name not in installed}
+    changed = [
+        f"the plugin {name!r} was {', then '.join(sorted(known))} and is {installed[name]} now"
+        for name, known in recorded.items()
+        if name in installed and known != {installed[name]}
+    ]
+    return missing, changed
+
+
+# ---
 
 GROUP: Final = "pumice.plugins"
 TABLE: Final = "PLUGINS"

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import anyio
 
@@ -19,7 +19,7 @@ from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
 from pumice.cluster.api.origin import unfinished
 from pumice.cluster.kernel.order import in_order
-from pumice.cluster.kube.times import timestamp
+from pumice.cluster.kube.conditions import timestamp
 from pumice.config.errors import ConflictError
 from pumice.config.input_file import demand_output
 from pumice.core.messages.replies import Accepted, Refused
@@ -29,16 +29,89 @@ from pumice.plugins.watchdog import watched
 from pumice.proof.storm.live import LiveStorm
 from pumice.runtime.allocator import give_back, live_long
 from pumice.runtime.arrivals import Arriving, part
-from pumice.runtime.builtin import builtin_nodes, example_gang
 from pumice.runtime.journals import file_journal
 from pumice.runtime.kubeconfig import kubeconfig_of, write
 from pumice.runtime.pieces import file_in_pieces
 from pumice.runtime.standing import apart, differs, is_fresh, lay_over, named
-from pumice.runtime.timing import mean_cycle_s
 from pumice.runtime.until import Until, reached
 from pumice.runtime.waiting import LeftWaiting, left_waiting
 from pumice.storage.journal import Journal
 from pumice.storage.retention import Retention
+
+# --- What `pumice run` brings along when nothing else is there: three nodes, and a gang to look at.
+
+NODES: Final = ("node-0", "node-1", "node-2")
+GANG: Final = "example-gang"
+PLATFORM: Final = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+"""Labels that every kubelet gives its node; manifests select by them."""
+
+
+def builtin_nodes() -> list[Object]:
+    """Three nodes with cpu 8, memory 16Gi and room for 110 pods each."""
+    quantities = {"cpu": "8", "memory": "16Gi", "pods": "110"}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": {**PLATFORM, "kubernetes.io/hostname": name}},
+            "status": {
+                "allocatable": dict(quantities),
+                "capacity": dict(quantities),
+                "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+            },
+        }
+        for name in NODES
+    ]
+
+
+def example_gang() -> Object:
+    """A Volcano job of six pods that start together or not at all, and end after two seconds."""
+    container = {
+        "name": "worker",
+        "image": "busybox",
+        "command": ["sleep", "2"],
+        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+    }
+    template = {
+        "metadata": {"annotations": {"pumice.dev/duration": "2s"}},
+        "spec": {"containers": [container], "restartPolicy": "OnFailure"},
+    }
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": GANG, "namespace": "default"},
+        "spec": {
+            "minAvailable": 6,
+            "schedulerName": "volcano",
+            "queue": "default",
+            "policies": [{"event": "TaskCompleted", "action": "CompleteJob"}],
+            "tasks": [{"name": "worker", "replicas": 6, "template": template}],
+        },
+    }
+
+
+# ---
+
+# --- How long cycles took, out of the metrics that the system keeps anyway.
+
+LATENCY: Final = "volcano_e2e_scheduling_latency_milliseconds"
+
+
+def mean_cycle_s(exposition: bytes) -> float:
+    """Mean seconds of a cycle from snapshot to written statuses; 0.0 before the first one."""
+    values = {name: float(value) for name, _, value in map(_split, exposition.decode().splitlines())}
+    count = values.get(f"{LATENCY}_count", 0.0)
+    return values.get(f"{LATENCY}_sum", 0.0) / count / 1000 if count else 0.0
+
+
+def _split(line: str) -> tuple[str, str, str]:
+    if line.startswith("#"):
+        return "", "", "0"
+    name, space, value = line.rpartition(" ")
+    return name, space, value or "0"
+
+
+# ---
 
 CONFLICT = 409
 AGAIN_S = 0.05

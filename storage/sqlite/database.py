@@ -7,35 +7,107 @@ batch of 1,024 rows took 285 ms by executemany and takes 8 ms as one statement (
 
 from __future__ import annotations
 
+import ctypes
+import os
 import sqlite3
 from typing import TYPE_CHECKING, Any, Final
 
 import aiosqlite
 import anyio
+from anyio.from_thread import start_blocking_portal
 
+from pumice.config.errors import InternalError
 from pumice.storage.chain import Verifier
 from pumice.storage.dictionary import Dictionary, Sampler
 from pumice.storage.errors import ClosedError, DamagedError, EditedCheckpointError, JournalGoneError, OpenError
-from pumice.storage.journal import CHECKPOINT, Checkpoint, Head
+from pumice.storage.journal import CHECKPOINT, Checkpoint, Head, demand_vouched, is_vouched, voucher
 from pumice.storage.memory import KEPT_CHECKPOINTS
 from pumice.storage.rows import PACK_RECORDS, JournalRow, PackReader, pack_rows, packs
 from pumice.storage.sqlite import opening, queries
 from pumice.storage.sqlite.failures import reading, using
-from pumice.storage.sqlite.lock import beside
-from pumice.storage.sqlite.loop_thread import unbroken
-from pumice.storage.sqlite.mark import Mark, read_mark
+from pumice.storage.sqlite.lock import Mark, beside, read_mark
 from pumice.storage.sqlite.migrations import VOUCHED
-from pumice.storage.sqlite.presence import FilePresence, leave_open
 from pumice.storage.sqlite.tail import is_being_copied
-from pumice.storage.vouching import demand_vouched, is_vouched, voucher
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import TypeVar, TypeVarTuple, Unpack
+
+    Result = TypeVar("Result")
+    Arguments = TypeVarTuple("Arguments")
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from pumice.storage.journal import Record, Stored
     from pumice.storage.sqlite.lock import JournalLock
     from pumice.storage.sqlite.opening import OpenedFile
+
+# --- A thread with an asyncio loop of its own, reached from any event loop through an anyio portal.
+
+
+class LoopThread:
+    """Runs from construction to `stop`."""
+
+    def __init__(self, name: str) -> None:
+        self._running = start_blocking_portal("asyncio", name=name)
+        self._portal = self._running.__enter__()
+        self.stopped = False
+
+    async def call(self, function: Callable[[Unpack[Arguments]], Awaitable[Result]], *arguments: *Arguments) -> Result:
+        """Run the function in the thread's loop. A cancelled caller cancels it there and waits until it has ended."""
+        if self.stopped:
+            raise ClosedError("the journal is closed")
+        return await self._portal.call_async(function, *arguments)
+
+    def stop(self) -> None:
+        """Let the thread end when its calls have, and wait for that. A second call does nothing."""
+        if not self.stopped:
+            self.stopped = True
+            self._running.__exit__(None, None, None)
+
+
+async def unbroken(work: Awaitable[Result]) -> Result:
+    """Do the work to its end although the caller is cancelled meanwhile."""
+    with anyio.CancelScope(shield=True):
+        return await work
+    raise InternalError("a shield swallowed an exception")
+
+
+# ---
+
+# --- Whether the files of an open journal are still where they were: what is written to others nobody will find.
+
+
+class FilePresence:
+    """Of a journal that this process writes; `path` is free of symbolic links."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._log = path.with_name(f"{path.name}-wal")
+        self._files = {path: path.stat()}
+
+    def gone(self) -> str:
+        """What has happened to them, "" while nothing has. To be asked after something was written, when both exist."""
+        for file, what in ((self._path, "its file"), (self._log, "its write-ahead file")):
+            try:
+                found = file.stat()
+            except OSError:
+                return f"{what} was removed while it was open"
+            if not os.path.samestat(self._files.setdefault(file, found), found):
+                return f"{what} was replaced while it was open"
+        return ""
+
+
+def leave_open(connection: sqlite3.Connection) -> None:
+    """Never close it, not even when the process ends.
+
+    The last connection to a database removes the write-ahead file by its name. Somebody else's may be there now; and
+    where nobody could say that the journal was closed, that file is what shows that nothing is missing.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+# ---
 
 CUT_STEP: Final = 50_000
 CACHED_STATEMENTS: Final = 32

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pumice.config.input_file import demand_file, note_inputs
-from pumice.storage.check import check
+from pumice.storage.chain import check
 from pumice.storage.errors import DamagedError, ForeignFileError, MissingFileError
-from pumice.storage.sqlite.database import Database
+from pumice.storage.sqlite.database import Database, LoopThread, unbroken
 from pumice.storage.sqlite.failures import MANGLED, failing_to_open
 from pumice.storage.sqlite.lock import JournalLock
-from pumice.storage.sqlite.loop_thread import LoopThread, unbroken
 from pumice.storage.sqlite.migrations import MIGRATIONS
 
 if TYPE_CHECKING:

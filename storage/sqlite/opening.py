@@ -11,8 +11,7 @@ from pumice.storage.errors import DamagedError, ForeignFileError, NewerSchemaErr
 from pumice.storage.journal import Head
 from pumice.storage.sqlite import queries
 from pumice.storage.sqlite.frames import HEADER
-from pumice.storage.sqlite.lock import beside
-from pumice.storage.sqlite.mark import read_mark
+from pumice.storage.sqlite.lock import beside, read_mark
 from pumice.storage.sqlite.migrations import APPLICATION_ID, IDENTIFIED, scripts
 from pumice.storage.sqlite.tail import alone, is_being_copied, lost_commits
 

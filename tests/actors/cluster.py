@@ -13,11 +13,11 @@ from pumice.core.messages.commands import (
     Delete,
     EvictPod,
     Patch,
+    ReadFaults,
     StatusCondition,
     UpdateStatus,
 )
 from pumice.core.messages.events import Mutation
-from pumice.core.messages.faults import ReadFaults
 from pumice.core.messages.replies import Accepted, ApiReply, Listing, Refused
 from pumice.core.messages.watch import Pull
 from pumice.core.objects.metadata import Object

@@ -22,7 +22,7 @@ from pumice.core.resources import (
     share,
 )
 from pumice.core.resources.lists import list_from_amounts
-from pumice.proof.conformance.resources import OPERATIONS, CaseResult, run_resource_cases
+from pumice.proof.conformance.runner import OPERATIONS, CaseResult, run_resource_cases
 from tests.kit import source
 
 CASES = Path(__file__).parents[3] / "shared" / "conformance" / "resources.json"

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pumice.executors import as_ended, died, executors, local
-from pumice.processes import Processes, WorkerDiedError
+from pumice.executors import Processes, WorkerDiedError, as_ended, died, executors, local
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import node
 from tests.kit.source import ROOT

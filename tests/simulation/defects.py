@@ -13,7 +13,7 @@ from msgspec import structs
 
 from pumice.actors.api_server.faults.faulty_server import FaultyApiServer
 from pumice.actors.api_server.server import ApiServer
-from pumice.actors.effects.outcomes import Outcomes
+from pumice.actors.effects.effect_worker import Outcomes
 from pumice.actors.runtime.asking import expected
 from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.actors.runtime.mailbox import Mailbox
@@ -26,7 +26,7 @@ from pumice.cluster.api.tables import ObjectTables
 from pumice.cluster.api.verbs.placement import Placement
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
 from pumice.cluster.kubelets.pod_life import PodState
-from pumice.core.default_scheduler.scheduling import OneByOne
+from pumice.core.default_scheduler.cycle import OneByOne
 from pumice.core.devices.vgpu import choosing, sharing
 from pumice.core.kube.devices import Allocator
 from pumice.core.life.pod_group import AFTER_FINDING, RUNS_UNSCHEDULABLE, PodGroupPhase
@@ -41,11 +41,10 @@ from pumice.core.plugins.gang import Gang
 from pumice.core.plugins.pdb import Pdb
 from pumice.core.plugins.predicates.dynamic_resources import DynamicResources
 from pumice.core.session.points.batches import TaskBatch
-from pumice.core.state.assumed import AssumedPods
 from pumice.core.state.nodes import NodeTable
-from pumice.core.state.snapshot import Snapshot
+from pumice.core.state.snapshot import AssumedPods, Snapshot
 from pumice.core.state.view import View
-from pumice.proof.storm.invariants.eviction_book import OF_EVICTIONS
+from pumice.proof.storm.invariants.monitor import OF_EVICTIONS
 
 LATE_FROM_S = 8.0
 

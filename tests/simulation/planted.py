@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pumice.actors.api_server.faults.faulty_server import FaultyApiServer
 from pumice.actors.api_server.server import ApiServer
 from pumice.actors.effects import evict_worker, pre_bind_worker
-from pumice.actors.effects.outcomes import Outcomes
+from pumice.actors.effects.effect_worker import Outcomes
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.runtime.watcher import Watcher
 from pumice.actors.scheduling import resync
@@ -17,11 +17,11 @@ from pumice.actors.scheduling.commit import Commit
 from pumice.cluster.api.tables import ObjectTables
 from pumice.cluster.api.verbs.eviction import Eviction
 from pumice.cluster.api.verbs.placement import Placement
-from pumice.cluster.controllers.devices.machine import DeviceMachine
-from pumice.cluster.controllers.disruptions import machine as disruption_machine
-from pumice.cluster.controllers.groups.machine import PodGroupMachine
+from pumice.cluster.controllers import disruptions as disruption_machine
+from pumice.cluster.controllers.devices import DeviceMachine
+from pumice.cluster.controllers.groups import PodGroupMachine
 from pumice.cluster.controllers.jobs import status
-from pumice.cluster.controllers.jobs.cache import JobCache
+from pumice.cluster.controllers.jobs.machine import JobCache
 from pumice.cluster.kubelets.cell_reports import CellReportsMachine
 from pumice.cluster.kubelets.device_plugin import DevicePluginMachine
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
@@ -32,9 +32,8 @@ from pumice.core.plugins.predicates.dynamic_resources import DynamicResources
 from pumice.core.plugins.predicates.pod_count import PodCount
 from pumice.core.plugins.proportion.plugin import Proportion
 from pumice.core.session.closing import close, queue_status
-from pumice.core.state.assumed import AssumedPods
 from pumice.core.state.nodes import NodeTable
-from pumice.core.state.snapshot import Snapshot
+from pumice.core.state.snapshot import AssumedPods, Snapshot
 from pumice.core.state.view import View
 from pumice.proof.storm.script.workload import Size
 from tests.simulation import defects

@@ -11,10 +11,9 @@ import pytest
 from pumice.cluster.kernel import pre_bind
 from pumice.core.devices import locks
 from pumice.core.devices.ascend import HamiNpu, MindClusterNpu
-from pumice.core.devices.gpushare.cards import GpuShare
-from pumice.core.state.assumed import AssumedPods
+from pumice.core.devices.gpushare import GpuShare
 from pumice.core.state.nodes import NodeTable
-from pumice.core.state.snapshot import Snapshot
+from pumice.core.state.snapshot import AssumedPods, Snapshot
 from tests.simulation import defects
 from tests.simulation.planting import Plant, nothing, replace, wrap
 

@@ -16,7 +16,7 @@ import pytest
 from pumice.actors.api_server.faults.strikes import Fault, ListedFaults
 from pumice.actors.system.settings import SystemSettings
 from pumice.cluster.kubelets.pod_runs import DURATION
-from pumice.proof.storm.cluster import node, pod_group, pods, queue
+from pumice.proof.storm.driver import node, pod_group, pods, queue
 from pumice.proof.storm.live import MOST, REST_S, LiveMonitor, LiveStorm, live_rates, simulated_only
 from pumice.proof.storm.script.profiles import profile
 from pumice.runtime.main_job import RunOutcome, RunPlan, Watching, run_plan

@@ -10,8 +10,7 @@ import pytest
 
 from pumice.actors.runtime.watcher import Watcher
 from pumice.proof.storm.script.events import Event, Script
-from pumice.proof.storm.simulation import simulate
-from pumice.proof.storm.wall import TooLongError, at_most
+from pumice.proof.storm.simulation import TooLongError, at_most, simulate
 
 NODE = Event("node", target="n0", details={"cpu": 2, "memory": "1Gi"})
 

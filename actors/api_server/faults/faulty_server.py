@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 from anyio import lowlevel
 from msgspec import Struct
 
-from pumice.actors.api_server.faults.disruptions import disrupt
-from pumice.actors.api_server.faults.faulty_log import FaultyLog
 from pumice.actors.api_server.faults.network import Delivery, Network
 from pumice.actors.api_server.server import ApiServer
-from pumice.actors.errors import blames_the_world, words_of
+from pumice.actors.errors import ActorFailedError, blames_the_world, words_of
+from pumice.cluster.api.watch import Events
 from pumice.core.messages import commands, recording, replies
+from pumice.core.messages.commands import BindPod, Delete, Patch, UpdateStatus
 from pumice.core.messages.supervision import Restart
+from pumice.storage import codec
 
 if TYPE_CHECKING:
     from pumice.actors.api_server.faults.strikes import Fault, Faults
@@ -27,8 +28,69 @@ if TYPE_CHECKING:
     from pumice.actors.runtime.envelope import Received
     from pumice.actors.system.ports import ApiPort, RecorderPort, SupervisorPort
     from pumice.cluster.api.store import Store
-    from pumice.cluster.api.watch import ChangeLog
+    from pumice.cluster.api.watch import ChangeLog, RevisionLog
+    from pumice.core.messages.commands import StoreRequest
 
+# --- The api's log as watchers find it behind a bad network: broken, replayed, or gone (410), as `faults` say.
+
+REPLAYED: Final = 10
+"""Revisions that a replayed watch goes back."""
+
+
+class FaultyLog:
+    """The api's log as `faults` let watchers have it."""
+
+    def __init__(self, log: RevisionLog, faults: Faults, network: Network) -> None:
+        self._log = log
+        self._faults = faults
+        self._network = network
+
+    def head(self, kinds: tuple[str, ...]) -> int:
+        """The newest published revision of these kinds: what is told late is told late, and not otherwise."""
+        return self._log.head(kinds)
+
+    def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
+        """What a watch brings this time. Raises ActorFailedError for a broken one."""
+        log, fault = self._log, self._faults.strike_watch(kinds)
+        match fault.what if fault is not None else "":
+            case "watch-broken":
+                raise ActorFailedError("api-server", "injected: the connection broke")
+            case "watch-gone":
+                return Events(log.published, gone=True)
+            case "watch-replayed" if since >= log.oldest:
+                since = max(log.oldest, min(since, log.published) - REPLAYED)
+            case "crash" if fault is not None:
+                self._network.crash(fault.target, int(fault.amount))
+            case _:
+                pass
+        return log.read(since, kinds, limit)
+
+
+# ---
+
+# --- What somebody else does to the cluster between a decision and its bind: the node goes, is cordoned or shrinks,
+# or the pod is deleted.
+
+USER: Final = "somebody-else"
+SHRUNK: Final = {"allocatable": {"cpu": "1", "memory": "1Gi"}}
+
+
+def disrupt(store: Store, what: str, bind: BindPod, now: float) -> None:
+    """Do it to the bind's node or pod, in the store, before the bind is carried out."""
+    requests: dict[str, StoreRequest] = {
+        "bind-node-removed": Delete("Node", "", bind.node, user=USER),
+        "bind-node-cordoned": Patch("Node", "", bind.node, _packed({"spec": {"unschedulable": True}}), USER),
+        "bind-node-shrunk": UpdateStatus("Node", "", bind.node, _packed(SHRUNK), None, USER),
+        "bind-pod-deleted": Delete("Pod", bind.namespace, bind.name, user=USER),
+    }
+    store.apply(requests[what], now)
+
+
+def _packed(patch: dict[str, Any]) -> bytes:
+    return codec.pack(patch)
+
+
+# ---
 
 REFUSALS: Final = {
     "bind-refused": replies.Refused(503, "ServiceUnavailable", "injected: the api is overloaded"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from pumice.actors.api_server.faults.chance import chance
+from pumice.actors.api_server.faults.strikes import chance
 
 if TYPE_CHECKING:
     from pumice.actors.runtime.context import Context

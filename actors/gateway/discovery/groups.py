@@ -5,6 +5,8 @@ Core groups come before those of custom resources, because clients take the firs
 
 from __future__ import annotations
 
+import platform
+import sys
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -12,7 +14,33 @@ from pumice.actors.gateway import advice
 from pumice.actors.gateway.advice import AdviceKind
 from pumice.cluster.api.kind_table import KindTable
 from pumice.cluster.api.kinds import Kind
+from pumice.cluster.kube.release import RELEASE
 from pumice.core.objects.metadata import Object
+
+# --- What the server says it is: the Kubernetes release whose behaviour it has.
+
+
+def version() -> Object:
+    """/version. `compiler` and `platform` are true; the rest is what clients compare versions with."""
+    major, minor, _ = RELEASE.removeprefix("v").split(".")
+    return {
+        "major": major,
+        "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": minor,
+        "gitVersion": RELEASE,
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": f"python{platform.python_version()}",
+        "compiler": sys.implementation.name,
+        "platform": f"{sys.platform}/{platform.machine()}",
+    }
+
+
+# ---
 
 VERBS: Final = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 READ: Final = ["get", "list"]

@@ -2,18 +2,109 @@
 
 from __future__ import annotations
 
-from pumice.actors.gateway.fault_counts import exposed_faults
-from pumice.actors.gateway.handlers.object_counts import exposed_objects
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from anyio import lowlevel
+from msgspec import Struct
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+from prometheus_client import Counter as Counting
+
 from pumice.actors.gateway.problems import no_such_path
-from pumice.actors.gateway.queue_counts import counted, exposed_counts
 from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.site import Site, guarded
 from pumice.actors.runtime.asking import ask_again, expected
 from pumice.core.messages import commands
+from pumice.core.messages.commands import FaultsRead, ReadFaults
 from pumice.core.messages.cycles import TellQueues
-from pumice.core.messages.faults import FaultsRead, ReadFaults
 from pumice.core.messages.replies import Exposition
 from pumice.storage import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pumice.cluster.api.kind_table import KindTable
+
+# --- How many PodGroups of a queue are in which phase. Source: Volcano `pkg/controllers/metrics/queue.go`.
+
+PHASES: Final = ("Pending", "Inqueue", "Running", "Unknown", "Completed")
+SLICE: Final = 1000
+"""So many PodGroups are read at a stretch."""
+
+Counts = Counter[tuple[str, str]]
+"""By queue and phase."""
+
+
+class _Spec(Struct):
+    queue: str | None = None
+
+
+class _Status(Struct):
+    phase: str | None = None
+
+
+class _PodGroup(Struct):
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+_read = codec.decoder(_PodGroup)
+
+
+async def counted(groups: Sequence[bytes]) -> Counts:
+    """Those with a phase, with a breath now and then."""
+    counts = Counts()
+    for start in range(0, len(groups), SLICE):
+        for group in map(_read, groups[start : start + SLICE]):
+            if group.status is not None and group.status.phase:
+                counts[(group.spec and group.spec.queue) or "default", group.status.phase] += 1
+        await lowlevel.checkpoint()
+    return counts
+
+
+def exposed_counts(queues: Iterable[str], counts: Counts) -> bytes:
+    """`volcano_queue_pod_group_PHASE_count{queue_name}` of these queues in Prometheus' format."""
+    registry = CollectorRegistry()
+    names = list(queues)
+    for phase in PHASES:
+        metric = f"volcano_queue_pod_group_{phase.lower()}_count"
+        gauge = Gauge(metric, f"PodGroups of a queue that are {phase}", ["queue_name"], registry=registry)
+        for name in names:
+            gauge.labels(name).set(counts[name, phase])
+    return generate_latest(registry)
+
+
+# ---
+
+# --- How many faults of which kind a storm has made, as metrics.
+
+
+def exposed_faults(struck: Mapping[str, int]) -> bytes:
+    """`pumice_faults_total{kind}` in Prometheus' format; `struck`: how many, by kind."""
+    registry = CollectorRegistry()
+    family = Counting("pumice_faults_total", "Faults that were made, by kind", ["kind"], registry=registry)
+    for kind, number in sorted(struck.items()):
+        family.labels(kind).inc(number)
+    return generate_latest(registry)
+
+
+# ---
+
+# --- How many objects of which resource there are, under the name that a kube-apiserver gives it.
+
+
+def exposed_objects(kinds: KindTable, counts: Mapping[str, int]) -> bytes:
+    """`apiserver_resource_objects{group, resource}` in Prometheus' format, of the counts by key of kind."""
+    registry = CollectorRegistry()
+    gauge = Gauge("apiserver_resource_objects", "Objects that are there", ["group", "resource"], registry=registry)
+    for key, number in sorted(counts.items()):
+        row = kinds.by_key(key)
+        if row is not None:
+            gauge.labels(row.group, row.plural).set(number)
+    return generate_latest(registry)
+
+
+# ---
 
 CHECKS = {"livez": ("ping",), "healthz": ("ping", "api"), "readyz": ("ping", "api", "watches")}
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pumice.core.messages.boards import BoardLayout, BoardRead
-    from pumice.core.messages.card_table import CardTable
     from pumice.core.messages.events import CycleMeasured
+    from pumice.core.messages.queue_tables import CardTable
 
 Plain = dict[str, Any]
 PARTS: Final = ("used", "releasing", "assumed", "nominated")

@@ -3,7 +3,6 @@
 Go clients send core kinds so and give no way to stop them. Answers are JSON, always.
 """
 
-from pumice.actors.gateway.protobuf.envelope import decode
-from pumice.actors.gateway.protobuf.errors import MalformedBodyError, UnknownProtobufKindError
+from pumice.actors.gateway.protobuf.envelope import MalformedBodyError, UnknownProtobufKindError, decode
 
 __all__ = ["MalformedBodyError", "UnknownProtobufKindError", "decode"]

@@ -1,7 +1,7 @@
 """The cluster: stands where the api stands for who carries out decisions, and carries them out on a real cluster.
 
 Owns: the connections to the cluster, which version of each object was heard last, who waits for a request, the Lease.
-Accepts: what the api accepts (`pumice.actors.real_clusters.cluster.desk` says what becomes of it).
+Accepts: what the api accepts (`pumice.actors.real_clusters.cluster.cluster_api` says what becomes of it).
 Sends: asks the api to reflect what the cluster has, and what is left to it.
 When full: nobody waits for room: who carries out decisions waits for each answer. The most urgent goes first.
 Stops: when what it was asked for is done; what nobody answers any more is left to the next start, which looks at the
@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import logging
 import random
+from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
+from enum import IntEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,24 +25,28 @@ import anyio
 
 from pumice.actors.errors import ActorFailedError, CredentialsError, RemoteError
 from pumice.actors.real_clusters.cluster.client import ClusterClient
-from pumice.actors.real_clusters.cluster.desk import PATIENCE_S, URGENCY, Desk, refused
-from pumice.actors.real_clusters.cluster.effects import ClusterEffects
+from pumice.actors.real_clusters.cluster.effects import POD, QUEUE, ClusterEffects, collection, place
 from pumice.actors.real_clusters.cluster.election import LeaseElection
-from pumice.actors.real_clusters.cluster.hearing import ClusterHearing
-from pumice.actors.real_clusters.cluster.line import Line, Urgency
-from pumice.actors.real_clusters.cluster.places import QUEUE, collection
+from pumice.actors.real_clusters.cluster.versions import RemoteVersions
 from pumice.actors.real_clusters.mirror.changes import change_of
+from pumice.actors.real_clusters.mirror.intake import JOB, ORDER, Intake, resources
 from pumice.actors.real_clusters.remote.backoff import Backoff
+from pumice.actors.real_clusters.remote.listing import named
 from pumice.actors.real_clusters.remote.reflector import Reflector
 from pumice.actors.runtime.actor import Actor
+from pumice.actors.runtime.asking import ask_again
 from pumice.actors.scheduling.cycle_memory import LOST, SEEN, SYNCED
 from pumice.cluster.kube.events import Sayings
-from pumice.core.messages.commands import ApiRequest, Create, Patch, ReportStatus
-from pumice.core.messages.replies import ApiReply
+from pumice.core.messages import commands
+from pumice.core.messages.commands import ApiRequest, Create, List, Patch, Reflect, ReportStatus
+from pumice.core.messages.message import Message
+from pumice.core.messages.replies import Accepted, ApiReply, Listing, Refused
 from pumice.core.objects.metadata import Object
+from pumice.storage import codec
 
 if TYPE_CHECKING:
     from pumice.actors.real_clusters.cluster.settings import ClusterSettings
+    from pumice.actors.real_clusters.mirror.changes import RemoteChange
     from pumice.actors.runtime.context import Context
     from pumice.actors.runtime.envelope import Received
     from pumice.actors.runtime.level_signal import LevelSignal
@@ -48,6 +54,229 @@ if TYPE_CHECKING:
     from pumice.cluster.kube.scheduler_words import Said
 
     Asked = Received[ApiRequest, ApiReply]
+
+# --- Who waits for a request to the cluster, the most urgent first.
+
+Work = Callable[[], Coroutine[Any, Any, None]]
+
+
+class Urgency(IntEnum):
+    """What goes before what: a pod that waits for its node waits for nothing that only tells of it."""
+
+    DECISIONS = 0
+    STATUSES = 1
+    EVENTS = 2
+
+
+MOST_EVENTS: Final = 20_000
+"""So many wait at most; of what is not said then nobody hears (as with client-go's broadcaster)."""
+
+
+class Line:
+    """Work in the order of its urgency, and of its arrival."""
+
+    def __init__(self) -> None:
+        self._waiting: tuple[deque[Work], ...] = tuple(deque[Work]() for _ in Urgency)
+        self._more = anyio.Event()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._waiting))
+
+    def put(self, urgency: Urgency, work: Work) -> bool:
+        """Whether there was room for it."""
+        waiting = self._waiting[urgency]
+        if urgency is Urgency.EVENTS and len(waiting) >= MOST_EVENTS:
+            return False
+        waiting.append(work)
+        if not self._more.is_set():
+            self._more.set()
+        return True
+
+    async def get(self) -> Work:
+        """The next."""
+        while True:
+            for waiting in self._waiting:
+                if waiting:
+                    return waiting.popleft()
+            if self._more.is_set():
+                self._more = anyio.Event()
+            await self._more.wait()
+
+
+# ---
+
+# --- What is asked of the cluster, answered: which request goes there as what, and how urgent it is. Binds,
+# evictions, statuses, events and updates go to the cluster, a pod is read there; watching and listing is left to the
+# api here, which has all that was heard.
+
+PATIENCE_S: Final = 30.0
+"""So long one tries to write what nobody has set a time for."""
+IN_STATUS: Final = ("ResourceClaim",)
+"""Kinds of which what a scheduler writes stands in the status, a subresource."""
+URGENCY: Final[dict[type[Message], Urgency]] = {
+    commands.BindPod: Urgency.DECISIONS,
+    commands.EvictPod: Urgency.DECISIONS,
+    commands.Get: Urgency.DECISIONS,
+    commands.Update: Urgency.DECISIONS,
+    commands.ReportStatus: Urgency.STATUSES,
+    commands.Create: Urgency.EVENTS,
+    commands.Patch: Urgency.EVENTS,
+}
+"""Of what goes to the cluster; everything else is left to the api here."""
+UNAVAILABLE: Final = 503
+
+
+class Desk:
+    """`may_write` says whether this is still the one who schedules; `heard`: the newest revision here."""
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        effects: ClusterEffects,
+        local: ApiPort,
+        may_write: Callable[[], bool],
+        heard: Callable[[], int],
+    ) -> None:
+        self._client = client
+        self._effects = effects
+        self._local = local
+        self._may_write = may_write
+        self._heard = heard
+        self.decided: dict[str, int] = {}
+        """By the uids of pods that are about to be bound, the journal numbers of the decisions."""
+
+    async def answer(self, message: ApiRequest) -> ApiReply:
+        """Raises RemoteError, CredentialsError."""
+        if isinstance(message, commands.Get):
+            return await self._read(message)
+        if not self._may_write():
+            raise RemoteError("another scheduler may be at work", UNAVAILABLE, "LeaseLost")
+        match message:
+            case commands.BindPod():
+                self.decided[message.uid] = message.sequence
+                try:
+                    await self._effects.bind(message)
+                except RemoteError:
+                    self.decided.pop(message.uid, None)
+                    raise
+            case commands.EvictPod():
+                await self._effects.evict(message)
+            case commands.ReportStatus():
+                return await self._effects.report(message, _until())
+            case commands.Update():
+                return await self._update(codec.unpack(message.blob))
+            case commands.Create():
+                await self._create(codec.unpack(message.blob))
+            case commands.Patch():
+                where = place(message.kind, message.namespace, message.name)
+                await self._client.patch(where, codec.unpack(message.blob), _until())
+            case _:
+                raise AssertionError(f"{type(message).__name__} is nothing for the cluster")
+        return Accepted(self._heard())
+
+    async def _read(self, message: commands.Get) -> ApiReply:
+        """A pod as it is by now, as it stands here then; other kinds as the cluster has them, to be written back."""
+        obj = await self._effects.read(message.kind, message.namespace, message.name)
+        if message.kind == POD:
+            return await self._local.ask(message)
+        return Accepted(self._heard(), codec.pack(obj))
+
+    async def _update(self, obj: Object) -> ApiReply:
+        meta = obj["metadata"]
+        kind, namespace = obj["kind"], meta.get("namespace") or ""
+        where = place(kind, namespace, meta["name"], "status" if kind in IN_STATUS else "")
+        after = await self._client.replace(where, obj, _until())
+        await self._effects.take_in(kind, after)
+        return Accepted(self._heard(), codec.pack(after))
+
+    async def _create(self, obj: Object) -> None:
+        where = collection(obj["kind"], obj["metadata"].get("namespace") or "")
+        await self._client.create(where, obj, _until())
+
+
+def refused(error: RemoteError) -> Refused | None:
+    """What an api would answer for the error; None: there was no answer."""
+    return Refused(error.code, error.reason, str(error)) if error.code else None
+
+
+def _until() -> float:
+    return anyio.current_time() + PATIENCE_S
+
+
+# ---
+
+# --- What is heard of the cluster, by its watches and in answers, handed to the api here in its order.
+
+BATCH = 500
+"""So many changes are on their way to the api at once: all of a large cluster would be there twice."""
+
+
+class ClusterHearing:
+    """`revision`: of the newest change here that a scheduler sees; `decided`: by uid, the decisions to bind a pod."""
+
+    def __init__(self, name: str, api: ApiPort, settings: ClusterSettings) -> None:
+        self._name = name
+        self._api = api
+        self._period_s = settings.period_s
+        self.resources = {each.key: each for each in resources(settings.config_map)}
+        self.intake = Intake(list(self.resources.values()))
+        self.versions = RemoteVersions()
+        self.decided: dict[str, int] = {}
+        self.revision = 0
+        self.synced = anyio.Event()
+        self._turn = anyio.Lock()
+
+    async def begin(self) -> None:
+        """Know what is here."""
+        for kind in ORDER:
+            reply = await ask_again(self._api, List(kind))
+            for blob in reply.blobs if isinstance(reply, Listing) else ():
+                meta = codec.unpack(blob)["metadata"]
+                self.versions.know((kind, meta.get("namespace") or "", meta["name"]), meta["uid"])
+
+    async def run(self) -> None:
+        """Take in what comes, until it is cancelled."""
+        while True:
+            await self.intake.wait()
+            await anyio.sleep(self._period_s)
+            await self._take()
+
+    async def hear(self, kind: str, obj: Object) -> int:
+        """An answer had this object in it; the revision here that has it at least."""
+        resource = self.resources.get(kind)
+        if resource is not None:
+            await self.intake.changed(resource, "MODIFIED", named(resource, obj))
+            await self._take()
+        return self.revision
+
+    async def _take(self) -> None:
+        async with self._turn:
+            whole = self.intake.whole
+            changes = self.versions.news(self.intake.take(self.versions.names))
+            for start in range(0, len(changes), BATCH):
+                await self._store(changes[start : start + BATCH])
+            if whole:
+                self.synced.set()
+
+    async def _store(self, changes: Sequence[RemoteChange]) -> None:
+        replies = await self._api.ask_many([self._reflected(change) for change in changes])
+        for change, reply in zip(changes, replies, strict=True):
+            if not isinstance(reply, Accepted):
+                log.error("%s %s/%s could not be kept: %s", *change.key, reply)
+            elif change.kind != JOB:
+                self.revision = max(self.revision, reply.revision)
+
+    def _reflected(self, change: RemoteChange) -> Reflect:
+        """A bind that comes true names its decision."""
+        if change.gone or change.blob is None:
+            return Reflect(*change.key, b"")
+        decided = 0
+        if change.kind == POD and self.decided and (obj := change.obj) and obj["spec"].get("nodeName"):
+            decided = self.decided.pop(obj["metadata"]["uid"], 0)
+        return Reflect(*change.key, change.blob, self._name if decided else "", decided)
+
+
+# ---
 
 Where = tuple[str, str, str]
 

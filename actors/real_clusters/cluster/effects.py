@@ -14,12 +14,11 @@ from msgspec.structs import replace
 
 from pumice.actors.errors import RemoteError
 from pumice.actors.real_clusters.cluster.client import ClusterClient
-from pumice.actors.real_clusters.cluster.places import POD, POD_GROUP, place
-from pumice.cluster.kube.conditions import merge_condition
+from pumice.cluster.api.kinds import KINDS, Kind
+from pumice.cluster.kube.conditions import merge_condition, timestamp
 from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.cluster.kube.scheduler_words import Said, of_evicted, of_group, of_placed, of_waiting
 from pumice.cluster.kube.statuses import reported
-from pumice.cluster.kube.times import timestamp
 from pumice.core.messages.commands import BindPod, EvictPod, Get, ReportStatus
 from pumice.core.messages.decisions import PodCondition
 from pumice.core.messages.replies import Accepted, Refused
@@ -31,6 +30,33 @@ if TYPE_CHECKING:
     from pumice.actors.runtime.clock import Clock
     from pumice.actors.system.ports import ApiPort
     from pumice.core.messages.replies import ApiReply
+
+# --- Where a real API server has what: the paths of objects by their kind, namespace and name.
+
+EVENTS: Final = "Event"
+QUEUE: Final = "Queue"
+POD: Final = "Pod"
+POD_GROUP: Final = "PodGroup"
+
+
+def root(kind: Kind) -> str:
+    """Of all that is of the kind's group and version."""
+    return f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
+
+
+def collection(key: str, namespace: str) -> str:
+    """Where objects of the kind are made."""
+    kind = KINDS[key]
+    return f"{root(kind)}/namespaces/{namespace}/{kind.plural}" if kind.namespaced else f"{root(kind)}/{kind.plural}"
+
+
+def place(key: str, namespace: str, name: str, subresource: str = "") -> str:
+    """Of one object, or a subresource of it."""
+    found = f"{collection(key, namespace)}/{name}"
+    return f"{found}/{subresource}" if subresource else found
+
+
+# ---
 
 Heard = Callable[[str, Object], Awaitable[int]]
 """Takes an object of a kind in as the cluster now has it; the revision that it has here."""

@@ -10,13 +10,79 @@ import anyio
 
 from pumice.actors.errors import CredentialsError, RemoteError
 from pumice.actors.real_clusters.mirror.changes import Key, RemoteChange, change_of
+from pumice.actors.real_clusters.mirror.decisions import PodSeen, decision_of, seen
 from pumice.actors.real_clusters.remote.listing import RemoteListing, RemoteResource
+from pumice.cluster.api.kinds import KINDS, Kind
+from pumice.config.settings import ConfigMapName
 from pumice.core.objects.metadata import Object
+from pumice.core.state.watched import WATCHED
 
 if TYPE_CHECKING:
-    from pumice.actors.real_clusters.mirror.bursts import Burst
     from pumice.actors.real_clusters.mirror.redaction import Redaction
 
+# --- What is followed of a cluster: all that a scheduler reads, and the Jobs that pods belong to; no Secret.
+
+CONFIG_MAP: Final = "ConfigMap"
+JOB: Final = "Job"
+ORDER: Final = (*WATCHED, JOB)
+"""Kinds as they are taken in from new lists: pods find their nodes, queues and groups when they come."""
+
+
+def resources(config_map: ConfigMapName) -> list[RemoteResource]:
+    """In the order of ORDER. Of ConfigMaps the scheduler's configuration alone."""
+    return [_config(config_map) if key == CONFIG_MAP else _resource(KINDS[key]) for key in ORDER]
+
+
+def _resource(kind: Kind) -> RemoteResource:
+    return RemoteResource(kind.key, kind.api_version, kind.kind, f"{_root(kind)}/{kind.plural}")
+
+
+def _config(name: ConfigMapName) -> RemoteResource:
+    kind = KINDS[CONFIG_MAP]
+    path = f"{_root(kind)}/namespaces/{name.namespace}/{kind.plural}"
+    return RemoteResource(kind.key, kind.api_version, kind.kind, path, only=name.name)
+
+
+def _root(kind: Kind) -> str:
+    return f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
+
+
+# ---
+
+# --- Whether a scheduler is in the middle of carrying out a cycle: binds and evictions that come close after each
+# other. A look that ends between two of them would take one cycle of the scheduler's for two, the second of which saw
+# what the first had done.
+
+QUIET: Final = 0.3
+"""Periods without a decision, after which a cycle is over: between two of its cycles a scheduler waits a whole one."""
+LONGEST: Final = 1.5
+"""Periods that a cycle is waited for: where there is always something bound, there is no end to be seen."""
+
+
+class Burst:
+    """Hears of every pod, in order; `period_s`: seconds that the scheduler waits between two cycles."""
+
+    def __init__(self, period_s: float) -> None:
+        self._quiet_s, self._longest_s = QUIET * period_s, LONGEST * period_s
+        self._waiting, self._leaving = set[str](), set[str]()
+        self._first = self._last = float("-inf")
+
+    def hear(self, pod: Object, now: float, *, gone: bool = False) -> None:
+        """`now`: seconds of any clock that does not go back."""
+        found = seen(pod)
+        before = PodSeen(found.uid, "" if found.uid in self._waiting else found.node, found.uid in self._leaving)
+        if decision_of(before, pod, gone=gone) is not None:
+            self._first = now if now - self._last >= self._quiet_s else self._first
+            self._last = now
+        for uids, member in ((self._waiting, not found.node), (self._leaving, found.leaving)):
+            (uids.add if member and not gone else uids.discard)(found.uid)
+
+    def left_s(self, now: float) -> float:
+        """Seconds until it is over, as far as is to be seen now; 0: it is."""
+        return max(0.0, min(self._last + self._quiet_s, self._first + self._longest_s) - now)
+
+
+# ---
 
 NOT_THERE: Final = (404, 405)
 """What a server answers for what it does not serve, or does not let anybody watch: clusters differ in that."""

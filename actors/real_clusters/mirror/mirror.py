@@ -17,36 +17,62 @@ import logging
 import random
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any, Final, assert_never
 
 import anyio
 
-from pumice.actors.real_clusters.mirror.bursts import Burst
+from pumice.actors.real_clusters.mirror.changes import RemoteChange
 from pumice.actors.real_clusters.mirror.cycles import CycleCutter, MarkedChange, ObservedCycle
-from pumice.actors.real_clusters.mirror.followed import CONFIG_MAP, ORDER, resources
-from pumice.actors.real_clusters.mirror.intake import Intake
+from pumice.actors.real_clusters.mirror.intake import CONFIG_MAP, ORDER, Burst, Intake, resources
 from pumice.actors.real_clusters.mirror.observed import Observed, ObservedCycles
 from pumice.actors.real_clusters.mirror.pseudonym_file import PseudonymFile
-from pumice.actors.real_clusters.mirror.readable import Readability
 from pumice.actors.real_clusters.mirror.shadow import Shadow
 from pumice.actors.real_clusters.remote.api import RemoteApi
 from pumice.actors.real_clusters.remote.backoff import Backoff
 from pumice.actors.real_clusters.remote.reflector import Reflector
 from pumice.actors.runtime.actor import Actor
 from pumice.actors.runtime.asking import ask_again
-from pumice.core.messages.commands import List, Poke
-from pumice.core.messages.reflection import Reflect
+from pumice.config.errors import RequestError
+from pumice.core.messages.commands import List, Poke, Reflect
 from pumice.core.messages.replies import Accepted, Done, Listing
 from pumice.core.messages.shadow import Mirrored, ReadMirrored
+from pumice.core.state.view import View
+from pumice.core.state.watched import WATCHED
 from pumice.storage import codec
 
 if TYPE_CHECKING:
-    from pumice.actors.real_clusters.mirror.changes import RemoteChange
     from pumice.actors.real_clusters.mirror.settings import MirrorSettings
     from pumice.actors.runtime.context import Context
     from pumice.actors.scheduling.config_source import ConfigSource
     from pumice.actors.system.ports import ApiPort, MetricsPort, MirrorPort, RecorderPort
     from pumice.core.messages.shadow import ShadowCompared
+
+# --- Whether the scheduler's view can take an object in: a replay of what it cannot would end there.
+
+READ: Final = frozenset(WATCHED)
+
+
+class Readability:
+    """Tries objects on a view of its own, on which none of them stays."""
+
+    def __init__(self) -> None:
+        self._view = View()
+
+    def problem(self, change: RemoteChange) -> str:
+        """What is wrong with it; "" when nothing is. Other clusters' rules may be others than those known here."""
+        if change.kind not in READ or change.obj is None or change.gone:
+            return ""
+        obj: dict[str, Any] = change.obj
+        try:
+            self._view.apply("ADDED", obj)
+            self._view.apply("DELETED", obj)
+        except (RequestError, ValueError, TypeError, KeyError, AttributeError) as error:
+            self._view = View()
+            return str(error) or type(error).__name__
+        return ""
+
+
+# ---
 
 BATCH = 500
 """So many changes are on their way to the api at once: all of a large cluster would be there twice."""

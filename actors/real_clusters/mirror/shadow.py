@@ -20,9 +20,20 @@ from pumice.core.messages.shadow import ShadowCompared, ShadowDifference
 from pumice.core.objects.metadata import Object
 from pumice.core.outside import Supposing
 from pumice.core.session.carry import Carry, CycleClock
-from pumice.core.shadow.deeds import DeedDifference, differing, ties, wishes_of
 from pumice.core.shadow.guide import Guide
-from pumice.core.shadow.standing import Persistence, WrittenThere, counted, differences, of_group, said, standing_of
+from pumice.core.shadow.standing import (
+    DeedDifference,
+    Persistence,
+    WrittenThere,
+    counted,
+    differences,
+    differing,
+    of_group,
+    said,
+    standing_of,
+    ties,
+    wishes_of,
+)
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
 from pumice.core.state.watched import WATCHED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pumice.actors.api_server.faults.faulty_server import api_server
-from pumice.actors.arrivals.arrivals import Arrivals
+from pumice.actors.arrivals import Arrivals
 from pumice.actors.runtime.clock import VirtualClock
 from pumice.actors.runtime.reconciler import Reconciler
 from pumice.actors.system import ports

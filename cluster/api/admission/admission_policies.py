@@ -1,7 +1,7 @@
 """ValidatingAdmissionPolicies and their bindings (source: validation of Kubernetes' admissionregistration).
 
 What cannot be worked out is refused here, so that a policy that is there is one that is obeyed
-(`actors/gateway/webhooks/policies.py`).
+(`actors/gateway/webhooks/admission.py`).
 """
 
 from __future__ import annotations

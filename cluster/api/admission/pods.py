@@ -5,18 +5,52 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-from pumice.cluster.api.admission.label_keys import settle_label_keys
-from pumice.cluster.api.admission.limit_ranges import fill_in, pod_problem
+from pumice.cluster.api.admission.limit_ranges import fill_in, own_copy, pod_problem, problems, settled
 from pumice.cluster.api.admission.pod_spec import pod_spec_problems
-from pumice.cluster.api.admission.pod_templates import problems, settled
-from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.admission.run_annotations import DURATIONS, EXIT_CODE, run_problems
-from pumice.cluster.api.fields import annotations_of, rows, section
+from pumice.cluster.api.admission.rules import DURATIONS, EXIT_CODE, Lookup, run_problems
+from pumice.cluster.api.fields import annotations_of, labels_of, rows, section
 from pumice.cluster.api.refusals import Cause, forbidden_field, invalid_value
-from pumice.cluster.kube.service_classes import qos_class
+from pumice.cluster.kube.quota_usage import qos_class
 from pumice.core.objects.metadata import Object
 from pumice.core.whole_numbers import whole_number
 from pumice.storage.codec import repack, unpack
+
+# --- Affinity terms that name label keys: a new pod's own values of them become part of the term's selector. Source:
+# Kubernetes' pod strategy (`applyMatchLabelKeysAndMismatchLabelKeys`). Spread constraints keep their keys: the
+# scheduler reads those itself.
+
+_OPERATORS: Final = (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
+
+
+def settle_label_keys(pod: Object) -> None:
+    """Extend the selectors; a term without one selects nothing and stays so."""
+    if not pod["spec"].get("affinity"):
+        return
+    pod["spec"] = own_copy(pod["spec"])
+    affinity, labels = section(pod["spec"], "affinity"), labels_of(pod)
+    for side in ("podAffinity", "podAntiAffinity"):
+        terms = section(affinity, side)
+        for term in rows(terms, "requiredDuringSchedulingIgnoredDuringExecution"):
+            _extend(term, labels)
+        for choice in rows(terms, "preferredDuringSchedulingIgnoredDuringExecution"):
+            _extend(section(choice, "podAffinityTerm"), labels)
+
+
+def _extend(term: dict[str, Any], labels: dict[str, str]) -> None:
+    selector: dict[str, Any] | None = term.get("labelSelector")
+    if selector is None:
+        return
+    found = list(rows(selector, "matchExpressions"))
+    for field, operator in _OPERATORS:
+        for key in term.get(field) or ():
+            wanted = {"key": key, "operator": operator, "values": [labels[key]]} if key in labels else None
+            if wanted is not None and wanted not in found:  # it is there already in a pod that comes from a cluster
+                found.append(wanted)
+    if found:
+        selector["matchExpressions"] = found
+
+
+# ---
 
 SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """Classes that exist without an object."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 from pumice.cluster.api.admission.pod_spec import default_requests, pod_spec_problems
 from pumice.cluster.api.fields import annotations_of, rows, section
 from pumice.cluster.api.refusals import Cause, forbidden_field, invalid_value
-from pumice.cluster.kube.service_classes import qos_class
+from pumice.cluster.kube.quota_usage import qos_class
 from pumice.core.objects.metadata import Object
 
 RESIZABLE: Final = ("cpu", "memory")

@@ -6,8 +6,37 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from pumice.cluster.api.refusals import Cause
+from pumice.cluster.api.refusals import Cause, invalid_value
+from pumice.config.durations import duration_s
 from pumice.core.objects.metadata import Object
+from pumice.core.whole_numbers import whole_number
+
+# --- How a pod runs here, said in annotations of the pod, its template or its Job: a slip is refused, not passed
+# over.
+
+DURATIONS: Final = ("pumice.dev/duration", "pumice.dev/termination")
+EXIT_CODE: Final = "pumice.dev/exit-code"
+_MOST_EXIT_CODE: Final = 255
+
+
+def run_problems(annotations: dict[str, str], path: str) -> list[Cause]:
+    """What is wrong with these annotations; `path` is that of the metadata section they stand in."""
+    if not annotations:
+        return []
+    found: list[Cause] = []
+    for name in DURATIONS:
+        if name in annotations and ((seconds := duration_s(annotations[name])) is None or seconds < 0):
+            why = "expected a duration of at least 0, such as 90s, 1h30m or 0"
+            found.append(invalid_value(f"{path}.annotations[{name}]", annotations[name], why))
+    code = annotations.get(EXIT_CODE)
+    number = 0 if code is None else whole_number(code)
+    if number is None or number > _MOST_EXIT_CODE:
+        why = f"expected a number from 0 to {_MOST_EXIT_CODE}"
+        found.append(invalid_value(f"{path}.annotations[{EXIT_CODE}]", code, why))
+    return found
+
+
+# ---
 
 MOST_PODS: Final = 150_000
 """Pods of one object; more than a cluster of Kubernetes holds nobody makes in earnest.

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from pumice.cluster.api.admission.amounts import settle_amounts
 from pumice.cluster.api.admission.pod_spec import default_protocols, pod_spec_problems
-from pumice.cluster.api.admission.rules import MOST_PODS
-from pumice.cluster.api.admission.run_annotations import run_problems
+from pumice.cluster.api.admission.rules import MOST_PODS, run_problems
 from pumice.cluster.api.fields import annotations_of, containers_of, labels_of, section
 from pumice.cluster.api.refusals import Cause, invalid_value, required, unsupported
 from pumice.cluster.api.selectors import matches, selector_of

@@ -6,10 +6,32 @@ from typing import Any, Final, NamedTuple
 
 from pumice.cluster.api.apply.field_sets import NOTHING, FieldSet
 from pumice.cluster.api.apply.paths import field
-from pumice.cluster.api.apply.same import same
 from pumice.cluster.api.apply.walks import elements, is_leaf
 from pumice.cluster.api.schema.plain import COMPOUND, is_list, is_map
 from pumice.cluster.api.schema.shapes import Shape, field_shape
+from pumice.core.errors import QuantityError
+from pumice.core.quantity import quantity_of
+
+# --- When two values are the same: a boolean is no number, and a quantity may be spelt in several ways.
+
+_SPELLINGS: Final = (str, int, float)
+
+
+def same(old: Any, new: Any, shape: Shape) -> bool:
+    """Whether two leaves are equal. The server spells quantities in one way, manifests as they like."""
+    if isinstance(old, bool) or isinstance(new, bool):
+        return old is new
+    if old == new or shape.scalar != "quantity":
+        return bool(old == new)
+    if not isinstance(old, _SPELLINGS) or not isinstance(new, _SPELLINGS):
+        return False
+    try:
+        return quantity_of(old).compare(quantity_of(new)) == 0
+    except QuantityError:
+        return False
+
+
+# ---
 
 _ABSENT: Any = object()
 _NOT_THERE: Final[list[Any]] = [_ABSENT]

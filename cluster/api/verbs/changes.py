@@ -2,27 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final
 
 from pumice.cluster.api import metadata, patches, refusals
-from pumice.cluster.api.admission import admission_of
+from pumice.cluster.api.admission import admission_of, certificate_requests, ephemeral_containers, resizes
 from pumice.cluster.api.admission.limit_ranges import pod_problem
+from pumice.cluster.api.admission.shapes.kind_shapes import status_problems
+from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.metadata import WITHOUT_GENERATION
+from pumice.cluster.api.refusals import Cause
 from pumice.cluster.api.registry import FoundObject, FoundRecord, Registry
 from pumice.cluster.api.verbs.creation import Creation
 from pumice.cluster.api.verbs.decoding import decoded, may_hold_null, name_of
 from pumice.cluster.api.verbs.deletion import Deletion
 from pumice.cluster.api.verbs.ownership import MANAGED, owners_in, tracked
-from pumice.cluster.api.verbs.part_writes import PART_WRITES, RESIZE
 from pumice.cluster.api.verbs.quotas import over_quota
 from pumice.cluster.api.verbs.requests import RequestMoment
-from pumice.cluster.api.verbs.sound_patches import sound_patch
 from pumice.cluster.kube.merge_patch import merge_patch
 from pumice.core.messages.commands import Patch, Update, UpdateStatus
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object, section
 from pumice.storage.codec import pack
+
+# --- Patches of statuses that do for any object of a kind: decoded and checked once, however many get the same one.
+
+_KEPT: Final = 256
+
+
+@lru_cache(maxsize=_KEPT)
+def sound_patch(kind: str, blob: bytes) -> Object | None:
+    """The patch, which nobody may change, when it leaves a sound status wherever it is laid over one.
+
+    So does one that takes nothing away and replaces each field that it names, by a value of that field's type. None:
+    what comes of it depends on the object.
+    """
+    if may_hold_null(blob):
+        return None
+    patch = decoded(blob)
+    if isinstance(patch, Refused) or any(map(is_mapping, patch.values())) or status_problems(kind, patch):
+        return None
+    return patch
+
+
+# ---
+
+# --- Subresources under which one part of an object is written: which, and what they make of the object.
+
+RESIZE: Final = "resize"
+PartWrite = Callable[[Object, Object, str], tuple[Object, list[Cause]]]
+"""Of the stored object, the given one, and the time as text: the new object, and what is wrong with it."""
+
+PART_WRITES: Final[dict[tuple[str, str], PartWrite]] = {
+    ("CertificateSigningRequest", "approval"): certificate_requests.approve,
+    ("CertificateSigningRequest", "status"): certificate_requests.report,
+    ("Pod", "ephemeralcontainers"): ephemeral_containers.write,
+    ("Pod", RESIZE): resizes.write,
+}
+"""By the key of the kind and the subresource."""
+
+
+# ---
 
 STATUS: Final = "status"
 FINALIZE: Final = "finalize"

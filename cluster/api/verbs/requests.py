@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from pumice.cluster.kube.times import written_second
+from pumice.cluster.kube.conditions import written_second
 
 
 class RequestMoment(Struct, frozen=True, gc=False):

@@ -5,25 +5,175 @@ Source: Kubernetes' job controller (`syncJob`, `manageJob`, `trackJobStatusAndRe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from pumice.cluster.controllers.adoption import Belongs, by_selector
 from pumice.cluster.controllers.batch import counting, indexes
-from pumice.cluster.controllers.batch.counting import GonePods, JobProgress, is_indexed
-from pumice.cluster.controllers.batch.failures import past_limit, verdict_on
+from pumice.cluster.controllers.batch.counting import GonePods, JobProgress, is_indexed, replaces_failed_only
+from pumice.cluster.controllers.batch.failures import (
+    FAILURES,
+    IGNORED,
+    again_at,
+    failures_before,
+    past_limit,
+    verdict_on,
+)
+from pumice.cluster.controllers.batch.indexes import INDEX, index_of
 from pumice.cluster.controllers.batch.life import BATCH_JOB_LIFE, OVER, BatchJobState, BatchJobTrigger, state_of
-from pumice.cluster.controllers.batch.pods import PodChange, changed
-from pumice.cluster.controllers.batch.success import enough
-from pumice.cluster.controllers.pods_of import is_leaving
+from pumice.cluster.controllers.pods_of import is_leaving, least_missed, pod_from
 from pumice.cluster.controllers.rule import Agenda, OwnerRule, OwnFamily
+from pumice.cluster.kube.conditions import timestamp
 from pumice.cluster.kube.events import event
 from pumice.cluster.kube.merge_patch import diff_patch
-from pumice.cluster.kube.times import timestamp
 from pumice.core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
 from pumice.core.objects.metadata import Object, parse_time, section
 from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
 from pumice.storage.codec import pack
+
+# --- Which pods a Job is to have more or fewer of, and what a new one is like.
+
+VARIABLE: Final = "JOB_COMPLETION_INDEX"
+
+
+@dataclass(slots=True)
+class PodChange:
+    """`again_at`: pods are wanting, and may come no sooner (0: nothing waits)."""
+
+    new: list[Object] = field(default_factory=list[Object])
+    surplus: list[Object] = field(default_factory=list[Object])
+    again_at: float = 0.0
+
+
+def wanted_active(job: Object, count: JobProgress) -> int:
+    """How many pods are to run at a time now."""
+    spec = job["spec"]
+    most: int = spec["parallelism"]
+    if spec.get("completions") is None:  # a queue of work: once one has succeeded, no more are made
+        return min(len(count.active), most) if count.succeeded else most
+    left: int = spec["completions"] - count.succeeded - len(count.failed_indexes)
+    return max(min(left, most), 0)
+
+
+def changed(job: Object, count: JobProgress, now: float) -> PodChange:
+    """What is to be made and taken away."""
+    wanted, change = wanted_active(job, count), PodChange()
+    change.surplus = _surplus(job, count, wanted)
+    taken = {pod["metadata"]["uid"] for pod in change.surplus}
+    active = [pod for pod in count.active if pod["metadata"]["uid"] not in taken]
+    coming = len(count.terminating) if replaces_failed_only(job) else 0
+    missing = wanted - len(active) - coming
+    if missing <= 0:
+        return change
+    if is_indexed(job):
+        return _with_indexes(job, count, change, active, missing, now)
+    at = again_at(count.failed_pods, count.succeeded_pods)
+    if at > now:
+        change.again_at = at
+    else:
+        change.new = [pod_from(job["spec"]["template"], job) for _ in range(missing)]
+    return change
+
+
+def _surplus(job: Object, count: JobProgress, wanted: int) -> list[Object]:
+    """Pods whose index is none, is done or has another pod; then those that are least missed."""
+    found: list[Object] = []
+    kept = count.active
+    if is_indexed(job):
+        below: int = job["spec"].get("completions") or 0
+        seen = count.done | count.failed_indexes
+        kept = list[Object]()
+        for pod in sorted(count.active, key=least_missed, reverse=True):
+            index = index_of(pod)
+            if index is None or index >= below or index in seen:
+                found.append(pod)
+            else:
+                seen = seen | {index}
+                kept.append(pod)
+    return found + sorted(kept, key=least_missed)[: max(len(kept) - wanted, 0)]
+
+
+def _with_indexes(
+    job: Object, count: JobProgress, change: PodChange, active: Sequence[Object], missing: int, now: float
+) -> PodChange:
+    """The lowest indexes that are free; each waits for its own failures where each has its own limit."""
+    busy = active if not replaces_failed_only(job) else [*active, *count.terminating]
+    taken = count.done | count.failed_indexes | {index for pod in busy if (index := index_of(pod)) is not None}
+    alone = job["spec"].get("backoffLimitPerIndex") is not None
+    waits: list[float] = []
+    free = (index for index in range(job["spec"].get("completions") or 0) if index not in taken)
+    for index in islice(free, missing):
+        failed = [pod for pod in count.failed_pods if not alone or index_of(pod) == index]
+        at = again_at(failed, () if alone else count.succeeded_pods)
+        if at > now:
+            waits.append(at)
+        else:
+            change.new.append(_indexed_pod(job, index, failed if alone else None))
+    change.again_at = min(waits, default=0.0)
+    return change
+
+
+def _indexed_pod(job: Object, index: int, failed: Sequence[Object] | None) -> Object:
+    """`failed`: pods of its index, where it has a limit of its own."""
+    pod = pod_from(job["spec"]["template"], job)
+    meta, spec = pod["metadata"], pod["spec"]
+    meta["generateName"] = f"{job['metadata']['name']}-{index}-"
+    meta["annotations"][INDEX] = meta["labels"][INDEX] = str(index)
+    if failed is not None:
+        last = max(failed, key=lambda each: failures_before(each) + failures_before(each, IGNORED), default=None)
+        counts = last is not None and verdict_on(job, last).counts
+        meta["annotations"][FAILURES] = str((failures_before(last) + counts) if last else 0)
+        ignored = (failures_before(last, IGNORED) + (not counts)) if last else 0
+        if ignored:
+            meta["annotations"][IGNORED] = str(ignored)
+    spec["hostname"] = f"{job['metadata']['name']}-{index}"
+    told = {"name": VARIABLE, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}}
+    for group in ("initContainers", "containers"):
+        if spec.get(group):
+            spec[group] = [_told(container, told) for container in spec[group]]
+    return pod
+
+
+def _told(container: Object, variable: Object) -> Object:
+    named: list[Object] = container.get("env") or []
+    if any(each.get("name") == VARIABLE for each in named):
+        return container
+    return {**container, "env": [*named, variable]}
+
+
+# ---
+
+# --- When a Job has enough (source: Kubernetes' job controller and its `success_policy`).
+
+REACHED: Final = ("CompletionsReached", "Reached expected number of succeeded pods")
+
+
+def enough(job: Object, count: JobProgress) -> tuple[str, str] | None:
+    """Reason and message of its success; None while there is more to do."""
+    rule = _met(job, count)
+    if rule is not None:
+        return "SuccessPolicy", f"Matched rules at index {rule}"
+    completions = job["spec"].get("completions")
+    if completions is None:
+        return REACHED if count.succeeded and not count.active and not count.terminating else None
+    return REACHED if count.succeeded >= completions else None
+
+
+def _met(job: Object, count: JobProgress) -> int | None:
+    """The first rule of its successPolicy that holds, if any."""
+    rules: list[Object] = section(job["spec"], "successPolicy").get("rules") or []
+    for number, rule in enumerate(rules):
+        text, least = rule.get("succeededIndexes"), rule.get("succeededCount")
+        wanted = indexes.read(text, job["spec"].get("completions") or 0) if text else None
+        done = count.done if wanted is None else count.done & wanted
+        if len(done) >= least if least is not None else wanted is not None and done == wanted:
+            return number
+    return None
+
+
+# ---
 
 REPORTER: Final = "job-controller"
 USER: Final = "workload-controller"

@@ -14,10 +14,10 @@ from pumice.cluster.controllers.crons.dialects import Dialect, FinishedJob
 from pumice.cluster.controllers.crons.missed import MANY, due_time
 from pumice.cluster.controllers.pods_of import is_leaving, reference
 from pumice.cluster.controllers.rule import Agenda, ChildWords, OwnerRule, OwnFamily
+from pumice.cluster.kube.conditions import timestamp
 from pumice.cluster.kube.events import event
 from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.cluster.kube.schedules import ScheduleError, TimesOfSchedule, read_schedule
-from pumice.cluster.kube.times import timestamp
 from pumice.config.time_zones import time_zone
 from pumice.core.messages.commands import Create, Delete, UpdateStatus
 from pumice.core.objects.metadata import Object, parse_time, section, text_map

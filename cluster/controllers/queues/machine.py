@@ -1,7 +1,7 @@
 """The Queue controller as a pure machine: states, and queues that open and close with their parents.
 
 Source: Volcano's `pkg/controllers/queue`. As there, how many PodGroups of a queue are in which phase is a metric
-(`pumice.actors.gateway.queue_counts`) and not in the status.
+(`pumice.actors.gateway.handlers.health`) and not in the status.
 """
 
 from __future__ import annotations

@@ -12,9 +12,8 @@ from hashlib import blake2b
 from typing import Final
 
 from pumice.cluster.controllers.unserved.kinds import NO_CONTROLLER, UNSERVED, other_scheduler
-from pumice.cluster.kube.conditions import merge_condition
+from pumice.cluster.kube.conditions import merge_condition, timestamp
 from pumice.cluster.kube.events import event
-from pumice.cluster.kube.times import timestamp
 from pumice.core.messages.commands import ApiRequest, Create, UpdateStatus
 from pumice.core.messages.replies import ApiReply
 from pumice.core.objects.metadata import Object, section

@@ -2,23 +2,481 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from pumice.config.arguments import Arguments
+from pumice.core.messages.queue_tables import QueueTables
 from pumice.core.plugins.capacity.claims import DeviceQuotas, quota_of
-from pumice.core.plugins.capacity.gauges import amounts, gauges, overused
+from pumice.core.plugins.capacity.kept import Columns
 from pumice.core.plugins.capacity.ledger import Ledger
-from pumice.core.plugins.capacity.limits import CapacityLimits
-from pumice.core.plugins.capacity.order import QueueOrders
-from pumice.core.plugins.capacity.reclaim import CapacityReclaim
-from pumice.core.plugins.capacity.simulate import CapacitySimulation
+from pumice.core.plugins.capacity.tree import ROOT
+from pumice.core.resources import PODS, ZERO, Resource, exceeded_part, higher, intersection
+from pumice.core.session.fit import TooLittle, queue_parts
+from pumice.core.session.points.votes import Vote
+from pumice.core.session.victim_order import victim_queue
 
 if TYPE_CHECKING:
-    from pumice.core.messages.queue_tables import QueueTables
+    from collections.abc import Sequence
+
     from pumice.core.objects.pod import Task
-    from pumice.core.resources import Resource
+    from pumice.core.objects.queue import Queue
+    from pumice.core.plugins.capacity.attributes import CapacityAttributes
+    from pumice.core.plugins.capacity.claims import ClaimQuota
+    from pumice.core.plugins.capacity.kept import BoolArray
+    from pumice.core.session.points.victims import GangEvictor
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
+
+# --- What a queue may still take: admission of jobs, allocation of tasks, and the right to take from others.
+
+COUNTS_LENT: Final = "enqueue-counts-what-is-lent"
+RECLAIMING: Final = frozenset({"reclaim", "gangreclaim"})
+
+
+class CapacityLimits:
+    """JobEnqueueable, JobEnqueued, Allocatable, Preemptive.
+
+    `levels`: how many ancestors may lend their deserved to Preemptive (ancestorReclaimLevel). `charge_on_admission`
+    (fix): a job counts as inqueue when it was admitted, not when this plugin voted for it.
+
+    Volcano counts all that is allocated against a queue's ancestors: a job whose queue is below its due is not admitted
+    to a full cluster, and reclaim, which passes over jobs that are not admitted, never makes room for it. Under the fix
+    COUNTS_LENT what reclaim could take does not count.
+    """
+
+    def __init__(
+        self, session: Session, ledger: Ledger, claims: DeviceQuotas, *, levels: int, charge_on_admission: bool
+    ) -> None:
+        self._session = session
+        self._ledger = ledger
+        self._claims = claims
+        self._levels = levels
+        self._charge_on_admission = charge_on_admission
+        actions, fixes = session.config.actions, session.config.pumice.fix
+        self._counts_lent = COUNTS_LENT in fixes and ledger.hierarchical and not RECLAIMING.isdisjoint(actions)
+
+    def job_enqueueable(self, job: Job) -> Vote:
+        """min + allocated + inqueue - elastic within the real capability, on every level, and the queue open."""
+        queue = self._session.queue_of(job)
+        if not self._ledger.ready or not queue.is_open:
+            return Vote.REJECT
+        own = self._ledger.of(queue.name)
+        if job.pod_group.min_resources is None and not self._claims.counts(own, job):
+            return Vote.PERMIT
+        lent = self._counts_lent and self._may_reclaim(own, job)
+        if not all(self._admits(attributes, job, lent=lent) for attributes in self._ledger.line(queue.name)):
+            return Vote.REJECT
+        if not self._charge_on_admission:
+            self._charge(job)
+        return Vote.PERMIT
+
+    def _may_reclaim(self, own: CapacityAttributes, job: Job) -> bool:
+        """Return whether reclaim would look for room for the job, with what is admitted to its queue already."""
+        minimum = job.pod_group.min_resources or Resource()
+        total = minimum.clone().add(own.inqueue)
+        return any(_below_deserved(attributes, total) for attributes in [own, *self._lenders(own)])
+
+    def _lent(self, attributes: CapacityAttributes, borrower: str) -> Resource:
+        """Return what the other queues below this one hold above what they deserve, or can give back anyhow."""
+        total = Resource()
+        for name, limits in self._ledger.limits.items():
+            if name != borrower and limits.leaf and attributes.limits.name in limits.ancestors:
+                other, queue = self._ledger.of(name), self._session.queues[name]
+                gives = queue.reclaimable and _above_deserved(other)
+                above = exceeded_part(other.allocated, limits.deserved) if gives else Resource()
+                total.add(higher(above, other.elastic))
+        return total
+
+    def _given_back(self, attributes: CapacityAttributes, job: Job, *, lent: bool) -> Resource:
+        own = job.pod_group.queue
+        if not lent or attributes.limits.name == own:
+            return attributes.elastic
+        return self._lent(attributes, own).add(self._ledger.of(own).elastic)
+
+    def _admits(self, attributes: CapacityAttributes, job: Job, *, lent: bool) -> bool:
+        minimum = job.pod_group.min_resources or Resource()
+        future = minimum.clone().add(attributes.allocated).add(attributes.inqueue)
+        given_back = self._given_back(attributes, job, lent=lent)
+        future.sub_without_assert(given_back)
+        fits, short = future.less_equal_with_dimension_and_resources_name(attributes.limits.real_capability, minimum)
+        if not fits:
+            most = attributes.limits
+            parts = queue_parts(attributes.allocated, attributes.inqueue, given_back)
+            self._session.fit.too_little[job.row] = TooLittle(future, most.real_capability, most.name, parts)
+            self._session.fit.remark(job, "queue resource quota insufficient", "insufficient", short)
+        return fits and self._claims.admit(attributes, job)
+
+    def job_enqueued(self, job: Job) -> None:
+        """Charge an admitted job (only under the fix)."""
+        if self._ledger.ready and (job.pod_group.min_resources is not None or self._claims.active):
+            self._charge(job)
+
+    def _charge(self, job: Job) -> None:
+        deducted = self._session.jobs.without_gated(job, job.pod_group.min_resources or Resource())
+        for attributes in self._ledger.line(job.pod_group.queue):
+            attributes.inqueue.add(deducted)
+        self._claims.charge(self._ledger.line(job.pod_group.queue), job)
+
+    def allocatable(self, queue: Queue, task: Task) -> bool:
+        """The queue is open and a leaf, and the task fits into the real capability on every level."""
+        if not queue.is_open or not self._ledger.ready or not self._ledger.of(queue.name).limits.leaf:
+            return False
+        return all(
+            fits(attributes, attributes.allocated, task) and self._claims.fit(attributes.claims, task)
+            for attributes in self._ledger.line(queue.name)
+        )
+
+    def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> bool:
+        """The tasks stay within the real capability, and within deserved in at least one dimension they ask for."""
+        if not self._ledger.ready or not queue.is_open:
+            return False
+        total = Resource()
+        for task in tasks:
+            total.add(task.template.request)
+        own = self._ledger.of(queue.name)
+        future = own.allocated.clone().add(total)
+        if not future.less_equal_with_dimension_and_resources_name(own.limits.real_capability, total)[0]:
+            return False
+        return any(_below_deserved(attributes, total) for attributes in [own, *self._lenders(own)])
+
+    def _lenders(self, own: CapacityAttributes) -> list[CapacityAttributes]:
+        if not self._ledger.hierarchical:
+            return []
+        nearest = own.limits.ancestors[::-1][: self._levels]
+        return [self._ledger.of(name) for name in nearest if name != ROOT]
+
+
+def _below_deserved(attributes: CapacityAttributes, total: Resource) -> bool:
+    future = attributes.allocated.clone().add(total)
+    holds, _ = future.less_equal_partly_with_dimension_zero_filtered(attributes.limits.deserved, total)
+    return holds
+
+
+def _above_deserved(attributes: CapacityAttributes) -> bool:
+    deserved, allocated = attributes.limits.deserved, attributes.allocated
+    return deserved.is_empty() or any(allocated.get(name) > deserved.get(name) for name in deserved.resource_names())
+
+
+def fits(attributes: CapacityAttributes, allocated: Resource, task: Task) -> bool:
+    """allocated + the task's request within the real capability, on what the task asks for."""
+    request = task.template.request
+    future = allocated.clone().add(request)
+    holds, _ = future.less_equal_with_dimension_and_resources_name(attributes.limits.real_capability, request)
+    return holds
+
+
+# ---
+
+# --- Whose tasks may be taken for another queue: those of queues above what they deserve, never below a guarantee.
+
+Answer = tuple[list["Task"], Vote]
+
+
+class Running:
+    """What queues would have left while victims are chosen one after the other."""
+
+    def __init__(self) -> None:
+        self._allocated: dict[str, Resource] = {}
+
+    def of(self, attributes: CapacityAttributes) -> Resource:
+        """What is left of the queue's allocated so far."""
+        name = attributes.limits.name
+        if name not in self._allocated:
+            self._allocated[name] = attributes.allocated.clone()
+        return self._allocated[name]
+
+    def take(self, queues: Sequence[CapacityAttributes], task: Task) -> None:
+        """The task is a victim: these queues have less."""
+        for attributes in queues:
+            self.of(attributes).sub_without_assert(task.template.request)
+
+
+class CapacityReclaim:
+    """Reclaimable and UnifiedEvictable.
+
+    `levels` ancestors must be above what they deserve as well (ancestorReclaimLevel).
+    """
+
+    def __init__(self, session: Session, ledger: Ledger, *, levels: int) -> None:
+        self._session = session
+        self._ledger = ledger
+        self._levels = levels if ledger.hierarchical else 0
+
+    def reclaimable(self, reclaimer: Task, candidates: Sequence[Task]) -> Answer:
+        """Victims in victim order: they free something the reclaimer asks for, of a queue above its due, guarantees
+        kept.
+        """
+        job = self._session.job_of(reclaimer)
+        if not self._ledger.ready or job is None:
+            return [], Vote.REJECT
+        own, left = self._ledger.of(job.pod_group.queue), Running()
+        queue = victim_queue(self._session, candidates, reclaimer)
+        victims: list[Task] = []
+        while len(queue):
+            victim = queue.pop()
+            attributes = self._queue_of(victim)
+            if attributes is None or not _shares_dimension(victim, reclaimer):
+                continue
+            charged = self._charged(own, reclaimer, attributes, victim, left)
+            if charged:
+                left.take(charged, victim)
+                victims.append(victim)
+        return victims, Vote.PERMIT
+
+    def evictable(self, context: GangEvictor, candidates: Sequence[Task]) -> Answer:
+        """For gangs: preemption within the queue may take anybody; reclaim asks for guarantee and deserved of the leaf
+        only.
+        """
+        if context.kind == "gangpreempt":
+            return list(candidates), Vote.PERMIT
+        if not self._ledger.ready:
+            return [], Vote.REJECT
+        left = Running()
+        victims: list[Task] = []
+        for victim in candidates:
+            attributes = self._queue_of(victim)
+            if attributes is None or not keeps_guarantee(attributes, left.of(attributes), victim):
+                continue
+            if _is_free(attributes, victim) or _exceeds(attributes, left.of(attributes), victim):
+                left.take([attributes], victim)
+                victims.append(victim)
+        return victims, Vote.PERMIT
+
+    def _queue_of(self, task: Task) -> CapacityAttributes | None:
+        job = self._session.job_of(task)
+        return None if job is None else self._ledger.of(job.pod_group.queue)
+
+    def _charged(
+        self, own: CapacityAttributes, reclaimer: Task, attributes: CapacityAttributes, victim: Task, left: Running
+    ) -> list[CapacityAttributes]:
+        """The queues that have less when the victim goes; none when it may not be taken."""
+        if not keeps_guarantee(attributes, left.of(attributes), victim):
+            return []
+        if _is_free(attributes, victim):
+            # Nobody deserves what is asked for under the shared ancestor: taking it would only turn the tables.
+            if self._share_ancestor(own, attributes) and _is_free(own, reclaimer):
+                return []
+        elif not _exceeds(attributes, left.of(attributes), victim):
+            return []
+        ancestors = self._ancestors_to_check(own, attributes)
+        for ancestor in ancestors:
+            if not _is_free(ancestor, victim) and not _exceeds(ancestor, left.of(ancestor), victim):
+                return []
+        return [attributes, *ancestors]
+
+    def _ancestors_to_check(self, own: CapacityAttributes, attributes: CapacityAttributes) -> list[CapacityAttributes]:
+        """Ancestors up to the level, nearest first, without the root and without those the reclaimer has at the same
+        level.
+        """
+        mine, theirs = self._nearest(own), self._nearest(attributes)
+        return [
+            self._ledger.of(name)
+            for level, name in enumerate(theirs)
+            if name != ROOT and not (level < len(mine) and mine[level] == name)
+        ]
+
+    def _nearest(self, attributes: CapacityAttributes) -> list[str]:
+        return attributes.limits.ancestors[::-1][: self._levels]
+
+    def _share_ancestor(self, left: CapacityAttributes, right: CapacityAttributes) -> bool:
+        return bool({*self._nearest(left)} & {*self._nearest(right)} - {ROOT})
+
+
+def _shares_dimension(victim: Task, reclaimer: Task) -> bool:
+    return any(name != PODS for name in intersection(victim.template.request, reclaimer.template.request))
+
+
+def keeps_guarantee(attributes: CapacityAttributes, allocated: Resource, victim: Task) -> bool:
+    """Whether the queue still has its guarantee without the victim (tolerant)."""
+    rest = allocated.clone().sub_without_assert(victim.template.request)
+    return attributes.limits.guarantee.less_equal(rest, ZERO)
+
+
+def _is_free(attributes: CapacityAttributes, task: Task) -> bool:
+    """Whether the queue deserves nothing of what the task asks for."""
+    return not intersection(task.template.request, attributes.limits.deserved)
+
+
+def _exceeds(attributes: CapacityAttributes, allocated: Resource, victim: Task) -> bool:
+    """Whether the queue has more than it deserves in a dimension that the victim asks for."""
+    more, _ = allocated.greater_partly_with_relevant_dimensions(attributes.limits.deserved, victim.template.request)
+    return more
+
+
+# ---
+
+# --- What a queue would have while a preemption is tried out: changes of a trial, beside the session's own numbers. A
+# trial's `state` is a dictionary that belongs to the one who tries; a plugin keeps its part under its name.
+
+NAME: Final = "capacity"
+
+
+@dataclass(slots=True)
+class QueueTrial:
+    """Copies of what the trial has touched, by queue."""
+
+    allocated: dict[str, Resource] = field(default_factory=dict[str, "Resource"])
+    claims: dict[str, ClaimQuota | None] = field(default_factory=dict[str, "ClaimQuota | None"])
+
+
+class CapacitySimulation:
+    """SimulateAddTask, SimulateRemoveTask, SimulateAllocatable. The queue's state is not asked again, as in Volcano."""
+
+    def __init__(self, session: Session, ledger: Ledger, claims: DeviceQuotas) -> None:
+        self._session = session
+        self._ledger = ledger
+        self._claims = claims
+
+    def add(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
+        """The task is placed in the trial; a text is an error."""
+        return self._change(state, task, placed=True)
+
+    def remove(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
+        """The task is taken away in the trial."""
+        return self._change(state, task, placed=False)
+
+    def allocatable(self, state: dict[str, Any], queue: Queue, task: Task) -> bool:
+        """Whether the task fits into the real capability on every level, as the trial stands."""
+        if not self._ledger.ready or not self._ledger.of(queue.name).limits.leaf:
+            return False
+        trial = _trial(state)
+        return all(
+            fits(attributes, trial.allocated.get(attributes.limits.name, attributes.allocated), task)
+            and self._claims.fit(trial.claims.get(attributes.limits.name, attributes.claims), task)
+            for attributes in self._ledger.line(queue.name)
+        )
+
+    def _change(self, state: dict[str, Any], task: Task, *, placed: bool) -> str | None:
+        job = self._session.job_of(task)
+        if job is None:
+            return f"[capacity] job {task.job} not found in session (orphaned task from deleted PodGroup)"
+        trial = _trial(state)
+        for attributes in self._ledger.line(job.pod_group.queue):
+            allocated, claims = _parts(trial, attributes)
+            if placed:
+                allocated.add(task.template.request)
+                self._claims.take(claims, task)
+            else:
+                allocated.sub_without_assert(task.template.request)
+                self._claims.give_back(claims, task)
+        return None
+
+
+def _trial(state: dict[str, Any]) -> QueueTrial:
+    trial: QueueTrial = state.setdefault(NAME, QueueTrial())
+    return trial
+
+
+def _parts(trial: QueueTrial, attributes: CapacityAttributes) -> tuple[Resource, ClaimQuota | None]:
+    name = attributes.limits.name
+    if name not in trial.allocated:
+        trial.allocated[name] = attributes.allocated.clone()
+        trial.claims[name] = attributes.claims.copy() if attributes.claims else None
+    return trial.allocated[name], trial.claims[name]
+
+
+# ---
+
+# --- Which queue goes first, and whose tasks are victims first.
+
+
+class QueueOrders:
+    """QueueOrder of flat queues and of a tree, VictimQueueOrder of a tree.
+
+    `best_effort_last` (fix): queues that deserve nothing come after all others, instead of standing at share 1 among
+    them.
+    """
+
+    def __init__(self, ledger: Ledger, *, best_effort_last: bool) -> None:
+        self._ledger = ledger
+        self._best_effort_last = best_effort_last
+
+    def flat(self, left: Queue, right: Queue) -> int:
+        """Higher priority first, then the smaller share, then who deserves something."""
+        if left.priority != right.priority:
+            return right.priority - left.priority
+        return self._by_share(self._ledger.of(left.name), self._ledger.of(right.name))
+
+    def tree(self, left: Queue, right: Queue) -> int:
+        """Higher priority first; leaves before others; two leaves by their ancestors below the deepest common one."""
+        if left.priority != right.priority:
+            return right.priority - left.priority
+        a, b = self._ledger.of(left.name), self._ledger.of(right.name)
+        if a.limits.leaf != b.limits.leaf:
+            return -1 if a.limits.leaf else 1
+        if a.limits.leaf:
+            below = common_level(a, b) + 1
+            a, b = self._at(a, below), self._at(b, below)
+        return self._by_share(a, b)
+
+    def _at(self, attributes: CapacityAttributes, level: int) -> CapacityAttributes:
+        ancestors = attributes.limits.ancestors
+        return self._ledger.of(ancestors[level]) if level < len(ancestors) else attributes
+
+    def _by_share(self, left: CapacityAttributes, right: CapacityAttributes) -> int:
+        a, b = left.limits.deserved.is_empty(), right.limits.deserved.is_empty()
+        if left.share == right.share or (self._best_effort_last and a != b):
+            return a - b
+        return -1 if left.share < right.share else 1
+
+    def victims(self, left: Queue, right: Queue, preemptor: Queue) -> int:
+        """The queue that shares a deeper ancestor with the preemptor is robbed first."""
+        own = self._ledger.of(preemptor.name)
+        return common_level(self._ledger.of(right.name), own) - common_level(self._ledger.of(left.name), own)
+
+
+def common_level(left: CapacityAttributes, right: CapacityAttributes) -> int:
+    """How deep the two have the same ancestors; 0 also where they share none."""
+    level = 0
+    for index, (a, b) in enumerate(zip(left.limits.ancestors, right.limits.ancestors, strict=False)):
+        if a != b:
+            break
+        level = index
+    return level
+
+
+# ---
+
+# --- The numbers of all queues under the names of Volcano's metrics, in the order in which capacity sets them.
+
+
+def gauges(ledger: Ledger) -> QueueTables:
+    """Volcano's gauges as the session opened. Flat queues without jobs show what their spec says, and no share."""
+    kept, demand = ledger.kept, ledger.demand
+    busy = np.ones_like(demand.present) if kept.idle is None else demand.present
+    deserved, capability, real, limited = kept.deserved, kept.capability, kept.real, busy
+    if kept.idle is not None:
+        deserved = _either(busy, deserved, kept.idle.deserved)
+        capability = _either(busy, capability, kept.idle.capability)
+        real = _either(busy, real, kept.idle.real)
+        limited = busy | kept.idle.limited
+    tables = QueueTables(ledger.dims.names, ledger.names).put("deserved", *deserved)
+    tables = tables.put("allocated", demand.allocated).put("request", demand.request)
+    tables = tables.put("capacity", *capability, limited).put("real_capacity", *real)
+    return tables.number("share", ledger.shares, busy)
+
+
+def amounts(ledger: Ledger) -> QueueTables:
+    """What Volcano has no metric for, as the session opened."""
+    tables = QueueTables(ledger.dims.names, ledger.names).put("guarantee", *ledger.kept.guarantee)
+    return tables.put("inqueue", ledger.demand.inqueue).put("elastic", ledger.demand.elastic)
+
+
+def overused(ledger: Ledger) -> QueueTables:
+    """Which queues have more than they deserve as the session closes: 1 or 0."""
+    seen = ledger.present_shares() > 1.0
+    busy = None if ledger.kept.idle is None else ledger.demand.present
+    return QueueTables(ledger.dims.names, ledger.names).number("overused", seen, busy)
+
+
+def _either(busy: BoolArray, ours: Columns, idle: Columns) -> Columns:
+    return Columns(np.where(busy, ours.amounts, idle.amounts), np.where(busy, ours.named, idle.named))
+
+
+# ---
 
 LEVEL: Final = "ancestorReclaimLevel"
 COUNT_DEVICES: Final = "capacity.DynamicResourceAllocationEnable"

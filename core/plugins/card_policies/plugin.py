@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pumice.config.argument_types import CLASSES, SHARE
 from pumice.config.arguments import Arguments
-from pumice.core.devices.milli.scores import best_fit, dot_product
+from pumice.core.devices.milli.shares import best_fit, dot_product
 from pumice.core.devices.milli.typical import CardClass, TypicalPods, typical_of
 from pumice.core.devices.vgpu.asking import USE
 from pumice.core.once import once

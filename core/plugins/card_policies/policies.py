@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pumice.core.devices.milli.fragmentation import Fragmentation
-from pumice.core.devices.milli.scores import clustering, packing
+from pumice.core.devices.milli.shares import clustering, packing
 from pumice.core.plugins.card_policies.keeping import ScoringPolicy
 
 if TYPE_CHECKING:

@@ -6,22 +6,356 @@ Left as empty as Volcano leaves them where nothing is known: what claims of devi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from pumice.core.objects.metadata import section
+import msgspec
+
+from pumice.config.durations import parse_duration_ns
+from pumice.core.devices.family import Around
+from pumice.core.life.pod_group import LABELS
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.questions import AskedPod
+from pumice.core.objects.metadata import format_time, section
 from pumice.core.objects.node import oversubscription
-from pumice.core.objects.typed import canonical, typed_queue
-from pumice.core.plugins.extender.job_bodies import JobBodies
-from pumice.core.plugins.extender.node_parts import NodeParts
-from pumice.core.plugins.extender.task_bodies import TaskBodies, amounts_body, resource_body
+from pumice.core.objects.node_usage import KIND, usage_of
+from pumice.core.objects.typed import canonical, typed_group, typed_node, typed_queue
+from pumice.core.outside import WholePod
 from pumice.core.state.dimensions import CPU, MEMORY, PODS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
+    from pumice.core.resources.amounts import Amounts
     from pumice.core.session.session import Session
+    from pumice.core.session.subjobs import SubJob
+    from pumice.core.session.topology import Wish
     from pumice.core.state.columns import FloatArray
     from pumice.core.state.jobs import Job
+
+# --- Pods as `TaskInfo` encodes them, and amounts as `Resource` does.
+
+NUMA_POLICY: Final = "volcano.sh/numa-topology-policy"
+NUMA_DECISION: Final = "volcano.sh/topology-decision"
+
+
+def _number(value: float) -> float | int:
+    """Go writes 1, not 1.0."""
+    return int(value) if value == int(value) and abs(value) < 1e21 else value
+
+
+def resource_body(milli_cpu: float, memory: float, scalars: dict[str, float] | None, max_pods: int = 0) -> Body:
+    """`Resource`: cpu and other scalars in milli-units, memory in bytes, pods as a count."""
+    return {
+        "MilliCPU": _number(milli_cpu),
+        "Memory": _number(memory),
+        "ScalarResources": None if scalars is None else {name: _number(value) for name, value in scalars.items()},
+        "MaxTaskNum": max_pods,
+    }
+
+
+def amounts_body(amounts: Amounts, max_pods: int = 0) -> Body:
+    """`Resource` of a request, or of what a node has."""
+    return resource_body(amounts.milli_cpu, amounts.memory, amounts.scalars, max_pods)
+
+
+class TaskBodies:
+    """Of one session, as they are when they are asked for."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def task(self, task: Task) -> Body:
+        """`TaskInfo` of a job."""
+        return self._task(task, self._session.jobs.status[task.row])
+
+    def on_node(self, task: Task) -> Body:
+        """`TaskInfo` of a node: a copy from when the pod was put there, which hears nothing of its bind."""
+        return self._task(task, self._session.nodes.seen_status[task.row])
+
+    def by_uid(self, tasks: Iterable[Task]) -> Body:
+        """`TasksMap`."""
+        return {task.uid: self.task(task) for task in tasks}
+
+    def by_status(self, tasks: Iterable[Task]) -> Body:
+        """`TaskStatusIndex`."""
+        found: dict[str, list[Task]] = {}
+        for task in tasks:
+            found.setdefault(str(1 << self._session.jobs.status[task.row]), []).append(task)
+        return {status: self.by_uid(some) for status, some in found.items()}
+
+    def _task(self, task: Task, status: int) -> Body:
+        session, request, spec = self._session, amounts_body(task.template.request), task.template.spec
+        row = session.jobs.node[task.row]
+        node = session.nodes.names[row] if row >= 0 else task.node_name
+        promised = session.jobs.status[task.row] == TaskStatus.PIPELINED  # the pod itself hears nothing of that
+        return {
+            "UID": task.uid,
+            "Job": task.job,
+            "Name": task.name,
+            "Namespace": task.namespace,
+            "TaskRole": task.role,
+            "Resreq": request,
+            "InitResreq": request,
+            "DRAResreq": None,
+            "ResourceClaimKeys": None,
+            "ResourceClaimDRAResreq": None,
+            "NodeName": node,
+            "EvictionOccurred": task.row in session.evicted_for,
+            "JobAllocatedHyperNode": session.topology.heading.get(task.row) or "",
+            "Status": 1 << status,
+            "LastTransaction": self._last_transaction(task),
+            "Priority": task.priority,
+            "VolumeReady": False,
+            "Preemptable": task.preemptable,
+            "BestEffort": task.template.best_effort,
+            "HasRestartableInitContainer": any(
+                each.get("restartPolicy") == "Always" for each in spec.get("initContainers") or ()
+            ),
+            "SchGated": task.gated,
+            "RevocableZone": task.revocable_zone,
+            "NumaInfo": _cells(task),
+            "Pod": WholePod(AskedPod(task.namespace, task.name, task.uid, "" if promised else node)),
+            "CustomBindErrHandlerSucceeded": False,
+        }
+
+    def _last_transaction(self, task: Task) -> Body | None:
+        last = self._session.last_transaction.get(task.row)
+        if last is None:
+            return None
+        return {
+            "NodeName": self._session.nodes.names[last.node] if last.node >= 0 else "",
+            "EvictionOccurred": last.evicted,
+            "JobAllocatedHyperNode": "",
+            "Status": 1 << last.status,
+        }
+
+
+def _cells(task: Task) -> Body:
+    """`TopologyInfo`: what the pod's annotations say that it wishes, and has, of NUMA cells."""
+    try:
+        decision: Any = msgspec.json.decode(task.annotations.get(NUMA_DECISION, ""))
+    except msgspec.DecodeError:
+        decision = None
+    cells = section(cast("Body", decision), "numa") if isinstance(decision, dict) else {}
+    found = {cell: canonical(section(cells, cell)) for cell in cells}
+    return {"Policy": task.annotations.get(NUMA_POLICY, ""), "ResMap": found}
+
+
+# ---
+
+# --- Jobs as `JobInfo` encodes them.
+
+WAITING_TIME: Final = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
+MIN_AVAILABLE: Final = "volcano.sh/jdb-min-available"
+MAX_UNAVAILABLE: Final = "volcano.sh/jdb-max-unavailable"
+ENQUEUE: Final = "enqueue"
+
+
+class JobBodies:
+    """Of one session, as they are when they are asked for. `column`: of columns and a row, a `Resource`."""
+
+    def __init__(self, session: Session, tasks: TaskBodies, column: Callable[[FloatArray, int], Body]) -> None:
+        self._session, self._tasks, self._column = session, tasks, column
+
+    def job(self, job: Job) -> Body:
+        """`JobInfo`."""
+        session, group, tasks = self._session, job.pod_group, job.in_uid_order()
+        columns, row, told = session.jobs.columns, job.row, self._tasks
+        groups = session.sub_jobs(job)
+        return {
+            "UID": job.key,
+            "PgUID": group.uid,
+            "Name": job.name,
+            "Namespace": job.namespace,
+            "Queue": group.queue,
+            "Priority": session.jobs.priority[row],
+            "MinAvailable": group.min_member,
+            "WaitingTime": _waiting_time(group.annotations),
+            "JobFitErrors": "",
+            "NodesFitErrors": {task.uid: {} for task in tasks if session.fit.of(job, task) is not None},
+            "AllocatedHyperNode": "",
+            "NetworkTopology": _topology(group.network_topology, session.topology.of_job(job)),
+            "SubJobs": {uid: self._sub_job(each) for uid, each in groups.items()},
+            "TaskToSubJob": {task.uid: uid for uid, each in groups.items() for task in each.tasks},
+            "MinSubJobs": {
+                f"{job.key}/{each.get('name') or ''}": int(each.get("minSubGroups") or 0)
+                for each in group.sub_group_policy
+            },
+            "TaskStatusIndex": told.by_status(tasks),
+            "Tasks": told.by_uid(tasks),
+            "TaskMinAvailable": group.min_task_member,
+            "TaskMinAvailableTotal": group.min_task_total,
+            "Allocated": self._column(columns.allocated, row),
+            "TotalRequest": self._column(columns.total, row),
+            "CreationTimestamp": section(group.pod_group, "metadata").get("creationTimestamp"),
+            "PodGroup": self._pod_group(job),
+            "ScheduleStartTimestamp": self._looked_at(),
+            "Preemptable": group.preemptable,
+            "RevocableZone": group.revocable_zone,
+            "Budget": _budget(group.annotations),
+        }
+
+    def _looked_at(self) -> str | None:
+        """When enqueue first looked at the jobs in this session; None before that."""
+        session = self._session
+        known = [name for name in session.config.actions if name in (ENQUEUE, session.action)]
+        return format_time(session.clock.now) if session.action and known[0] == ENQUEUE else None
+
+    def _pod_group(self, job: Job) -> Body:
+        whole = typed_group(job.pod_group.pod_group)
+        phase = LABELS[self._session.jobs.phase[job.row]]
+        return {**whole, "status": {**section(whole, "status"), "phase": phase}, "Version": "v1beta1"}
+
+    def _sub_job(self, group: SubJob) -> Body:
+        return {
+            "GID": group.gid,
+            "UID": group.uid,
+            "Job": group.job.key,
+            "MinAvailable": group.min_available,
+            "Priority": max((task.priority for task in group.tasks), default=0),
+            "MatchIndex": group.match_index,
+            "Tasks": self._tasks.by_uid(group.tasks),
+            "TaskStatusIndex": self._tasks.by_status(group.tasks),
+            "AllocatedHyperNode": group.allocated_hyper_node,
+            "NominatedHyperNode": group.nominated_hyper_node,
+            "NetworkTopology": _topology(group.network_topology, self._session.topology.of_sub_job(group)),
+        }
+
+
+def _topology(said: Body | None, wish: Wish | None) -> Body | None:
+    """`NetworkTopologySpec` as the session reads it: what is soft as a limit that keeps nothing out, and of a tier
+    called by a name its number.
+    """
+    if said is None or wish is None or wish.highest_tier is None:
+        return said
+    mode = {"mode": "hard"} if said.get("mode") == "soft" else {"mode": said["mode"]} if said.get("mode") else {}
+    return {**mode, "highestTierAllowed": wish.highest_tier}
+
+
+def _waiting_time(annotations: dict[str, str]) -> int | None:
+    """In nanoseconds; None where neither annotation is a positive duration."""
+    return next((found for name in WAITING_TIME if (found := _nanoseconds(annotations.get(name)))), None)
+
+
+def _nanoseconds(text: str | None) -> int | None:
+    try:
+        waiting = parse_duration_ns(text or "")
+    except ValueError:
+        return None
+    return waiting if waiting > 0 else None
+
+
+def _budget(annotations: dict[str, str]) -> Body:
+    """`DisruptionBudget`: the first of the two that is there."""
+    least = annotations.get(MIN_AVAILABLE, "")
+    return {"MinAvailable": least, "MaxUnavailable": "" if least else annotations.get(MAX_UNAVAILABLE, "")}
+
+
+# ---
+
+# --- What a `NodeInfo` holds beside amounts and tasks, as Volcano's structs encode: devices, NUMA cells, images,
+# load. CPU sets encode as nothing: Go's have no field that can be seen.
+
+NEVER: Final = "0001-01-01T00:00:00Z"
+TOPOLOGY: Final = "Numatopology"
+
+
+class NodeParts:
+    """Of one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._nodes: dict[int, Body] = {}
+
+    def whole(self, row: int) -> Body:
+        """The node as the api has it."""
+        if row not in self._nodes:
+            self._nodes[row] = typed_node(self._session.nodes.specs[row].node)
+        return self._nodes[row]
+
+    def devices(self, row: int, idle: Callable[[int], dict[str, float]]) -> Body:
+        """`Others`: by kind of device, where deviceshare shares them. Models of HAMi's NPUs that a node does not have
+        are not named there; of other kinds it is said that there are none.
+        """
+        session = self._session
+        name = session.nodes.names[row]
+        tasks: dict[str, Task] = {task.uid: task for task in session.nodes.tasks_on(row)} if session.devices else {}
+
+        def whole(uid: str) -> WholePod | None:
+            task = tasks.get(uid)
+            return None if task is None else WholePod(AskedPod(task.namespace, task.name, uid, name))
+
+        around = Around(whole, idle)
+        named = [family for family in session.devices if family.always_named or family.present[row]]
+        return {family.name: family.encoded(row, around) for family in named}
+
+    def usage(self, row: int) -> Body:
+        """`NodeUsage`."""
+        session = self._session
+        handed_in, metrics = session.options.node_usage or {}, session.objects.get(KIND, {})
+        found = usage_of(session.nodes.specs[row], handed_in, metrics, session.clock.now)
+        if found is None:
+            return {"MetricsTime": NEVER, "CPUUsageAvg": {}, "MEMUsageAvg": {}}
+        moment = format_time(found.measured_at) if found.measured_at else NEVER
+        return {"MetricsTime": moment, "CPUUsageAvg": dict(found.cpu), "MEMUsageAvg": dict(found.memory)}
+
+    def images(self, row: int) -> Body:
+        """`ImageStateSummary` by name of an image."""
+        listed = self._session.nodes.specs[row].images
+        names = dict.fromkeys(str(name) for image in listed for name in image.get("names") or ())
+        found: Body = {}
+        for name in names:
+            size, nodes = self._lie_on[name]
+            found[name] = {"Size": size, "NumNodes": nodes, "Nodes": None}
+        return found
+
+    @cached_property
+    def _lie_on(self) -> dict[str, tuple[int, int]]:
+        """Name -> bytes, as the first node has it, and how many nodes have it."""
+        found: dict[str, tuple[int, int]] = {}
+        for spec in self._session.nodes.specs:
+            sizes = {
+                str(name): int(each.get("sizeBytes") or 0)
+                for each in reversed(spec.images)
+                for name in each.get("names") or ()
+            }
+            for name, size in sizes.items():
+                first, nodes = found.get(name, (size, 0))
+                found[name] = first, nodes + 1
+        return found
+
+    def cells(self, row: int) -> Body | None:
+        """`NumatopoInfo`."""
+        name = self._session.nodes.names[row]
+        topology = self._session.objects.get(TOPOLOGY, {}).get(name)
+        if topology is None:
+            return None
+        spec = section(topology, "spec")
+        resources, details = section(spec, "numares"), section(spec, "cpuDetail")
+        return {
+            "Namespace": section(topology, "metadata").get("namespace", ""),
+            "Name": name,
+            "Policies": section(spec, "policies"),
+            "NumaResMap": {of: _cell_resource(said) for of, said in resources.items()},
+            "CPUDetail": {cpu: _place(said) for cpu, said in details.items()},
+            "ResReserved": section(spec, "resReserved"),
+        }
+
+
+def _cell_resource(said: Body) -> Body:
+    capacity = int(said.get("capacity") or 0)
+    return {"Allocatable": {}, "Capacity": capacity, "AllocatablePerNuma": {}, "UsedPerNuma": {}}
+
+
+def _place(said: Body) -> Body:
+    cell, socket, core = (int(said.get(name) or 0) for name in ("numa", "socket", "core"))
+    return {"NUMANodeID": cell, "SocketID": socket, "CoreID": core, "UncoreCacheID": 0}
+
+
+# ---
 
 Body = dict[str, Any]
 READY: Final = 1

@@ -4,33 +4,337 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+import json
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+import numpy as np
+
+from pumice.core.outside import NOBODY, NOT_RECORDED, SUPPOSED, question
 from pumice.core.plugins.extender.bodies import Bodies
-from pumice.core.plugins.extender.calls import NAME, Calls
-from pumice.core.plugins.extender.nodes import ExtenderFilter, ExtenderScorer
-from pumice.core.plugins.extender.replies import (
-    ENQUEUEABLE,
-    EVENT,
-    OVERUSED,
-    READY,
-    RECLAIMED,
-    VICTIMS,
-    ExtenderError,
-    ReplyShape,
-)
 from pumice.core.plugins.extender.settings import read_settings
+from pumice.core.session.points.by_rows import RowsCheck, each
+from pumice.core.session.points.nodes import Reads, Volatility
+from pumice.core.session.points.ready import WholeScore
 from pumice.core.session.points.votes import Vote, sign
+from pumice.core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
+    import numpy.typing as npt
+
+    from pumice.core.messages.questions import OutsideAnswer
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
+    from pumice.core.plugins.extender.bodies import Body
     from pumice.core.plugins.extender.settings import ExtenderSettings
     from pumice.core.session.points.binding import Handler
+    from pumice.core.session.points.nodes import FloatArray, Rows
+    from pumice.core.session.reasons import IntArray
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
+
+# --- What an extender answers, read as Go decodes JSON into Volcano's structs, and in Go's words where it cannot be
+# read. Go takes field names in any case, leaves out what it does not know and what is null, and reads no further than
+# the end of the first value.
+
+OK: Final = 200
+BODY_LIMIT: Final = 10 << 20
+
+
+class ExtenderError(Exception):
+    """There is no answer to go by; in Go's words."""
+
+
+class ReplyShape(NamedTuple):
+    """A struct of the answer: its name, and the fields with their Go types. `agreed`: what it says who has no objection
+    and no wish.
+    """
+
+    name: str
+    fields: Mapping[str, str]
+    agreed: Mapping[str, Any] = MappingProxyType({})
+
+
+PREDICATE: Final = ReplyShape("PredicateResponse", {"status": "string", "code": "int"})
+PRIORITIZE: Final = ReplyShape(
+    "PrioritizeResponse", {"nodeScore": "map[string]float64", "errorMessage": "string"}, {"nodeScore": {}}
+)
+VICTIMS: Final = ReplyShape("PreemptableResponse", {"status": "int", "victims": "[]*api.TaskInfo"})
+RECLAIMED: Final = ReplyShape("ReclaimableResponse", VICTIMS.fields)
+ENQUEUEABLE: Final = ReplyShape("JobEnqueueableResponse", {"status": "int"})
+OVERUSED: Final = ReplyShape("QueueOverusedResponse", {"overused": "bool"})
+READY: Final = ReplyShape("JobReadyResponse", {"status": "bool"}, {"status": True})
+EVENT: Final = ReplyShape("EventHandlerResponse", {"errorMessage": "string"})
+
+_LITERAL: Final = {"f": "false", "n": "null", "t": "true"}
+_NAMES: Final[dict[type, str]] = {str: "string", bool: "bool", int: "number", float: "number", list: "array"}
+_TAKES: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "int": (int,),
+    "bool": (bool,),
+    "map[string]float64": (dict,),
+    "[]*api.TaskInfo": (list,),
+}
+
+
+def read_answer(answer: OutsideAnswer, verb: str, url: str, shape: ReplyShape | None) -> dict[str, Any]:
+    """The fields that the answer has, by their names in `shape` (None: nobody reads what is said). Raises
+    ExtenderError.
+    """
+    if answer == SUPPOSED:
+        return {} if shape is None else dict(shape.agreed)
+    if answer.error:
+        raise ExtenderError(answer.error)
+    if answer.code != OK:
+        raise ExtenderError(f"failed {verb} with extender at URL {url}, code {answer.code}")
+    if shape is None:
+        return {}
+    if len(answer.body) > BODY_LIMIT:
+        raise ExtenderError("http: request body too large")
+    value = _first_value(answer.body.decode("utf-8", "replace").lstrip(" \t\r\n"))
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ExtenderError(f"json: cannot unmarshal {_name(value)} into Go value of type extender.{shape.name}")
+    found: dict[str, Any] = {}
+    for said, given in cast("dict[str, Any]", value).items():
+        field = _field(said, shape)
+        if field is not None and given is not None:
+            found[field] = _checked(given, shape, field)
+    return found
+
+
+def _field(said: str, shape: ReplyShape) -> str | None:
+    if said in shape.fields:
+        return said
+    return next((field for field in shape.fields if field.lower() == said.lower()), None)
+
+
+def _first_value(text: str) -> Any:
+    if not text:
+        raise ExtenderError("EOF")
+    try:
+        return json.JSONDecoder(parse_constant=_no_constant).raw_decode(text)[0]
+    except (ValueError, RecursionError):
+        raise ExtenderError(_words(text)) from None
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _words(text: str) -> str:
+    """What Go says of a text that is no JSON, as far as its first character tells."""
+    first = text[0]
+    if first in _LITERAL or first in '{["-0123456789':
+        return "unexpected EOF" if first not in _LITERAL or _LITERAL[first].startswith(text) else _inside(text)
+    return f"invalid character {_quoted(first)} looking for beginning of value"
+
+
+def _inside(text: str) -> str:
+    word = _LITERAL[text[0]]
+    place = next(i for i, (said, meant) in enumerate(zip(text, word, strict=False)) if said != meant)
+    return f"invalid character {_quoted(text[place])} in literal {word} (expecting {_quoted(word[place])})"
+
+
+def _quoted(character: str) -> str:
+    return f"'{character}'" if character not in "'\\" else f"'\\{character}'"
+
+
+def _name(value: object) -> str:
+    return _NAMES.get(type(value), "object")
+
+
+def _checked(value: Any, shape: ReplyShape, field: str) -> Any:
+    kind = shape.fields[field]
+    misplaced = isinstance(value, bool) and kind != "bool"
+    if misplaced or not isinstance(value, _TAKES[kind]):
+        raise _mismatch(value, shape, field, kind)
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise _mismatch(value, shape, field, kind)
+    if isinstance(value, dict):
+        scores = cast("dict[str, Any]", value)
+        return {name: _score(each, shape, field) for name, each in scores.items() if each is not None}
+    return value
+
+
+def _score(value: Any, shape: ReplyShape, field: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _mismatch(value, shape, field, "float64")
+    try:
+        score = float(value)
+    except OverflowError:
+        score = float("inf")
+    if score - score != 0.0:
+        raise ExtenderError(f"json: cannot unmarshal number into Go struct field {shape.name}.{field} of type float64")
+    return score
+
+
+def _mismatch(value: object, shape: ReplyShape, field: str, kind: str) -> ExtenderError:
+    said = _name(value)
+    if said == "number" and kind == "int":
+        said = f"number {value}"
+    return ExtenderError(f"json: cannot unmarshal {said} into Go struct field {shape.name}.{field} of type {kind}")
+
+
+# ---
+
+# --- Asking the extender, one verb at a time or about many nodes at once.
+
+NAME: Final = "extender"
+UNASKED: Final = (NOBODY, NOT_RECORDED, SUPPOSED)
+"""Answers of those who ask nobody."""
+Reply = dict[str, Any] | ExtenderError
+
+
+class Calls:
+    """Of one session."""
+
+    def __init__(self, session: Session, settings: ExtenderSettings) -> None:
+        self._session, self._settings = session, settings
+        self._asked = self._failed = 0
+
+    def ask_all(self, verb: str, bodies: Sequence[Body], shape: ReplyShape | None) -> list[Reply]:
+        """What is answered to each, or why there is no answer."""
+        settings = self._settings
+        url, path = settings.url(verb), settings.verbs[verb]
+        answers = self._session.ask([question(url, body, settings.timeout_s) for body in bodies])
+        replies: list[Reply] = []
+        self._asked += len(answers)
+        for answer in answers:
+            try:
+                replies.append(read_answer(answer, path, url, shape))
+            except ExtenderError as error:
+                replies.append(error)
+                if answer not in UNASKED:
+                    self._failed += 1
+                    self._tell(error)
+        return replies
+
+    def _tell(self, error: ExtenderError) -> None:
+        """Note who keeps the cycle waiting: where that is ignorable no decision names the extender."""
+        settings = self._settings
+        went_on = "the cycle went on without" if settings.ignorable else "what it was asked about is refused"
+        waits = f", after up to {settings.timeout_s:g} s each" if settings.timeout_s else ""
+        self._session.fit.troubles[NAME] = (
+            f"extender {settings.url_prefix}: {self._failed} of {self._asked} questions of the cycle got no answer "
+            f"that can be used{waits}; the last: {error}; {went_on}"
+        )
+
+    def ask(self, verb: str, body: Body, shape: ReplyShape | None) -> dict[str, Any]:
+        """What is answered. Raises ExtenderError."""
+        (reply,) = self.ask_all(verb, [body], shape)
+        if isinstance(reply, ExtenderError):
+            raise reply
+        return reply
+
+
+# ---
+
+# --- The extender's filter and scorer: each node is asked about by itself, the scores of all candidates at once.
+
+_KNOWN: Final = {code.value for code in Code}
+
+
+def _reads(settings: ExtenderSettings) -> Reads:
+    """Nobody knows what an extender goes by: each pod that it hears of is asked about anew, every time."""
+
+    def kind(task: Task) -> Hashable:
+        return object() if settings.is_interested(task) else None
+
+    return Reads(kind=kind)
+
+
+class ExtenderFilter:
+    """`predicate`."""
+
+    name = NAME
+
+    def __init__(self, settings: ExtenderSettings, bodies: Bodies, calls: Calls) -> None:
+        self.reads = _reads(settings)
+        self.settings, self.bodies, self.calls = settings, bodies, calls
+
+    def prepare(self, session: Session, task: Task) -> ExtenderCheck | None:
+        """For one task; None when the extender is not interested."""
+        return ExtenderCheck(self, session, task) if self.settings.is_interested(task) else None
+
+
+class ExtenderCheck(RowsCheck):
+    """For one task."""
+
+    volatility = Volatility.MOMENT
+
+    def __init__(self, owner: ExtenderFilter, session: Session, task: Task) -> None:
+        self._owner, self._session, self._task = owner, session, task
+
+    def reject(self, rows: Rows, /) -> IntArray:
+        """Reason numbers, 0 where the extender is content: int32 [len(rows)]."""
+        owner, task = self._owner, self._owner.bodies.task(self._task)
+        asked = [{"task": task, "node": owner.bodies.node(row)} for row in each(self._session.nodes.count, rows)]
+        replies = owner.calls.ask_all("predicate", asked, PREDICATE)
+        return np.array(list(map(self._code, replies)), dtype=np.int32)
+
+    def _code(self, reply: Reply) -> int:
+        if isinstance(reply, ExtenderError):
+            return 0 if self._owner.settings.ignorable else self._refusal(Code.ERROR, str(reply))
+        text, code = reply.get("status", ""), reply.get("code", 0)
+        if not text:
+            return 0
+        return self._refusal(Code(code) if code in _KNOWN and code else Code.ERROR, text)
+
+    def _refusal(self, code: Code, text: str) -> int:
+        return self._session.reasons.intern(Reason(NAME, code, text))
+
+
+class ExtenderScorer:
+    """`prioritize`."""
+
+    name = NAME
+
+    def __init__(self, settings: ExtenderSettings, bodies: Bodies, calls: Calls) -> None:
+        self.reads = _reads(settings)
+        self.settings, self.bodies, self.calls = settings, bodies, calls
+
+    def prepare(self, session: Session, task: Task) -> ExtenderScore | None:
+        """For one task; None when the extender is not interested."""
+        return ExtenderScore(self, session, task) if self.settings.is_interested(task) else None
+
+
+class ExtenderScore(WholeScore):
+    """For one task. The extender hears of the candidates only."""
+
+    volatility = Volatility.MOMENT
+
+    def __init__(self, owner: ExtenderScorer, session: Session, task: Task) -> None:
+        super().__init__(session.nodes.count)
+        self._owner, self._session, self._task = owner, session, task
+        self._told: tuple[tuple[int, bytes], FloatArray] | None = None
+
+    def of(self, rows: npt.NDArray[np.intp]) -> FloatArray:
+        """The extender's scores; -inf everywhere when there are none: then no node is the best. Who only wants to know
+        what was said (a report) is told what the choice was told.
+        """
+        state = len(self._session.nodes.touched), rows.tobytes()
+        if self._told is None or self._told[0] != state:
+            self._told = state, self._ask(rows.tolist())
+        return self._told[1].copy()
+
+    def _ask(self, rows: list[int]) -> FloatArray:
+        owner = self._owner
+        body = {"task": owner.bodies.task(self._task), "nodes": [owner.bodies.node(row) for row in rows]}
+        try:
+            reply = owner.calls.ask("prioritize", body, PRIORITIZE)
+        except ExtenderError:
+            return np.full(len(rows), 0.0 if owner.settings.ignorable else -np.inf)
+        if reply.get("errorMessage") or "nodeScore" not in reply:
+            return np.full(len(rows), -np.inf)
+        scores: dict[str, float] = reply["nodeScore"]
+        return np.array([scores.get(self._session.nodes.names[row], 0.0) for row in rows])
+
+
+# ---
 
 JOB_READY: Final = "extender-job-ready"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pumice.core.resources import MIN_RESOURCE
-from pumice.core.state.scalars import floats
+from pumice.core.state.dimensions import floats
 
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task

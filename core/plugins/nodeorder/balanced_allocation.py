@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pumice.core.kube.allocatable import capacity
-from pumice.core.kube.requests import scored_request
+from pumice.core.kube.scores import scored_request
 from pumice.core.plugins.nodeorder.shares import NAMES, Taken, taken_of
 from pumice.core.session.points.columns import ForTasks
 from pumice.core.session.points.nodes import TEMPLATE_ONLY
 from pumice.core.state.derived import derived
-from pumice.core.state.scalars import CellColumn, cells_of
+from pumice.core.state.dimensions import CellColumn, cells_of
 from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:

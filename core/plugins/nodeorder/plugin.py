@@ -5,21 +5,335 @@ Source: Volcano `plugins/nodeorder/nodeorder.go`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
 
 from pumice.config.arguments import Arguments
+from pumice.core.kube.affinity import resolved, terms_of
+from pumice.core.kube.allocatable import capacity
+from pumice.core.kube.labels import label_column
+from pumice.core.kube.node_selector import rows_in_term
 from pumice.core.kube.placed import placed_pods
-from pumice.core.plugins.nodeorder.allocated import LEAST, MOST, Allocated
+from pumice.core.kube.pod_index import pod_index
+from pumice.core.kube.scores import MAX_NODE_SCORE, container_images, image_scores, normalise
+from pumice.core.kube.selectors import SelectorError
+from pumice.core.kube.taints import count_soft_untolerated
+from pumice.core.kube.terms_index import terms_index
+from pumice.core.objects.metadata import section
 from pumice.core.plugins.nodeorder.balanced_allocation import BalancedAllocation
-from pumice.core.plugins.nodeorder.image_locality import ImageLocality
-from pumice.core.plugins.nodeorder.node_affinity import NodeAffinityScorer
-from pumice.core.plugins.nodeorder.pod_affinity import PodAffinityScorer
-from pumice.core.plugins.nodeorder.taint_toleration import TaintToleration
+from pumice.core.plugins.nodeorder.shares import NAMES, nonzero_own, nonzero_taken
 from pumice.core.plugins.nodeorder.topology_spread import TopologySpreadScorer
+from pumice.core.session.points.columns import ForTasks
+from pumice.core.session.points.nodes import TEMPLATE_ONLY, Reads, ReadsLabelsInPlay
+from pumice.core.session.points.ready import KeptScore, ReadyScore
+from pumice.core.state.derived import Like, derived
+from pumice.core.state.dimensions import CellColumn, cells_of
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
-    from pumice.core.session.points.nodes import NodeScorer
+    from collections.abc import Callable, Sequence
+
+    from pumice.core.kube.affinity import AffinityTerm
+    from pumice.core.kube.labels import LabelColumn
+    from pumice.core.kube.placed import Placed
+    from pumice.core.kube.pod_index import Matching
+    from pumice.core.kube.rows import NodeRows
+    from pumice.core.kube.taints import Toleration
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.plugins.nodeorder.shares import Taken
+    from pumice.core.session.points.columns import At, ColumnScore, RowReader, V
+    from pumice.core.session.points.nodes import FloatArray, NodeScorer
     from pumice.core.session.session import Session
+    from pumice.core.state.sources import NodeSpecs
+
+# --- InterPodAffinity: preferred affinity and anti-affinity, both ways. Source: kube-scheduler
+# `interpodaffinity/scoring.go`.
+
+
+def spread_over_domains(column: LabelColumn, per_node: FloatArray) -> FloatArray:
+    """Sum over the nodes of the same value of the key, per node [N]; 0 where the node lacks it."""
+    labelled = column.codes >= 0
+    sums: FloatArray = np.zeros(len(column.values) + 1)  # the last is for nodes without the label
+    np.add.at(sums, column.codes[labelled], per_node[labelled])
+    return sums[column.codes]
+
+
+class PodAffinityScore(KeptScore):
+    """Weights of the terms that hold in a node's domains: the task's own, and those of the pods there that mean it."""
+
+    def __init__(
+        self, session: Session, placed: Placed, task: Task, own: list[tuple[AffinityTerm, Matching]], weight: float
+    ) -> None:
+        self._nodes, self._placed, self._task, self._own, self._weight = session.nodes, placed, task, own, weight
+        self._index = terms_index(placed, session.objects)
+        self._asked_at = -1
+        self._raw: FloatArray = np.zeros(session.nodes.count)
+
+    def current(self) -> FloatArray:
+        """Raw score per node, float64 [N], as of now: the sum of weights."""
+        if self._asked_at != len(self._placed.log):
+            self._asked_at = len(self._placed.log)
+            per_key: dict[str, FloatArray] = {}
+            for term, matching in self._own:
+                self._add(per_key, term, matching.counts().astype(np.float64))
+            for term, holders in self._index.preferred_terms(self._task):
+                there = holders.per_node(self._nodes.count)
+                self._add(per_key, term, there if self._own else there * self._index.affinity_nodes)
+            raw: FloatArray = np.zeros(self._nodes.count)
+            for key, there in per_key.items():
+                raw += spread_over_domains(label_column(self._nodes, key), there)
+            self._raw = raw
+        return self._raw
+
+    def _add(self, per_key: dict[str, FloatArray], term: AffinityTerm, there: FloatArray) -> None:
+        weighted = there * float(term.weight)
+        per_key[term.key] = per_key[term.key] + weighted if term.key in per_key else weighted
+
+    def finish(self, raw: FloatArray, /) -> FloatArray:
+        """0 for the lowest candidate, 100 for the highest, truncated, times the weight; 0 when all are equal."""
+        lowest = raw.min() if raw.size else 0.0
+        spread = raw.max() - lowest if raw.size else 0.0
+        if spread <= 0.0:
+            return np.zeros(raw.shape)
+        return np.floor(100.0 * ((raw - lowest) / spread)) * self._weight
+
+
+class PodAffinityScorer(ReadsLabelsInPlay):
+    """Prefers nodes near who the task likes, and who likes it."""
+
+    name = "InterPodAffinity"
+
+    def __init__(self, placed: Placed, weight: int) -> None:
+        self._placed, self._weight = placed, float(weight)
+
+    def prepare(self, session: Session, task: Task) -> PodAffinityScore | None:
+        """None when neither the task nor anybody there prefers anything that can be read."""
+        own: list[tuple[AffinityTerm, Matching]] = []
+        affinity = task.template.affinity
+        if affinity and (affinity.get("podAffinity") or affinity.get("podAntiAffinity")):
+            for term in self._preferred(session, task):
+                question = pod_index(self._placed).matching(term.reach(), term.selector, terminating=True)
+                own.append((term, question))
+        if not own and not terms_index(self._placed, session.objects).any_affinity:
+            return None
+        self.in_play = True
+        return PodAffinityScore(session, self._placed, task, own, self._weight)
+
+    @staticmethod
+    def _preferred(session: Session, task: Task) -> list[AffinityTerm]:
+        try:
+            terms = terms_of(task.template, task.namespace).preferred
+        except SelectorError:  # admission refuses such terms; Volcano would give up scoring the task altogether
+            return []
+        return [resolved(term, session.objects) for term in terms]
+
+
+# ---
+
+# --- NodeResourcesFit with the strategies LeastAllocated and MostAllocated over cpu and memory. Source:
+# kube-scheduler `noderesources/least_allocated.go`, `most_allocated.go`.
+
+Own = tuple[float, float]
+"""What a pod itself asks for: milli-cores, bytes."""
+LEAST, MOST = "LeastAllocated", "MostAllocated"
+
+
+@derived(NODES)
+def counted(nodes: NodeSpecs) -> CellColumn:
+    """How many of cpu and memory a node has, 1 for none."""
+    present = [capacity(nodes, name).present.astype(np.float64) for name in NAMES]
+    return cells_of(np.maximum(present[0] + present[1], 1.0))
+
+
+class MeanPercent(NamedTuple):
+    """weight * floor(mean of the percentages that are left or taken), over those of cpu and memory that the node has.
+
+    Equal weights, so that is Go's integer division.
+    """
+
+    strategy: str
+    taken: tuple[Taken, Taken]
+    counted: CellColumn
+    weight: float
+
+    def __call__(self, read: RowReader[V], /) -> Callable[[Own, At], V]:
+        """(how columns are read) -> (what the task asks for, where) -> the score there, its own."""
+        cpu, memory = (
+            taken.percent_left(read) if self.strategy == LEAST else taken.percent_taken(read) for taken in self.taken
+        )
+        counts, floor, weight = read.of(self.counted), read.floor, self.weight
+
+        def score(own: Own, at: At) -> V:
+            own_cpu, own_memory = own
+            total = cpu(own_cpu, at)
+            total += memory(own_memory, at)
+            total /= counts[at]
+            total = floor(total)
+            return total if weight == 1.0 else total * weight
+
+        return score
+
+
+class Allocated:
+    """LeastAllocated prefers nodes with much left, MostAllocated those with much on them."""
+
+    reads = TEMPLATE_ONLY
+
+    def __init__(self, session: Session, strategy: str, weight: int) -> None:
+        self.name = f"NodeResourcesFit_{strategy}"
+        rule = MeanPercent(strategy, nonzero_taken(session), counted(session.nodes), float(weight))
+        self._rule, self._own = ForTasks(rule), nonzero_own(session)
+
+    def prepare(self, session: Session, task: Task) -> ColumnScore:
+        """For the task's template."""
+        del session
+        return self._rule.score(self._own(task.template))
+
+
+# ---
+
+# --- Scores that follow from node specs and pod template alone: worked out once, kept until a node changes.
+
+
+class StaticScore(ReadyScore):
+    """Ready-made raw scores; `finish` normalises them when `normalised`, with the highest best unless `reverse`."""
+
+    def __init__(self, raw: FloatArray, weight: float, *, normalised: bool, reverse: bool = False) -> None:
+        super().__init__(raw)
+        self.normalised = normalised
+        self._weight, self._reverse = weight, reverse
+
+    def finish(self, raw: FloatArray, /) -> FloatArray:
+        """DefaultNormalizeScore times the weight."""
+        return normalise(raw, self._weight, reverse=self._reverse)
+
+
+class ConstantScore(ReadyScore):
+    """One score for every node, whoever the candidates are."""
+
+    def __init__(self, constant: float, nodes: FloatArray) -> None:
+        super().__init__(nodes)
+        self.constant: float | None = constant
+
+
+# ---
+
+# --- NodeAffinity: the weights of the preferred terms a node matches. Source: kube-scheduler `nodeaffinity` (Score,
+# NormalizeScore).
+
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def preferred_terms(template: PodTemplate) -> Sequence[dict[str, Any]]:
+    """The preferred node affinity terms: {"weight", "preference"}."""
+    terms: list[dict[str, Any]] | None = section(template.affinity, "nodeAffinity").get(PREFERRED)
+    return terms or []
+
+
+def preference(nodes: NodeRows, terms: Sequence[dict[str, Any]]) -> FloatArray | None:
+    """Sum of the weights of the matching terms [N]; None when no node matches any.
+
+    Raises SelectorError for a term that is no valid one.
+    """
+    total: FloatArray = np.zeros(nodes.count)
+    for term in terms:
+        weight = int(term.get("weight") or 0)
+        if weight:
+            total += weight * rows_in_term(nodes, term.get("preference") or {})
+    return total if total.any() else None
+
+
+@derived(NODES)
+def _preference(nodes: NodeSpecs, terms: Like[Sequence[dict[str, Any]]]) -> FloatArray | None:
+    try:
+        return preference(nodes, terms.subject)
+    except SelectorError:  # admission refuses such terms; Volcano would give up scoring the task altogether
+        return None
+
+
+def prefers(template: PodTemplate) -> bool:
+    """Tasks that prefer nothing are all the same to the scorer."""
+    return bool(preferred_terms(template))
+
+
+class NodeAffinityScorer:
+    """Prefers nodes that match what the pod would like."""
+
+    name = "NodeAffinity"
+    reads = Reads(concerns=prefers)
+
+    def __init__(self, weight: int) -> None:
+        self._weight = float(weight)
+
+    def prepare(self, session: Session, task: Task) -> StaticScore | None:
+        """For the task's template; None when nothing is preferred or nothing matches (then every node scores 0)."""
+        terms = preferred_terms(task.template)
+        if not terms:
+            return None
+        raw = _preference(session.nodes, Like(msgspec.json.encode(terms, order="deterministic"), terms))
+        return None if raw is None else StaticScore(raw, self._weight, normalised=True)
+
+
+# ---
+
+# --- TaintToleration: the fewer PreferNoSchedule taints are not tolerated, the better. Source: kube-scheduler
+# `tainttoleration` (Score).
+
+
+@derived(NODES)
+def _count(nodes: NodeSpecs, tolerations: Like[Sequence[Toleration]]) -> FloatArray | None:
+    return count_soft_untolerated(nodes, tolerations.subject)
+
+
+class TaintToleration:
+    """Prefers nodes that do not ask to be spared."""
+
+    name = "TaintToleration"
+    reads = TEMPLATE_ONLY
+
+    def __init__(self, session: Session, weight: int) -> None:
+        self._weight = float(weight)
+        best = MAX_NODE_SCORE * self._weight
+        self._untainted = ConstantScore(best, np.full(session.nodes.count, best))
+
+    def prepare(self, session: Session, task: Task) -> StaticScore | ConstantScore:
+        """For the task's template; where no node has such a taint every node gets the highest score."""
+        tolerations = task.template.tolerations
+        content = msgspec.json.encode(tolerations, order="deterministic") if tolerations else b""
+        raw = _count(session.nodes, Like(content, tolerations))
+        return self._untainted if raw is None else StaticScore(raw, self._weight, normalised=True, reverse=True)
+
+
+# ---
+
+# --- ImageLocality: nodes that have the pod's images. Source: kube-scheduler `imagelocality`.
+
+
+@derived(NODES)
+def _scores(nodes: NodeSpecs, template: PodTemplate, weight: float) -> FloatArray | None:
+    scores = image_scores(nodes, container_images(template))
+    return None if scores is None else scores * weight
+
+
+class ImageLocality:
+    """Prefers nodes that need not pull."""
+
+    name = "ImageLocality"
+    reads = TEMPLATE_ONLY
+
+    def __init__(self, weight: int) -> None:
+        self._weight = float(weight)
+
+    def prepare(self, session: Session, task: Task) -> StaticScore | None:
+        """For the task's template; None when no node has enough of its images to count."""
+        raw = _scores(session.nodes, task.template, self._weight)
+        return None if raw is None else StaticScore(raw, 1.0, normalised=False)
+
+
+# ---
 
 WEIGHTS = {
     "leastrequested": 1,

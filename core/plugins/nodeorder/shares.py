@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pumice.core.kube.allocatable import capacity
-from pumice.core.kube.requests import scored_nonzero
-from pumice.core.state.scalars import CellColumn, cells_of
+from pumice.core.kube.scores import scored_nonzero
+from pumice.core.state.dimensions import CellColumn, cells_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,33 +5,215 @@ Source: Volcano `plugins/predicates/predicates.go`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+
+import msgspec
+import numpy as np
 
 from pumice.config.arguments import Arguments
+from pumice.core.kube.node_selector import NODE_NAME, required_terms, rows_required
 from pumice.core.kube.placed import placed_pods
+from pumice.core.kube.taints import UNSCHEDULABLE_TAINT, rows_untolerated, tolerated
+from pumice.core.life.task import TaskStatus
 from pumice.core.messages.decisions import BindContext
 from pumice.core.plugins.predicates.dynamic_resources import DynamicResources
-from pumice.core.plugins.predicates.node_affinity import RequiredAffinity
 from pumice.core.plugins.predicates.pod_affinity import PodAffinityFilter
 from pumice.core.plugins.predicates.pod_affinity_trial import Trials
 from pumice.core.plugins.predicates.pod_count import PodCount
 from pumice.core.plugins.predicates.ports import NodePorts
 from pumice.core.plugins.predicates.reservations import Reservations
-from pumice.core.plugins.predicates.static import StaticFilter
-from pumice.core.plugins.predicates.taints import UntoleratedTaints
-from pumice.core.plugins.predicates.taken_back import TakenBack
 from pumice.core.plugins.predicates.topology_spread import TopologySpreadFilter
-from pumice.core.plugins.predicates.unschedulable import Unschedulable
 from pumice.core.plugins.predicates.volume_binding import NOTHING, VolumeBinding
 from pumice.core.plugins.predicates.volume_limits import VolumeLimits
 from pumice.core.plugins.predicates.volume_zone import VolumeZone
+from pumice.core.session.points.nodes import TEMPLATE_ONLY
+from pumice.core.session.points.ready import ReadyCheck
+from pumice.core.session.reasons import Code, FitFailure, Reason
+from pumice.core.state.derived import Like, derived
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
     from pumice.core.kube.placed import Placed
+    from pumice.core.kube.rows import BoolArray, NodeRows
     from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
     from pumice.core.session.points.nodes import NodeFilter
     from pumice.core.session.session import Session
+    from pumice.core.state.sources import NodeSpecs
 
+# --- Filters whose answer follows from node specs and pod template alone: worked out once, kept until a node changes.
+
+
+class Question(Protocol):
+    """What a static filter asks of a pod. Answers are kept from session to session by the question itself, of which
+    there is therefore one.
+    """
+
+    reason: ClassVar[Reason]
+    """Why nodes are refused."""
+
+    def content(self, template: PodTemplate) -> Hashable:
+        """What of the template the answer depends on; None: nothing in it can be refused."""
+        ...
+
+    def refused(self, nodes: NodeRows, template: PodTemplate) -> BoolArray | None:
+        """Mask [N] of the nodes that are refused, None for none of them. May raise FitFailure."""
+        ...
+
+
+class StaticFilter:
+    """A filter around a Question."""
+
+    reads = TEMPLATE_ONLY
+
+    def __init__(self, question: Question) -> None:
+        self.name = question.reason.plugin
+        self._question = question
+
+    def prepare(self, session: Session, task: Task) -> ReadyCheck | None:
+        """The ready answer for the task's template; None when no node is refused.
+
+        Raises FitFailure when the question does.
+        """
+        mask = _refused(session.nodes, self._question, task.template)
+        if mask is None:
+            return None
+        return ReadyCheck(mask * np.int32(session.reasons.intern(self._question.reason)))
+
+
+@derived(NODES)
+def _refused(nodes: NodeSpecs, question: Question, template: PodTemplate) -> BoolArray | None:
+    """Who is refused, None for nobody; templates of one content share it."""
+    content = question.content(template)
+    return None if content is None else _refused_by_content(nodes, question, Like(content, template))
+
+
+@derived(NODES)
+def _refused_by_content(nodes: NodeSpecs, question: Question, template: Like[PodTemplate]) -> BoolArray | None:
+    mask = question.refused(nodes, template.subject)
+    return mask if mask is not None and mask.any() else None
+
+
+# ---
+
+# --- NodeAffinity: nodeSelector and required node affinity. Source: kube-scheduler `nodeaffinity`.
+
+NAME = "NodeAffinity"
+CONFLICT = Reason(NAME, Code.ERROR, f"plugin {NAME} pre-predicates failed pod affinity terms conflict")
+
+
+def _pinned_names(term: Mapping[str, Any]) -> set[str] | None:
+    """The node names a term's matchFields leave; None when it names none."""
+    names: set[str] | None = None
+    for field in term.get("matchFields") or ():
+        if field.get("key") == NODE_NAME and field.get("operator") == "In":
+            values: set[str] = set(field.get("values") or [])
+            names = values if names is None else names & values
+    return names
+
+
+def terms_conflict(terms: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether every term asks for node names that exclude each other, so that no node can match (PreFilter)."""
+    pinned = [_pinned_names(term) for term in terms]
+    return bool(pinned) and all(names is not None and not names for names in pinned)
+
+
+class RequiredAffinity:
+    """Asks for the labels and names a pod demands."""
+
+    reason: ClassVar[Reason] = Reason(NAME, Code.UNRESOLVABLE, "node(s) didn't match Pod's node affinity/selector")
+
+    def content(self, template: PodTemplate) -> bytes | None:
+        """nodeSelector and the required terms."""
+        terms = required_terms(template)
+        if terms is None and not template.node_selector:
+            return None
+        return msgspec.json.encode((template.node_selector, terms), order="deterministic")
+
+    def refused(self, nodes: NodeRows, template: PodTemplate) -> BoolArray | None:
+        """Mask [N] of the nodes that do not match.
+
+        Raises FitFailure when the terms contradict each other by node name.
+        """
+        if terms_conflict(required_terms(template) or ()):
+            raise FitFailure(CONFLICT)
+        matching = rows_required(nodes, template)
+        return None if matching is None else ~matching
+
+
+# ---
+
+# --- Pods that NodeInfo has lost: tasks whose eviction was taken back. Volcano reserves volumes again when an
+# eviction is undone, which fails for every pod that was running when the session opened (there is no state of a
+# PreFilter to read), and leaves out the rest of the handler: the pod stays missing from kube-scheduler's NodeInfo
+# until the session ends. Scores and filters that read NodeInfo see its room as free. Source: Volcano
+# `plugins/predicates` (AllocateFunc, runReservePlugins).
+
+FIX = "unevict-restores-pods"
+
+
+class TakenBack:
+    """Asked by the event handlers before they move a pod."""
+
+    def __init__(self, session: Session) -> None:
+        self._status = session.jobs.status
+        self._mends = FIX in session.config.pumice.fix
+        self._lost: set[int] = set()
+
+    def loses(self, task: Task) -> bool:
+        """A placement: whether it is an undone eviction, so that NodeInfo does not get the pod back."""
+        if self._mends or self._status[task.row] not in (TaskStatus.RUNNING, TaskStatus.BOUND):
+            return False
+        self._lost.add(task.row)
+        return True
+
+    def has_lost(self, task: Task) -> bool:
+        """A removal: whether NodeInfo does not have the pod any more."""
+        return task.row in self._lost
+
+
+# ---
+
+# --- NodeUnschedulable: a cordoned node takes only pods that tolerate its taint. Source: kube-scheduler
+# `nodeunschedulable`.
+
+
+class Unschedulable:
+    """Asks for spec.unschedulable."""
+
+    reason: ClassVar[Reason] = Reason("NodeUnschedulable", Code.UNRESOLVABLE, "node(s) were unschedulable")
+
+    def content(self, template: PodTemplate) -> str | None:
+        """Only whether the taint is tolerated matters."""
+        return None if tolerated(template.tolerations, UNSCHEDULABLE_TAINT) else "cordoned"
+
+    def refused(self, nodes: NodeRows, template: PodTemplate) -> BoolArray:
+        """Mask [N] of the cordoned nodes."""
+        return np.array([spec.unschedulable for spec in nodes.specs], dtype=np.bool_)
+
+
+# ---
+
+# --- TaintToleration: NoSchedule and NoExecute taints. Source: kube-scheduler `tainttoleration`.
+
+
+class UntoleratedTaints:
+    """Asks for taints that keep a pod off."""
+
+    reason: ClassVar[Reason] = Reason("TaintToleration", Code.UNRESOLVABLE, "node(s) had untolerated taint(s)")
+
+    def content(self, template: PodTemplate) -> bytes:
+        """The tolerations."""
+        return msgspec.json.encode(template.tolerations, order="deterministic") if template.tolerations else b""
+
+    def refused(self, nodes: NodeRows, template: PodTemplate) -> BoolArray | None:
+        """Mask [N] of the nodes with such a taint."""
+        return rows_untolerated(nodes, template.tolerations)
+
+
+# ---
 
 BIND_TIMEOUT_S = 600
 

@@ -10,7 +10,7 @@ from pumice.core.session.points.columns import Clause, ColumnCheck
 from pumice.core.session.points.nodes import TEMPLATE_ONLY
 from pumice.core.session.reasons import Code, Reason
 from pumice.core.state.derived import derived
-from pumice.core.state.scalars import CellColumn, cells_of
+from pumice.core.state.dimensions import CellColumn, cells_of
 from pumice.core.state.sources import ALLOCATABLE
 
 if TYPE_CHECKING:

@@ -2,23 +2,87 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from pumice.core.kube.ports import ports_in_use
+import numpy as np
+
 from pumice.core.session.points.columns import Clause, ColumnCheck
 from pumice.core.session.points.nodes import Reads
 from pumice.core.session.reasons import Code, Reason
-from pumice.core.state.scalars import CellColumn, cells_of
+from pumice.core.state.dimensions import CellColumn, cells_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pumice.core.kube.placed import Placed
+    import numpy.typing as npt
+
+    from pumice.core.kube.placed import Move, Placed
     from pumice.core.objects.pod import Task
     from pumice.core.objects.pod_template import PodTemplate
     from pumice.core.session.points.batches import BoolArray
     from pumice.core.session.points.columns import At, RowReader, V
     from pumice.core.session.session import Session
+
+# --- Host ports in use. Source: kube-scheduler `HostPortInfo` (framework types). The address 0.0.0.0 stands for all
+# addresses.
+
+ANY_ADDRESS = "0.0.0.0"
+HostPort = tuple[str, str, int]  # (address, protocol, port)
+
+
+class PortsInUse:
+    """How many pods of each node use each (address, protocol, port), as columns over node rows."""
+
+    def __init__(self, placed: Placed) -> None:
+        self._placed = placed
+        self._read = 0
+        self._users: dict[HostPort, npt.NDArray[np.int32]] = {}
+        self._rivals: dict[HostPort, npt.NDArray[np.int32]] = {}  # of the ports that somebody wanted
+        for move in placed.special_at_opening():
+            self._count(move)
+
+    def _count(self, move: Move) -> None:
+        task, row, sign = move
+        for used in task.template.host_ports:
+            self._column(self._users, used)[row] += sign
+            for wanted, rivals in self._rivals.items():
+                if _clash(used, wanted):
+                    rivals[row] += sign
+
+    def _column(self, columns: dict[HostPort, npt.NDArray[np.int32]], port: HostPort) -> npt.NDArray[np.int32]:
+        if port not in columns:
+            columns[port] = np.zeros(self._placed.nodes.count, dtype=np.int32)
+        return columns[port]
+
+    def catch_up(self) -> None:
+        """Read what was placed or taken off since."""
+        log = self._placed.log
+        while self._read < len(log):
+            self._count(log[self._read])
+            self._read += 1
+
+    def rivals(self, wanted: HostPort) -> npt.NDArray[np.int32]:
+        """How many pods of each node use a port that clashes with that one, [N]; `catch_up` keeps it up to date."""
+        if wanted not in self._rivals:
+            found = self._column(self._rivals, wanted)
+            for used, users in self._users.items():
+                if _clash(used, wanted):
+                    found += users
+        return self._rivals[wanted]
+
+
+def _clash(used: HostPort, wanted: HostPort) -> bool:
+    return used[1:] == wanted[1:] and (ANY_ADDRESS in (used[0], wanted[0]) or used[0] == wanted[0])
+
+
+def ports_in_use(placed: Placed) -> PortsInUse:
+    """The one PortsInUse of a session."""
+    if "ports" not in placed.shared:
+        placed.shared["ports"] = PortsInUse(placed)
+    return cast("PortsInUse", placed.shared["ports"])
+
+
+# ---
 
 TAKEN = Reason("NodePorts", Code.UNSCHEDULABLE, "node(s) didn't have free ports for the requested pod ports")
 

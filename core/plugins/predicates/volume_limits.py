@@ -3,27 +3,163 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
+import numpy.typing as npt
 
-from pumice.core.kube.attachments import attachables, attachments
-from pumice.core.kube.storage import UnreadableVolumesError, has_ephemeral, uses_claims
+from pumice.core.kube.storage import (
+    Storage,
+    UnreadableVolumesError,
+    claim_key,
+    claim_names,
+    class_name,
+    has_ephemeral,
+    uses_claims,
+    volume_name,
+)
+from pumice.core.objects.metadata import section
 from pumice.core.session.points.columns import Clause, ColumnCheck
 from pumice.core.session.points.nodes import Reads
 from pumice.core.session.points.ready import ReadyCheck
 from pumice.core.session.reasons import Code, Reason
-from pumice.core.state.scalars import CellColumn, cells_of
+from pumice.core.state.dimensions import CellColumn, cells_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from pumice.core.kube.attachments import Attachable, Attachments
-    from pumice.core.kube.placed import Placed
+    from pumice.core.kube.placed import Move, Placed
+    from pumice.core.objects.metadata import Object
     from pumice.core.objects.pod import Task
     from pumice.core.session.points.batches import BoolArray
     from pumice.core.session.points.columns import At, RowReader, V
     from pumice.core.session.session import Session
+
+# --- How many volumes of each CSI driver are attached to each node. Source: kube-scheduler `nodevolumelimits`. A
+# volume counts once a node, whoever uses it. In-tree volumes are not translated to their CSI drivers.
+
+CountArray = npt.NDArray[np.int32]
+NO_LIMIT = np.iinfo(np.int32).max
+
+
+class Attachable(NamedTuple):
+    """A volume as a CSI driver knows it; `handle` stands for the claim where the volume is not made yet."""
+
+    driver: str
+    handle: str
+
+
+def _attachable(storage: Storage, claim: Object) -> Attachable | None:
+    volume: Object | None = None
+    if volume_name(claim):
+        volume = storage.of_kind("PersistentVolume").get(volume_name(claim))
+    if volume is not None:
+        csi = section(section(volume, "spec"), "csi")
+        driver, handle = str(csi.get("driver") or ""), str(csi.get("volumeHandle") or "")
+        return Attachable(driver, handle) if driver and handle else None
+    known = storage.of_kind("StorageClass").get(class_name(claim)) if class_name(claim) else None
+    provisioner = str(known.get("provisioner") or "") if known else ""
+    return Attachable(provisioner, f"claim {claim_key(claim)}") if provisioner else None
+
+
+def attachables(storage: Storage, task: Task) -> set[Attachable]:
+    """The CSI volumes a pod needs. Raises StorageError for a claim that is not there."""
+    found: set[Attachable] = set()
+    for name, _ in claim_names(task):
+        try:
+            claim = storage.claim(task.namespace, name)
+        except UnreadableVolumesError as error:
+            raise UnreadableVolumesError(f"looking up PVC {task.namespace}/{name}: {error}") from error
+        volume = _attachable(storage, claim)
+        if volume is not None:
+            found.add(volume)
+    return found
+
+
+class Attachments:
+    """Users of each volume on each node, and the nodes' limits, kept up to date as pods come and go."""
+
+    def __init__(self, placed: Placed, objects: Mapping[str, Mapping[str, Object]]) -> None:
+        self._placed, self.storage = placed, Storage(objects)
+        self._users: dict[Attachable, dict[int, int]] = {}  # -> node row -> pods
+        self._attached: set[tuple[int, Attachable]] = set()
+        self._counts: dict[str, CountArray] = {}
+        self._read = 0
+        self.limits = self._read_limits()
+        if self.limits:
+            self._read_attachments()
+            for move in placed.special_at_opening():
+                self._count(move)
+
+    def _read_limits(self) -> dict[str, CountArray]:
+        """Driver -> most volumes per node [N], NO_LIMIT where the node names none."""
+        limits: dict[str, CountArray] = {}
+        for name, node in self.storage.of_kind("CSINode").items():
+            row = self._placed.nodes.row.get(name)
+            drivers: list[dict[str, Any]] = section(node, "spec").get("drivers") or []
+            for driver in drivers:
+                most = section(driver, "allocatable").get("count")
+                if row is not None and most is not None:
+                    column = limits.setdefault(str(driver.get("name") or ""), self._column(NO_LIMIT))
+                    column[row] = int(most)
+        return limits
+
+    def _column(self, value: int = 0) -> CountArray:
+        return np.full(self._placed.nodes.count, value, dtype=np.int32)
+
+    def _read_attachments(self) -> None:
+        for one in self.storage.of_kind("VolumeAttachment").values():
+            spec = section(one, "spec")
+            row = self._placed.nodes.row.get(str(spec.get("nodeName") or ""))
+            volume = self.storage.of_kind("PersistentVolume").get(
+                str(section(spec, "source").get("persistentVolumeName") or "")
+            )
+            csi = section(section(volume, "spec"), "csi") if volume else {}
+            if row is not None and spec.get("attacher") and csi:
+                attachable = Attachable(str(spec["attacher"]), str(csi.get("volumeHandle") or ""))
+                if (row, attachable) not in self._attached:
+                    self._attached.add((row, attachable))
+                    self._counts.setdefault(attachable.driver, self._column())[row] += 1
+
+    def _count(self, move: Move) -> None:
+        storage, (task, row, sign) = self.storage, move
+        for name, _ in claim_names(task):
+            claim = storage.of_kind("PersistentVolumeClaim").get(f"{task.namespace}/{name}")
+            volume = _attachable(storage, claim) if claim else None
+            if volume is None:
+                continue
+            users = self._users.setdefault(volume, {})
+            before = users.get(row, 0)
+            users[row] = before + sign
+            if (row, volume) not in self._attached and (before > 0) != (before + sign > 0):
+                self._counts.setdefault(volume.driver, self._column())[row] += sign
+
+    def catch_up(self) -> int:
+        """Read what was placed or taken off since; how much that was since the session began."""
+        log = self._placed.log
+        while self._read < len(log):
+            if self.limits:
+                self._count(log[self._read])
+            self._read += 1
+        return self._read
+
+    def attached(self, driver: str) -> CountArray:
+        """Volumes of a driver per node [N]."""
+        return self._counts.setdefault(driver, self._column())
+
+    def rows_using(self, volume: Attachable) -> list[int]:
+        """The nodes with a pod that uses that volume."""
+        return [row for row, users in self._users.get(volume, {}).items() if users > 0]
+
+
+def attachments(placed: Placed, objects: Mapping[str, Mapping[str, Object]]) -> Attachments:
+    """The one Attachments of a session."""
+    if "attachments" not in placed.shared:
+        placed.shared["attachments"] = Attachments(placed, objects)
+    return cast("Attachments", placed.shared["attachments"])
+
+
+# ---
 
 NAME = "NodeVolumeLimits"
 EXCEEDED = Reason(NAME, Code.UNSCHEDULABLE, "node(s) exceed max volume count")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -9,11 +10,12 @@ import numpy as np
 from pumice.config.durations import parse_duration
 from pumice.config.time_zones import time_zone
 from pumice.core.life.task import TaskStatus
-from pumice.core.plugins.tdm.budget import evictable_count
-from pumice.core.plugins.tdm.nodes import RevocableFilter, RevocableScorer
 from pumice.core.plugins.tdm.zones import Zones
+from pumice.core.session.points.nodes import Reads
 from pumice.core.session.points.orders import JobColumn
+from pumice.core.session.points.ready import ReadyCheck, ReadyScore
 from pumice.core.session.points.votes import Vote
+from pumice.core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +23,107 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pumice.core.objects.pod import Task
+    from pumice.core.session.jobs import SessionJobs
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
+
+# --- Which revocable nodes a task may use, and that it should rather use them.
+
+NAME: Final = "tdm"
+NOT_ALLOWED: Final = "not allow to dispatch to revocable node"
+FULL_SCORE: Final = 100.0
+
+
+def is_revocable(task: Task) -> bool:
+    """Whether the task may go to nodes that are taken back."""
+    return bool(task.revocable_zone)
+
+
+class RevocableNodes:
+    """Filter and scorer in one: both ask whether the node's zone is open, and whether the task may be revoked."""
+
+    name = NAME
+    reads = Reads(kind=is_revocable)
+
+    def __init__(self, session: Session, zones: Zones) -> None:
+        self._zones = [spec.revocable_zone for spec in session.nodes.specs]
+        self._problems = [zones.problem(zone) if zone else "" for zone in self._zones]
+        self._session = session
+        self._codes: dict[bool, ReadyCheck] = {}
+
+    @property
+    def any(self) -> bool:
+        """Whether there are revocable nodes at all."""
+        return any(self._zones)
+
+
+class RevocableFilter(RevocableNodes):
+    """A closed zone takes nobody; an open one only tasks that may be revoked."""
+
+    def prepare(self, session: Session, task: Task) -> ReadyCheck | None:
+        """The answer for tasks of this kind."""
+        if not self.any:
+            return None
+        allowed = bool(task.revocable_zone)
+        if allowed not in self._codes:
+            codes = [
+                self._code(zone, problem, allowed) for zone, problem in zip(self._zones, self._problems, strict=True)
+            ]
+            self._codes[allowed] = ReadyCheck(np.array(codes, dtype=np.int32))
+        return self._codes[allowed]
+
+    def _code(self, zone: str, problem: str, allowed: bool) -> int:
+        if not zone or (allowed and not problem):
+            return 0
+        return self._session.reasons.intern(Reason(NAME, Code.UNRESOLVABLE, problem or NOT_ALLOWED))
+
+
+class RevocableScorer(RevocableNodes):
+    """100 for open revocable nodes, for tasks that may be revoked."""
+
+    def prepare(self, session: Session, task: Task) -> ReadyScore | None:
+        """The scores for tasks of this kind."""
+        if not self.any or not task.revocable_zone:
+            return None
+        lines = zip(self._zones, self._problems, strict=True)
+        return ReadyScore(np.array([FULL_SCORE if zone and not problem else 0.0 for zone, problem in lines]))
+
+
+# ---
+
+# --- How many pods of a job may be evicted at once. Source: Volcano tdm (`getMaxPodEvictNum`).
+
+MIN_AVAILABLE: Final = "volcano.sh/jdb-min-available"
+MAX_UNAVAILABLE: Final = "volcano.sh/jdb-max-unavailable"
+WITHOUT_BUDGET: Final = 1
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
+
+def evictable_count(jobs: SessionJobs, job: Job) -> int:
+    """By the PodGroup's annotations: minAvailable goes before maxUnavailable; without either, one pod."""
+    annotations, counts, row = job.pod_group.annotations, jobs.counts, job.row
+    running, total = int(counts[TaskStatus.RUNNING][row]), len(job.tasks)
+    least = annotations.get(MIN_AVAILABLE)
+    if least is None and annotations.get(MAX_UNAVAILABLE):
+        ended = int(counts[TaskStatus.SUCCEEDED][row] + counts[TaskStatus.FAILED][row])
+        missing = total - ended - running
+        return max(amount_of(annotations[MAX_UNAVAILABLE], total) - missing, 0)
+    if least:
+        spare = running - amount_of(least, total)
+        return spare if spare >= 0 else WITHOUT_BUDGET
+    return WITHOUT_BUDGET
+
+
+def amount_of(text: str, total: int) -> int:
+    """A number, or a percentage of `total` rounded up; 0 for anything else."""
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if text.endswith("%") and _INTEGER.fullmatch(text[:-1]):
+        return -(-int(text[:-1]) * total // 100)
+    return 0
+
+
+# ---
 
 ZONE_PREFIX: Final = "tdm.revocable-zone."
 PERIOD: Final = "tdm.evict.period"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec.structs import replace
 
-from pumice.core.messages.failed_answers import MOST, NOWHERE, FailedAnswers
+from pumice.core.messages.decisions import MOST, NOWHERE, FailedAnswers
 from pumice.core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pumice.core.messages.job_shares import JobShares
-    from pumice.core.messages.queue_tables import QueueTables
+    from pumice.core.messages.queue_tables import JobShares, QueueTables
     from pumice.core.objects.pod import Task
     from pumice.core.resources import Resource
 

@@ -22,7 +22,7 @@ from pumice.core.session.points.nodes import FloatArray, Rows, Volatility
 if TYPE_CHECKING:
     from pumice.core.session.points.batches import BoolArray
     from pumice.core.session.reasons import IntArray
-    from pumice.core.state.scalars import CellColumn
+    from pumice.core.state.dimensions import CellColumn
 
 V = TypeVar("V", float, FloatArray)
 V_co = TypeVar("V_co", covariant=True)

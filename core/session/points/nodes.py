@@ -5,7 +5,7 @@ them, a few, or one. `volatility` says what makes an earlier answer stale, so th
 recompute only what changed. A plugin states its rule once, in one of the forms of columns.py, ready.py and by_rows.py,
 or as a plain function of a task and a node (per_node.py): the answer about many rows and that about one follow from
 it. How filters are merged is in core/session/search/filters.py, how scores are in
-core/session/search/scoring.py.
+core/session/search/node_search.py.
 """
 
 from __future__ import annotations

@@ -18,10 +18,9 @@ from pumice.cli.tables.whole import WholeTable
 from pumice.cli.terminal import Terminal
 from pumice.collecting import rarely
 from pumice.questions.eta.estimate import FutureSampling
-from pumice.questions.eta.moments import moments_of
 from pumice.questions.eta.rehearsal import rehearsed, to_rehearse
 from pumice.questions.eta.runs import runs_in
-from pumice.questions.eta.score import Scored, calibration_of, score
+from pumice.questions.eta.score import Scored, calibration_of, moments_of, score
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,8 @@ from pumice.executors import Executors
 from pumice.questions.oneshot.supposing import unasked
 from pumice.questions.whatif.naming import found
 from pumice.questions.whatif.search.advised import advised
-from pumice.questions.whatif.search.defragment import plans
+from pumice.questions.whatif.search.defragment import StartAnswer, plans
 from pumice.questions.whatif.search.searches import searched
-from pumice.questions.whatif.search.start_answer import StartAnswer
 from pumice.questions.whatif.search.starting import StartQuestion, known_job
 from pumice.work import CHANGE, OBJECT, WorkBudget, WorkOverError
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from pumice.cli.tables.sparks import sparkline
+from pumice.cli.tables.frame import sparkline
 from pumice.config.errors import PumiceError
 from pumice.core.messages.queue_gauges import WHOLE
 from pumice.questions.adviser.pictures import measures_of

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from pumice.cli.tables.faults import show_faults
 from pumice.cli.tables.whole import WholeTable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from pumice.core.objects.metadata import Object
+
+# --- How often each kind of fault struck, as a table.
+
+
+def show_faults(console: Console, injected: dict[str, int], title: str = "") -> None:
+    """How often each kind of fault struck."""
+    table = WholeTable("fault", "injected", title=title)
+    for kind, count in injected.items():
+        table.add_row(kind, str(count))
+    console.print(table)
+
+
+# ---
 
 
 def show_summary(summary: Object, console: Console) -> None:
@@ -41,3 +53,43 @@ def _headline(summary: Object) -> str:
     pods = ", ".join(f"{count} {state}" for state, count in summary["pods"].items())
     seconds, rate = summary["seconds"], summary["pods_per_s"]
     return f"{summary['cycles']} cycles, pods: {pods}; {seconds:.1f} s, {rate:.0f} pods/s"
+
+
+# --- How a mirror went, and how far its shadow and the cluster's own scheduler decided alike.
+
+SHOWN: Final = 20
+"""So many differences are shown, the newest."""
+
+
+def show_mirrored(summary: dict[str, Any], console: Console) -> None:
+    """The table of a run, and what was compared."""
+    show_summary(summary, console)
+    if "shadow" in summary:
+        show_shadow(summary["shadow"], console)
+
+
+def show_shadow(found: dict[str, Any], console: Console) -> None:
+    """In sentences, and where they differ."""
+    share = "" if found["share"] is None else f" ({found['share']:.1%})"
+    console.print(
+        f"shadow: of {found['decisions']} decisions of the cluster's {found['same']} are the same{share},"
+        f" {found['ties']} of them one of equally good nodes; {found['other_node']} with another node,"
+        f" {found['only_there']} not made here, {found['only_here']} made here alone",
+        soft_wrap=True,
+    )
+    if "groups" in found:
+        console.print(
+            f"at the last look {found['other_phases']} of {found['groups']} PodGroups had another phase here,"
+            f" {found['other_conditions']} other conditions, and {found['other_reasons']} of {found['waiting']}"
+            " waiting pods another reason",
+            soft_wrap=True,
+        )
+    for each in found["differences"][-SHOWN:]:
+        there, here = (_said(each, side) for side in ("there", "here"))
+        line = f"    cycle {each['cycle']}: {each['what']} of {each['name']}: there {there}, here {here}"
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _said(each: dict[str, Any], side: str) -> str:
+    why = each[f"why_{side}"]
+    return f"{each[side] or 'nothing'}" + (f" ({why})" if why else "")

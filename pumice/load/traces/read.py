@@ -3,24 +3,256 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from math import inf
+from math import ceil, inf, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pumice.core.objects.metadata import Object
+from pumice.cluster.api.origin import as_new
+from pumice.cluster.kubelets.pod_runs import DURATION
+from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.errors import InputError
+from pumice.executors import waited
 from pumice.load.source import read_text
 from pumice.load.traces.jobs import GPU, Left, TraceJob, node_of, objects_of
 from pumice.load.traces.philly import CPUS_A_GPU, read_philly
-from pumice.load.traces.recorded import read_recorded
-from pumice.load.traces.swf import QUEUE_COLUMNS, nodes_of, read_swf
+from pumice.load.traces.rows import LONGEST_S
 from pumice.load.traces.table import read_csv, read_parquet
+from pumice.questions.measures.lives import Lives
+from pumice.questions.measures.measures import beginning
+from pumice.questions.replay.remainder import ITSELF, asked
+from pumice.runtime.arrivals import ARRIVAL, duration_text
+from pumice.storage import codec
+from pumice.storage.journal import API, Stored
+from pumice.storage.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+# --- A recorded journal as a trace, `journal:FILE`: what users handed in, when they did, for as long as it ran. What
+# they handed in before the first work came is there from the beginning, and stands as they had changed it by then.
+# Work comes as long after the beginning as it did, and runs as long as it ran: a pod by itself, those of a template
+# as long as the longest of them, where it does not say so already; for ever what still ran in the end. Later changes
+# and deletions are no arrivals: they are left out and counted (`pumice replay --config` has them too).
+
+Key = tuple[str, str, str]
+"""Kind, namespace, name."""
+
+TASK: Final = "volcano.sh/task-spec"
+ENDED: Final = ("Succeeded", "Failed")
+UNTOLD: Final = frozenset(("Event", "Lease"))
+WORK: Final = frozenset(
+    ("Pod", "PodGroup", "Job", "CronJob", "JobFlow", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")
+)
+"""What comes when its users come; all else that was there before the first of them is there from the beginning."""
+
+
+@dataclass
+class Arrived:
+    """What came from outside: `first` is there from the beginning, `later` comes so many seconds after it.
+
+    `ran`: (uid of the object that came, task) -> how long the longest of its pods ran that ended by itself; 0.0: one
+    still runs.
+    """
+
+    first: dict[Key, Object] = field(default_factory=dict[Key, Object])
+    later: list[tuple[float, Object]] = field(default_factory=list[tuple[float, Object]])
+    left: Left = field(default_factory=lambda: Left(what="requests"))
+    _owners: dict[str, str] = field(default_factory=dict[str, str])
+    _running: dict[str, tuple[float, tuple[str, str]]] = field(
+        default_factory=dict[str, "tuple[float, tuple[str, str]]"]
+    )
+    _ran: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+
+    def note(self, mutation: Mutation, at: float, *, outside: bool) -> None:
+        """The next change, so many seconds after the beginning."""
+        obj: Object = codec.unpack(mutation.blob)
+        metadata = section(obj, "metadata")
+        owners: list[Object] = metadata.get("ownerReferences") or []
+        if owners:
+            self._owners[str(metadata.get("uid"))] = str(owners[0].get("uid"))
+        if mutation.kind == "Pod":
+            self._run(mutation, obj, at)
+        if outside and mutation.kind not in UNTOLD:
+            self._hand_in(mutation, obj, at)
+
+    def _hand_in(self, mutation: Mutation, obj: Object, at: float) -> None:
+        key = (mutation.kind, mutation.namespace, mutation.name)
+        if not self.later and mutation.kind not in WORK:
+            if mutation.type == "DELETED":
+                self.first.pop(key, None)
+            else:
+                self.first[key] = obj
+        elif mutation.type == "ADDED":
+            self.later.append((at, obj))
+        else:
+            self.left.note("changes and deletions of what had come")
+
+    def _run(self, mutation: Mutation, pod: Object, at: float) -> None:
+        metadata, phase = section(pod, "metadata"), section(pod, "status").get("phase")
+        uid = str(metadata.get("uid"))
+        if mutation.type != "DELETED" and phase == "Running":
+            whose = self._root(uid), text_map(metadata.get("annotations")).get(TASK, "")
+            self._running.setdefault(uid, (at, whose))
+        elif (ran := self._running.pop(uid, None)) is not None and phase in ENDED:
+            began, whose = ran
+            if not metadata.get("deletionTimestamp"):
+                self._ran[whose] = max(self._ran.get(whose, 0.0), at - began)
+
+    def _root(self, uid: str) -> str:
+        while uid in self._owners:
+            uid = self._owners[uid]
+        return uid
+
+    def objects(self) -> Iterator[Object]:
+        """In the order in which they came."""
+        for _, whose in self._running.values():
+            self._ran.setdefault(whose, 0.0)
+        for obj in self.first.values():
+            yield as_new(asked(obj))
+        for at, obj in self.later:
+            yield self._coming(obj, at)
+
+    def _coming(self, given: Object, at: float) -> Object:
+        uid = str(section(given, "metadata").get("uid"))
+        obj = as_new(asked(given))
+        if obj["kind"] == "Pod":
+            obj = _annotated(obj, DURATION, self._ran.get((uid, text_map(_annotations(obj)).get(TASK, ""))))
+        elif obj["kind"] == "Job" and "tasks" in section(obj, "spec"):
+            tasks = [self._task(task, uid) for task in obj["spec"]["tasks"]]
+            obj = {**obj, "spec": {**obj["spec"], "tasks": tasks}}
+        elif section(obj, "spec").get("template"):
+            template = _annotated(obj["spec"]["template"], DURATION, self._ran.get((uid, "")))
+            obj = {**obj, "spec": {**obj["spec"], "template": template}}
+        return _annotated(obj, ARRIVAL, at)
+
+    def _task(self, task: Object, uid: str) -> Object:
+        template = _annotated(task.get("template") or {}, DURATION, self._ran.get((uid, str(task.get("name") or ""))))
+        return {**task, "template": template}
+
+
+def _annotations(obj: Object) -> Object:
+    return section(section(obj, "metadata"), "annotations")
+
+
+def _annotated(obj: Object, name: str, seconds: float | None) -> Object:
+    """The object with a time, unless there is none or it says one of its own for how long it runs."""
+    there = _annotations(obj)
+    if seconds is None or (name == DURATION and name in there):
+        return obj
+    annotations = {**there, name: duration_text(seconds)}
+    return {**obj, "metadata": {**section(obj, "metadata"), "annotations": annotations}}
+
+
+def read_recorded(file: Path) -> tuple[Iterator[Object], Left]:
+    """The objects of a journal, and what was left out of it. Raises InputError, OpenError, DamagedError."""
+    if not file.exists():
+        raise InputError("no such file", source=str(file))
+    arrived = waited(_arrived, file)
+    return arrived.objects(), arrived.left
+
+
+async def _arrived(file: Path) -> Arrived:
+    arrived = Arrived()
+    async with await SqliteJournal.open(file, read_only=True) as journal:
+        begun = await beginning(journal)
+        for mutation in begun.there():
+            roots = not section(codec.unpack(mutation.blob), "metadata").get("ownerReferences")
+            arrived.note(mutation, 0.0, outside=roots)
+
+        def follow(stored: Stored) -> None:
+            if stored.kind == API:
+                mutation = codec.decode(stored.payload, Mutation)
+                outside = mutation.user.partition(" ")[0] not in ITSELF and not stored.cause
+                arrived.note(mutation, round(stored.at - begun.at, 3), outside=outside)
+
+        await begun.through(journal, Lives(()), follow)
+    return arrived
+
+
+# ---
+
+# --- The Standard Workload Format of the Parallel Workloads Archive: `swf:FILE[,nodes=COUNTxCPUS]`. A line a job, 18
+# numbers (-1: unknown); lines that begin with `;` are comments, of which MaxProcs and MaxNodes size the cluster where
+# `nodes=` does not. Read are: 1 job number, 2 submit time, 4 run time, 5 allocated processors (else 8, requested), 12
+# user, 15 queue; `,queues=group` takes 13, the group, for the queue, `,queues=user` the user. A processor is one cpu;
+# a job of more than a node has becomes a gang of pods, each of a whole node, and one of the rest. Source:
+# https://www.cs.huji.ac.il/labs/parallel/workload/swf.html
+
+COLUMNS: Final = 18
+NUMBER, SUBMIT, RUN, ALLOCATED, REQUESTED, USER = 0, 1, 3, 4, 7, 11
+QUEUE_COLUMNS: Final = {"queue": 14, "group": 12, "user": USER}
+"""What of a job may be taken for its queue."""
+_SIZE: Final = re.compile(r"^;\s*(MaxNodes|MaxProcs)\s*:\s*([0-9]{1,9})", re.MULTILINE)
+
+
+def read_swf(text: str, source: str, node_cpus: int, left: Left, queues: str = "queue") -> Iterator[TraceJob]:
+    """In the order of the file, which is that of arrival; `queues` names one of `QUEUE_COLUMNS`. InputError names file,
+    line and column of what is wrong.
+    """
+    for line, words in enumerate((row.split() for row in text.splitlines()), 1):
+        if not words or words[0].startswith(";"):
+            continue
+        if len(words) < COLUMNS:
+            raise InputError(f"expected {COLUMNS} numbers, found {len(words)}", source=source, line=line)
+        job = _Line(words, source, line)
+        cpus = job.number(ALLOCATED) if job.number(ALLOCATED) > 0 else job.number(REQUESTED)
+        if job.number(RUN) < 0:
+            left.note("no run time")
+        elif cpus <= 0:
+            left.note("no number of processors")
+        else:
+            yield _job(job, int(cpus), node_cpus, queues)
+
+
+def nodes_of(text: str, usual: tuple[int, int]) -> tuple[int, int]:
+    """Return the number of nodes, and the processors of each, by the header: MaxProcs over MaxNodes (rounded up).
+
+    Without MaxNodes the nodes have the usual size; without MaxProcs they are the usual ones.
+    """
+    said = {name: int(number) for name, number in reversed(_SIZE.findall(text))}
+    processors, nodes = said.get("MaxProcs", 0), said.get("MaxNodes", 0)
+    if not processors:
+        return usual
+    if not 0 < nodes <= processors:
+        nodes = ceil(processors / usual[1])
+    return nodes, ceil(processors / nodes)
+
+
+class _Line:
+    def __init__(self, words: list[str], source: str, line: int) -> None:
+        self._words, self._source, self._line = words, source, line
+
+    def number(self, column: int) -> float:
+        try:
+            value = float(self._words[column])
+        except ValueError:
+            value = nan
+        if abs(value) <= LONGEST_S:
+            return value
+        problem = f"expected a number within ±{LONGEST_S}, was {self._words[column]!r}"
+        raise InputError(problem, source=self._source, line=self._line, path=f"column {column + 1}")
+
+
+def _job(job: _Line, cpus: int, node_cpus: int, queues: str) -> TraceJob:
+    whole, rest = divmod(cpus, node_cpus)
+    pods = [(whole, {"cpu": str(node_cpus)})] if whole else []
+    if rest:
+        pods.append((1, {"cpu": str(rest)}))
+    queue, user = int(job.number(QUEUE_COLUMNS[queues])), int(job.number(USER))
+    return TraceJob(
+        name=f"job-{int(job.number(NUMBER))}",
+        arrival_s=max(0.0, job.number(SUBMIT)),
+        duration_s=job.number(RUN),
+        pods=tuple(pods),
+        queue=f"{queues}-{queue}" if queue >= 0 else "default",
+        user=f"user-{user}" if user >= 0 else "",
+    )
+
+
+# ---
 
 FORMATS: Final = ("swf", "philly", "csv", "parquet", "journal")
 USUAL: Final = {"swf": (8, 16), "philly": (68, 8)}

@@ -20,7 +20,7 @@ from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
 from pumice.cluster.api.store import Store
 from pumice.collecting import rarely
-from pumice.cores import cores
+from pumice.executors import cores
 from pumice.proof.bench import cluster
 from pumice.proof.bench.figures import Advance, Parameters, Samples, settled
 from pumice.questions.replay.parallel import CycleRange, shares, verify_shares

@@ -8,6 +8,7 @@ from typing import Final
 
 from pumice.proof.bench import (
     allocate,
+    asking,
     cards,
     journal,
     openb,
@@ -19,10 +20,9 @@ from pumice.proof.bench import (
     steady,
     storm,
     topology,
+    whatif,
 )
 from pumice.proof.bench.figures import Advance, Parameters, Samples
-from pumice.proof.bench.futures import whatif
-from pumice.proof.bench.questions import asking
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,176 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, cast
 
+from pumice.core.errors import QuantityError
+from pumice.core.quantity import parse_quantity
+from pumice.core.resources import INFINITY, LARGEST, ZERO, Resource, exceeded_part, intersection
 from pumice.executors import Executors, as_ended
 from pumice.proof.conformance.case import SuiteFile, read_cases, read_raw
 from pumice.proof.conformance.inheritance import ActionArguments
 from pumice.proof.conformance.judge import Verdict, judge
-from pumice.proof.conformance.resources import run_resource_cases
 from pumice.proof.conformance.shape import name_of
+
+# --- The resource suite: Kubernetes quantities and Volcano's resource arithmetic, one case each row. Unlike the other
+# suites there is nothing to schedule: a row gives operands and what Volcano's own methods made of them.
+
+Json = Any
+Operation = Callable[[Resource, Resource, Resource], Json]
+
+
+class CaseResult(NamedTuple):
+    """One row: its name, whether everything in it held, and what did not (empty when all held)."""
+
+    name: str
+    passed: bool
+    diff: str
+
+
+def run_resource_cases(data: dict[str, Any]) -> list[CaseResult]:
+    """All rows of ``resources.json``: the quantities, then the operations."""
+    results = [_quantity_case(row) for row in data.get("quantities") or ()]
+    results += [_operation_case(index, row) for index, row in enumerate(data.get("operations") or ())]
+    return results
+
+
+def _quantity_case(row: dict[str, Any]) -> CaseResult:
+    text: str = row["text"]
+    wanted = {key: value for key, value in row.items() if key != "text"}
+    return _result(f"quantity {text!r}", wanted, {key: _quantity_answer(text, key) for key in wanted})
+
+
+def _quantity_answer(text: str, key: str) -> Json:
+    try:
+        quantity = parse_quantity(text)
+    except QuantityError:
+        return key == "error"
+    if key.startswith("resource:"):
+        return to_json(Resource.from_list({key.removeprefix("resource:"): text}))
+    answers: dict[str, Json] = {
+        "canonical": quantity.canonical(),
+        "milli": quantity.milli_value(),
+        "value": quantity.value(),
+    }
+    return answers.get(key)
+
+
+def _operation_case(index: int, row: dict[str, Any]) -> CaseResult:
+    operands = [from_json(row[key]) for key in ("a", "b", "req")]
+    wanted = {key: value for key, value in row.items() if key not in ("a", "b", "req")}
+    got: dict[str, Json] = {}
+    for key in wanted:
+        operation = OPERATIONS.get(key)
+        left, right, req = (operand.clone() for operand in operands)
+        got[key] = "not an operation of this release" if operation is None else _plain(operation(left, right, req))
+    return _result(f"operations {index}", wanted, got)
+
+
+def _result(name: str, wanted: dict[str, Json], got: dict[str, Json]) -> CaseResult:
+    wrong = [
+        f"{key}: expected {value!r}, was {got[key]!r}" for key, value in wanted.items() if not _same(value, got[key])
+    ]
+    return CaseResult(name, not wrong, "; ".join(wrong))
+
+
+def _same(wanted: Json, got: Json) -> bool:
+    """Equal, where numbers are float64 and true is not 1."""
+    if isinstance(wanted, bool) or isinstance(got, bool):
+        return wanted is got
+    if isinstance(wanted, float) or isinstance(got, float):
+        return isinstance(got, int | float) and isinstance(wanted, int | float) and float(wanted) == float(got)
+    if isinstance(wanted, list) and isinstance(got, list):
+        left, right = cast("list[object]", wanted), cast("list[object]", got)
+        return len(left) == len(right) and all(map(_same, left, right))
+    if isinstance(wanted, dict) and isinstance(got, dict):
+        expected, actual = cast("dict[str, Json]", wanted), cast("dict[str, Json]", got)
+        return expected.keys() == actual.keys() and all(_same(value, actual[key]) for key, value in expected.items())
+    return bool(wanted == got)
+
+
+def from_json(row: dict[str, Any]) -> Resource:
+    """A resource of the case file: no ``scalars`` key is Go's nil map, ``"max"`` the largest float."""
+    scalars: dict[str, Json] | None = row.get("scalars")
+    return Resource(
+        _number(row["cpu"]),
+        _number(row["memory"]),
+        None if scalars is None else {name: _number(amount) for name, amount in scalars.items()},
+    )
+
+
+def to_json(resource: Resource) -> dict[str, Json]:
+    """The reverse of ``from_json``."""
+    row: dict[str, Json] = {"cpu": _shown(resource.milli_cpu), "memory": _shown(resource.memory)}
+    if resource.scalars is not None:
+        row["scalars"] = {name: _shown(amount) for name, amount in resource.scalars.items()}
+    return row
+
+
+def _number(value: Json) -> float:
+    return LARGEST if value == "max" else float(value)
+
+
+def _shown(amount: float) -> float | str:
+    return "max" if amount == LARGEST else amount
+
+
+def _plain(answer: Json) -> Json:
+    """An answer as the case file writes it."""
+    if isinstance(answer, Resource):
+        return to_json(answer)
+    if isinstance(answer, tuple):
+        return [_plain(part) for part in cast("tuple[object, ...]", answer)]
+    if isinstance(answer, list):
+        return sorted(cast("list[str]", answer))
+    return answer
+
+
+def _max(left: Resource, right: Resource) -> Resource:
+    left.set_max_resource(right)
+    return left
+
+
+OPERATIONS: Final[dict[str, Operation]] = {
+    "add": lambda a, b, req: a.add(b),
+    "subWithoutAssert": lambda a, b, req: a.sub_without_assert(b),
+    "multi1.2": lambda a, b, req: a.multi(1.2),
+    "fitDelta": lambda a, b, req: a.fit_delta(b),
+    "setMaxResource": lambda a, b, req: _max(a, b),
+    "minDimensionResource.zero": lambda a, b, req: a.min_dimension_resource(b, ZERO),
+    "minDimensionResource.infinity": lambda a, b, req: a.min_dimension_resource(b, INFINITY),
+    "diff.zero": lambda a, b, req: a.diff(b, ZERO),
+    "diff.infinity": lambda a, b, req: a.diff(b, INFINITY),
+    "exceededPart": lambda a, b, req: exceeded_part(a, b),
+    "intersection": lambda a, b, req: intersection(a, b),
+    "isEmpty": lambda a, b, req: a.is_empty(),
+    "resourceNames": lambda a, b, req: a.resource_names(),
+    "string": lambda a, b, req: a.string(),
+    "equal.zero": lambda a, b, req: a.equal(b, ZERO),
+    "equal.infinity": lambda a, b, req: a.equal(b, INFINITY),
+    "less.zero": lambda a, b, req: a.less(b, ZERO),
+    "less.infinity": lambda a, b, req: a.less(b, INFINITY),
+    "lessEqual.zero": lambda a, b, req: a.less_equal(b, ZERO),
+    "lessEqual.infinity": lambda a, b, req: a.less_equal(b, INFINITY),
+    "lessEqualWithResourcesName.zero": lambda a, b, req: a.less_equal_with_resources_name(b, ZERO),
+    "lessEqualWithResourcesName.infinity": lambda a, b, req: a.less_equal_with_resources_name(b, INFINITY),
+    "lessEqualWithDimensionAndResourcesName": lambda a, b, req: a.less_equal_with_dimension_and_resources_name(b, req),
+    "lessPartly.zero": lambda a, b, req: a.less_partly(b, ZERO),
+    "lessPartly.infinity": lambda a, b, req: a.less_partly(b, INFINITY),
+    "lessEqualPartly.zero": lambda a, b, req: a.less_equal_partly(b, ZERO),
+    "lessEqualPartly.infinity": lambda a, b, req: a.less_equal_partly(b, INFINITY),
+    "lessEqualPartlyWithDimension": lambda a, b, req: a.less_equal_partly_with_dimension(b, req),
+    "lessEqualPartlyWithDimensionZeroFiltered": lambda a, b, req: a.less_equal_partly_with_dimension_zero_filtered(
+        b, req
+    ),
+    "greaterPartly.zero": lambda a, b, req: a.greater_partly(b, ZERO),
+    "greaterPartly.infinity": lambda a, b, req: a.greater_partly(b, INFINITY),
+    "greaterPartlyWithDimension": lambda a, b, req: a.greater_partly_with_dimension(b, req),
+    "greaterPartlyWithRelevantDimensions": lambda a, b, req: a.greater_partly_with_relevant_dimensions(b, req),
+}
+"""What the file's operation names mean here; ``a``, ``b`` and ``req`` are copies and may be changed."""
+
+
+# ---
 
 SLICE_BYTES: Final = 150_000
 """A slice is about this much of a case file: small enough to balance two processes, large enough not to be felt."""

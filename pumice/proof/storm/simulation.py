@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+import signal
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
@@ -12,28 +14,174 @@ from typing import Any, Final
 
 import anyio
 
-from pumice.actors.api_server.faults.chance import chance
-from pumice.actors.api_server.faults.strikes import Fault, Faults, ListedFaults, SeededFaults
+from pumice.actors.api_server.faults.strikes import Fault, Faults, ListedFaults, SeededFaults, chance
 from pumice.actors.errors import RecorderFailedError
 from pumice.actors.scheduling.core_decider import core_decider
 from pumice.actors.system.roles import CRASHABLE
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
-from pumice.proof.storm.clock import JumpingClock
-from pumice.proof.storm.disk import StormDisk
-from pumice.proof.storm.driver import Driver, PowerCutError
+from pumice.proof.storm.driver import Driver, JumpingClock, PowerCutError
 from pumice.proof.storm.extender import StormExtender
 from pumice.proof.storm.invariants.books import final_problems
 from pumice.proof.storm.invariants.group_status import phases
 from pumice.proof.storm.invariants.monitor import Monitor
 from pumice.proof.storm.invariants.soon import until_idle
 from pumice.proof.storm.invariants.violation import Violation, ViolationFoundError
-from pumice.proof.storm.journal import JournalLostError, StormJournal
 from pumice.proof.storm.script.events import Event, Script
-from pumice.proof.storm.wall import WallAlarm, at_most
 from pumice.runtime.determinism import deterministic, held
 from pumice.runtime.leaping import Bell, LeapingClock
+from pumice.storage import codec
+from pumice.storage.journal import Record
+from pumice.storage.memory import MemoryJournal
 from pumice.storage.shared_objects import SharedObjects
+
+# --- The disk under a storm's journal: what is on its way when the power goes gets there whole, in part, or not at
+# all. What was synced stays. Of the append in flight any sectors may be on the disk, as after a power cut under
+# SQLite's write-ahead file: the next life believes it when its checksum agrees, and as a whole.
+
+SECTOR: Final = 512
+"""Bytes that are written whole or not at all."""
+SHARES: Final = (0.0, 0.5, 0.9, 1.0)
+"""Shares of sectors that reach the disk, all equally likely: a lost write, two torn ones, a whole one."""
+_SUM: Final = 16
+
+
+class StormDisk:
+    """One append at a time is on its way; which of its sectors get there depends on the seed and on nothing else."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._on_its_way = b""
+        self._cuts = 0
+
+    def write(self, records: Sequence[Record]) -> None:
+        """Hand an append to the disk, which may hold it back until `sync`."""
+        body = codec.pack([(each.kind, each.payload, each.cause, each.at) for each in records])
+        self._on_its_way = _sum(body) + body
+
+    def sync(self) -> None:
+        """Note that the append is on the disk and cannot be lost."""
+        self._on_its_way = b""
+
+    def lose_power(self) -> list[Record]:
+        """The records of what was on its way, if all of it got there; the next append is written over the rest."""
+        written, self._on_its_way = self._torn(self._on_its_way), b""
+        told, body = written[:_SUM], written[_SUM:]
+        if not body or told != _sum(body):
+            return []
+        return [Record(kind, payload, cause, at) for kind, payload, cause, at in codec.unpack(body)]
+
+    def _torn(self, data: bytes) -> bytes:
+        """Return the bytes after a power cut: lost sectors read as zeros, and are missing at the end."""
+        self._cuts += 1
+        share = SHARES[int(chance(self._seed, f"power cut #{self._cuts}") * len(SHARES))]
+        sectors = [data[at : at + SECTOR] for at in range(0, len(data), SECTOR)]
+        kept = [
+            sector if chance(self._seed, f"power cut #{self._cuts}, sector {number}") < share else bytes(len(sector))
+            for number, sector in enumerate(sectors)
+        ]
+        while kept and not any(kept[-1]):
+            kept.pop()
+        return b"".join(kept)
+
+
+def _sum(body: bytes) -> bytes:
+    return blake2b(body, digest_size=_SUM).digest()
+
+
+# ---
+
+# --- The journal of a storm: what is written is seen by the monitor, and writing may be slow or fail.
+
+
+class JournalLostError(OSError):
+    """An injected failure of the disk."""
+
+
+class StormJournal(MemoryJournal):
+    """`see` gets every batch of records once it is written; `faults` may be set for each life of a system."""
+
+    def __init__(self, see: Callable[[Sequence[Record]], None], disk: StormDisk | None = None) -> None:
+        super().__init__()
+        self._disk = disk or StormDisk(0)
+        self.faults: Faults | None = None
+        self._see = see
+
+    async def append(self, records: Sequence[Record]) -> int:
+        """Write at once, late, in part, not at all, or without saying so. A power cut finds the disk at a slow one."""
+        fault = self.faults.strike_append() if self.faults is not None else None
+        match fault.what if fault is not None else "":
+            case "journal-slow":
+                self._disk.write(records)
+                await anyio.sleep(fault.amount if fault is not None else 0.0)
+                self._disk.sync()
+            case "journal-torn":
+                self._disk.write(records)
+                raise JournalLostError("injected: the power failed while the disk was at it")
+            case "journal-failing":
+                raise JournalLostError("injected: the disk is full")
+            case "journal-unsure":
+                await self._write(records)
+                raise JournalLostError("injected: the disk failed after writing")
+            case _:
+                pass
+        return await self._write(records)
+
+    async def begin_again(self) -> None:
+        """Another process finds what the disk has, and of what was on its way what is whole."""
+        if records := self._disk.lose_power():
+            await self._write(records)
+
+    async def _write(self, records: Sequence[Record]) -> int:
+        last = await super().append(records)
+        self._see(records)
+        return last
+
+
+# ---
+
+# --- An end to what goes in circles: virtual time does not pass there, the processor's does.
+
+AGAIN_S: Final = 0.5
+"""Others may go in circles too, and are met one after the other."""
+
+
+class TooLongError(BaseException):
+    """Time is up. Not an Exception: nobody may take it for the crash of an actor."""
+
+
+class WallAlarm:
+    """`rang`: time was up, whatever has become of the error since."""
+
+    def __init__(self) -> None:
+        self.rang = False
+
+    def ring(self, *_: object) -> None:
+        """What the signal does."""
+        self.rang = True
+        raise TooLongError
+
+
+@contextmanager
+def at_most(seconds: float) -> Generator[WallAlarm]:
+    """Raise TooLongError in the block after so many seconds of the processor.
+
+    Only where a timer can be set: in the main thread, where nobody has set one.
+    """
+    alarm = WallAlarm()
+    if threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_VIRTUAL)[0]:
+        yield alarm
+        return
+    before = signal.signal(signal.SIGVTALRM, alarm.ring)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, AGAIN_S)
+    try:
+        yield alarm
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+# ---
 
 CALM_S: Final = 4000.0
 """Virtual seconds that a system may take to come to rest once faults have stopped (the longest backoff is 1000 s), and

@@ -6,29 +6,231 @@ from __future__ import annotations
 
 import functools
 import gc
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import msgspec
 
 from pumice.actors.gateway.advice import GROUP, KINDS, VERSION, AdviserAnswer, AdviserQuestion
+from pumice.actors.scheduling.core_decider import PluginTimes, Times
+from pumice.config.durations import parse_duration
 from pumice.config.errors import ConfigError, PumiceError, RequestError
-from pumice.questions.adviser.ahead import difference_of, estimates
+from pumice.core.cycle import Trail, close_session, open_session, run_action
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.events import ConfigLoaded
+from pumice.core.state.volumes import volume_rules
+from pumice.errors import InputError
+from pumice.load.manifests import Loaded, load_text
+from pumice.plugins.loader import identities
 from pumice.questions.adviser.census import census_of
 from pumice.questions.adviser.pictures import board_of, course_of, measures_of
 from pumice.questions.adviser.stories import story_as_data
-from pumice.questions.adviser.trails import trail_of
+from pumice.questions.eta.estimate import FutureSampling, estimates_of
+from pumice.questions.eta.runs import runs_in
 from pumice.questions.explain.account import NotFoundError
 from pumice.questions.explain.advice.advise import advise
 from pumice.questions.explain.asked import SETTLED, accounted, recorded, with_owners
 from pumice.questions.explain.ended import end_in
 from pumice.questions.explain.refused import refused_in
-from pumice.questions.explain.scene import Scene, scene_of
+from pumice.questions.explain.scene import Scene, near, scene_of
 from pumice.questions.history.rewind import Rewound, demand_volcano, newest_cycle, rewind_file
+from pumice.questions.oneshot.supposing import supposed
 from pumice.questions.replay.plugins import demand_plugins, in_force
+from pumice.questions.whatif import changes
+from pumice.questions.whatif.ask import what_if
+from pumice.questions.whatif.changes import ForkChange
+from pumice.questions.whatif.sources import journaled, parsed
+
+if TYPE_CHECKING:
+    from pumice.core.messages.decisions import CycleResult
+    from pumice.core.session.trail.records import Look
+
+# --- Questions about the future that a program asks: when jobs start, and what would differ after changes.
+
+MOST_SAMPLES: Final = 200
+MOST_HORIZON_S: Final = 30 * 86400.0
+SAID: Final[Mapping[str, Callable[[str], ForkChange]]] = {
+    "addNodes": changes.add_nodes,
+    "set": changes.set_field,
+    "scale": changes.scale,
+    "cordon": changes.cordon,
+    "drain": changes.drain,
+    "removeNode": changes.remove_node,
+    "delete": changes.delete,
+}
+"""Changes that are said in a text, as the options of `pumice whatif` are."""
+
+
+class WhatIf(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of the question. Each of `changes` has one key: one of `SAID`, `submit` with a list of objects, or
+    `config` with the text of a configuration. `cycle`: fork there, not at the end of the journal.
+    """
+
+    changes: list[dict[str, Any]]
+    horizon: str = "1h"
+    seed: int = 0
+    cycle: int | None = None
+
+
+def difference_of(db: Path, body: bytes) -> Plain:
+    """What would differ after the changes. Raises InputError, ConfigError."""
+    try:
+        asked = msgspec.json.decode(body, type=WhatIf)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise InputError(f"the body: {error}") from error
+    if not asked.changes:
+        raise InputError("changes: expected one at least, found none")
+    made = [_change(number, each) for number, each in enumerate(asked.changes)]
+    fork = anyio.run(journaled, db, asked.cycle)
+    return what_if(fork, made, horizon_of(asked.horizon), seed=asked.seed).to_dict()
+
+
+def _change(number: int, said: Plain) -> ForkChange:
+    where = f"changes[{number}]"
+    if len(said) != 1:
+        raise InputError(f"{where}: expected one key, found {len(said)}")
+    ((key, value),) = said.items()
+    if key == "submit" and isinstance(value, list):
+        return _submit(where, value)
+    if key == "config" and isinstance(value, str):
+        told = ConfigLoaded("", value, where, plugins=identities())
+        try:
+            config = parsed(told, lenient=False)
+        except ConfigError as error:
+            raise InputError(str(error)) from error
+        return ForkChange(where, lambda fork: replace(fork, config=config, told=told))
+    if key in SAID and isinstance(value, str):
+        return SAID[key](value)
+    expected = f"{', '.join(SAID)} or config with a text, or submit with a list of objects"
+    raise InputError(f"{where}: expected {expected}, found {key[:40]!r}")
+
+
+def _submit(where: str, objects: Any) -> ForkChange:
+    """Read as a file would be, with all that is checked there."""
+    loaded = Loaded()
+    load_text(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": objects}).decode(), where, loaded)
+    if loaded.problems:
+        raise loaded.problems[0]
+    if not loaded.objects:
+        raise InputError(f"{where}: there are no objects in it")
+    return changes.submit(loaded.objects, where)
+
+
+def estimates(db: Path, asked: frozenset[str] | None, query: Mapping[str, str]) -> Plain:
+    """When jobs start, of those that wait. Raises InputError, ConfigError."""
+    samples = _whole(query.get("samples", "20"), "samples", 1, MOST_SAMPLES)
+    sampling = FutureSampling(
+        samples, horizon_of(query.get("horizon", "24h")), _whole(query.get("seed", "0"), "seed", 0)
+    )
+    fork = anyio.run(journaled, db, _whole(query["cycle"], "cycle", 1) if "cycle" in query else None)
+    book = anyio.run(runs_in, db, fork.now)
+    found = estimates_of(fork, book.ended, sampling, asked)
+    return {"cycle": fork.cycle, "now": fork.now, "estimates": {job: each.to_dict() for job, each in found.items()}}
+
+
+def horizon_of(text: str) -> float:
+    """Of a Go duration, thirty days at most."""
+    try:
+        found = parse_duration(text)
+    except ValueError:
+        found = -1.0
+    if not 0 < found <= MOST_HORIZON_S:
+        raise InputError(f"horizon={text[:40]}: expected a Go duration such as 24h, 720h at most")
+    return found
+
+
+def _whole(text: str, what: str, least: int, most: int = 2**62) -> int:
+    found = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
+    if not least <= found <= most:
+        raise InputError(f"{what}={text[:40]}: expected a whole number from {least} to {most}")
+    return found
+
+
+# ---
+
+# --- One decided cycle as data: what it decided, in which order jobs had their turns, and where each action ended.
+
+
+def trail_of(scene: Scene, task: str = "", stopwatch: Callable[[], float] = time.perf_counter) -> Plain:
+    """The cycle with the turns and endings of all jobs; of `task` ("namespace/name") also every look at the nodes, with
+    what each filter and scorer said (if no action looked, a look at the end, of action ""), and the choices of victims
+    that it was part of. `took`: seconds of this deciding, for a record keeps none. Raises NotFoundError.
+    """
+    if task and task not in scene.view.tasks.by_key:
+        raise NotFoundError(f"cycle {scene.clock.cycle} knew no pod {task!r}{near(scene.view, 'pod', task)}")
+    ignored = scene.options.ignored_provisioners if scene.options else ()
+    snapshot = scene.view.snapshot(volume_rules(scene.config, ignored))
+    trail = Trail((task,), every_filter=True) if task else Trail((), brief=True)
+    clock, ask = scene.clock, scene.ask()
+    plugins, began = PluginTimes(stopwatch), stopwatch()
+    session = open_session(
+        snapshot, scene.config, clock, scene.carry, scene.options, trail=trail, ask=ask, watch=plugins.watch
+    )
+    actions: dict[str, float] = {}
+    for action in scene.config.actions:
+        before = stopwatch()
+        run_action(session, action)
+        actions[action] = stopwatch() - before
+    looked_for = session.snapshot.tasks.handles[scene.view.tasks.by_key[task].row] if task else None
+    if looked_for is not None and not trail.looks and session.jobs.status[looked_for.row] == TaskStatus.PENDING:
+        trail.look_anyway(looked_for)
+    result = plugins.told(close_session(session, plugins.watch))
+    took = {"total_s": stopwatch() - began, "actions": actions, "plugins": _flat(result.report.timings)}
+    decided = {**_decided(scene, result), "took": took, "supposed": supposed(ask, scene.config)}
+    return {**decided, **_followed(trail), **(_about(trail, task) if task else {})}
+
+
+def _flat(times: Times) -> dict[str, float]:
+    return {f"{point} {plugin}": seconds for point, each in times.items() for plugin, seconds in each.items()}
+
+
+def _decided(scene: Scene, result: CycleResult) -> Plain:
+    return {
+        "cycle": result.cycle,
+        "now": scene.clock.now,
+        "digest": result.digest,
+        "actions": list(scene.config.actions),
+        "plugins": [[plugin.name for plugin in tier.plugins] for tier in scene.config.tiers],
+        "binds": [msgspec.to_builtins(each) for each in result.binds],
+        "evicts": [msgspec.to_builtins(each) for each in result.evicts],
+    }
+
+
+def _followed(trail: Trail) -> Plain:
+    endings = {job: [_ending(asdict(each)) for each in ended] for job, ended in sorted(trail.endings.items())}
+    votes = {job: [list(vote) for vote in one.votes] for job, one in sorted(trail.admissions.items())}
+    return {"turns": [asdict(turn) for turn in trail.turns], "endings": endings, "admissions": votes}
+
+
+def _ending(plain: Plain) -> Plain:
+    """What says nothing is left out."""
+    return {name: value for name, value in plain.items() if value}
+
+
+def _about(trail: Trail, task: str) -> Plain:
+    looks = [_look(look) for look in trail.looks.get(task, ())]
+    elections = [each.to_dict() for each in trail.elections.held if task in (each.preemptor, *each.candidates)]
+    return {"task": task, "looks": looks, "elections": elections}
+
+
+def _look(look: Look) -> Plain:
+    """By node that was looked at: who refused it and with which words, or what each plugin adds to its score."""
+    refused = look.refused()
+    nodes = {
+        name: {"refused": [[reason.plugin, reason.text] for reason in look.refusers(name)]}
+        if name in refused
+        else {"scores": look.score_of(name)}
+        for row, name in enumerate(look.names)
+        if look.seen is None or look.seen[row]
+    }
+    return {"action": look.action, "chosen": look.chosen, "nominated": look.nominated, "nodes": nodes}
+
+
+# ---
 
 Plain = dict[str, Any]
 NEWEST: Final = "newest"

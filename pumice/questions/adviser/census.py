@@ -6,28 +6,27 @@ The cycle is decided (again) with a trail of all jobs; the order is the order in
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from pumice.belonging import owner_of
 from pumice.cluster.controllers.unserved.kinds import SCHEDULER
+from pumice.cluster.kube.conditions import timestamp
 from pumice.config.errors import RequestError, nearest_names
 from pumice.core.cycle import Trail, close_session, open_session, run_action
 from pumice.core.life.pod_group import LABELS as PHASES
 from pumice.core.life.pod_group import PodGroupPhase
 from pumice.core.life.task import TaskStatus
-from pumice.core.messages.queue_gauges import told
+from pumice.core.messages.queue_gauges import WHOLE, told
 from pumice.core.objects.metadata import key_of
 from pumice.core.objects.pod import GROUP_NAME
 from pumice.core.session.closing.close import jobs_with_waiting_tasks
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.adviser.classes import CLASS_OF, WaitClass, WaitReason
 from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitFinding, outsider, queueless
-from pumice.questions.adviser.lending import lending
-from pumice.questions.adviser.order import Place, places_of
-from pumice.questions.adviser.queues import QueueStanding, count_waiting, lineage, standings_of
+from pumice.questions.adviser.queues import QueueStanding, count_waiting, in_tree_order, lineage, standings_of
 from pumice.questions.explain.refused import refused_among
 from pumice.questions.explain.room_left import amounts
 from pumice.questions.oneshot.cycles import fill
@@ -35,14 +34,165 @@ from pumice.questions.oneshot.others import decide_others, has_others
 from pumice.questions.oneshot.supposing import supposed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pumice.core.messages.decisions import CycleResult
     from pumice.core.objects.pod import Task
     from pumice.core.session.session import Session
+    from pumice.core.session.trail.records import Precedence, Turn
     from pumice.core.state.jobs import Job
     from pumice.core.state.view import View
     from pumice.questions.explain.scene import Scene
+
+# --- In which order jobs are tried, and which plugin's order put each where it is.
+
+STAGES: Final = {"allocate": 0, "backfill": 1, "enqueue": 2}
+"""Actions that take up jobs, as they matter: one that is admitted is nearer to its start than one that is not."""
+NUMBERS: Final = {
+    "priority": ("priority", -1.0),
+    "gang": ("its gang is ready (1) or not (0):", 1.0),
+    "drf": ("dominant share", 1.0),
+    "tdm": ("preemptable (1) or not (0):", 1.0),
+    "sla": ("deadline", 1e-9),
+    "creation": ("created", 1.0),
+}
+"""What a plugin's numbers are, and what they are multiplied with to be read: whoever has the smaller one goes first,
+but people say that the higher priority does, and count in seconds.
+"""
+TIMES: Final = ("sla", "creation")
+LAST_TIME: Final = 253402300799.0
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The job that comes just before another in their queue: told apart `by` this plugin ("creation" or "name" where
+    none does), with the numbers of that job and of the other where it goes by numbers, and in words.
+    """
+
+    job: str
+    by: str
+    its: float | None
+    own: float | None
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`stage`: the action that takes the job up, "" for none; `rank` among all, -1 for none; `tried`: it had its turn;
+    `queue_share`: of its queue at that moment; `before_it`: None for the first of its queue.
+    """
+
+    stage: str = ""
+    rank: int = -1
+    tried: bool = False
+    queue_share: float | None = None
+    before_it: Before | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; the rank shows as the position in the whole list."""
+        return {name: value for name, value in asdict(self).items() if name != "rank"}
+
+
+def places_of(turns: Iterable[Turn]) -> dict[str, Place]:
+    """By job, out of the turns of a cycle. Of several actions the one that comes nearest to a start counts."""
+    in_order = sorted(enumerate(turns), key=lambda each: (STAGES[each[1].action], not each[1].tried, each[0]))
+    found: dict[str, Place] = {}
+    before: dict[tuple[str, str], Before] = {}
+    for _, turn in in_order:
+        ahead = turn.ahead
+        if ahead is not None:
+            before.setdefault((turn.action, ahead.over), _before(turn.job, ahead))
+    for rank, (_, turn) in enumerate(in_order):
+        if turn.job not in found:
+            earlier = before.get((turn.action, turn.job))
+            found[turn.job] = Place(turn.action, rank, turn.tried, turn.share, earlier)
+    return found
+
+
+def _before(job: str, ahead: Precedence) -> Before:
+    if ahead.numbers is None:
+        words = "its name comes first" if ahead.plugin == "name" else f"{ahead.plugin} puts it first"
+        return Before(job, ahead.plugin, None, None, words)
+    label, factor = NUMBERS.get(ahead.plugin, (ahead.plugin, 1.0))
+    its, own = (factor * number + 0.0 for number in ahead.numbers)  # no -0
+    shown = [_time(each) if ahead.plugin in TIMES else f"{each:.6g}" for each in (its, own)]
+    return Before(job, ahead.plugin, its, own, f"{label} {shown[0]} before {shown[1]}")
+
+
+def _time(moment: float) -> str:
+    return timestamp(moment) if moment < LAST_TIME else "none"
+
+
+# ---
+
+# --- Who has more than its queue deserves, and whose that is: the nearest kin's first. A queue that has more than
+# deserved has it from those that use less: its sisters, then what their parent keeps undivided, then the parent's
+# sisters, and so on up. Among equally near ones it is in proportion, since nothing says whose is whose.
+
+Shares = dict[str, float]
+LEAST: Final = 1e-9
+"""Of what is matched: less than that part of it is what floats leave."""
+
+
+class QueueLoan(NamedTuple):
+    """So much of a resource (in cores, bytes or pieces). `lender`: "" for what no queue deserves."""
+
+    lender: str
+    borrower: str
+    amount: float
+
+
+def lending(standings: Mapping[str, QueueStanding]) -> dict[str, list[QueueLoan]]:
+    """By resource, of those of which anybody has more than deserved; loans by lender and borrower."""
+    names = sorted({name for one in standings.values() for name in one.borrowed if name != WHOLE})
+    found = {name: loans(standings, name) for name in names}
+    return {name: listed for name, listed in found.items() if listed}
+
+
+def loans(standings: Mapping[str, QueueStanding], resource: str) -> list[QueueLoan]:
+    """Of one resource, among the queues without others below them; an inner queue lends what it keeps undivided."""
+    made: list[QueueLoan] = []
+    within: dict[str, tuple[Shares, Shares, float]] = {}  # of each parent: who borrows, who lends, what they deserve
+    for _, name in reversed(in_tree_order(standings)):  # children before parents
+        one = standings[name]
+        deserved = one.deserved.get(resource, 0.0)
+        if name in within:
+            borrowers, lenders, divided = within.pop(name)
+            _lend(borrowers, lenders, made)
+            undivided = {name: deserved - divided} if deserved > divided else Shares()
+            _lend(borrowers, undivided, made)
+            lenders |= undivided
+        else:
+            room = deserved - one.allocated.get(resource, 0.0)
+            borrowers = {name: one.borrowed[resource]} if resource in one.borrowed else Shares()
+            lenders = {name: room} if room > 0 else Shares()
+        above = one.parent if one.parent in standings and one.parent != name else ""
+        beside = within.get(above, (Shares(), Shares(), 0.0))
+        within[above] = ({**beside[0], **borrowers}, {**beside[1], **lenders}, beside[2] + deserved)
+    borrowers, lenders, _ = within.get("", (Shares(), Shares(), 0.0))
+    _lend(borrowers, lenders, made)
+    made += [QueueLoan("", borrower, amount) for borrower, amount in borrowers.items()]
+    return sorted(made)
+
+
+def _lend(borrowers: Shares, lenders: Shares, made: list[QueueLoan]) -> None:
+    """In proportion to what each lacks and each has; who is through is taken out."""
+    wanted, given = sum(borrowers.values()), sum(lenders.values())
+    lent = min(wanted, given)
+    if lent <= 0:
+        return
+    made += [
+        QueueLoan(lender, borrower, lent * (room / given) * (more / wanted))
+        for lender, room in lenders.items()
+        for borrower, more in borrowers.items()
+    ]
+    for listed, total in ((borrowers, wanted), (lenders, given)):
+        left = {name: value * (1 - lent / total) for name, value in listed.items()}
+        listed.clear()
+        listed |= {name: value for name, value in left.items() if value > LEAST * total}
+
+
+# ---
 
 EVERY_TASK: Final = (TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.ALLOCATED)
 

@@ -10,8 +10,8 @@ import msgspec
 from pumice.actors.gateway.page import frames
 from pumice.core.board.board import BoardReader, residents_of
 from pumice.core.cycle import cards_later, open_session
-from pumice.core.messages.card_table import CardTable
 from pumice.core.messages.events import ActorCrashed, ActorEvent, CycleRecord, Outcome
+from pumice.core.messages.queue_tables import CardTable
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.explain.account import NotFoundError
 from pumice.questions.history.entries import StoryEntry, entry_of

@@ -9,7 +9,7 @@ from pumice.config.arguments import Arguments
 from pumice.config.errors import describe
 from pumice.config.known import FLAGS, PLUGIN_CONFIGURATIONS, PUMICE
 from pumice.config.schema import PluginOption, SchedulerConfig
-from pumice.core.plugins.deviceshare.plugin import SWITCH_NAMES
+from pumice.core.plugins.deviceshare import SWITCH_NAMES
 from pumice.core.plugins.tdm.zones import ZoneError, parse_span
 from pumice.questions.check.words import LISTENS, VERBS, listens
 

@@ -4,15 +4,117 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pumice.config.argument_types import kind_of
 from pumice.config.known import ACTION_ARGUMENTS, FLAGS, PLUGIN_ARGUMENTS, is_argument
 from pumice.config.schema import PluginOption, SchedulerConfig
+from pumice.core.objects.metadata import Object, section
+from pumice.core.plugins.capacity.misplaced import ROOT
 from pumice.questions.check import words
 from pumice.questions.check.effects import is_ignored, without_effect
-from pumice.questions.check.jobs import of_jobs
-from pumice.questions.check.queues import of_queues
+from pumice.questions.oneshot.obstacles import is_in_a_tree, obstacles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# --- Jobs and JobFlows that a configuration meets: defects of Volcano that they run into, and switches that mend
+# them.
+
+VOLCANO: Final = "batch.volcano.sh/"
+_TARGETED: Final = ("RestartPod", "RestartTask", "RestartPartition")
+
+
+def of_jobs(config: SchedulerConfig, objects: Sequence[Object]) -> list[str]:
+    """Return a sentence for each defect that some object can run into and no switch mends."""
+    found: list[str] = []
+    for fix, concerns, sentence in _DEFECTS:
+        names = [_name(obj) for obj in objects if concerns(obj)]
+        if names and fix not in config.pumice.fix:
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            found.append(f"{names[0]}{more}: {sentence}; `fix: [{fix}]` mends it")
+    return found
+
+
+def _policies(obj: Object) -> Iterator[Object]:
+    if obj.get("kind") == "Job" and str(obj.get("apiVersion")).startswith(VOLCANO):
+        spec = section(obj, "spec")
+        yield from spec.get("policies") or ()
+        for task in spec.get("tasks") or ():
+            yield from task.get("policies") or ()
+
+
+def _fires_on(obj: Object, *events: str) -> bool:
+    return any({policy.get("event"), *(policy.get("events") or ())} & {"*", *events} for policy in _policies(obj))
+
+
+def _expires(obj: Object) -> bool:
+    volcano = obj.get("kind") == "Job" and str(obj.get("apiVersion")).startswith(VOLCANO)
+    return volcano and section(obj, "spec").get("ttlSecondsAfterFinished") is not None
+
+
+def _name(obj: Object) -> str:
+    meta = section(obj, "metadata")
+    return f"{obj.get('kind')} {meta.get('namespace') or 'default'}/{meta.get('name') or meta.get('generateName')}"
+
+
+_DEFECTS: Final[tuple[tuple[str, Callable[[Object], bool], str], ...]] = (
+    (
+        "scaling-is-no-eviction",
+        lambda obj: _fires_on(obj, "PodEvicted", "PodFailed"),
+        "lowering its replicas fires its policies for PodFailed and PodEvicted",
+    ),
+    (
+        "ended-pods-are-not-evicted",
+        lambda obj: _fires_on(obj, "PodEvicted"),
+        "deleting a pod that has ended fires its policy for PodEvicted",
+    ),
+    ("aborted-jobs-expire", _expires, "ttlSecondsAfterFinished does not count once the Job is Aborted"),
+    (
+        "restarts-keep-the-pod-group",
+        lambda obj: any(policy.get("action") in _TARGETED for policy in _policies(obj)),
+        "restarting some of its pods deletes its PodGroup, and others may have its room",
+    ),
+    (
+        "terminated-jobs-fail-flows",
+        lambda obj: obj.get("kind") == "JobFlow",
+        "it stays Running for ever when one of its Jobs is Terminated",
+    ),
+)
+
+
+# ---
+
+# --- Warnings about the queues that a configuration meets.
+
+LISTED: Final = ("cpu", "memory")
+"""Resources that every node has; others that queues count have a domain in their names."""
+
+
+def of_queues(config: SchedulerConfig, objects: Sequence[Object]) -> list[str]:
+    """Return a sentence for each."""
+    return [*obstacles(config, objects), *_roots_capability(config, objects)]
+
+
+def _roots_capability(config: SchedulerConfig, objects: Sequence[Object]) -> list[str]:
+    """Warn of resources that root's capability leaves out: they count as zero (capacity.go, checkHierarchicalQueue)."""
+    if not is_in_a_tree(config):
+        return []
+    roots = (obj for obj in objects if obj.get("kind") == "Queue" and section(obj, "metadata").get("name") == ROOT)
+    capability = next((section(section(obj, "spec"), "capability") for obj in roots), Object())
+    nodes = (section(section(obj, "status"), "allocatable") for obj in objects if obj.get("kind") == "Node")
+    there = {*LISTED, *(name for allocatable in nodes for name in allocatable if "/" in name)}
+    missing = sorted(there.difference(capability)) if capability else []
+    if not missing:
+        return []
+    named = " and ".join(missing)
+    why = (
+        f"queue {ROOT} has a capability without {named}: its queues may have none of it, and no pod that asks for it is"
+    )
+    return [f"{why} placed; add {named} to spec.capability of queue {ROOT}, or drop the capability"]
+
+
+# ---
 
 Plain = dict[str, Any]
 USERS = "a plugin of one's own"

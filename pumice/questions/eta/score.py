@@ -7,19 +7,38 @@ median of what is known, the cluster always full.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import anyio
 
 from pumice.belonging import group_of, owner_of
+from pumice.cluster.kernel.fork import Fork
+from pumice.config.errors import ConfigError
 from pumice.core.objects.metadata import Object, section
 from pumice.questions.eta.estimate import Estimate, FutureSampling, estimates_of
 from pumice.questions.eta.futures import Lasting, Middle, PodsOfFork, tasks_of
 from pumice.questions.eta.runs import RunBook
+from pumice.questions.history.rewind import newest_cycle
 from pumice.questions.replay.amounts import Amount, allocatable_of, request_of
+from pumice.questions.whatif.sources import journaled
 
-if TYPE_CHECKING:
-    from pumice.cluster.kernel.fork import Fork
+# --- Moments of a run that is over, as forks: what was known then and no more.
+
+
+def moments_of(file: Path, number: int) -> Iterator[Fork]:
+    """So many cycles of the journal, evenly spread; those that it holds no longer are left out."""
+    newest = anyio.run(newest_cycle, file)
+    for cycle in sorted({max(round(newest * place / (number + 1)), 1) for place in range(1, number + 1)}):
+        try:
+            yield anyio.run(journaled, file, cycle)
+        except ConfigError:
+            continue
+
+
+# ---
 
 PODS: Final = "pods"
 NOISE_S: Final = 0.001

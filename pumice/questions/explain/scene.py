@@ -16,10 +16,10 @@ from pumice.core.outside import Ask, Supposing
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.core.state.jobs import Job
 from pumice.core.state.view import View
-from pumice.load.node_metrics import usage_of
+from pumice.load.documents import usage_of
 from pumice.questions.explain.refused import RefusedBind
 from pumice.questions.history.rewind import Rewound
-from pumice.questions.oneshot.asking import over_http
+from pumice.questions.oneshot.supposing import over_http
 from pumice.storage.history import RecordedCycle
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from pumice.cluster.api.bootstrap import assumed_queues
-from pumice.cluster.controllers.disruptions.machine import DisruptionMachine
-from pumice.cluster.controllers.nodes.machine import NodeTaintsMachine
+from pumice.cluster.controllers.disruptions import DisruptionMachine
+from pumice.cluster.controllers.nodes import NodeTaintsMachine
 from pumice.cluster.kube.merge_patch import merge_patch
 from pumice.cluster.kube.quota_usage import quota_status
 from pumice.cluster.machine import Machine

@@ -15,12 +15,10 @@ from pumice.core.session.trail.trail import SILENCE
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitFindings
-from pumice.questions.oneshot.asking import AskAbout, of_nobody
 from pumice.questions.oneshot.between import next_objects
 from pumice.questions.oneshot.others import decide_others, together
-from pumice.questions.oneshot.outcome import Outcome, outcome_of
-from pumice.questions.oneshot.standing import standings_of
-from pumice.questions.oneshot.supposing import supposed
+from pumice.questions.oneshot.outcome import Outcome, outcome_of, standings_of
+from pumice.questions.oneshot.supposing import AskAbout, of_nobody, supposed
 
 
 @dataclass(frozen=True, slots=True)

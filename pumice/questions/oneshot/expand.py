@@ -15,7 +15,7 @@ from pumice.belonging import group_of
 from pumice.cluster.api.kinds import KINDS, Kind
 from pumice.cluster.api.verbs.quotas import KIND as QUOTA
 from pumice.cluster.api.verbs.quotas import over_quota, with_taken
-from pumice.cluster.controllers.groups.machine import PodGroupMachine, needs_group
+from pumice.cluster.controllers.groups import PodGroupMachine, needs_group
 from pumice.cluster.controllers.jobs.machine import JobMachine
 from pumice.cluster.controllers.jobs.state import controlling_job
 from pumice.cluster.controllers.jobs.status import troubled

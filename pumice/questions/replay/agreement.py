@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pumice.core.shadow.deeds import Deed, DeedDifference, deed_of, differing, ties
+from pumice.core.shadow.standing import Deed, DeedDifference, deed_of, differing, ties
 from pumice.questions.replay.compare import CycleDifference
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from pumice.config.errors import ConfigError
 from pumice.core.messages.events import ConfigLoaded
-from pumice.plugins.identity import differences
-from pumice.plugins.loader import identities, install_plugins
+from pumice.plugins.loader import differences, identities, install_plugins
 from pumice.storage import codec
 from pumice.storage.checkpoint import read_checkpoint
 from pumice.storage.errors import CodecError, DamagedError

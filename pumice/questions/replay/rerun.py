@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import anyio
 from msgspec import structs
@@ -23,20 +23,173 @@ from pumice.actors.system.settings import SystemSettings, config_source
 from pumice.actors.system.system import System
 from pumice.cluster.timers import moment
 from pumice.core.messages.commands import ApiRequest
-from pumice.core.messages.events import ConfigLoaded, CycleRecord
-from pumice.questions.replay.comparison import Comparison, Lived, lived
-from pumice.questions.replay.handover import hand_over, hand_over_again
-from pumice.questions.replay.measure import Measurer
+from pumice.core.messages.events import ActorEvent, ActorStarted, ConfigLoaded, CycleRecord, Mutation
+from pumice.questions.measures.lives import there_at
+from pumice.questions.replay.amounts import ClusterFigures
+from pumice.questions.replay.handover import Beginnings, hand_over, hand_over_again
+from pumice.questions.replay.measure import JobFigures, Measurer, QueueFigures
 from pumice.questions.replay.parting import Parting, Shared, shared
-from pumice.questions.replay.recording import BATCH, Recording, begin_with, checkpoint_at, read
+from pumice.questions.replay.processes import ProcessReader
+from pumice.questions.replay.remainder import Key, Reader, note
 from pumice.runtime.determinism import deterministic
 from pumice.runtime.leaping import leaping
 from pumice.storage import codec
-from pumice.storage.checkpoint import read_checkpoint
-from pumice.storage.journal import CYCLE, Checkpoint, Head, Journal, Record
+from pumice.storage.checkpoint import CheckpointState, read_checkpoint
+from pumice.storage.journal import ACTOR, API, CONFIG, CYCLE, Checkpoint, Head, Journal, Record, Stored, voucher
 from pumice.storage.memory import MemoryJournal
 from pumice.storage.sqlite import SqliteJournal
-from pumice.storage.vouching import voucher
+
+# --- The record from its beginning to its end: what it comes to, and what a run that parts from it has to know.
+
+BATCH: Final = 5_000
+CONTROLLER: Final = "job-controller"
+
+
+class Recording:
+    """What the record says from its beginning (`kept` records of which are common) to its end."""
+
+    def __init__(self, state: CheckpointState | None, kept: int, ended: float) -> None:
+        self.measured, self.ended = Measurer(ended), ended
+        self.beginnings = Beginnings()
+        self.objects: dict[Key, bytes] = {}
+        self.reader = Reader(self.objects)
+        self.controllers = state is not None  # whose starts may be cut
+        self.cycles = self.records = 0
+        self.state, self._kept, self._lives = state, kept, ProcessReader()
+        if state is not None:
+            self.cycles = state.recovered.cycle
+            self.beginnings.told(state.recovered.config)
+            self.objects |= {(kind, *name): held.blob for kind, name, held in state.truth.rows()}
+            begin_with(self.measured, state)
+
+    def follow(self, stored: Stored) -> None:
+        """The next record."""
+        self.records += 1
+        self.measured.follow(stored)
+        if stored.kind == CONFIG:
+            self.beginnings.told(codec.decode(stored.payload, ConfigLoaded))
+        elif stored.kind == CYCLE:
+            record = codec.decode(stored.payload, CycleRecord)
+            self.cycles = record.cycle
+            self.beginnings.decided(record)
+            self.controllers |= record.observed  # every cluster has some
+        elif stored.kind == ACTOR:
+            event = codec.decode(stored.payload, ActorEvent)
+            self.controllers |= isinstance(event, ActorStarted) and event.actor == CONTROLLER
+        restart = self._lives.follow(stored)
+        if restart is not None:
+            self.beginnings.restarted()
+        if self.records > self._kept:
+            self.reader.follow(stored)
+            self.reader.remainder.restarts += [restart] if restart is not None else []
+        elif stored.kind == API:
+            note(self.objects, codec.decode(stored.payload, Mutation))
+        if stored.kind == API:
+            self.beginnings.note(codec.decode(stored.payload, Mutation), stored.at)
+
+
+async def read(journal: Journal, begun: int, kept: int) -> Recording:
+    """All of it from number `begun` on."""
+    head = await journal.head()
+    ended = (await journal.read(head.sequence - 1, limit=1))[0].at if head.sequence else 0.0
+    state = read_checkpoint(await checkpoint_at(journal, begun)) if begun else None
+    record, after = Recording(state, kept, ended), begun
+    while batch := await journal.read(after, limit=BATCH):
+        for stored in batch:
+            record.follow(stored)
+        after = batch[-1].sequence
+    return record
+
+
+async def checkpoint_at(journal: Journal, sequence: int) -> Checkpoint:
+    """The one that stands for all records up to that one."""
+    return next(one for one in await journal.checkpoints() if one.sequence == sequence)
+
+
+def begin_with(measured: Measurer, state: CheckpointState) -> None:
+    """What was there when the record begins."""
+    for mutation in there_at(state):
+        measured.note(mutation, state.recovered.now)
+
+
+# ---
+
+# --- Two runs beside each other: what differs by job, by queue and for the whole cluster.
+
+Plain = dict[str, Any]
+
+
+@dataclass
+class Lived:
+    """One run: figures by job, by queue and by resource, and how many cycles it took."""
+
+    jobs: dict[str, JobFigures] = field(default_factory=dict[str, JobFigures])
+    queues: dict[str, QueueFigures] = field(default_factory=dict[str, QueueFigures])
+    cluster: dict[str, ClusterFigures] = field(default_factory=dict[str, ClusterFigures])
+    cycles: int = 0
+
+
+def lived(measured: Measurer, cycles: int) -> Lived:
+    """What was measured."""
+    return Lived(measured.jobs(), measured.queues(), measured.cluster(), cycles)
+
+
+@dataclass
+class Comparison:
+    """The record, and the same under another configuration."""
+
+    before: Lived
+    after: Lived
+
+    @property
+    def changed(self) -> Plain:
+        """Jobs, queues and resources whose figures differ: figure -> before and after."""
+        before, after = self.before, self.after
+        return {
+            "jobs": _changes(before.jobs, after.jobs, JobFigures()),
+            "queues": _changes(before.queues, after.queues, QueueFigures()),
+            "cluster": _changes(before.cluster, after.cluster, ClusterFigures()),
+        }
+
+    def to_dict(self) -> Plain:
+        """For `pumice replay --config`."""
+        return {
+            "changed": self.changed,
+            "before": {name: asdict(queue) for name, queue in self.before.queues.items()},
+            "after": {name: asdict(queue) for name, queue in self.after.queues.items()},
+            "cluster": {
+                "before": {name: asdict(figures) for name, figures in self.before.cluster.items()},
+                "after": {name: asdict(figures) for name, figures in self.after.cluster.items()},
+            },
+        }
+
+
+def _changes(before: dict[str, Any], after: dict[str, Any], nothing: Any) -> Plain:
+    found = {name: changes(before.get(name, nothing), after.get(name, nothing)) for name in sorted({*before, *after})}
+    return {name: changed for name, changed in found.items() if changed}
+
+
+def changes(before: Any, after: Any) -> dict[str, dict[str, Any]]:
+    """Figure -> before and after, of the figures that differ; `moved`: the pods that went to different nodes."""
+    was, now = _flat(before), _flat(after)
+    for one, other in ((was, now), (now, was)):
+        if "placements" in one:
+            placed = other["placements"]
+            one["moved"] = {pod: node for pod, node in one["placements"].items() if placed.get(pod) != node}
+    names = [name for name in {**was, **now} if name != "placements"]
+    found = {name: {"before": was.get(name, 0.0), "after": now.get(name, 0.0)} for name in names}
+    return {name: sides for name, sides in found.items() if sides["before"] != sides["after"]}
+
+
+def _flat(figures: Any) -> Plain:
+    """Its fields; those of a resource under the resource's name."""
+    plain = asdict(figures)
+    for resource, amounts in plain.pop("resources", {}).items():
+        plain |= {f"{resource} {name}": value for name, value in amounts.items()}
+    return plain
+
+
+# ---
 
 Advance = Callable[[int], None]
 SETTLE_S: Final = 0.01

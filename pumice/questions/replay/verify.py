@@ -6,8 +6,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pumice.core.shadow.deeds import wishes_of
 from pumice.core.shadow.guide import Guide
+from pumice.core.shadow.standing import wishes_of
 from pumice.questions.replay.agreement import Agreement
 from pumice.questions.replay.compare import CycleDifference, compare
 from pumice.questions.replay.replayer import start

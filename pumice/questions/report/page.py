@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import yaml
 
-from pumice.cluster.kube.times import timestamp
+from pumice.cluster.kube.conditions import timestamp
 from pumice.extras import demand
 
 if TYPE_CHECKING:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
 
 from pumice.core.messages.decisions import Decision, Evict
 from pumice.core.messages.events import ActorCrashed, ActorEvent, ActorStarted, CycleDropped, CycleRecord
 from pumice.questions.measures.lives import Listener, Lives
 from pumice.questions.measures.measures import Measuring, beginning
-from pumice.questions.timeline.lanes import Lanes
 from pumice.storage import codec
 from pumice.storage.journal import ACTOR, CYCLE, DECISION
 
@@ -21,6 +21,30 @@ if TYPE_CHECKING:
     from pumice.questions.measures.measures import Measures
     from pumice.questions.timeline.perfetto import PerfettoWriter
     from pumice.storage.journal import Journal, Stored
+
+# --- Lanes: where slices that overlap are drawn beside each other.
+
+
+class Lanes:
+    """Hands out the lowest lane that is free, from 0 on."""
+
+    def __init__(self) -> None:
+        self._free: list[int] = []
+        self._next = 0
+
+    def take(self) -> int:
+        """The lowest free lane, which is free no longer."""
+        if self._free:
+            return heappop(self._free)
+        self._next += 1
+        return self._next - 1
+
+    def give_back(self, lane: int) -> None:
+        """It is free again."""
+        heappush(self._free, lane)
+
+
+# ---
 
 CURVES: Final = ("held", "waiting")
 

@@ -9,7 +9,7 @@ import pytest
 from pumice.actors.errors import ActorFailedError, ActorStoppedError
 from pumice.actors.runtime.asking import expected
 from pumice.core.messages import commands, replies, watch
-from pumice.core.messages.faults import FaultsRead, ReadFaults
+from pumice.core.messages.commands import FaultsRead, ReadFaults
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 from tests.actors.bench import Bench, running

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.actors.arrivals.arrivals import BATCH, Coming
+from pumice.actors.arrivals import BATCH, Coming
 from pumice.actors.system.system import System
 from pumice.core.messages.commands import Announced
 from pumice.storage import codec

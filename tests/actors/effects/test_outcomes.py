@@ -9,7 +9,7 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from pumice.actors.effects.outcomes import RecentOperations
+from pumice.actors.effects.effect_worker import RecentOperations
 from pumice.actors.effects.status_writer import AGAIN_S, ATTEMPTS
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.system.ports import StatusPort

@@ -16,8 +16,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pumice.actors.gateway.descriptors import RESERVE, Complaints, bounded, most_descriptors
 from pumice.actors.gateway.listening import listen
+from pumice.actors.gateway.server import RESERVE, Complaints, bounded, most_descriptors
 from tests.actors.gateway.rig import serving
 
 LIMIT = 64
@@ -45,7 +45,7 @@ def test_what_is_beyond_the_bound_is_closed_at_once(caplog: pytest.LogCaptureFix
 
 def test_it_is_said_once_a_second(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr("pumice.actors.gateway.descriptors.monotonic", lambda: now)
+    monkeypatch.setattr("pumice.actors.gateway.server.monotonic", lambda: now)
     complaints = Complaints()
     for moment in (100.0, 100.1, 100.9, 101.0, 101.5, 102.5):
         now = moment
@@ -60,7 +60,7 @@ def test_it_is_said_once_a_second(caplog: pytest.LogCaptureFixture, monkeypatch:
 async def test_the_last_of_a_burst_are_said_too(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pumice.actors.gateway.descriptors.EVERY_S", 0.05)
+    monkeypatch.setattr("pumice.actors.gateway.server.EVERY_S", 0.05)
     complaints = Complaints()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(complaints.keep_saying)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pumice.actors.gateway.queue_counts import counted, exposed_counts
+from pumice.actors.gateway.handlers.health import counted, exposed_counts
 from pumice.storage.codec import pack
 from tests.kit.pod_groups import pod_group
 

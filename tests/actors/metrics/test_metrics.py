@@ -7,17 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.actors.metrics.card_families import OF_CARDS
-from pumice.actors.metrics.families import Families
-from pumice.actors.metrics.histogram_family import HistogramFamily
-from pumice.actors.metrics.job_families import MOST
+from pumice.actors.metrics.metrics import AMOUNTS, MOST, OF_CARDS, Families, HistogramFamily
 from pumice.actors.metrics.pending_families import MOST as MOST_TRIED
 from pumice.actors.metrics.pending_families import PendingFamilies
-from pumice.actors.metrics.queue_families import AMOUNTS
-from pumice.core.messages.card_table import CardTable, PodOnCard
 from pumice.core.messages.decisions import BindingJob
 from pumice.core.messages.events import CycleMeasured, TasksBound
-from pumice.core.messages.queue_tables import QueueTables
+from pumice.core.messages.queue_tables import CardTable, PodOnCard, QueueTables
 from pumice.core.messages.supervision import MailboxStatistics
 from tests.actors.rig import idle, started, three_nodes
 from tests.kit.jobs import gang

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from prometheus_client import CollectorRegistry, generate_latest
 
-from pumice.actors.metrics.share_families import MOST, ShareFamilies
-from pumice.core.messages.job_shares import JobShares
+from pumice.actors.metrics.metrics import MOST, ShareFamilies
+from pumice.core.messages.queue_tables import JobShares
 
 
 def lines(shares: JobShares) -> list[str]:

@@ -11,7 +11,7 @@ from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.runtime.reconciler import TOLD, Reconciler
 from pumice.actors.system.ports import PokePort
 from pumice.cluster.controllers.family import FamilyMachine
-from pumice.cluster.controllers.groups.machine import PodGroupMachine
+from pumice.cluster.controllers.groups import PodGroupMachine
 from pumice.cluster.controllers.jobs.machine import JobMachine
 from pumice.cluster.controllers.queues.machine import QueueMachine
 from pumice.cluster.kernel.roster import Surroundings, deployment_rules, kubelets

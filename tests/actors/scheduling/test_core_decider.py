@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pumice.actors.scheduling.core_decider import core_decider
 from pumice.core.cycle import cards_later, shares_later, tables_later
-from pumice.core.messages.card_table import CardTable
-from pumice.core.messages.job_shares import JobShares
+from pumice.core.messages.queue_tables import CardTable, JobShares
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import gang, node, queue
 

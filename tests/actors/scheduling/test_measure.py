@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pumice.actors.scheduling.core_decider import core_decider
-from pumice.actors.scheduling.measure import Measure
+from pumice.actors.scheduling.session_runner import Measure
 from pumice.core.messages.decisions import CycleResult, Evict
 from pumice.core.messages.events import CycleMeasured
 from tests.actors.rig import QUICK, idle, started, three_nodes

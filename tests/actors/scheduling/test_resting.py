@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.actors.scheduling.core_decider import core_decider
-from pumice.actors.scheduling.resting import said_by
+from pumice.actors.scheduling.session_runner import said_by
 from pumice.config.load import load_scheduler_config
 from pumice.core.messages.commands import CycleSaid
 from pumice.core.messages.decisions import (

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from pumice.cluster.api.store import Store
 from pumice.cluster.controllers.batch.rule import JobRule
-from pumice.cluster.controllers.devices.machine import DeviceMachine
+from pumice.cluster.controllers.devices import DeviceMachine
 from pumice.cluster.controllers.family import FamilyMachine
-from pumice.cluster.controllers.groups.machine import PodGroupMachine
+from pumice.cluster.controllers.groups import PodGroupMachine
 from pumice.cluster.controllers.jobs.machine import JobMachine
 from pumice.cluster.controllers.queues.machine import QueueMachine
 from pumice.cluster.controllers.unserved.machine import UnservedMachine

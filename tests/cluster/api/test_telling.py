@@ -2,7 +2,7 @@
 
 import pytest
 
-from pumice.cluster.api.telling import told_of
+from pumice.actors.api_server.server import told_of
 from pumice.core.messages import commands, watch
 from pumice.storage.codec import pack
 

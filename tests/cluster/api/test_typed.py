@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.cluster.api.kinds import KINDS
+from pumice.cluster.api.registry import type_problems
 from pumice.cluster.api.schema import is_described, shape_of_kind, unknown_fields
 from pumice.cluster.api.store import Store
-from pumice.cluster.api.typed import type_problems
 from pumice.core.messages.commands import Create, Patch, Update
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object

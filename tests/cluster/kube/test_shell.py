@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.cluster.kube.commands.containers import planned
 from pumice.cluster.kube.commands.plans import FOR_EVER, Plan
-from pumice.cluster.kube.commands.shell import planned
 
 SCRIPTS = [
     ("sleep 10s && xxx", 10.0, 127, "sh: xxx: not found\n"),

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.core.default_scheduler.preemption import Preemption, Sacrifice
-from pumice.core.default_scheduler.scheduling import AT_ONCE
+from pumice.core.default_scheduler.cycle import AT_ONCE, Preemption, Sacrifice
 from pumice.core.messages.decisions import CycleResult
 from pumice.core.objects.metadata import Object
 from pumice.core.objects.pod import Task

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.devices.numa.asking import asked_by, is_guaranteed
-from pumice.core.devices.numa.hints import given_on, hints, judged
-from pumice.core.devices.numa.taking import take
+from pumice.core.devices.numa.hints import asked_by, given_on, hints, is_guaranteed, judged, take
 from pumice.core.devices.numa.topology import CpuPlace, Topology, cpus_of, read_topology, text_of
 from pumice.core.objects.pod import TemplateTable, read_task
 from pumice.core.state.dimensions import Dimensions

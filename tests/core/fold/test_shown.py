@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from pumice.config.errors import RequestError
-from pumice.core.fold.flights import Flights
+from pumice.core.fold.past import Flights
 from pumice.core.fold.shown import Shown
 from pumice.core.life.task import TaskStatus
 from pumice.core.messages.decisions import Bind, BindContext, Evict

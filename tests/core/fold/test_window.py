@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.core.fold.past import show
 from pumice.core.fold.shown import Shown
-from pumice.core.fold.window import show
 from pumice.core.messages.events import Mutation
 from pumice.core.state.view import View
 from pumice.storage import codec

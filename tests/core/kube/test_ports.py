@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.core.kube.placed import placed_pods
-from pumice.core.kube.ports import ports_in_use
+from pumice.core.plugins.predicates.ports import ports_in_use
 from tests.core.kube.sessions import opened, put, take, task_named
 from tests.kit import node, pod
 

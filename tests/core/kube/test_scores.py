@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.kube.images import image_scores, normalised_image
-from pumice.core.kube.scores import normalise
+from pumice.core.kube.scores import image_scores, normalise, normalised_image
 from tests.core.kube import slow
 from tests.core.kube.sessions import opened
 from tests.kit import node

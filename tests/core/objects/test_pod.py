@@ -7,8 +7,7 @@ from typing import Any, cast
 import pytest
 
 from pumice.core.life.task import TaskStatus
-from pumice.core.objects.pod import TemplateTable, pod_index, read_task
-from pumice.core.objects.pod_state import pod_state
+from pumice.core.objects.pod import TemplateTable, pod_index, pod_state, read_task
 from pumice.core.objects.pod_template import nonzero_request, pod_request
 from pumice.core.state.dimensions import Dimensions
 from tests.kit.pods import pod

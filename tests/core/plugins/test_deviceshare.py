@@ -12,7 +12,7 @@ from pumice.config.load import parse_scheduler_config
 from pumice.core.cycle import close_session, run_action
 from pumice.core.devices.family import Around, DeviceError
 from pumice.core.objects.metadata import Object, parse_time
-from pumice.core.plugins.deviceshare.looking import DeviceCheck, DeviceScore
+from pumice.core.plugins.deviceshare import DeviceCheck, DeviceScore
 from pumice.core.resources import Resource
 from pumice.core.session.session import Session
 from pumice.core.state.view import View

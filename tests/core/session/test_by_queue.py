@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.session.by_queue import ByQueue
+from pumice.core.session.jobs import ByQueue
 
 if TYPE_CHECKING:
     from pumice.core.state.columns import FloatArray

@@ -8,8 +8,8 @@ from pumice.config.load import default_text, parse_scheduler_config
 from pumice.core.cycle import run_cycle
 from pumice.core.messages.decisions import Bind, CycleResult, Decision
 from pumice.core.session.carry import Carry, CycleClock
-from pumice.core.shadow.deeds import differing, ties, wishes_of
 from pumice.core.shadow.guide import Guide
+from pumice.core.shadow.standing import differing, ties, wishes_of
 from pumice.core.state.view import View
 from tests.kit.jobs import gang
 from tests.kit.nodes import node

@@ -12,8 +12,8 @@ from hypothesis import given
 
 from pumice.core.life.task import TaskStatus
 from pumice.core.state.jobs import JobTable
-from pumice.core.state.node_tasks import NodeTasks
 from pumice.core.state.nodes import NodeTable
+from pumice.core.state.tables import NodeTasks
 from pumice.core.state.view import View
 from tests.core.state.test_view import STEPS, run
 from tests.kit.jobs import gang

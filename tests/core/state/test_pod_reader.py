@@ -13,7 +13,7 @@ from pumice.core.errors import QuantityError
 from pumice.core.objects.metadata import Object
 from pumice.core.objects.pod import Task, TemplateTable, read_task
 from pumice.core.state.dimensions import Dimensions
-from pumice.core.state.pod_reader import LATELY, PodReader
+from pumice.core.state.view import LATELY, PodReader
 from tests.kit.pods import pod
 
 CONDITIONS: tuple[Object, ...] = (
@@ -71,7 +71,7 @@ def test_only_what_changes_is_read_again(monkeypatch: pytest.MonkeyPatch) -> Non
     assert reader.read(waiting, known) is known
     known.row = 7
     with monkeypatch.context() as patch:
-        patch.setattr("pumice.core.state.pod_reader.read_task", None)  # it would be called
+        patch.setattr("pumice.core.state.view.read_task", None)  # it would be called
         placed = reader.read(bound, known)
     assert (placed.row, placed.node_name, placed.template) == (7, "n0", known.template)
 

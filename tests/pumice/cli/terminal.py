@@ -9,7 +9,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from pumice.cli.application.app import app
+from pumice.cli.app import app
 
 
 @dataclass

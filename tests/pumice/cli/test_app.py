@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from pumice import __version__
-from pumice.cli.application.commands import COMMANDS, load
+from pumice.cli.app import COMMANDS, load
 from tests.pumice.cli.terminal import pumice
 
 HEAVY: Final = frozenset(

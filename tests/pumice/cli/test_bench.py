@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pumice.proof.bench.figures import Parameters, Samples
-from pumice.proof.bench.idling import PERIOD_S, measure_idling
 from pumice.proof.bench.scenarios import SCENARIOS
+from pumice.proof.bench.steady import PERIOD_S, measure_idling
 from tests.pumice.cli.terminal import pumice
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\n"

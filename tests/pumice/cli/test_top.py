@@ -18,8 +18,7 @@ import yaml
 from rich.console import Console
 from rich.screen import Screen
 
-from pumice.cli.tables.frame import Frame, ScreenPart
-from pumice.cli.tables.sparks import bar, sparkline
+from pumice.cli.tables.frame import Frame, ScreenPart, bar, sparkline
 from tests.kit.jobs import gang
 from tests.kit.nodes import nodes
 from tests.kit.queues import queue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pumice.load.node_metrics import usage_of
+from pumice.load.documents import usage_of
 
 
 def node(name: str, **allocatable: str) -> dict[str, Any]:

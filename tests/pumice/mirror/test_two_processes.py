@@ -15,7 +15,7 @@ import httpx
 import pytest
 import yaml
 
-from pumice.actors.real_clusters.mirror.followed import resources
+from pumice.actors.real_clusters.mirror.intake import resources
 from pumice.cluster.api.kinds import KINDS
 from pumice.config.settings import CHARTS
 from pumice.core.objects.metadata import Object

@@ -9,7 +9,7 @@ import yaml
 
 from pumice.cluster.api.names import uid_of
 from pumice.core.objects.metadata import Object
-from pumice.runtime.dumped import still_running
+from pumice.load.manifests import still_running
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 from tests.pumice.cli.terminal import Said, pumice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
-from pumice.runtime.timing import LATENCY, mean_cycle_s
+from pumice.runtime.main_job import LATENCY, mean_cycle_s
 
 
 def test_the_mean_is_the_sum_over_the_count() -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from pumice.storage.journal import Head
 from pumice.storage.sqlite import SqliteJournal
-from pumice.storage.sqlite.lock import JournalLock, beside
-from pumice.storage.sqlite.mark import Mark, read_mark
+from pumice.storage.sqlite.lock import JournalLock, Mark, beside, read_mark
 from tests.storage.examples import records
 
 IDENTITY: Final = bytes(range(16))

@@ -5,16 +5,79 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from pumice.cluster.controllers.jobs.plugins.env import EnvPlugin
 from pumice.cluster.controllers.jobs.plugins.hcclrank import HcclrankPlugin
-from pumice.cluster.controllers.jobs.plugins.mpi import MpiPlugin
-from pumice.cluster.controllers.jobs.plugins.plugin import JobPlugin
+from pumice.cluster.controllers.jobs.plugins.plugin import (
+    JobPlugin,
+    hosts_of,
+    task_named,
+    with_more,
+    with_port,
+    with_spec,
+)
 from pumice.cluster.controllers.jobs.plugins.pytorch import PytorchPlugin
 from pumice.cluster.controllers.jobs.plugins.ray import RayPlugin
 from pumice.cluster.controllers.jobs.plugins.ssh import SshPlugin
 from pumice.cluster.controllers.jobs.plugins.svc import SvcPlugin
 from pumice.cluster.controllers.jobs.plugins.tensorflow import TensorflowPlugin
+from pumice.cluster.kube.go_flags import Flag, parsed_flags
 from pumice.core.objects.metadata import Object, section
+
+# --- Job plugin mpi: the master knows its workers, and all have a port for ssh (source: Volcano's `plugins/mpi`).
+
+_FLAGS: Final[dict[str, Flag]] = {"master": "master", "worker": "worker", "port": 22}
+
+
+class MpiPlugin:
+    """MPI_HOST on the master; nothing on it where there is no task of workers."""
+
+    def __init__(self, job: Object, arguments: Sequence[str]) -> None:
+        self._flags = parsed_flags(arguments, _FLAGS)
+        workers = task_named(job, str(self._flags["worker"]))
+        self._hosts = ",".join(hosts_of(job, workers)) if workers is not None else None
+
+    def pod(self, pod: Object, task: Object, index: int) -> Object:
+        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
+        del index
+        is_master = task["name"] == self._flags["master"]
+        if is_master and self._hosts is None:
+            return pod
+        opened = {
+            group: [with_port(each, "mpijob-port", int(self._flags["port"])) for each in pod["spec"][group]]
+            for group in ("initContainers", "containers")
+            if pod["spec"].get(group)
+        }
+        pod = with_spec(pod, **opened)
+        return with_more(pod, "env", [{"name": "MPI_HOST", "value": self._hosts}]) if is_master else pod
+
+    def objects(self) -> Sequence[Object]:
+        """What is created for the Job, and deleted when its pods are."""
+        return ()
+
+
+# ---
+
+# --- Job plugin env: the place of a pod in its task (source: Volcano's `plugins/env`).
+
+_NAMES: Final = ("VK_TASK_INDEX", "VC_TASK_INDEX")
+
+
+class EnvPlugin:
+    """VK_TASK_INDEX and VC_TASK_INDEX."""
+
+    def __init__(self, job: Object, arguments: Sequence[str]) -> None:
+        del job, arguments
+
+    def pod(self, pod: Object, task: Object, index: int) -> Object:
+        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
+        del task
+        return with_more(pod, "env", [{"name": name, "value": str(index)} for name in _NAMES])
+
+    def objects(self) -> Sequence[Object]:
+        """What is created for the Job, and deleted when its pods are."""
+        return ()
+
+
+# ---
 
 PLUGINS: Final[dict[str, Callable[[Object, Sequence[str]], JobPlugin]]] = {
     "env": EnvPlugin,

@@ -4,12 +4,57 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 from pumice.cluster.controllers.jobs.plugins.plugin import hosts_of, owned, tasks_of, with_more, with_spec
-from pumice.cluster.controllers.jobs.plugins.rsa_keys import key_pair
 from pumice.cluster.kube.go_flags import Flag, parsed_flags
 from pumice.core.objects.metadata import Object
+
+# --- A pair of RSA keys in the forms that `ssh` reads. Well formed, and no secret: in a simulated cluster nobody logs
+# in, and nothing here is drawn by chance, so all have the same.
+
+EXPONENT: Final = 65537
+_P: Final = (
+    "f807e0fa060a853a31ee05df7ff1bb82eaf5cc7814aec35641981e9d36b4f34cb932a8327dce23d07c7671978c4fd604"
+    "823e6b14cede1c58e969dbd560ef8da9e88b67711831a29685d94e7b6fa9e157aad78eed8399e8606f1bee4eff53af0e"
+    "0ec77b8c7bccec8e2d1cb09e198153ab7972025283f241913713889157565fcf"
+)
+_Q: Final = (
+    "c16bf698cba17e63e9b72ca6ef69be4abd9563e54bd09619f0c6427f7f5a26919777670ba1dd8a5b921265538469720e"
+    "a909f1bcd360a528d79f7f28b5fe3c6a74aca254d3f244f129eeb3b466f883c0e1f0b9125e5830319c08d87c1e1ae8d6"
+    "d6ccaffe9afb4a3d70bdcb06b8e7f0fccadf5b34bc79a14be68150636a2a39f1"
+)
+
+
+@cache
+def key_pair() -> tuple[str, str]:
+    """The private key as PEM (PKCS #1), and the public one as a line of authorized_keys."""
+    p, q = int(_P, 16), int(_Q, 16)
+    n, d = p * q, pow(EXPONENT, -1, (p - 1) * (q - 1))
+    numbers = (0, n, EXPONENT, d, p, q, d % (p - 1), d % (q - 1), pow(q, -1, p))
+    body = b64encode(_field(0x30, b"".join([_field(0x02, _bytes(number)) for number in numbers]))).decode()
+    lines = [body[at : at + 64] for at in range(0, len(body), 64)]
+    private = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *lines, "-----END RSA PRIVATE KEY-----", ""])
+    wire = b"".join([len(part).to_bytes(4, "big") + part for part in (b"ssh-rsa", _bytes(EXPONENT), _bytes(n))])
+    return private, f"ssh-rsa {b64encode(wire).decode()}\n"
+
+
+def _bytes(number: int) -> bytes:
+    """Big end first, with the sign's bit."""
+    return number.to_bytes(number.bit_length() // 8 + 1, "big")
+
+
+def _field(kind: int, content: bytes) -> bytes:
+    """Of ASN.1's DER."""
+    size = len(content)
+    if size < 0x80:
+        return bytes((kind, size)) + content
+    given = size.to_bytes((size.bit_length() + 7) // 8, "big")
+    return bytes((kind, 0x80 | len(given))) + given + content
+
+
+# ---
 
 _FOLDER, _USER = ".ssh", "root"
 ROOT: Final = f"/{_USER}/{_FOLDER}"

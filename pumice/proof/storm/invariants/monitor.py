@@ -7,14 +7,15 @@ revision in the cycle's record, so a node that shrank after that is no fault of 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pumice.core.fold.flights import Flights
+from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
+from pumice.core.fold.past import Flights
 from pumice.core.fold.shown import Shown
 from pumice.core.messages.decisions import Bind, Decision, Evict
 from pumice.core.messages.events import (
@@ -26,18 +27,19 @@ from pumice.core.messages.events import (
     ConfigLoaded,
     CycleDropped,
     CycleRecord,
+    Evicted,
+    EvictRefused,
+    EvictTimedOut,
     Mutation,
     Outcome,
 )
 from pumice.core.messages.operations import AssumedCycle, ViewOperation
 from pumice.core.messages.orders import WriteStatus
+from pumice.core.objects.metadata import Object, section
 from pumice.proof.storm.invariants.budget_books import BUDGET, BudgetBooks
 from pumice.proof.storm.invariants.claim_books import KINDS as CLAIM_KINDS
-from pumice.proof.storm.invariants.eviction_book import OF_EVICTIONS, EvictionBook
 from pumice.proof.storm.invariants.failures import Failures
-from pumice.proof.storm.invariants.gangs import broken_gangs, partial_gangs
 from pumice.proof.storm.invariants.job_counts import JobCounts
-from pumice.proof.storm.invariants.nominations import NominationBook
 from pumice.proof.storm.invariants.queue_sums import wrong_sums
 from pumice.proof.storm.invariants.shared_card_books import LockBook
 from pumice.proof.storm.invariants.truth import StormTruth
@@ -48,7 +50,176 @@ from pumice.storage.shared_objects import SharedObjects
 
 if TYPE_CHECKING:
     from pumice.cluster.api.store import Store
+    from pumice.core.messages.decisions import PodCondition
+    from pumice.proof.storm.invariants.pod_book import PodBook
     from pumice.storage.journal import Record
+
+# --- Evictions: each that a cycle decided has one outcome in the journal, and a pod that was evicted says so once.
+
+OF_EVICTIONS: Final = (Evicted, EvictRefused, EvictTimedOut)
+Ended = Evicted | EvictRefused | EvictTimedOut
+SAID: Final = "DisruptionTarget"
+BY_SCHEDULERS: Final = "PreemptionByScheduler"
+
+
+@dataclass(slots=True)
+class _Ordered:
+    """An eviction that was decided in a `life` of the process; `outcome`: the kind of its outcome, "" before."""
+
+    evict: Evict
+    life: int
+    outcome: str = ""
+
+
+class EvictionBook:
+    """By cause ("cycle/uid") what was decided and what came of it; by uid what pods say of being evicted."""
+
+    def __init__(self) -> None:
+        self._ordered: dict[str, _Ordered] = {}
+        self.victims: set[str] = set()
+        self._said: dict[str, str] = {}
+
+    def decided(self, cycle: int, evict: Evict, life: int) -> None:
+        """A cycle named a victim."""
+        self._ordered[f"{cycle}/{evict.uid}"] = _Ordered(evict, life)
+        self.victims.add(evict.uid)
+
+    def outcome(self, outcome: Ended, truth: StormTruth) -> str:
+        """What is wrong with an outcome, in words."""
+        ordered, pod = self._ordered.get(outcome.cause), f"{outcome.namespace}/{outcome.name}"
+        if ordered is None:
+            return f"the journal has an outcome of the eviction {outcome.cause} of {pod}, which nobody decided"
+        if ordered.outcome:
+            return f"the journal has two outcomes of the eviction {outcome.cause} of {pod}"
+        ordered.outcome = type(outcome).__name__
+        there = truth.pods.get(pod)
+        if isinstance(outcome, Evicted) and there is not None and there.uid == outcome.uid and not there.deleting:
+            return f"pod {pod} is said to be evicted, and nobody deletes it"
+        return ""
+
+    def pod(self, obj: Object) -> str:
+        """What is wrong with what a pod says of its eviction, in words."""
+        at = next((each for each in section(obj, "status").get("conditions") or () if each["type"] == SAID), None)
+        if at is None or at["status"] != "True" or at.get("reason") != BY_SCHEDULERS:
+            return ""
+        meta, said = obj["metadata"], at.get("lastTransitionTime") or ""
+        key, uid = f"{meta['namespace']}/{meta['name']}", meta["uid"]
+        before = self._said.setdefault(uid, said)
+        if uid not in self.victims:
+            return f"pod {key} says that a scheduler evicted it, and no cycle did"
+        return f"pod {key} says twice that it was evicted, at {before} and {said}" if before != said else ""
+
+    def unreported(self, life: int) -> Iterator[str]:
+        """Evictions of this life of the process of which the journal does not say what became of them."""
+        for cause, ordered in self._ordered.items():
+            if ordered.life == life and not ordered.outcome:
+                pod = f"{ordered.evict.namespace}/{ordered.evict.name}"
+                yield f"nobody wrote down what became of the eviction {cause} of {pod}"
+
+
+# ---
+
+# --- What a cycle did to gangs, by what the scheduler could know: none starts in part, none that runs is broken up.
+
+
+def partial_gangs(truth: StormTruth, binds: Iterable[Bind], decided: Set[str], revision: int) -> list[str]:
+    """A gang that is started at all is started whole: what is wrong with those that a cycle's binds are for."""
+    return [words for job in _jobs(binds) if (words := partial_gang(truth, job, decided, revision))]
+
+
+def broken_gangs(
+    truth: StormTruth, victims: Iterable[Evict], decided: Set[str], leaving: Set[str], revision: int
+) -> list[str]:
+    """What is wrong with the gangs that a cycle's victims are of."""
+    return [words for job in _jobs(victims) if (words := broken_gang(truth, job, decided, leaving, revision))]
+
+
+def _jobs(decisions: Iterable[Decision]) -> dict[str, None]:
+    return dict.fromkeys(decision.job for decision in decisions)
+
+
+def partial_gang(truth: StormTruth, job: str, decided: Set[str], revision: int) -> str:
+    """Words when the job's pods that are placed or decided are fewer than it needs; "" when all is well."""
+    needed = _needed(truth, job, revision)
+    placed = [pod for pod in truth.members(job) if pod.phase != "Failed" and (pod.node or pod.uid in decided)]
+    if len(placed) + len(truth.lost_after(job, revision)) >= needed:
+        return ""
+    return f"gang {job} needs {needed}, {len(placed)} are placed or on their way"
+
+
+def broken_gang(truth: StormTruth, job: str, decided: Set[str], leaving: Set[str], revision: int) -> str:
+    """Words when a cycle took victims of the job and left it fewer pods than it needs; "" when all is well.
+
+    `decided`, `leaving`: uids. What happened after `revision` the scheduler could not know: a pod that has failed or
+    gone since, or that somebody has begun to delete, still counted.
+    """
+    needed = _needed(truth, job, revision)
+    stay = [pod for pod in truth.members(job) if _counts(truth, pod, decided, revision)]
+    uids = {pod.uid for pod in stay} | {uid for uid in truth.lost_after(job, revision) if truth.stayed(uid, revision)}
+    left = len(uids - leaving)
+    return "" if left >= needed else f"gang {job} needs {needed}, its victims leave it {left}"
+
+
+def _needed(truth: StormTruth, job: str, revision: int) -> int:
+    """The least that it has needed since then; 0 when there is no such gang."""
+    history = truth.groups.get(job)
+    groups = [] if history is None else [each for each in history.since(revision) if each is not None]
+    return min((each[0] for each in groups), default=0)
+
+
+def _counts(truth: StormTruth, pod: PodBook, decided: Set[str], revision: int) -> bool:
+    """Whether the pod counts for its gang as Volcano's ready tasks do."""
+    if pod.ended:
+        return pod.phase == "Succeeded"
+    return bool(pod.node or pod.uid in decided) and truth.stayed(pod.uid, revision)
+
+
+# ---
+
+# --- Nominations: a pod's name of a node on which room was made for it, or is being made. Each is kept while the
+# victims leave, then used or given up: a cycle that has seen them gone binds the pod, makes room anew, or leaves it
+# waiting for a reason that it writes. Kubernetes' own scheduler takes the name away then, Volcano leaves it there.
+
+MOST: Final = 3
+
+
+class NominationBook:
+    """What the newest cycle of each scheduler had seen."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+
+    def cycle(self, scheduler: str, revision: int) -> None:
+        """A cycle of a scheduler ("" for Volcano's) was decided on what that revision said."""
+        self._seen[scheduler] = max(revision, self._seen.get(scheduler, 0))
+
+    def unfounded(self, said: Iterable[PodCondition], truth: StormTruth, revision: int) -> Iterator[str]:
+        """Pods that a cycle which saw `revision` nominates to nodes that it cannot have seen.
+
+        Nobody need have been evicted there: Volcano also tells where it would have made room, had the rest of the gang
+        found a place, and Kubernetes' own scheduler waits for those who leave anyway.
+        """
+        for each in said:
+            history = truth.nodes.get(each.nominated) if each.nominated else None
+            if each.nominated and (history is None or not any(room is not None for room in history.since(revision))):
+                yield f"pod {each.namespace}/{each.name} is nominated to {each.nominated}, which does not exist"
+
+    def left_over(self, truth: StormTruth) -> Iterator[str]:
+        """Nominations at rest, when all victims have gone, that were neither used nor given up."""
+        for pod in truth.pods.values():
+            if pod.node or pod.ended or pod.deleting:
+                continue
+            obj = truth.object_of(pod)
+            node = section(obj, "status").get("nominatedNodeName")
+            if not node:
+                continue
+            if obj["spec"].get("schedulerName") == DEFAULT_SCHEDULER:
+                yield f"pod {pod.key} is nominated to {node} for ever: nobody leaves it for the pod any more"
+            elif self._seen.get("", 0) < truth.left_at.get(node, 0):
+                yield f"pod {pod.key} is nominated to {node}, and no cycle looked since its victims left"
+
+
+# ---
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from pumice.core.devices.ascend.hami import held, of_model
 from pumice.core.devices.ascend.npu_node import CORE
 from pumice.core.devices.ascend.settings import DEFAULT
 from pumice.core.devices.family import amount, limits_of
-from pumice.core.devices.gpushare.cards import INDEX, LOCK, MEMORY, NUMBER, indices
+from pumice.core.devices.gpushare import INDEX, LOCK, MEMORY, NUMBER, indices
 from pumice.core.devices.locks import EXPIRES_S
 from pumice.core.devices.vgpu import Vgpu
 from pumice.core.objects.metadata import Object, parse_time, section, text_map

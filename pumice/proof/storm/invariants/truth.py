@@ -16,7 +16,7 @@ from pumice.proof.storm.invariants.card_books import over_assigned
 from pumice.proof.storm.invariants.claim_books import KINDS as CLAIM_KINDS
 from pumice.proof.storm.invariants.claim_books import ClaimBooks
 from pumice.proof.storm.invariants.pod_book import Amounts, BookedPodReader, PodBook, amounts, share_port
-from pumice.proof.storm.invariants.sums import add_up, greatest, no_sums, what_is_over
+from pumice.proof.storm.invariants.queue_sums import add_up, greatest, no_sums, what_is_over
 from pumice.proof.storm.invariants.upheld import (
     ALL,
     CAPABILITY,

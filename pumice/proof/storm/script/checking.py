@@ -150,7 +150,7 @@ HAPPENINGS: Final = {
     "clock-jump": Happening(named=False, amount=Check("seconds, not 0", bool)),
     "power-cut": Happening(named=False),
 }
-"""What `pumice.proof.storm.driver` and `pumice.proof.storm.cluster` understand."""
+"""What `pumice.proof.storm.driver` and `pumice.proof.storm.driver` understand."""
 
 
 def check_script(script: Script, source: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Final
 
+from pumice.core.devices import gpushare as shared
 from pumice.core.devices.ascend import CORE
-from pumice.core.devices.gpushare import cards as shared
 from pumice.core.devices.settings import FILE
 from pumice.core.devices.vgpu.settings import CORES, MEMORY, NUMBER
 from pumice.core.objects.metadata import Object

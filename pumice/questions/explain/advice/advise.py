@@ -2,32 +2,371 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import gcd
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pumice.questions.explain.advice.admission import about_overcommit
-from pumice.questions.explain.advice.changes import ChangeFamily, Group, in_words
+import msgspec
+
+from pumice.cluster.api.admission.priority_classes import HIGHEST
+from pumice.cluster.controllers.unserved.kinds import SCHEDULER
+from pumice.config.arguments import Arguments
+from pumice.config.schema import PluginOption, SchedulerConfig, Tier
+from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.pod import GROUP_NAME, is_strange
+from pumice.core.plugins.overcommit import DEFAULT_FACTOR, FACTOR_KEY
+from pumice.questions.explain.advice.changes import Change, ChangeFamily, Edit, Group, Identity, in_words, single
 from pumice.questions.explain.advice.deadline import TimeOverError, budget
-from pumice.questions.explain.advice.granted import search_on
 from pumice.questions.explain.advice.groups import WaitingGroup, about_group, about_misplaced, amounts_in
 from pumice.questions.explain.advice.limits import about_limits, joint_limits
-from pumice.questions.explain.advice.missing import about_claims, about_priority_classes, about_schedulers
-from pumice.questions.explain.advice.more_nodes import about_more_nodes
 from pumice.questions.explain.advice.nodes import NodeRefusals, about_nodes, against_each
 from pumice.questions.explain.advice.room import more_room
 from pumice.questions.explain.advice.search import AdviceSearch, Found
-from pumice.questions.explain.advice.topology import about_topology
 from pumice.questions.explain.advice.trial import WAITING, Bench, TrialResult
 from pumice.questions.explain.advice.unmade import REMARK, with_pods
 from pumice.questions.explain.advice.victims import about_victims
 from pumice.questions.explain.scene import Scene, jobs_of
 from pumice.questions.oneshot.supposing import unasked
+from pumice.questions.whatif.changes import node_like
 from pumice.work import OBJECT, of_cycle
 
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
+
+# --- What is named and not there: the claims of a pod, the priority classes of a job, and the scheduler of its pods.
+
+
+def about_claims(task: Task, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
+    """PersistentVolumeClaims that a pod's volumes name and that are not there, or have no volume: each with a volume
+    that is bound to it.
+    """
+    for volume in task.template.volumes:
+        claim = section(volume, "persistentVolumeClaim").get("claimName")
+        who = ("PersistentVolumeClaim", task.namespace, str(claim))
+        there = objects.get(who, {})
+        if claim and not section(there, "spec").get("volumeName"):
+            words = f"bind PersistentVolumeClaim {claim}" if there else f"create PersistentVolumeClaim {claim}, bound"
+            yield single(0, f"{words} to a volume that all nodes reach", *_bound(who, there))
+
+
+def _bound(who: Identity, there: Object) -> tuple[Edit, Edit]:
+    """The claim (which may be `there`) and a volume, bound to each other."""
+    made, uid = f"made-for-{who[2]}", str(section(there, "metadata").get("uid") or "made")
+
+    def change(claim: Object) -> None:
+        notes = section(claim["metadata"], "annotations")
+        claim["metadata"] |= {"uid": uid, "annotations": {**notes, "pv.kubernetes.io/bind-completed": "yes"}}
+        plain = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
+        claim["spec"] = {**plain, **section(there, "spec"), "volumeName": made}
+        claim["status"] = {"phase": "Bound"}
+
+    return Edit(("PersistentVolume", "", made), _volume(who, uid)), Edit(who, change)
+
+
+def _volume(claim: Identity, uid: str) -> Callable[[Object], None]:
+    def change(volume: Object) -> None:
+        reference = {"kind": claim[0], "namespace": claim[1], "name": claim[2], "uid": uid}
+        volume["spec"] = {"claimRef": reference, "accessModes": ["ReadWriteMany"], "capacity": {"storage": "1Ti"}}
+        volume["status"] = {"phase": "Bound"}
+
+    return change
+
+
+def about_schedulers(pod_group: Object, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
+    """Pods of the PodGroup that ask for a scheduler that nobody here is."""
+    metadata = pod_group["metadata"]
+    strangers: dict[str, list[Edit]] = {}
+    pods = (who for who in objects if who[:2] == ("Pod", str(metadata.get("namespace") or "")))
+    for who in pods:
+        spec, annotations = section(objects[who], "spec"), section(section(objects[who], "metadata"), "annotations")
+        if is_strange(spec) and annotations.get(GROUP_NAME) == metadata["name"]:
+            strangers.setdefault(spec["schedulerName"], []).append(Edit(who, _of_volcano))
+    for name, edits in sorted(strangers.items()):
+        yield single(0, f"schedulerName {SCHEDULER} instead of {name}", *edits)
+
+
+def _of_volcano(pod: Object) -> None:
+    pod["spec"]["schedulerName"] = SCHEDULER
+
+
+def about_priority_classes(pod_group: Object, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
+    """The PriorityClasses that a PodGroup and the pod templates of its Job name: worth nothing, or just more than
+    others are. With them there, its pods can be made as well.
+    """
+    for name in dict.fromkeys(_classes_of(pod_group, objects)):
+        if name and ("PriorityClass", "", name) not in objects:
+            yield _class(name, sorted({0} | {value + 1 for value in _values(objects) if 0 <= value + 1 <= HIGHEST}))
+
+
+def _classes_of(pod_group: Object, objects: Mapping[Identity, Object]) -> Iterator[str]:
+    yield str(section(pod_group, "spec").get("priorityClassName") or "")
+    metadata = section(pod_group, "metadata")
+    for owner in metadata.get("ownerReferences") or ():
+        job = objects.get((str(owner.get("kind")), str(metadata.get("namespace") or ""), str(owner.get("name"))), {})
+        for task in section(job, "spec").get("tasks") or ():
+            yield str(section(section(task, "template"), "spec").get("priorityClassName") or "")
+
+
+def _class(name: str, values: Sequence[int]) -> ChangeFamily:
+    def of(size: int) -> Change:
+        value = values[size - 1]
+
+        def change(made: Object) -> None:
+            made |= {"apiVersion": "scheduling.k8s.io/v1", "value": value}
+
+        return Change(
+            f"create PriorityClass {name} (value {value})", (Edit(("PriorityClass", "", name), change),), remade=True
+        )
+
+    return ChangeFamily(0, len(values), of)
+
+
+def _values(objects: Mapping[Identity, Object]) -> Iterator[int]:
+    for who, obj in objects.items():
+        if who[0] == "PriorityClass":
+            yield int(obj.get("value") or 0)
+        elif who[0] == "Pod":
+            yield int(section(obj, "spec").get("priority") or 0)
+
+
+# ---
+
+# --- What else it takes once objects that are named and not there are made: until then they hide the next refusal.
+
+Candidates = Callable[[Bench], tuple[list[ChangeFamily], list[Group]]]
+
+
+class Granted(NamedTuple):
+    """All objects that are missing, `made`, and where things are tried then. `most`: the greatest size of any."""
+
+    made: tuple[Change, ...]
+    bench: Bench
+    most: int
+
+
+def search_on(bench: Bench, search: AdviceSearch, candidates: Candidates) -> None:
+    """Where nothing of a search brings all pods of the job: what does beside all objects that are missing. They are
+    made with the least that they may be worth, then with the most.
+    """
+    if _brings_all(search.found):
+        return
+    try:
+        least = _granted(bench, 1)
+        for granted in [least] if least.most == 1 else [least, _granted(bench, least.most)]:
+            if granted.made:
+                _continue(bench, search, granted, candidates)
+    except TimeOverError:
+        search.known += 1
+
+
+def _brings_all(found: Iterable[Found]) -> bool:
+    return any(one.result.kept >= one.result.pods > 0 for one in found)
+
+
+def _granted(bench: Bench, size: int) -> Granted:
+    """With one made, others may turn out to be missing: those that pods name which can only be made then."""
+    made, most = list[Change](), 1
+    while missing := [*_missing(bench)]:
+        changes = [family.of(min(size, family.most)) for family in missing]
+        most = max(most, *(family.most for family in missing))
+        made += changes
+        bench = bench.following(changes)
+        if (grown := with_pods(bench.scene, bench.job)) is not None:
+            bench = bench.elsewhere(grown)
+    return Granted(tuple(made), bench, most)
+
+
+def _missing(bench: Bench) -> Iterator[ChangeFamily]:
+    told = set[str]()
+    templates = {task.template.number: task for task in bench.waiting()}
+    families = [each for task in templates.values() for each in about_claims(task, bench.objects)]
+    for about in (about_priority_classes, about_schedulers):
+        families += about(bench.pod_group(), bench.objects)
+    for family in families:
+        if (words := family.of(1).words) not in told:
+            told.add(words)
+            yield family
+
+
+def _continue(bench: Bench, search: AdviceSearch, granted: Granted, candidates: Candidates) -> None:
+    """Adds what brings more of the job than anything before; and those objects alone where they bring all of it."""
+    most = max([search.before.kept, *(one.result.kept for one in search.found)])
+    further = AdviceSearch(granted.bench, granted.bench.attempt())
+    alone = Found((), further.before, least=True)
+    if not _brings_all([*search.found, alone]):
+        further.run(*candidates(granted.bench))
+    found = [each for each in (alone, *further.found) if each.result.kept > most or _brings_all([each])]
+    search.add([_whole(bench, one, granted.made) for one in found], further)
+
+
+def _whole(bench: Bench, found: Found, made: Sequence[Change]) -> Found:
+    """With those of the objects that were made before without which it does not come as far."""
+    changes = (*made, *found.changes)
+    try:
+        for change in made:
+            rest = tuple(each for each in changes if each is not change)
+            if _can_be_tried(bench, rest) and bench.attempt(*rest)[:3] >= found.result[:3]:
+                changes = rest
+        return replace(found, changes=changes, alone=_alone(bench, changes))
+    except TimeOverError:
+        return replace(found, changes=changes, least=False, alone=())
+
+
+def _alone(bench: Bench, changes: Sequence[Change]) -> tuple[int, ...]:
+    """How far each change comes by itself: 0 for one that edits pods that only other changes make."""
+    if len(changes) < 2:
+        return ()
+    return tuple(bench.attempt(each).kept if _can_be_tried(bench, [each]) else 0 for each in changes)
+
+
+def _can_be_tried(bench: Bench, changes: Sequence[Change]) -> bool:
+    return all(edit.who in bench.objects for each in changes for edit in each.edits if edit.who[0] == "Pod")
+
+
+# ---
+
+# --- Changes about the network topology that a job, or a group of its pods, asks for.
+
+Place = Callable[[Object], dict[str, Any]]
+"""Finds what is asked for in a PodGroup."""
+ALLOWED: Final = "highestTierAllowed"
+BY_NAME: Final = "highestTierName"
+
+
+def about_topology(group: WaitingGroup) -> Iterator[ChangeFamily]:
+    """A wider tier, or none that has to be; of each that is asked for."""
+    specs = [section(obj, "spec") for who, obj in group.objects.items() if who[0] == "HyperNode"]
+    tiers = {int(spec.get("tier") or 0): str(spec.get("tierName") or "") for spec in specs}
+    by_name = {name: tier for tier, name in tiers.items() if name}
+    for who, place in _places(group):
+        asked = place(group.pod_group)
+        if asked.get("mode") == "soft":
+            continue
+        highest = asked.get(ALLOWED, by_name.get(str(asked.get(BY_NAME))))
+        wider = sorted(tier for tier in tiers if highest is not None and tier > int(highest))
+        if highest is not None and wider:
+            yield _wider(group, who, place, [int(highest), *wider])
+        yield single(1, f"network topology {who}soft instead of hard", Edit(group.who, _softened(place)))
+
+
+def _places(group: WaitingGroup) -> Iterator[tuple[str, Place]]:
+    spec = section(group.pod_group, "spec")
+    if spec.get("networkTopology"):
+        yield "", lambda obj: obj["spec"]["networkTopology"]
+    for number, policy in enumerate(spec.get("subGroupPolicy") or ()):
+        if policy.get("networkTopology"):
+            yield f"of group {policy.get('name') or number} ", _of_policy(number)
+
+
+def _of_policy(number: int) -> Place:
+    return lambda obj: obj["spec"]["subGroupPolicy"][number]["networkTopology"]
+
+
+def _wider(group: WaitingGroup, who: str, place: Place, tiers: list[int]) -> ChangeFamily:
+    """`tiers`: the one that is allowed, and those above."""
+
+    def of(size: int) -> Change:
+        def change(obj: Object) -> None:
+            asked = place(obj)
+            asked[ALLOWED] = tiers[size]
+            asked.pop(BY_NAME, None)
+
+        words = f"network topology {who}{ALLOWED} {tiers[size]} instead of {tiers[0]}"
+        return Change(words, (Edit(group.who, change),))
+
+    return ChangeFamily(1, len(tiers) - 1, of)
+
+
+def _softened(place: Place) -> Callable[[Object], None]:
+    def change(obj: Object) -> None:
+        asked = place(obj)
+        asked["mode"] = "soft"
+        for name in (ALLOWED, BY_NAME):
+            asked.pop(name, None)
+
+    return change
+
+
+# ---
+
+# --- More nodes like those that there are: what people with an autoscaler, or a budget, would do.
+
+MOST: Final = 64
+MOST_SORTS: Final = 3
+
+
+def about_more_nodes(objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
+    """Give a family of changes for each sort of node (by amounts and taints): n more of it."""
+    nodes = [obj for who, obj in objects.items() if who[0] == "Node"]
+    for model in _sorts(nodes)[:MOST_SORTS]:
+        yield ChangeFamily(5, MOST, _more(model, {str(obj["metadata"]["name"]) for obj in nodes}))
+
+
+def _sorts(nodes: list[Object]) -> list[Object]:
+    seen: dict[str, Object] = {}
+    for obj in nodes:
+        amounts: Any = section(obj, "status").get("allocatable")
+        taints: Any = section(obj, "spec").get("taints")
+        seen.setdefault(repr((amounts, taints or None)), obj)
+    return list(seen.values())
+
+
+def _more(model: Object, taken: set[str]) -> Callable[[int], Change]:
+    name = str(model["metadata"]["name"])
+
+    def of(size: int) -> Change:
+        fresh = (made for number in range(len(taken) + size) if (made := f"{name}-more-{number}") not in taken)
+        edits = tuple(Edit(("Node", "", next(fresh)), _like(model)) for _ in range(size))
+        words = f"{size} more node{'s' * (size > 1)} like {name}"
+        return Change(words, edits, amount=float(size))
+
+    return of
+
+
+def _like(model: Object) -> Callable[[Object], None]:
+    def change(node: Object) -> None:
+        node |= node_like(model, str(node["metadata"]["name"]))
+
+    return change
+
+
+# ---
+
+# --- Changes about what lets a job in before any of its pods is placed: how much more than it has the cluster admits.
+
+OVERCOMMIT: Final = "overcommit"
+STEPS: Final = 100
+"""The factor is raised by a tenth at a time, so often."""
+
+
+def about_overcommit(config: SchedulerConfig) -> Iterator[ChangeFamily]:
+    """A greater factor, where the plugin is asked at all."""
+    option = config.plugin(OVERCOMMIT)
+    if option is None:
+        return
+    given = Arguments(OVERCOMMIT, option.arguments).get_float(FACTOR_KEY, DEFAULT_FACTOR)
+    factor = given if given >= 1 else DEFAULT_FACTOR
+
+    def of(size: int) -> Change:
+        greater = round(factor + size / 10, 3)
+        words = f"{OVERCOMMIT}: {FACTOR_KEY} {greater:g} instead of {factor:g}"
+        return Change(words, config=lambda before: _with_factor(before, greater), amount=greater / factor - 1)
+
+    yield ChangeFamily(2, STEPS, of)
+
+
+def _with_factor(config: SchedulerConfig, factor: float) -> SchedulerConfig:
+    def option(one: PluginOption) -> PluginOption:
+        if one.name != OVERCOMMIT:
+            return one
+        return msgspec.structs.replace(one, arguments={**one.arguments, FACTOR_KEY: factor})
+
+    tiers = tuple(Tier(tuple(map(option, tier.plugins))) for tier in config.tiers)
+    return msgspec.structs.replace(config, tiers=tiers)
+
+
+# ---
 
 
 @dataclass(frozen=True, slots=True)

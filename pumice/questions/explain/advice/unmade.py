@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pumice.core.objects.metadata import section
-from pumice.questions.explain.advice.aftermath import around
+from pumice.questions.explain.advice.trial import around
 from pumice.questions.oneshot.cycles import fill
 from pumice.questions.oneshot.expand import expanded
 

@@ -17,7 +17,7 @@ from pumice.questions.explain.advice.unmade import with_pods
 from pumice.questions.explain.scene import Scene, jobs_of
 from pumice.questions.oneshot.cycles import fill
 from pumice.questions.whatif.changes import ForkChange
-from pumice.questions.whatif.search.start_answer import StartAnswer
+from pumice.questions.whatif.search.defragment import StartAnswer
 from pumice.questions.whatif.search.starting import StartQuestion
 from pumice.work import CHANGE
 

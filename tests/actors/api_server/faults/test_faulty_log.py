@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.actors.api_server.faults.faulty_log import REPLAYED, FaultyLog
+from pumice.actors.api_server.faults.faulty_server import REPLAYED, FaultyLog
 from pumice.actors.api_server.faults.network import Network
 from pumice.actors.api_server.faults.strikes import Fault, ListedFaults
 from pumice.actors.errors import ActorFailedError

@@ -12,7 +12,7 @@ from pumice.actors.api_server.server import ApiServer
 from pumice.actors.runtime.asking import expected
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.core.messages import commands, supervision, watch
-from pumice.core.messages.faults import FaultsRead, ReadFaults
+from pumice.core.messages.commands import FaultsRead, ReadFaults
 from pumice.storage import codec
 from tests.actors.bench import Bench, running
 from tests.kit.nodes import node

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pumice.actors.api_server.faults.strikes import Fault, SeededFaults
-from pumice.actors.gateway.fault_counts import exposed_faults
+from pumice.actors.gateway.handlers.health import exposed_faults
 from pumice.storage.memory import MemoryJournal
 from tests.actors.gateway.rig import PASSIVE, serving
 

@@ -12,8 +12,8 @@ from hypothesis.extra import numpy as arrays
 
 from pumice.actors.gateway.page import frames
 from pumice.core.messages.boards import BoardRead
-from pumice.core.messages.card_table import CardTable
 from pumice.core.messages.events import CycleMeasured
+from pumice.core.messages.queue_tables import CardTable
 
 SHAPE = (4, 2, 5)
 AMOUNTS = arrays.arrays(np.float64, SHAPE, elements=st.sampled_from([0.0, 1.0, 2.5]))

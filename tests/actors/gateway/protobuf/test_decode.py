@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pumice.actors.gateway.protobuf import MalformedBodyError, UnknownProtobufKindError, decode
-from pumice.actors.gateway.protobuf.scalars import READERS
+from pumice.actors.gateway.protobuf.envelope import READERS
 
 RECORDED: list[dict[str, Any]] = json.loads(Path(__file__).with_name("recorded.json").read_text("utf-8"))
 BODIES = [base64.b64decode(case["bytes"]) for case in RECORDED]

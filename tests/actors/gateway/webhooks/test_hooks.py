@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from pumice.actors.gateway.webhooks.admission import BadAnswerError, verdict
 from pumice.actors.gateway.webhooks.calls import Address, CallError, address_of
 from pumice.actors.gateway.webhooks.hooks import AdmissionRequest, wanted
-from pumice.actors.gateway.webhooks.reviews import BadAnswerError, verdict
 from pumice.cluster.api.kinds import KINDS
 from pumice.core.objects.metadata import Object
 

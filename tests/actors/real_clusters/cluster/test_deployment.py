@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pumice.actors.real_clusters.mirror.followed import resources
+from pumice.actors.real_clusters.mirror.intake import resources
 from pumice.config.settings import CHARTS
 from tests.actors.real_clusters.cluster.rig import QUICK, is_bound, scheduler, unscheduled, until, way_to
 from tests.actors.real_clusters.mirror.test_role import path_of

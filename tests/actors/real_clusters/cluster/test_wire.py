@@ -8,9 +8,8 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
 from pumice.actors.errors import RemoteError
-from pumice.actors.real_clusters.cluster.client import ClusterClient
+from pumice.actors.real_clusters.cluster.client import ClusterClient, WireRequest, WriteLanes
 from pumice.actors.real_clusters.cluster.settings import ClusterSettings
-from pumice.actors.real_clusters.cluster.wire import WireRequest, WriteLanes
 from pumice.config.kubeconfig import ClusterAccess
 
 pytestmark = pytest.mark.anyio

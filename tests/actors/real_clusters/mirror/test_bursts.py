@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from pumice.actors.real_clusters.mirror.bursts import Burst
+from pumice.actors.real_clusters.mirror.intake import Burst
 from pumice.core.messages.commands import BindPod
 from pumice.core.objects.metadata import Object
 from pumice.storage.memory import MemoryJournal

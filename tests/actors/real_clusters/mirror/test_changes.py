@@ -1,7 +1,7 @@
 """What is left out of objects."""
 
 from pumice.actors.real_clusters.mirror.changes import change_of, trimmed
-from pumice.actors.real_clusters.mirror.readable import Readability
+from pumice.actors.real_clusters.mirror.mirror import Readability
 from pumice.core.objects.metadata import Object
 from tests.kit.jobs import vcjob
 from tests.kit.nodes import node

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from pumice.actors.real_clusters.mirror.followed import resources
+from pumice.actors.real_clusters.mirror.intake import resources
 from pumice.config.settings import CHARTS
 from tests.kit import source
 

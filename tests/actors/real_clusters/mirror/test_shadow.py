@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from pumice.actors.real_clusters.mirror.bursts import Burst
+from pumice.actors.real_clusters.mirror.intake import Burst
 from pumice.actors.real_clusters.mirror.settings import ShadowSettings
 from pumice.actors.system.system import System
 from pumice.config.load import parse_scheduler_config

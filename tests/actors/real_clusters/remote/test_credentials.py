@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from pumice.actors.errors import CredentialsError
-from pumice.actors.real_clusters.remote.access import credentials_of, in_cluster, proxy_of, trust_of
+from pumice.actors.real_clusters.remote.access import FromPlugin, credentials_of, in_cluster, proxy_of, trust_of
 from pumice.actors.real_clusters.remote.credentials import Credential, TokenFile
-from pumice.actors.real_clusters.remote.exec_plugin import FromPlugin
 from pumice.config.errors import ConfigError
 from pumice.config.kubeconfig import ClusterAccess, ExecPlugin
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from pumice.cluster.api.admission.limit_ranges import own_copy, problems, settled
 from pumice.cluster.api.admission.pod_spec import default_pod_spec, pod_spec_problems
-from pumice.cluster.api.admission.pod_templates import own_copy, problems, settled
-from pumice.cluster.kube.service_classes import qos_class
+from pumice.cluster.kube.quota_usage import qos_class
 from pumice.storage.codec import pack, unpack
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod

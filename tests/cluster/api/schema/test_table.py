@@ -99,7 +99,7 @@ def test_the_data_file_is_small() -> None:
 
 def test_a_start_of_the_command_line_does_not_read_it() -> None:
     code = """if True:
-        import sys, pumice.cli.application.app
+        import sys, pumice.cli.app
         table = sys.modules.get("pumice.cluster.api.schema.table")
         print("read" if table and table._data.cache_info().currsize else "not read")
     """

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.cluster.controllers.disruptions.machine import DisruptionMachine
+from pumice.cluster.controllers.disruptions import DisruptionMachine
 from pumice.cluster.kube.budgets import is_ready
 from pumice.core.messages.commands import RequestEviction
 from pumice.core.messages.replies import Accepted, ApiReply, Refused

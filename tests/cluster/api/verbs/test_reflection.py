@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pumice.core.messages.reflection import Reflect
+from pumice.core.messages.commands import Reflect
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack

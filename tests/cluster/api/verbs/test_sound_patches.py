@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.cluster.api.store import Store
-from pumice.cluster.api.verbs.sound_patches import sound_patch
+from pumice.cluster.api.verbs.changes import sound_patch
 from pumice.core.messages.replies import Refused
 from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster

@@ -7,7 +7,7 @@ from typing import Any
 from pumice.cluster.controllers.crons.dialects import KUBERNETES, VOLCANO, Dialect
 from pumice.cluster.controllers.crons.rule import CronRule
 from pumice.cluster.controllers.family import FamilyMachine
-from pumice.cluster.kube.times import timestamp
+from pumice.cluster.kube.conditions import timestamp
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 

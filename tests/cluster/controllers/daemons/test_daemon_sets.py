@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pumice.cluster.controllers.daemons.rule import DaemonSetRule
+from pumice.cluster.controllers.daemons import DaemonSetRule
 from pumice.cluster.controllers.family import FamilyMachine
-from pumice.cluster.kube.times import timestamp
+from pumice.cluster.kube.conditions import timestamp
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster

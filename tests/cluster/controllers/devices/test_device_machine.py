@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.cluster.controllers.devices.machine import DeviceMachine
+from pumice.cluster.controllers.devices import DeviceMachine
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.pods import pod

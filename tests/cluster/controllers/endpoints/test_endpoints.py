@@ -3,7 +3,7 @@
 from typing import Any
 
 from pumice.cluster.api.bootstrap import api_moved, api_service
-from pumice.cluster.controllers.endpoints.machine import EndpointsMachine
+from pumice.cluster.controllers.endpoints import EndpointsMachine
 from pumice.cluster.kubelets.addresses import ClusterAddresses
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
 from pumice.cluster.kubelets.other_agents import OtherAgents

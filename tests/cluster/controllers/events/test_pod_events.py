@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.cluster.controllers.events.machine import KEPT_S, PodEventsMachine
+from pumice.cluster.controllers.events import KEPT_S, PodEventsMachine
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group

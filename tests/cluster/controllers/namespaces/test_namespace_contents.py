@@ -1,6 +1,6 @@
 """What Kubernetes puts into every namespace is there, comes back, and goes with it."""
 
-from pumice.cluster.controllers.namespaces.machine import NamespaceMachine
+from pumice.cluster.controllers.namespaces import NamespaceMachine
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pumice.cluster.controllers.nodes.machine import NodeTaintsMachine
+from pumice.cluster.controllers.nodes import NodeTaintsMachine
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.cluster.controllers.quotas.machine import QuotaMachine
+from pumice.cluster.controllers.quotas import QuotaMachine
 from pumice.cluster.kube.quota_usage import is_in_scope, quota_status
 from pumice.core.messages.commands import Create, LoadObject
 from pumice.core.messages.replies import Accepted, Refused

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pumice.cluster.controllers.family import FamilyMachine
-from pumice.cluster.controllers.replication.rule import REPLICATION_CONTROLLERS, ReplicationRule
+from pumice.cluster.controllers.replication import REPLICATION_CONTROLLERS, ReplicationRule
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster, bind_all

@@ -6,7 +6,7 @@ from typing import Any
 
 from pumice.cluster.controllers.family import FamilyMachine
 from pumice.cluster.controllers.stateful.rule import StatefulSetRule
-from pumice.cluster.kube.times import timestamp
+from pumice.cluster.kube.conditions import timestamp
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pumice.cluster.controllers.workloads.deployment_status import deployment_status, timed_out_at
+from pumice.cluster.controllers.workloads.rule import deployment_status, timed_out_at
 from pumice.core.objects.metadata import Object
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.cluster.controllers.family import FamilyMachine
-from pumice.cluster.controllers.groups.machine import PodGroupMachine
+from pumice.cluster.controllers.groups import PodGroupMachine
 from pumice.cluster.kernel.roster import deployment_rules
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
 from pumice.core.messages.commands import Create

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.core.objects.metadata import Object
-from pumice.core.plugins.drf.shares import Shares, changed
+from pumice.core.plugins.drf import Shares, changed
 from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, evictable, job_of, open_world, task_of
 from tests.kit import gang, node, pod, queue

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.core.objects.metadata import Object
-from pumice.core.plugins.drf import Drf
-from pumice.core.plugins.drf.tree import HierarchicalShares
+from pumice.core.plugins.drf import Drf, HierarchicalShares
 from pumice.core.session.session import Session
 from tests.core.plugins.drf.plain_tree import PlainTree
 from tests.core.plugins.world import configuration, evictable, open_world, task_of

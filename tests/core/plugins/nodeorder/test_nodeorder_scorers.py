@@ -11,13 +11,19 @@ from hypothesis import strategies as st
 
 from pumice.core.kube.placed import placed_pods
 from pumice.core.objects.metadata import Object
-from pumice.core.plugins.nodeorder.allocated import LEAST, MOST, Allocated
 from pumice.core.plugins.nodeorder.balanced_allocation import BalancedAllocation
-from pumice.core.plugins.nodeorder.image_locality import ImageLocality
-from pumice.core.plugins.nodeorder.node_affinity import PREFERRED, NodeAffinityScorer
-from pumice.core.plugins.nodeorder.plugin import WEIGHTS, NodeOrder
-from pumice.core.plugins.nodeorder.pod_affinity import PodAffinityScorer
-from pumice.core.plugins.nodeorder.taint_toleration import TaintToleration
+from pumice.core.plugins.nodeorder.plugin import (
+    LEAST,
+    MOST,
+    PREFERRED,
+    WEIGHTS,
+    Allocated,
+    ImageLocality,
+    NodeAffinityScorer,
+    NodeOrder,
+    PodAffinityScorer,
+    TaintToleration,
+)
 from pumice.core.plugins.nodeorder.topology_spread import TopologySpreadScorer
 from tests.core.kube import slow
 from tests.core.kube.clusters import clusters

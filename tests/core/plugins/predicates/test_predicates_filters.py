@@ -9,12 +9,15 @@ from hypothesis import strategies as st
 
 from pumice.core.kube.placed import placed_pods
 from pumice.core.objects.metadata import Object
-from pumice.core.plugins.predicates.node_affinity import RequiredAffinity, terms_conflict
+from pumice.core.plugins.predicates.plugin import (
+    RequiredAffinity,
+    StaticFilter,
+    Unschedulable,
+    UntoleratedTaints,
+    terms_conflict,
+)
 from pumice.core.plugins.predicates.pod_count import PodCount
 from pumice.core.plugins.predicates.ports import NodePorts
-from pumice.core.plugins.predicates.static import StaticFilter
-from pumice.core.plugins.predicates.taints import UntoleratedTaints
-from pumice.core.plugins.predicates.unschedulable import Unschedulable
 from pumice.core.session.reasons import Code, FitFailure
 from tests.core.kube import slow
 from tests.core.kube.clusters import clusters

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pumice.core.kube.placed import placed_pods
 from pumice.core.objects.metadata import Object
-from pumice.core.plugins.nodeorder.pod_affinity import PodAffinityScorer
+from pumice.core.plugins.nodeorder.plugin import PodAffinityScorer
 from pumice.core.plugins.nodeorder.topology_spread import TopologySpreadScorer
 from pumice.core.plugins.predicates.pod_affinity import PodAffinityFilter
 from pumice.core.plugins.predicates.pod_affinity_trial import AffinityTrial

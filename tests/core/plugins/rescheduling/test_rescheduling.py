@@ -8,7 +8,7 @@ import pytest
 
 from pumice.core.cycle import open_session, run_action
 from pumice.core.objects.metadata import parse_time
-from pumice.core.plugins.rescheduling.qos import Qos, qos_of
+from pumice.core.plugins.rescheduling import Qos, qos_of
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.core.session.session import Session
 from tests.core.actions.crowds import evictions

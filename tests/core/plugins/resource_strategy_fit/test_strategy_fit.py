@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from pumice.core.objects.metadata import Object
 from pumice.core.plugins.resource_strategy_fit import arguments as read
 from pumice.core.plugins.resource_strategy_fit.arguments import NO_SRA, IdleShare, Sra, Strategy
-from pumice.core.plugins.resource_strategy_fit.proportional import Proportional
-from pumice.core.plugins.resource_strategy_fit.scorer import (
+from pumice.core.plugins.resource_strategy_fit.plugin import (
     TYPE_ANNOTATION,
     WEIGHT_ANNOTATION,
+    Proportional,
     StrategyScorer,
     annotated,
     own_weights,

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from pumice.core.life.task import TaskStatus
 from pumice.core.objects.metadata import Object
-from pumice.core.plugins.task_topology.plugin import TaskTopology
-from pumice.core.plugins.task_topology.relations import AFFINITY, ANTI_AFFINITY, TASK_ORDER
+from pumice.core.plugins.task_topology import AFFINITY, ANTI_AFFINITY, TASK_ORDER, TaskTopology
 from pumice.core.session.session import Session
 from tests.core.kube.sessions import scores
 from tests.core.plugins.task_topology.plain_topology import PlainJob

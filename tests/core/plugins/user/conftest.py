@@ -19,8 +19,7 @@ from tests.core.plugins.world import NOW, configuration, view_of
 from tests.kit import gang, node, queue
 
 if TYPE_CHECKING:
-    from pumice.core.messages.decisions import CycleResult
-    from pumice.core.messages.failed_answers import FailedAnswers
+    from pumice.core.messages.decisions import CycleResult, FailedAnswers
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.messages.failed_answers import MOST, NOWHERE, FailedAnswers
+from pumice.core.messages.decisions import MOST, NOWHERE, FailedAnswers
 from pumice.core.plugins.user.failures import PluginFailures
 from pumice.core.session.carry import Carry
 from pumice.core.session.trail.trail import SILENCE, Silence, Trail

@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pumice.core.plugins.user.answers import HANDLER, INSTEAD
 from pumice.core.plugins.user.failures import PluginFailures
-from pumice.core.plugins.user.nodes import GuardedCheck, GuardedFilter, GuardedScore
-from pumice.core.plugins.user.points import guard, guarded_rule
+from pumice.core.plugins.user.plugin import (
+    HANDLER,
+    INSTEAD,
+    GuardedCheck,
+    GuardedFilter,
+    GuardedScore,
+    guard,
+    guarded_rule,
+)
 from pumice.core.session.points.listed import FLAGS
 from pumice.core.session.points.nodes import TEMPLATE_ONLY, Volatility
 from pumice.core.session.points.victims import Mask

@@ -7,7 +7,7 @@ from math import nan
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.messages.queue_columns import QueueColumns
+from pumice.core.messages.queue_tables import QueueColumns
 
 Numbers = dict[str, dict[str, float]]
 

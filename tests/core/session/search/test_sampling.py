@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.core.session.carry import Carry
-from pumice.core.session.search.sampling import Sampling, look
+from pumice.core.session.search.searches import Sampling, look
 
 
 @given(st.data())

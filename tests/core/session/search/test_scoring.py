@@ -7,8 +7,7 @@ import pytest
 
 from pumice.core.session.points.nodes import Volatility
 from pumice.core.session.points.per_node import PerNodeScorer
-from pumice.core.session.search.node_search import ErrorCache
-from pumice.core.session.search.scoring import ONE_BY_ONE
+from pumice.core.session.search.node_search import ONE_BY_ONE, ErrorCache
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import gang, node, queue
 

@@ -13,8 +13,7 @@ from pumice.errors import InputError
 from pumice.load.manifests import load
 from pumice.load.traces.jobs import GPU, Left
 from pumice.load.traces.philly import read_philly
-from pumice.load.traces.read import read_trace
-from pumice.load.traces.swf import read_swf
+from pumice.load.traces.read import read_swf, read_trace
 from pumice.load.traces.table import read_csv
 from pumice.runtime.arrivals import ARRIVAL
 from tests.kit.queues import queue

@@ -12,8 +12,7 @@ from typing import Final
 
 import pytest
 
-from pumice.cores import cores
-from pumice.executors import executors
+from pumice.executors import cores, executors
 from pumice.proof.conformance.case import find_suites
 from pumice.proof.conformance.runner import run_suites
 from pumice.proof.conformance.score import Score, score_of

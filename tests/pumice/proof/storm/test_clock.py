@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import trio
 
-from pumice.proof.storm.clock import START, JumpingClock
+from pumice.proof.storm.driver import START, JumpingClock
 from pumice.runtime.leaping import LeapingClock
 
 

@@ -9,8 +9,7 @@ import anyio
 import pytest
 
 from pumice.actors.api_server.faults.strikes import Fault, ListedFaults
-from pumice.proof.storm.disk import SECTOR, StormDisk
-from pumice.proof.storm.journal import JournalLostError, StormJournal
+from pumice.proof.storm.simulation import SECTOR, JournalLostError, StormDisk, StormJournal
 from pumice.storage.journal import Record
 
 SEEDS = range(60)

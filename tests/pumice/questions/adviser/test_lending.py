@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.core.messages.queue_gauges import borrowed
-from pumice.questions.adviser.lending import lending, loans
+from pumice.questions.adviser.census import lending, loans
 from pumice.questions.adviser.queues import QueueStanding
 
 

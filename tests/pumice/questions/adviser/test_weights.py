@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pumice.questions.adviser.census import census_of
-from pumice.questions.adviser.weights import weights_remark
+from pumice.questions.adviser.queues import weights_remark
 from tests.kit import gang, node, pod_group, queue
 from tests.pumice.questions.adviser.test_classes import STOCK, scene
 

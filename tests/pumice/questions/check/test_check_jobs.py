@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.core.objects.metadata import Object
-from pumice.questions.check.jobs import of_jobs
+from pumice.questions.check.review import of_jobs
 from tests.core.plugins.world import configuration
 from tests.kit.jobs import job_task, vcjob
 

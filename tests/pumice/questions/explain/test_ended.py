@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pumice.cli.application.app import command_line
+from pumice.cli.app import command_line
 from pumice.questions.explain.advice.advise import Advice
 from pumice.questions.explain.ended import ENDS, end_among, end_of
 from pumice.questions.history.entries import StoryEntry

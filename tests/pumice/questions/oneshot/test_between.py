@@ -15,7 +15,7 @@ from pumice.core.messages.decisions import (
     PodGroupStatus,
 )
 from pumice.questions.oneshot.between import next_objects
-from pumice.questions.oneshot.standing import Standing, standings_of
+from pumice.questions.oneshot.outcome import Standing, standings_of
 
 NOW = 1_577_836_800.0
 

@@ -12,9 +12,8 @@ from pumice.core.messages.decisions import (
     QueueStatus,
     TaskAtOpen,
 )
-from pumice.core.messages.queue_columns import QueueColumns
-from pumice.questions.oneshot.outcome import at_open, outcome_of
-from pumice.questions.oneshot.standing import Standing
+from pumice.core.messages.queue_tables import QueueColumns
+from pumice.questions.oneshot.outcome import Standing, at_open, outcome_of
 
 
 def test_every_key_of_an_empty_cycle_is_there_and_empty() -> None:

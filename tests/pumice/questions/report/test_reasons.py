@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.questions.report.reasons import LONGEST, NOT_LOOKED_AT, reason_of, short
+from pumice.questions.report.recorded import LONGEST, NOT_LOOKED_AT, reason_of, short
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from playwright.sync_api import expect
 
 from pumice.core.messages.decisions import Evict
 from pumice.core.messages.events import Evicted
-from pumice.questions.report.charts import charts, most_telling, waiting_jobs
-from pumice.questions.report.gantt import drawn
+from pumice.questions.report.charts import charts, drawn, most_telling, waiting_jobs
 from pumice.questions.report.page import page
 from pumice.questions.report.recorded import PodSlice, RecordedRun, recorded
 from pumice.storage import codec

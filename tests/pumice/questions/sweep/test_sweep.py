@@ -16,8 +16,7 @@ import pytest
 import yaml
 
 from pumice.errors import InputError
-from pumice.executors import dask, local
-from pumice.processes import WorkerDiedError
+from pumice.executors import WorkerDiedError, dask, local
 from pumice.questions.sweep.one_run import WALL, configuration, key_of, lived, placed
 from pumice.questions.sweep.spec import read_spec
 from pumice.questions.sweep.sweep import SweepPart, read_part, sweep, write

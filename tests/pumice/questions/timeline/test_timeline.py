@@ -12,9 +12,8 @@ import yaml
 
 from pumice.core.messages.decisions import Evict
 from pumice.core.messages.events import ActorCrashed, ActorStarted, Evicted
-from pumice.questions.timeline.lanes import Lanes
 from pumice.questions.timeline.perfetto import PerfettoWriter
-from pumice.questions.timeline.timeline import draw
+from pumice.questions.timeline.timeline import Lanes, draw
 from pumice.storage import codec
 from pumice.storage.journal import ACTOR, DECISION, OUTCOME, Record
 from pumice.storage.memory import MemoryJournal

@@ -10,10 +10,9 @@ from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.life import Life
 from pumice.proof.bench.cycle import stock_config
 from pumice.questions.whatif import changes
-from pumice.questions.whatif.ask import what_if
+from pumice.questions.whatif.ask import live, what_if
 from pumice.questions.whatif.changes import ForkChange
 from pumice.questions.whatif.difference import ChangeCode, JobChange
-from pumice.questions.whatif.living import live
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node, nodes
 from tests.pumice.questions.whatif.clusters import BEGAN, config_text, parsed

@@ -15,10 +15,8 @@ from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.life import Life
 from pumice.errors import InputError
 from pumice.questions.whatif import changes
-from pumice.questions.whatif.ask import lived_with, what_if
-from pumice.questions.whatif.changes import ForkChange, changed
-from pumice.questions.whatif.chronicle import Chronicle
-from pumice.questions.whatif.field_path import assignment_of
+from pumice.questions.whatif.ask import Chronicle, lived_with, what_if
+from pumice.questions.whatif.changes import ForkChange, assignment_of, changed
 from pumice.questions.whatif.search.starting import starts_s
 from tests.kit.budgets import budget
 from tests.kit.jobs import gang, job_task, vcjob

@@ -16,9 +16,8 @@ from pumice.questions.whatif import changes
 from pumice.questions.whatif.ask import lived, lived_with
 from pumice.questions.whatif.belongings import belongings, running
 from pumice.questions.whatif.changes import nodes_like
-from pumice.questions.whatif.search.defragment import plans
+from pumice.questions.whatif.search.defragment import StartAnswer, plans
 from pumice.questions.whatif.search.searches import searched
-from pumice.questions.whatif.search.start_answer import StartAnswer
 from pumice.questions.whatif.search.starting import StartQuestion
 from tests.kit.jobs import gang
 from tests.kit.nodes import node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.questions.whatif.search.least import ONE_BY_ONE, least
+from pumice.questions.whatif.search.searches import ONE_BY_ONE, least
 
 
 @given(st.sets(st.integers(1, 40)), st.integers(1, 40))

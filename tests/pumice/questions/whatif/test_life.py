@@ -14,12 +14,12 @@ from pumice.actors.system.system import System
 from pumice.cluster.kernel.fork import NOTHING_TOLD, Fork
 from pumice.cluster.kernel.life import Life
 from pumice.cluster.kernel.order import in_order
-from pumice.cluster.kube.times import timestamp
+from pumice.cluster.kube.conditions import timestamp
 from pumice.core.messages.decisions import Bind, CycleResult, Decision, Evict
 from pumice.core.messages.events import CycleRecord, Mutation
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import section
-from pumice.questions.whatif.living import live
+from pumice.questions.whatif.ask import live
 from pumice.questions.whatif.sources import handed_in
 from pumice.runtime.determinism import deterministic
 from pumice.storage import codec

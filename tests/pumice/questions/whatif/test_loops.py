@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pumice.cluster.kernel.fork import Fork
+from pumice.questions.whatif.ask import live
 from pumice.questions.whatif.future import EvictedPod
-from pumice.questions.whatif.living import live
 from pumice.questions.whatif.loops import EvictionLoop, loops_of
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import node

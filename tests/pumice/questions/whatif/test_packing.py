@@ -7,7 +7,7 @@ from itertools import combinations, product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.questions.whatif.search.packing import NEVER, Move, Stock, fewest_moves, fits
+from pumice.questions.whatif.search.defragment import NEVER, Move, Stock, fewest_moves, fits
 
 CPU = "cpu"
 

@@ -14,15 +14,13 @@ import pytest
 
 from pumice.cluster.kernel.fork import Fork
 from pumice.errors import InputError
-from pumice.processes import WorkerDiedError
+from pumice.executors import WorkerDiedError
 from pumice.questions.whatif import changes
 from pumice.questions.whatif.ask import lived, lived_with
 from pumice.questions.whatif.belongings import belongings
 from pumice.questions.whatif.changes import ForkChange, nodes_like
-from pumice.questions.whatif.search.defragment import plans, stock_of, works
-from pumice.questions.whatif.search.packing import Move
+from pumice.questions.whatif.search.defragment import Move, StartAnswer, plans, stock_of, works
 from pumice.questions.whatif.search.searches import searched
-from pumice.questions.whatif.search.start_answer import StartAnswer
 from pumice.questions.whatif.search.starting import StartQuestion, known_job, starts_s
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pumice
-from pumice.cluster.kernel.life import Life
-from pumice.cluster.kernel.no_ops import stirs
+from pumice.cluster.kernel.life import Life, stirs
 from pumice.core.fold.shown import Shown
 from pumice.core.messages.events import Mutation
 from pumice.core.state.echoes import waits

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import Object
-from pumice.proof.storm.invariants.gangs import partial_gang
+from pumice.proof.storm.invariants.monitor import partial_gang
 from pumice.proof.storm.invariants.pod_book import PodBook
 from pumice.proof.storm.invariants.truth import StormTruth
 from pumice.storage import codec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.proof.storm.cluster import objects_of
+from pumice.proof.storm.driver import objects_of
 from pumice.proof.storm.script.profiles import profile
 from pumice.proof.storm.script.sharing import kind_of, with_shares
 from pumice.proof.storm.script.workload import Size, inputs

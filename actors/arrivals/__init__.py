@@ -1,1 +1,0 @@
-"""What is handed in at its time."""

@@ -1,0 +1,346 @@
+"""What the controller of DaemonSets wants: one pod on every node that the template selects.
+
+Source: Kubernetes' daemonset controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Final
+
+from pumice.cluster.controllers.adoption import Belongs, by_selector
+from pumice.cluster.controllers.pods_of import ENDED, available_at, is_leaving, phase, pod_from
+from pumice.cluster.controllers.revisions import KIND, POD_HASH, hash_of, outdated, revisions_of
+from pumice.cluster.controllers.rule import Agenda, OwnerRule, OwnFamily
+from pumice.cluster.kube.events import event
+from pumice.cluster.kube.merge_patch import diff_patch
+from pumice.core.kube.node_selector import NODE_NAME, REQUIRED
+from pumice.core.kube.selectors import SelectorError, requirement
+from pumice.core.kube.taints import tolerated
+from pumice.core.messages.commands import Create, Delete, UpdateStatus
+from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
+from pumice.core.whole_numbers import whole_number
+from pumice.storage.codec import pack
+
+# --- Which pods of a DaemonSet are made and taken away now (source: Kubernetes' daemon controller:
+# `podsShouldBeOnNode`, `rollingUpdate`).
+
+
+@dataclass(slots=True)
+class DaemonPlan:
+    """`new`: nodes that are to have a pod; `ended`: those of `remove` that have ended."""
+
+    new: list[str] = field(default_factory=list[str])
+    remove: list[Object] = field(default_factory=list[Object])
+    ended: list[Object] = field(default_factory=list[Object])
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """A node as the set sees it. `pods`: the oldest first."""
+
+    name: str
+    wanted: bool
+    kept: bool
+    pods: Sequence[Object]
+
+
+class DaemonPlanner:
+    """Of one set, at one time; `mark` tells pods of its present template."""
+
+    def __init__(self, owner: Object, mark: str, now: float) -> None:
+        self._owner, self._mark, self._now = owner, mark, now
+        strategy = section(owner["spec"], "updateStrategy")
+        self._rolls = strategy.get("type") == "RollingUpdate"
+        rolling = section(strategy, "rollingUpdate")
+        self._unavailable, self._surge = rolling.get("maxUnavailable", 1), rolling.get("maxSurge", 0)
+
+    def plan(self, nodes: Sequence[NodeView]) -> DaemonPlan:
+        """First a pod for every node, then the next ones of an update."""
+        plan = DaemonPlan()
+        desired = sum(node.wanted for node in nodes)
+        surge = _share(self._surge, desired) if self._rolls else 0
+        for node in nodes:
+            self._settle(plan, node, surge=surge > 0)
+        if self._rolls:
+            left = [_without(node, plan.remove) for node in nodes if node.wanted]
+            if surge:
+                self._surge_over(plan, left, surge)
+            else:
+                self._roll_over(plan, left, max(_share(self._unavailable, desired), 1))
+        return plan
+
+    def is_available(self, pod: Object) -> bool:
+        """Whether it has been ready for long enough."""
+        at = available_at(pod, self._owner["spec"].get("minReadySeconds") or 0)
+        return at is not None and at <= self._now
+
+    def is_new(self, pod: Object) -> bool:
+        """Whether it is of the present template."""
+        return text_map(pod["metadata"].get("labels")).get(POD_HASH) == self._mark
+
+    def _settle(self, plan: DaemonPlan, node: NodeView, *, surge: bool) -> None:
+        if not node.kept:
+            plan.remove += [pod for pod in node.pods if not is_leaving(pod)]
+            return
+        if not node.pods:
+            plan.new += [node.name] if node.wanted else []
+            return
+        staying = [pod for pod in node.pods if not is_leaving(pod)]
+        ended = [pod for pod in staying if phase(pod) in ENDED]
+        plan.ended += ended
+        plan.remove += ended
+        running = [pod for pod in staying if phase(pod) not in ENDED]
+        groups = [[pod for pod in running if self.is_new(pod) is new] for new in (True, False)] if surge else [running]
+        for group in groups:
+            plan.remove += group[1:]
+
+    def _on(self, node: NodeView) -> tuple[Object | None, Object | None]:
+        """Its pod of the present template, and the one of another."""
+        staying = [pod for pod in node.pods if not is_leaving(pod)]
+        new = next((pod for pod in staying if self.is_new(pod)), None)
+        return new, next((pod for pod in staying if not self.is_new(pod)), None)
+
+    def _roll_over(self, plan: DaemonPlan, nodes: Sequence[NodeView], most: int) -> None:
+        """Old pods go, so many at a time that no more than `most` nodes have none that works."""
+        missing, first, others = 0, list[Object](), list[Object]()
+        for node in nodes:
+            new, old = self._on(node)
+            if old is None or new is not None:
+                missing += new is None or not self.is_available(new) or old is not None
+            elif not self.is_available(old):
+                first.append(old)
+                missing += 1
+            else:
+                others.append(old)
+        plan.remove += [*first, *others[: max(most - missing, 0)]]
+
+    def _surge_over(self, plan: DaemonPlan, nodes: Sequence[NodeView], most: int) -> None:
+        """New pods come beside old ones, on so many nodes at a time; an old one goes when the new one works."""
+        beside, first, others = 0, list[str](), list[str]()
+        for node in nodes:
+            new, old = self._on(node)
+            if old is None:
+                continue
+            if new is None:
+                (others if self.is_available(old) else first).append(node.name)
+            elif self.is_available(new):
+                plan.remove.append(old)
+            else:
+                beside += 1
+        plan.new += [*first, *others[: max(most - beside, 0)]]
+
+
+def _without(node: NodeView, gone: Sequence[Object]) -> NodeView:
+    uids = {pod["metadata"]["uid"] for pod in gone}
+    return NodeView(node.name, node.wanted, node.kept, [pod for pod in node.pods if pod["metadata"]["uid"] not in uids])
+
+
+def _share(amount: int | str, whole: int) -> int:
+    """A number of nodes, or a percentage of them, rounded up."""
+    if isinstance(amount, int):
+        return amount
+    return ceil((whole_number(amount.removesuffix("%")) or 0) * whole / 100)
+
+
+def daemon_status(owner: Object, nodes: Sequence[NodeView], planner: DaemonPlanner) -> Object:
+    """The status as it is to be: nodes counted."""
+    counts: Mapping[str, int] = _counts(nodes, planner)
+    status: Object = {"observedGeneration": owner["metadata"].get("generation", 1), **counts}
+    status["collisionCount"] = 0
+    for name in ("updatedNumberScheduled", "numberAvailable", "numberUnavailable"):
+        if not status[name]:
+            del status[name]
+    return status
+
+
+def _counts(nodes: Sequence[NodeView], planner: DaemonPlanner) -> dict[str, int]:
+    wanted = [node for node in nodes if node.wanted]
+    oldest = [node.pods[0] for node in wanted if node.pods]
+    ready = [pod for pod in oldest if available_at(pod, 0) is not None]
+    available = sum(map(planner.is_available, ready))
+    return {
+        "currentNumberScheduled": len(oldest),
+        "numberMisscheduled": sum(not node.wanted and bool(node.pods) for node in nodes),
+        "desiredNumberScheduled": len(wanted),
+        "numberReady": len(ready),
+        "updatedNumberScheduled": sum(any(planner.is_new(pod) for pod in node.pods) for node in wanted),
+        "numberAvailable": available,
+        "numberUnavailable": len(wanted) - available,
+    }
+
+
+# ---
+
+# --- On which nodes the pods of a DaemonSet belong, and what they are like there. Source: Kubernetes' daemon
+# controller, `NodeShouldRunDaemonPod` and `daemon/util`.
+
+_CONDITIONS: Final = (
+    ("not-ready", "NoExecute"),
+    ("unreachable", "NoExecute"),
+    ("disk-pressure", "NoSchedule"),
+    ("memory-pressure", "NoSchedule"),
+    ("pid-pressure", "NoSchedule"),
+    ("unschedulable", "NoSchedule"),
+)
+
+
+def tolerations_of(spec: Object) -> list[Object]:
+    """Those of a pod spec, and those that every such pod has: the state of a node does not drive it away."""
+    names = [*_CONDITIONS, *([("network-unavailable", "NoSchedule")] if spec.get("hostNetwork") else [])]
+    added: list[Object] = [
+        {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": effect} for name, effect in names
+    ]
+    given: list[Object] = spec.get("tolerations") or []
+    return [*given, *(each for each in added if each not in given)]
+
+
+def runs_on(owner: Object, node: Object) -> tuple[bool, bool]:
+    """Whether a pod is to come to the node, and whether one that is there may stay."""
+    spec = section(owner["spec"]["template"], "spec")
+    meta = node["metadata"]
+    if spec.get("nodeName") not in (None, "", meta["name"]) or not _selects(spec, node):
+        return False, False
+    taints: list[Object] = section(node, "spec").get("taints") or []
+    tolerations = tolerations_of(spec)
+    untolerated = {taint.get("effect") for taint in taints if not tolerated(tolerations, taint)}
+    return untolerated.isdisjoint(("NoSchedule", "NoExecute")), "NoExecute" not in untolerated
+
+
+def _selects(spec: Object, node: Object) -> bool:
+    labels = text_map(node["metadata"].get("labels"))
+    if any(labels.get(key) != value for key, value in text_map(spec.get("nodeSelector")).items()):
+        return False
+    required: Object | None = section(section(spec, "affinity"), "nodeAffinity").get(REQUIRED)
+    if required is None:
+        return True
+    return any(
+        _term_selects(term, node["metadata"]["name"], labels) for term in required.get("nodeSelectorTerms") or ()
+    )
+
+
+def _term_selects(term: Object, name: str, labels: dict[str, str]) -> bool:
+    expressions: list[Object] = term.get("matchExpressions") or []
+    fields: list[Object] = term.get("matchFields") or []
+    try:
+        wanted = [requirement(each) for each in expressions]
+    except SelectorError:
+        return False
+    if not (expressions or fields) or not all(each.accepts(labels.get(each.key)) for each in wanted):
+        return False
+    return all(
+        each.get("key") == NODE_NAME and (name in (each.get("values") or ())) == (each.get("operator") == "In")
+        for each in fields
+    )
+
+
+def node_of(pod: Object) -> str:
+    """The node of a pod: where it is, or the one that it asks for."""
+    spec = section(pod, "spec")
+    if spec.get("nodeName"):
+        return str(spec["nodeName"])
+    required = section(section(section(spec, "affinity"), "nodeAffinity"), REQUIRED)
+    for term in required.get("nodeSelectorTerms") or ():
+        for each in term.get("matchFields") or ():
+            if each.get("key") == NODE_NAME and len(each.get("values") or ()) == 1:
+                return str(each["values"][0])
+    return ""
+
+
+def pod_for(owner: Object, revision: Object, node: str) -> Object:
+    """The pod of a node: the scheduler puts it there, and nowhere else."""
+    pod = pod_from(owner["spec"]["template"], owner)
+    spec = pod["spec"]
+    pod["metadata"]["labels"] |= {
+        POD_HASH: hash_of(revision),
+        "pod-template-generation": str(owner["metadata"].get("generation", 1)),
+    }
+    affinity = section(spec, "affinity")
+    here = {"matchFields": [{"key": NODE_NAME, "operator": "In", "values": [node]}]}
+    to_nodes = {**section(affinity, "nodeAffinity"), REQUIRED: {"nodeSelectorTerms": [here]}}
+    spec["affinity"] = {**affinity, "nodeAffinity": to_nodes}
+    spec["tolerations"] = tolerations_of(spec)
+    return pod
+
+
+# ---
+
+
+class DaemonSetRule(OwnerRule):
+    """What DaemonSets want."""
+
+    owner = "DaemonSet"
+    owner_type = ("apps/v1", "DaemonSet")
+    children = (POD_OF_WORKLOAD, POD_OF_NOBODY, KIND)
+    others = ("Node",)
+    reporter = "daemonset-controller"
+    user = "workload-controller"
+
+    def belongs(self, owner: Object) -> Belongs | None:
+        """Which of those that it `adopts` are the owner's, by what they are like; None: those that it has made."""
+        return by_selector(owner["spec"].get("selector"))
+
+    def work(self, family: OwnFamily, now: float) -> Agenda:
+        """What to ask of the api for an owner that is not being deleted."""
+        owner, known, agenda = family.owner, family.of(KIND), Agenda()
+        found = revisions_of(owner, known, self.user)
+        agenda.requests += found.requests
+        if found.new is not None:
+            agenda.new.append(found.new)
+            return agenda  # the pods follow when it is there
+        planner = DaemonPlanner(owner, hash_of(found.update), now)
+        nodes = node_views(family)
+        plan = planner.plan(nodes)
+        agenda.new += [pod_for(owner, found.update, node) for node in plan.new]
+        self._take_away(agenda, owner, plan, now)
+        agenda.due = _ready_soon(owner, family.of("Pod"), now)
+        meta = owner["metadata"]
+        if patch := diff_patch(section(owner, "status"), daemon_status(owner, nodes, planner)):
+            agenda.requests.append(
+                UpdateStatus("DaemonSet", meta["namespace"], meta["name"], pack(patch), user=self.user)
+            )
+        marks = {text_map(pod["metadata"].get("labels")).get(POD_HASH) for pod in family.of("Pod")}
+        used = {each["metadata"]["name"] for each in known if hash_of(each) in marks}
+        agenda.requests += outdated(owner, known, used | {found.update["metadata"]["name"]}, self.user)
+        return agenda
+
+    def _take_away(self, agenda: Agenda, owner: Object, plan: DaemonPlan, now: float) -> None:
+        for pod in plan.ended:
+            failed = phase(pod) == "Failed"
+            word = "failed" if failed else "succeeded"
+            where = f"{pod['metadata']['namespace']}/{pod['metadata']['name']} on node {node_of(pod)}"
+            text = f"Found {word} daemon pod {where}, will try to {'kill' if failed else 'delete'} it"
+            reason = "FailedDaemonPod" if failed else "SucceededDaemonPod"
+            said = event(owner, reason, text, now, source=self.reporter, warning=failed)
+            agenda.requests.append(Create(pack(said), user=self.user))
+        for pod in plan.remove:
+            meta = pod["metadata"]
+            agenda.requests.append(Delete("Pod", meta["namespace"], meta["name"], uid=meta["uid"], user=self.user))
+
+
+def node_views(family: OwnFamily) -> list[NodeView]:
+    """The nodes there are, by name, and those that are gone and still have pods."""
+    by_node: dict[str, list[Object]] = {}
+    oldest_first = sorted(
+        family.of("Pod"), key=lambda pod: (pod["metadata"].get("creationTimestamp") or "", pod["metadata"]["name"])
+    )
+    for pod in oldest_first:
+        by_node.setdefault(node_of(pod), []).append(pod)
+    views: list[NodeView] = []
+    for (_, name), node in sorted(family.world["Node"].items()):
+        wanted, kept = runs_on(family.owner, node)
+        views.append(NodeView(name, wanted, kept, by_node.pop(name, ())))
+    for name, pods in sorted(by_node.items()):  # one that was placed goes with its node
+        waiting = [pod for pod in pods if not section(pod, "spec").get("nodeName")]
+        views.append(NodeView(name, wanted=False, kept=False, pods=waiting))
+    return views
+
+
+def _ready_soon(owner: Object, pods: Sequence[Object], now: float) -> float | None:
+    """When the next pod will have been ready for long enough."""
+    least = owner["spec"].get("minReadySeconds") or 0
+    times = [at for pod in pods if (at := available_at(pod, least)) is not None and at > now]
+    return min(times, default=None)

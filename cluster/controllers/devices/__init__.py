@@ -1,1 +1,0 @@
-"""Devices come back when nobody uses them any more."""

@@ -1,1 +1,0 @@
-"""The statuses of PodDisruptionBudgets."""

@@ -1,0 +1,235 @@
+"""The PodGroup controller as a pure machine: PodGroups for pods that nobody has given one (source: Volcano's).
+
+Pods with one controlling owner share a PodGroup, named after the owner's uid; a pod without gets one of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pumice.cluster.controllers import job_keys as keys
+from pumice.cluster.kube.conditions import timestamp
+from pumice.cluster.kube.min_resources import pod_min_resources
+from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
+from pumice.core.messages.replies import ApiReply, Refused
+from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.parts import GROUP_MADE, POD_UNGROUPED, QUEUE_STATES
+from pumice.core.whole_numbers import whole_number
+from pumice.storage.codec import repack
+
+PodKey = tuple[str, str]
+
+USER: Final = "pod-group-controller"
+SCHEDULER: Final = "volcano"
+QUEUE: Final = "scheduling.volcano.sh/queue-name"
+MIN_MEMBER: Final = "scheduling.volcano.sh/group-min-member"
+TOPOLOGY_MODE: Final = "volcano.sh/network-topology-mode"
+TOPOLOGY_TIER: Final = "volcano.sh/network-topology-highest-tier"
+INHERITED: Final = "volcano.sh/"
+_FROM_POD_ANNOTATIONS: Final = (keys.PREEMPTABLE, keys.COOLDOWN_TIME, keys.REVOCABLE_ZONE)
+_FROM_POD_LABELS: Final = (keys.PREEMPTABLE, keys.COOLDOWN_TIME)
+_OWNERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet")
+
+
+class PodGroupMachine:
+    """Makes PodGroups for pods that nobody has given one."""
+
+    kinds = (QUEUE_STATES, *_OWNERS, GROUP_MADE, POD_UNGROUPED)
+
+    def __init__(self) -> None:
+        self._owners: dict[tuple[str, str, str], Object] = {}
+        self._groups: set[PodKey] = set()
+        self._ungrouped: dict[PodKey, Object] = {}
+        self._todo: dict[PodKey, None] = {}
+        self._unwanted: dict[PodKey, None] = {}
+        self._refused: dict[PodKey, str] = {}
+        self._unsaid: dict[PodKey, None] = {}
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """An object is there, or is gone, as of `revision`."""
+        del revision
+        key = (obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
+        match kind:
+            case "Pod":
+                self._pod(key, obj, deleted=deleted)
+            case "PodGroup":
+                (self._groups.discard if deleted else self._groups.add)(key)
+            case "Queue":
+                # it may be the one that was missing, or that has opened
+                self._todo.update(dict.fromkeys(self._refused))
+            case _:
+                self._owner(kind, key, obj, deleted=deleted)
+
+    def _pod(self, key: PodKey, pod: Object, *, deleted: bool) -> None:
+        if deleted or not needs_group(pod):
+            if self._ungrouped.pop(key, None) is not None:
+                self._todo.pop(key, None)
+                self._refused.pop(key, None)
+            return
+        old = self._ungrouped.get(key)
+        self._ungrouped[key] = pod
+        if old is None or key not in self._refused or old["metadata"].get("annotations") != _annotations(pod):
+            self._todo[key] = None
+
+    def _owner(self, kind: str, key: PodKey, owner: Object, *, deleted: bool) -> None:
+        if deleted:
+            self._owners.pop((kind, *key), None)
+            return
+        self._owners[(kind, *key)] = owner
+        if section(owner, "spec").get("replicas") == 0:
+            group = (key[0], f"podgroup-{owner['metadata']['uid']}")
+            if group in self._groups:
+                self._unwanted[group] = None
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        requests: list[ApiRequest] = [Delete("PodGroup", *group, user=USER) for group in self._unwanted]
+        self._unwanted.clear()
+        requests += [self._reason(key, now) for key in self._unsaid if key in self._ungrouped]
+        self._unsaid.clear()
+        todo, self._todo = self._todo, {}
+        asked: set[PodKey] = set()
+        for key in todo:
+            pod = self._ungrouped.get(key)
+            if pod is not None:
+                requests += self._join(key, pod, asked)
+        return requests
+
+    def _join(self, key: PodKey, pod: Object, asked: set[PodKey]) -> list[ApiRequest]:
+        """Ask for the group first. Its pods are told of it after the answer: a refused group must be on no pod."""
+        name = group_name(pod)
+        if (key[0], name) in asked:
+            self._todo[key] = None
+            return []
+        if (key[0], name) in self._groups:
+            annotation = {"metadata": {"annotations": {keys.GROUP_NAME: name}}}
+            return [Patch("Pod", *key, repack(annotation), user=USER)]
+        self._groups.add((key[0], name))
+        asked.add((key[0], name))
+        self._todo[key] = None
+        return [Create(repack(pod_group_for(pod, self._owner_annotations(pod))), user=f"{USER} {key[0]}/{key[1]}")]
+
+    def _owner_annotations(self, pod: Object) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for reference in pod["metadata"].get("ownerReferences") or ():
+            owner = self._owners.get((reference["kind"], pod["metadata"]["namespace"], reference["name"]))
+            if owner is not None:
+                found = {**_annotations(owner), **found}
+        return found
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """The answer to one request of the last step; they come in order, before the next step. A refused group is a
+        reason on its pods, until a queue changes.
+        """
+        del now
+        if not isinstance(request, Create) or not isinstance(reply, Refused) or reply.reason == "AlreadyExists":
+            return
+        namespace, _, name = request.user.removeprefix(f"{USER} ").partition("/")
+        pod = self._ungrouped.get((namespace, name))
+        if pod is None:
+            return
+        group = group_name(pod)
+        self._groups.discard((namespace, group))
+        for key, other in self._ungrouped.items():
+            if key[0] == namespace and group_name(other) == group:
+                if self._refused.get(key) != reply.message:
+                    self._unsaid[key] = None
+                self._refused[key] = reply.message
+                self._todo.pop(key, None)
+
+    def _reason(self, key: PodKey, now: float) -> UpdateStatus:
+        """PodScheduled=False on a pod without a group: the scheduler does not know of it, so nobody else says why."""
+        written = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": f"no PodGroup could be made for it: {self._refused[key]}",
+            "lastTransitionTime": timestamp(now),
+        }
+        conditions: list[Object] = section(self._ungrouped[key], "status").get("conditions") or []
+        kept = [each for each in conditions if each.get("type") != "PodScheduled"]
+        return UpdateStatus("Pod", *key, repack({"conditions": [*kept, written]}), user=USER)
+
+    def next_due(self) -> float | None:
+        """When `step` will have something to do though nothing changed; None: never."""
+        return None
+
+    def running_timers(self) -> int:
+        """How many timers are running."""
+        return 0
+
+
+def needs_group(pod: Object) -> bool:
+    """Whether Volcano schedules the pod and nobody has put it into a group."""
+    if section(pod, "spec").get("schedulerName") != SCHEDULER:
+        return False
+    annotations = pod["metadata"].get("annotations")
+    return not annotations or not annotations.get(keys.GROUP_NAME)
+
+
+def group_name(pod: Object) -> str:
+    """`podgroup-` and the uid of the controlling owner, or of the pod."""
+    for reference in pod["metadata"].get("ownerReferences") or ():
+        if reference.get("controller"):
+            return f"podgroup-{reference['uid']}"
+    return f"podgroup-{pod['metadata']['uid']}"
+
+
+def pod_group_for(pod: Object, inherited: dict[str, str]) -> Object:
+    """The PodGroup of a pod; `inherited` are the annotations of its owner."""
+    meta, annotations, labels = pod["metadata"], _annotations(pod), text_map(pod["metadata"].get("labels"))
+    least = _min_member(inherited)
+    spec: Object = {"minMember": least, "minResources": pod_min_resources(pod["spec"], least)}
+    if pod["spec"].get("priorityClassName"):
+        spec["priorityClassName"] = pod["spec"]["priorityClassName"]
+    if QUEUE in annotations:
+        spec["queue"] = annotations[QUEUE]
+    if topology := _topology(annotations):
+        spec["networkTopology"] = topology
+    kept = {name: value for name, value in inherited.items() if name.startswith(INHERITED)}
+    kept.update({name: annotations[name] for name in _FROM_POD_ANNOTATIONS if name in annotations})
+    budget = keys.BUDGET_MIN if keys.BUDGET_MIN in annotations else keys.BUDGET_MAX
+    if budget in annotations:
+        kept[budget] = annotations[budget]
+    return {
+        "apiVersion": keys.POD_GROUP_API_VERSION,
+        "kind": "PodGroup",
+        "metadata": {
+            "name": group_name(pod),
+            "namespace": meta["namespace"],
+            "annotations": kept,
+            "labels": {name: labels[name] for name in _FROM_POD_LABELS if name in labels},
+            "ownerReferences": _owners_of_group(pod),
+        },
+        "spec": spec,
+        "status": {"phase": "Pending"},
+    }
+
+
+def _owners_of_group(pod: Object) -> list[Object]:
+    references: list[Object] = pod["metadata"].get("ownerReferences") or []
+    if any(reference.get("controller") for reference in references):
+        return references
+    name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+    own = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid}
+    return [{**own, "controller": True, "blockOwnerDeletion": True}]
+
+
+def _min_member(inherited: dict[str, str]) -> int:
+    number = whole_number(inherited.get(MIN_MEMBER, ""))
+    return 1 if number is None else number
+
+
+def _topology(annotations: dict[str, str]) -> Object | None:
+    mode, tier = annotations.get(TOPOLOGY_MODE), annotations.get(TOPOLOGY_TIER)
+    if mode is None and tier is None:
+        return None
+    topology: Object = {"mode": mode.lower() if mode and mode.lower() in ("hard", "soft") else "hard"}
+    if tier is not None and (highest := whole_number(tier)) is not None:
+        topology["highestTierAllowed"] = highest
+    return topology
+
+
+def _annotations(obj: Object) -> dict[str, str]:
+    return text_map(section(obj, "metadata").get("annotations"))

@@ -1,1 +1,0 @@
-"""PodGroups for pods that nobody has given one."""

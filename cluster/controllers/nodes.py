@@ -1,0 +1,108 @@
+"""Taints that keep pods off nodes that are not well, or cordoned, as a pure machine (source: Kubernetes' node lifecycle
+controller, `doNoScheduleTaintingPass`).
+
+A node of which nobody has said yet whether it is ready gets the taint of one that is not, as a kube-apiserver's
+admission gives it to every new node; but not where node agents of this process are about to say so. A node that is
+said to be not ready, or cannot be reached, gets its taint with the effect NoExecute as well, for which the node agents
+evict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pumice.cluster.kube.conditions import timestamp
+from pumice.core.messages.commands import ApiRequest, Patch
+from pumice.core.messages.replies import ApiReply
+from pumice.core.objects.metadata import Object, section, text_map
+from pumice.storage.codec import pack
+
+USER: Final = "node-lifecycle"
+KWOK: Final = "kwok.x-k8s.io/node"
+"""The annotation of nodes that kwok keeps."""
+EFFECT: Final = "NoSchedule"
+_PREFIX: Final = "node.kubernetes.io/"
+NOT_READY: Final = f"{_PREFIX}not-ready"
+UNSCHEDULABLE: Final = f"{_PREFIX}unschedulable"
+BY_CONDITION: Final = {
+    ("Ready", "False"): NOT_READY,
+    ("Ready", "Unknown"): f"{_PREFIX}unreachable",
+    ("MemoryPressure", "True"): f"{_PREFIX}memory-pressure",
+    ("DiskPressure", "True"): f"{_PREFIX}disk-pressure",
+    ("NetworkUnavailable", "True"): f"{_PREFIX}network-unavailable",
+    ("PIDPressure", "True"): f"{_PREFIX}pid-pressure",
+}
+EVICTS: Final = "NoExecute"
+OWN: Final = frozenset(
+    (
+        *((key, EFFECT) for key in (*BY_CONDITION.values(), UNSCHEDULABLE)),
+        (NOT_READY, EVICTS),
+        (f"{_PREFIX}unreachable", EVICTS),
+    )
+)
+"""The keys and effects that are looked after here."""
+
+
+class NodeTaintsMachine:
+    """Taints nodes that are not well, or cordoned. `agents`: node agents of this process keep all nodes but kwok's."""
+
+    kinds = ("Node",)
+
+    def __init__(self, *, agents: bool) -> None:
+        self._agents = agents
+        self._fresh: dict[str, Object] = {}
+
+    def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
+        """An object is there, or is gone, as of `revision`."""
+        del kind, revision
+        name = obj["metadata"]["name"]
+        if deleted:
+            self._fresh.pop(name, None)
+        else:
+            self._fresh[name] = obj
+
+    def step(self, now: float) -> Sequence[ApiRequest]:
+        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        fresh, self._fresh = self._fresh, {}
+        return [request for node in fresh.values() if (request := self._change(node, now)) is not None]
+
+    def _change(self, node: Object, now: float) -> Patch | None:
+        """What brings a node's taints up to date; refused when it has changed since, of which the watch tells."""
+        taints: list[Object] = section(node, "spec").get("taints") or []
+        wanted = self._wanted(node)
+        there = {which for each in taints if (which := (str(each.get("key")), str(each.get("effect")))) in OWN}
+        if wanted == there:
+            return None
+        gone, new = there - wanted, sorted(wanted - there, key=lambda which: (which[1] == EVICTS, which))
+        kept = [each for each in taints if (each.get("key"), each.get("effect")) not in gone]
+        kept += [{"key": key, "effect": effect, "timeAdded": timestamp(now)} for key, effect in new]
+        meta = node["metadata"]
+        patch = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "spec": {"taints": kept or None}}
+        return Patch("Node", "", meta["name"], pack(patch), user=USER)
+
+    def _wanted(self, node: Object) -> set[tuple[str, str]]:
+        conditions: list[Object] = section(node, "status").get("conditions") or []
+        found = {BY_CONDITION.get((str(each.get("type")), str(each.get("status"))), "") for each in conditions}
+        if section(node, "spec").get("unschedulable"):
+            found.add(UNSCHEDULABLE)
+        elsewhere = not self._agents or KWOK in text_map(node["metadata"].get("annotations"))
+        if elsewhere and not any(each.get("type") == "Ready" for each in conditions):
+            found.add(NOT_READY)
+        evicting = {BY_CONDITION["Ready", str(each.get("status"))] for each in conditions if _is_down(each)}
+        return {(key, EFFECT) for key in found - {""}} | {(key, EVICTS) for key in evicting}
+
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
+        """The answer to one request of the last step; they come in order, before the next step."""
+
+    def next_due(self) -> float | None:
+        """When `step` will have something to do though nothing changed; None: never."""
+        return None
+
+    def running_timers(self) -> int:
+        """How many timers are running."""
+        return 0
+
+
+def _is_down(condition: Object) -> bool:
+    return condition.get("type") == "Ready" and condition.get("status") in ("False", "Unknown")

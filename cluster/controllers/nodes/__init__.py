@@ -1,1 +1,0 @@
-"""Taints of nodes that are not well."""

@@ -1,1 +1,0 @@
-"""Statuses of ResourceQuotas."""

@@ -1,0 +1,99 @@
+"""What the controllers of ReplicaSets and ReplicationControllers want: as many pods as are asked for.
+
+Source: Kubernetes' replicaset controller, of which its replication controller is another name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pumice.cluster.controllers.adoption import Belongs, by_selector
+from pumice.cluster.controllers.pods_of import available_at, is_active, least_missed, pod_from
+from pumice.cluster.controllers.rule import Agenda, OwnerRule, OwnFamily
+from pumice.cluster.kube.conditions import merge_condition, timestamp
+from pumice.cluster.kube.merge_patch import diff_patch
+from pumice.core.messages.commands import Delete, UpdateStatus
+from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
+from pumice.storage.codec import pack
+
+
+@dataclass(frozen=True, slots=True)
+class KeptNumber:
+    """A kind that keeps a number of pods. `plain`: its selector is a mapping of labels."""
+
+    kind: str
+    api_version: str
+    reporter: str
+    plain: bool
+
+
+REPLICATION_CONTROLLERS: Final = KeptNumber("ReplicationController", "v1", "replication-controller", plain=True)
+REPLICA_SETS: Final = KeptNumber("ReplicaSet", "apps/v1", "replicaset-controller", plain=False)
+
+
+class ReplicationRule(OwnerRule):
+    """What ReplicaSets and ReplicationControllers want."""
+
+    children = (POD_OF_WORKLOAD, POD_OF_NOBODY)
+    user = "workload-controller"
+
+    def __init__(self, kept: KeptNumber) -> None:
+        self.owner = kept.kind
+        self.owner_type = (kept.api_version, kept.kind)
+        self.reporter = kept.reporter
+        self._plain = kept.plain
+
+    def belongs(self, owner: Object) -> Belongs | None:
+        """Which of those that it `adopts` are the owner's, by what they are like; None: those that it has made."""
+        selector = owner["spec"].get("selector")
+        return by_selector({"matchLabels": selector} if self._plain else selector)
+
+    def work(self, family: OwnFamily, now: float) -> Agenda:
+        """What to ask of the api for an owner that is not being deleted."""
+        owner, agenda = family.owner, Agenda()
+        spec, (namespace, name) = owner["spec"], (owner["metadata"]["namespace"], owner["metadata"]["name"])
+        active = [pod for pod in family.of("Pod") if is_active(pod)]
+        wanted: int = spec["replicas"]
+        agenda.new += [pod_from(spec["template"], owner) for _ in range(wanted - len(active))]
+        surplus = sorted(active, key=least_missed)[: max(len(active) - wanted, 0)]
+        for pod in surplus:
+            goes = pod["metadata"]
+            agenda.requests.append(Delete("Pod", goes["namespace"], goes["name"], uid=goes["uid"], user=self.user))
+        left = [pod for pod in active if pod not in surplus]
+        times = [at for pod in left if (at := available_at(pod, spec.get("minReadySeconds") or 0)) is not None]
+        agenda.due = min((at for at in times if at > now), default=None)
+        status = _status(owner, left, family.trouble, now)
+        if patch := diff_patch(section(owner, "status"), status):
+            agenda.requests.append(UpdateStatus(self.owner, namespace, name, pack(patch), user=self.user))
+        return agenda
+
+
+def _status(owner: Object, pods: Sequence[Object], trouble: str, now: float) -> Object:
+    least, labels = owner["spec"].get("minReadySeconds") or 0, section(owner["spec"], "template")
+    full = text_map(section(labels, "metadata").get("labels")).items()
+    times = [available_at(pod, least) for pod in pods]
+    numbers = {
+        "fullyLabeledReplicas": sum(full <= text_map(pod["metadata"].get("labels")).items() for pod in pods),
+        "readyReplicas": sum(at is not None for at in times),
+        "availableReplicas": sum(at is not None and at <= now for at in times),
+    }
+    status: Object = {
+        "replicas": len(pods),
+        "observedGeneration": owner["metadata"].get("generation", 1),
+        **{name: number for name, number in numbers.items() if number},
+    }
+    if conditions := _conditions(section(owner, "status").get("conditions") or [], trouble, now):
+        status["conditions"] = conditions
+    return status
+
+
+def _conditions(old: list[Object], trouble: str, now: float) -> list[Object]:
+    """That pods are refused, for as long as they are."""
+    if not trouble:
+        return [each for each in old if each.get("type") != "ReplicaFailure"]
+    said = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": trouble}
+    made = merge_condition(old, said, timestamp(now))
+    return old if made is None else made

@@ -1,0 +1,292 @@
+"""GPU sharing by memory (`volcano.sh/gpu-memory`) and by number (`volcano.sh/gpu-number`).
+
+Source: Volcano `api/devices/nvidia/gpushare`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from pumice.core.devices.family import (
+    ALL,
+    DeviceError,
+    Family,
+    Notes,
+    Refusal,
+    amount,
+    containers,
+    limits_of,
+    whole_number,
+)
+from pumice.core.devices.words import short_of
+from pumice.core.objects.metadata import section
+
+if TYPE_CHECKING:
+    from pumice.core.devices.family import Around, BoolArray, FloatArray, Rows
+    from pumice.core.objects.node import NodeSpec
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
+
+NAME: Final = "GpuShare"
+LOCK: Final = "gpu"
+MEMORY: Final = "volcano.sh/gpu-memory"
+NUMBER: Final = "volcano.sh/gpu-number"
+INDEX: Final = "volcano.sh/gpu-index"
+PREDICATE_TIME: Final = "volcano.sh/predicate-time"
+UNHEALTHY: Final = "volcano.sh/gpu-unhealthy-ids"
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """What nodes have: `each` MiB of every card [N], `there` bool [N, C] the healthy ones of `count` [N] cards. A node
+    without any card that was ever there has no devices.
+    """
+
+    each: IntArray
+    there: BoolArray
+    count: IntArray
+
+    @property
+    def present(self) -> BoolArray:
+        """The nodes that have devices [N]."""
+        found: BoolArray = self.count > 0
+        return found
+
+
+def cards_of(specs: Sequence[NodeSpec]) -> Cards:
+    """The cards of nodes, in their order."""
+    found = [_of_node(spec) for spec in specs]
+    most = max((count for _, count, _ in found), default=0)
+    there = np.zeros((len(specs), most), dtype=np.bool_)
+    for row, (_, count, unhealthy) in enumerate(found):
+        there[row, :count] = True
+        there[row, [card for card in unhealthy if 0 <= card < count]] = False
+    each = np.array([memory for memory, _, _ in found], dtype=np.int64)
+    return Cards(each, there, np.array([count for _, count, _ in found], dtype=np.int64))
+
+
+def _of_node(spec: NodeSpec) -> tuple[int, int, list[int]]:
+    """(MiB of each card, cards, unhealthy ones)."""
+    capacity = section(section(spec.node, "status"), "capacity")
+    count = amount(capacity, NUMBER)
+    if MEMORY not in capacity or count <= 0:
+        return 0, 0, []
+    listed = spec.annotations.get(UNHEALTHY)
+    ids = [] if listed is None else [whole_number(text) for text in listed.split(",")]
+    return amount(capacity, MEMORY) // count, count, [card for card in ids if card is not None]
+
+
+def memory_asked(template: PodTemplate) -> int:
+    """MiB that a pod asks for: its containers together, or the largest init container."""
+    return _asked(template, MEMORY)
+
+
+def number_asked(template: PodTemplate) -> int:
+    """Cards that a pod asks for, in the same way."""
+    return _asked(template, NUMBER)
+
+
+def _asked(template: PodTemplate, name: str) -> int:
+    together = sum(amount(limits_of(each), name) for each in containers(template))
+    largest = max((amount(limits_of(each), name) for each in containers(template, "initContainers")), default=0)
+    return max(together, largest)
+
+
+@lru_cache(maxsize=4096)
+def indices(text: str | None) -> tuple[int, ...]:
+    """The cards that an annotation names; none when one of them is no number."""
+    if text is None:
+        return ()
+    ids = [whole_number(each) for each in text.split(",")]
+    return tuple(card for card in ids if card is not None) if None not in ids else ()
+
+
+class GpuShare(Family):
+    """Cards that pods share. `by_memory`, `by_number`: which of the two requests count.
+
+    `overfull_is_full`: a card of which more is in use than it has gives nothing (a fix).
+
+    A card's users are pods by uid with the MiB that they ask for. A pod that loses its node in the same session stays
+    on its cards, for Volcano reads which they were off a copy of the pod that was never told.
+    """
+
+    name = NAME
+    uniform = False
+
+    def __init__(
+        self, names: Sequence[str], cards: Cards, *, by_memory: bool, by_number: bool, overfull_is_full: bool = False
+    ) -> None:
+        self._names, self._overfull_is_full = names, overfull_is_full
+        self._cards, self._by_memory, self._by_number = cards, by_memory, by_number
+        self._users: dict[tuple[int, int], dict[str, int]] = {}
+        self._used: IntArray = np.zeros(cards.there.shape, dtype=np.int64)
+        self._taken: BoolArray = np.zeros(cards.there.shape, dtype=np.bool_)
+        self._asked: dict[int, tuple[int, int]] = {}
+
+    @property
+    def present(self) -> BoolArray:
+        """The nodes that have any [N]."""
+        return self._cards.present
+
+    def _asks(self, template: PodTemplate) -> tuple[int, int]:
+        found = self._asked.get(template.number)
+        if found is None:
+            found = self._asked[template.number] = memory_asked(template), number_asked(template)
+        return found
+
+    def concerns(self, task: Task) -> bool:
+        """Whether the pod asks for such devices (HasDeviceRequest)."""
+        memory, number = self._asks(task.template)
+        return (self._by_memory and memory > 0) or (self._by_number and number > 0)
+
+    def kind(self, task: Task) -> Hashable:
+        """Nothing beside the template."""
+        del task
+        return None
+
+    # --- what fits
+
+    def fitting(self, task: Task, rows: Rows = ALL) -> BoolArray:
+        """The nodes that have what the task asks for, of those rows that have any [len(rows)] (FilterNode)."""
+        memory, number = self._asks(task.template)
+        fits: BoolArray = self.present[rows].copy()
+        if self._by_memory and memory > 0:
+            fits &= self._roomy(rows, memory).any(axis=1)
+        if self._by_number and number > 0:
+            fits &= self._idle(rows).sum(axis=1) >= number
+        return fits
+
+    def _roomy(self, rows: Rows | int, memory: int) -> BoolArray:
+        """Cards with so much left. Volcano counts without sign (share.go, getDevicesIdleGPUMemory), so that a card with
+        less than nothing left has plenty, unless the fix is on.
+        """
+        left = self._cards.each[rows, None] - self._used[rows]
+        roomy = left >= memory if self._overfull_is_full else (left >= memory) | (left < 0)
+        found: BoolArray = self._cards.there[rows] & roomy
+        return found
+
+    def _idle(self, rows: Rows | int) -> BoolArray:
+        return self._cards.there[rows] & ~self._taken[rows]
+
+    def refusal(self, task: Task, row: int) -> Refusal:
+        """What is said of a node where it does not fit."""
+        del task
+        words = "GpuShare no enough gpu memory" if self._by_memory else "GpuNumber no enough gpu number"
+        return Refusal(f"{words} on node {self._names[row]}")
+
+    def against(self, task: Task, row: int) -> dict[str, list[str]]:
+        """Card -> what speaks against it by itself, for people; empty where it would do."""
+        memory, number = self._asks(task.template)
+        size, found = int(self._cards.each[row]), dict[str, list[str]]()
+        for card in range(self._cards.count[row]):
+            reasons = [] if self._cards.there[row, card] else ["unhealthy"]
+            if self._by_memory and memory > 0 and not reasons:
+                reasons += short_of("MiB", size - int(self._used[row, card]), size, memory)
+            if self._by_number and number > 0 and self._taken[row, card]:
+                reasons.append("in use")
+            found[f"card {card}"] = reasons
+        return found
+
+    def cards_asked(self, task: Task) -> int:
+        """The most cards that must be there together: one, of which memory is had."""
+        return max(self._asks(task.template)[1], 1) if self._by_number else 1
+
+    def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
+        """Nothing is liked better than something else."""
+        del task
+        return np.zeros(len(self.present[rows]))
+
+    # --- who has what
+
+    def add(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
+        """Count what the notes say that the pod has (AddResource)."""
+        if any(self._asks(task.template)):
+            self._give(row, task, indices(notes.get(INDEX)))
+
+    def remove(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
+        """Take back what `add` counted (SubResource)."""
+        if any(self._asks(task.template)):
+            self._take(row, task, indices(notes.get(INDEX)))
+
+    def resident(self, row: int, task: Task, notes: Mapping[str, str], *, leaves: bool) -> None:
+        """A pod that is on the node as the session opens; what one that `leaves` has does not count any more."""
+        if not leaves:
+            self.add(row, task, notes)
+
+    def _give(self, row: int, task: Task, cards: Sequence[int]) -> None:
+        memory, _ = self._asks(task.template)
+        for card in self._here(row, cards):
+            self._users.setdefault((row, card), {})[task.uid] = memory
+            self._recount(row, card)
+
+    def _take(self, row: int, task: Task, cards: Sequence[int]) -> None:
+        for card in self._here(row, cards):
+            self._users.get((row, card), {}).pop(task.uid, None)
+            self._recount(row, card)
+
+    def _here(self, row: int, cards: Sequence[int]) -> list[int]:
+        there = self._cards.there[row]
+        return [card for card in cards if 0 <= card < len(there) and there[card]]
+
+    def _recount(self, row: int, card: int) -> None:
+        users = self._users.get((row, card), {})
+        self._used[row, card], self._taken[row, card] = sum(users.values()), bool(users)
+
+    def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
+        """Choose cards and count them: of those with enough memory the first, of the idle ones as many as are asked
+        for. Gives what is written on the pod (Allocate). Raises DeviceError.
+        """
+        del notes
+        memory, number = self._asks(task.template)
+        cards: list[int] = []
+        if memory > 0:
+            self.take_lock(row, task, LOCK, f"node {self._names[row]} locked for lockname gpushare")
+            cards = np.flatnonzero(self._roomy(row, memory)).tolist()[:1]
+            self._give_or_fail(row, task, cards)
+        if number > 0:
+            idle: list[int] = np.flatnonzero(self._idle(row)).tolist()
+            cards = idle[:number] if len(idle) >= number else []
+            self._give_or_fail(row, task, cards)
+        return {PREDICATE_TIME: str(int(now * 1e9)), INDEX: ",".join(map(str, cards))}
+
+    def _give_or_fail(self, row: int, task: Task, cards: Sequence[int]) -> None:
+        if not cards:
+            raise DeviceError(f"the node {self._names[row]} can't place the pod {task.name} in ns {task.namespace}")
+        self._give(row, task, cards)
+
+    def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
+        """The devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
+        if not self.present[row]:
+            return None
+        memory, there = int(self._cards.each[row]), np.flatnonzero(self._cards.there[row]).tolist()
+        pods = {card: {uid: around.whole(uid) for uid in self._users.get((row, card), {})} for card in there}
+        devices = {str(card): {"ID": card, "PodMap": pods[card], "Memory": memory} for card in there}
+        return {"Name": self._names[row], "Device": devices}
+
+    def release(self, row: int, task: Task, notes: Notes) -> tuple[str, ...]:
+        """Give back what the pod was assigned: the annotations that go (Release)."""
+        self._take(row, task, indices(notes.get(INDEX)))
+        return PREDICATE_TIME, INDEX
+
+    def owned(self, row: int, notes: Mapping[str, str]) -> dict[str, float]:
+        """Nothing: the request counts."""
+        del row, notes
+        return {}
+
+    def trial(self, row: int) -> GpuShare:
+        """A copy that has only that node, as row 0: what is done to it stays there."""
+        twin, here = copy(self), slice(row, row + 1)
+        cards = self._cards
+        twin._cards = Cards(cards.each[here], cards.there[here], cards.count[here])
+        twin._names = self._names[here]
+        twin._users = {(0, card): dict(users) for (at, card), users in self._users.items() if at == row}
+        twin._used, twin._taken = self._used[here].copy(), self._taken[here].copy()
+        return twin

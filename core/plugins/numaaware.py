@@ -1,0 +1,354 @@
+"""numa-aware: pods of quality Guaranteed go where the kubelet's topology manager lets them in.
+
+Source: Volcano `plugins/numaaware`, `api/node_info.go` (RefreshNumaSchedulerInfoByCrd).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from pumice.config.arguments import Arguments
+from pumice.core.devices.numa.hints import asked_by, given_on, hints, is_guaranteed, judged
+from pumice.core.devices.numa.topology import CPU, NONE, Cpus, Topology, cpus_of, read_topology, text_of
+from pumice.core.life.task import TaskStatus
+from pumice.core.objects.metadata import section
+from pumice.core.session.points.by_rows import RowCheck, RowScore
+from pumice.core.session.points.nodes import Reads
+from pumice.core.session.reasons import Code, Reason
+from pumice.core.state.derived import memory
+from pumice.core.state.sources import NODES
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from pumice.core.objects.metadata import Object
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.session import Session
+    from pumice.core.state.sources import NodeSpecs
+
+# --- What is free in the nodes' cells, in a session and from one to the next. A scheduler takes off what it placed
+# and goes on with that until the node's `Numatopology` changes: when that says that there is more, or as much, it
+# counts alone; when there is less, it counts where it leaves less than was known. So a pod that the kubelet has not
+# come to yet loses its CPUs to the next one when the object changes for another reason. With the fix
+# `numa-waits-for-kubelet` each placed pod keeps its CPUs until the object names it (`UnassignedPods`).
+
+KIND: Final = "Numatopology"
+FIX: Final = "numa-waits-for-kubelet"
+UNASSIGNED: Final = "unassigned"
+HOLDS_NOTHING: Final = (TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.SUCCEEDED, TaskStatus.FAILED)
+Free = dict[str, Cpus]
+"""By resource."""
+
+
+@memory(NODES)
+def _read(nodes: NodeSpecs) -> dict[str, tuple[Object, Topology]]:
+    """By node: the object that was read last, and what was made of it."""
+    del nodes
+    return {}
+
+
+class Cells:
+    """`topologies` by row of the node; `free`: the CPUs by row and resource. `carry`: what is kept by node."""
+
+    def __init__(self, session: Session, carry: dict[str, Any]) -> None:
+        self._names, self._carry = session.nodes.names, carry
+        self._unassigned = UnassignedPods(session, carry) if FIX in session.config.pumice.fix else None
+        self.topologies: dict[int, Topology] = {}
+        self.free: dict[int, Free] = {}
+        self._versions: dict[int, str] = {}
+        known, rows = _read(session.nodes), session.nodes.row
+        for name, obj in sorted(session.objects.get(KIND, {}).items()):
+            row = rows.get(name)
+            if row is not None:
+                kept = known.get(name)
+                topology = kept[1] if kept is not None and kept[0] is obj else read_topology(obj)
+                known[name] = obj, topology
+                self.topologies[row] = topology
+                self._versions[row] = str(section(obj, "metadata").get("resourceVersion") or "")
+                self.free[row] = self._left(row, topology.allocatable)
+        for name in [name for name in carry if name not in rows or rows[name] not in self.free]:
+            del carry[name]
+
+    def _left(self, row: int, said: Free) -> Free:
+        if self._unassigned is not None:
+            return self._unassigned.left(row, self.topologies[row])
+        kept: dict[str, Any] | None = self._carry.get(self._names[row])
+        if kept is None or UNASSIGNED in kept:  # the fix was on until now
+            return dict(said)
+        before, left = _as_sets(kept["said"]), _as_sets(kept["left"])
+        if self._versions[row] == kept["version"] and before == said:
+            return left
+        if any(len(cpus) <= len(said.get(name, NONE)) for name, cpus in before.items()):
+            return dict(said)
+        less = {name: cpus for name, cpus in said.items() if name not in left or len(left[name]) >= len(cpus)}
+        return {**left, **less}
+
+    def keep(self, given: dict[int, tuple[int, Cpus]]) -> None:
+        """Remember what was placed (task row -> node row and CPUs): it is not free in the next session either."""
+        if self._unassigned is not None:
+            self._unassigned.keep(given)
+            return
+        rows: dict[int, Free] = {}
+        for node, cpus in given.values():
+            of_node = rows.setdefault(node, {})
+            of_node[CPU] = of_node.get(CPU, NONE) | cpus
+        for row, topology in self.topologies.items():
+            if row not in rows and self._names[row] not in self._carry:
+                continue
+            free, taken = self.free_at_open(row), rows.get(row, {})
+            left = {name: cpus - taken.get(name, NONE) for name, cpus in free.items()}
+            said = {name: text_of(cpus) for name, cpus in topology.allocatable.items()}
+            self._carry[self._names[row]] = {
+                "version": self._versions[row],
+                "said": said,
+                "left": {name: text_of(cpus) for name, cpus in left.items()},
+            }
+
+    def free_at_open(self, row: int) -> Free:
+        """What was free when the session opened."""
+        return self._left(row, self.topologies[row].allocatable)
+
+    def told(self) -> dict[str, dict[str, str]]:
+        """What the next session finds: node -> resource -> CPUs."""
+        return {
+            self._names[row]: {name: text_of(cpus) for name, cpus in self.free_at_open(row).items()}
+            for row in sorted(self.topologies)
+        }
+
+
+class UnassignedPods:
+    """The CPUs of pods that were placed on a node and that its `Numatopology` does not name yet, kept by pod.
+
+    They are forgotten together, when the object names all of them: the kubelet may have given others than was thought.
+    Source: Volcano after v1.15.1, `api/node_info.go` (RefreshNumaSchedulerInfoByCrd).
+    """
+
+    def __init__(self, session: Session, carry: dict[str, Any]) -> None:
+        self._session, self._carry = session, carry
+        tasks = session.snapshot.tasks.handles
+        self._tasks = {task.uid: task for task in tasks if task is not None} if carry else {}
+        self._topologies: dict[int, Topology] = {}
+
+    def left(self, row: int, topology: Topology) -> Free:
+        """Return what the object says, without the CPUs of pods that wait for theirs."""
+        self._topologies[row] = topology
+        taken = [cpus_of(pod["cpus"]) for pod in self._of(row, topology).values()]
+        return {name: cpus.difference(*taken) if name == CPU else cpus for name, cpus in topology.allocatable.items()}
+
+    def _of(self, row: int, topology: Topology) -> dict[str, dict[str, str]]:
+        kept: dict[str, dict[str, str]] = self._carry.get(self._session.nodes.names[row], {}).get(UNASSIGNED, {})
+        there = {uid: pod for uid, pod in kept.items() if self._holds(row, uid)}
+        waits = any(topology.assigned.isdisjoint((uid, pod["key"])) for uid, pod in there.items())
+        return there if waits else {}
+
+    def _holds(self, row: int, uid: str) -> bool:
+        task, jobs = self._tasks.get(uid), self._session.jobs
+        return task is not None and jobs.node[task.row] == row and jobs.status[task.row] not in HOLDS_NOTHING
+
+    def keep(self, given: dict[int, tuple[int, Cpus]]) -> None:
+        """Add this session's pods (task row -> node row and CPUs) to those that wait."""
+        names, tasks = self._session.nodes.names, self._session.snapshot.tasks.handles
+        of_node = {row: self._of(row, topology) for row, topology in self._topologies.items()}
+        for at, (row, cpus) in given.items():
+            task = tasks[at]
+            if task is not None:
+                self._tasks[task.uid] = task
+                of_node.setdefault(row, {})[task.uid] = {"key": task.key, "cpus": text_of(cpus)}
+        self._carry.clear()
+        self._carry.update({names[row]: {UNASSIGNED: pods} for row, pods in of_node.items() if pods})
+
+
+def _as_sets(texts: dict[str, str]) -> Free:
+    return {name: cpus_of(text) for name, text in texts.items()}
+
+
+# ---
+
+NAME: Final = "numa-aware"
+POLICY: Final = "volcano.sh/numa-topology-policy"
+STATIC: Final = "static"
+INDIFFERENT: Final = ("", "none")
+FULL: Final = 100
+
+
+class NumaOutcome(NamedTuple):
+    """Of a pod on a node: why it is refused; else the CPUs it would get, None where NUMA plays no part."""
+
+    refusal: Reason | None
+    cpus: Cpus | None = None
+
+
+UNCONCERNED: Final = NumaOutcome(None)
+
+
+def policy_of(task: Task) -> str:
+    """What the pod asks of the node's topology manager, "" for nothing."""
+    policy = task.annotations.get(POLICY, "")
+    return "" if policy in INDIFFERENT else policy
+
+
+class Placements:
+    """What pods would get, and have."""
+
+    def __init__(self, session: Session, cells: Cells) -> None:
+        self._session, self.cells = session, cells
+        self._guaranteed: dict[int, bool] = {}
+        self._given: dict[int, tuple[int, Cpus]] = {}  # task row -> node row and CPUs
+
+    def concerns(self, template: PodTemplate) -> bool:
+        """Whether NUMA plays a part for such pods."""
+        found = self._guaranteed.get(template.number)
+        if found is None:
+            found = self._guaranteed[template.number] = is_guaranteed(template)
+        return found
+
+    def outcome(self, task: Task, row: int) -> NumaOutcome:
+        """On one node as it is now."""
+        topology, policy = self.cells.topologies.get(row), policy_of(task)
+        problem = self._problem(topology, policy, row)
+        if problem is not None or topology is None:
+            return NumaOutcome(Reason(NAME, Code.ERROR, problem)) if policy and problem else UNCONCERNED
+        return self._by_container(task, topology, self.cells.free[row].get(CPU))
+
+    def _problem(self, topology: Topology | None, policy: str, row: int) -> str | None:
+        """Why the node takes no part; for a pod that asks for a policy it is refused."""
+        if topology is None:
+            return "numa info is empty"
+        if topology.cpu_policy != STATIC:
+            return "cpu manager policy isn't static"
+        if not policy:
+            return "nobody asks" if topology.policy in INDIFFERENT else None
+        if policy != topology.policy:
+            return f"task topology policy[{policy}] is different with node[{topology.policy}]"
+        return None if self.cells.free[row].get(CPU) else "cpu allocatable map is empty"
+
+    def _by_container(self, task: Task, topology: Topology, left: Cpus | None) -> NumaOutcome:
+        total = NONE
+        for name, wanted in asked_by(task.template):
+            hinted = hints(topology, left, wanted) if wanted and left is not None else None
+            on, admitted = judged(topology, hinted)
+            if not admitted:
+                text = f"container {name} cannot be assigned by numa"
+                return NumaOutcome(Reason(NAME, Code.UNRESOLVABLE, text))
+            given = given_on(topology, on, left or NONE, wanted)
+            total, left = total | given, (left or NONE) - given
+        return NumaOutcome(None, total)
+
+    def allocate(self, task: Task, node: int) -> str | None:
+        """A pod was put on a node: its CPUs are taken. Nothing is ever refused here."""
+        if task.row in self._session.pre_filtered and self.concerns(task.template):
+            cpus = self.outcome(task, node).cpus
+            if cpus is not None:
+                self._given[task.row] = node, cpus
+                self._shift(node, cpus, taken=True)
+        return None
+
+    def deallocate(self, task: Task, node: int) -> str | None:
+        """A pod was taken off again."""
+        given = self._given.pop(task.row, None)
+        if given is not None:
+            self._shift(node, given[1], taken=False)
+        return None
+
+    def _shift(self, node: int, cpus: Cpus, *, taken: bool) -> None:
+        free = self.cells.free[node]
+        if CPU in free:
+            free[CPU] = free[CPU] - cpus if taken else free[CPU] | cpus
+
+    def placed(self) -> dict[int, tuple[int, Cpus]]:
+        """Return the CPUs of this session's pods: task row -> node row and CPUs."""
+        return self._given
+
+
+class NumaCheck(RowCheck):
+    """The filter for one task."""
+
+    def __init__(self, session: Session, placements: Placements, task: Task) -> None:
+        super().__init__(session.nodes.count)
+        self._session, self._placements, self._task = session, placements, task
+
+    def reject_one(self, row: int, /) -> int:
+        """Reason number of one row, 0 where it passes: what `reject` says of it."""
+        refusal = self._placements.outcome(self._task, row).refusal
+        return 0 if refusal is None else self._session.reasons.intern(refusal)
+
+
+class NumaScore(RowScore):
+    """The scores for one task: the fewer cells its CPUs are spread over, the better, among the candidates."""
+
+    normalised = True
+
+    def __init__(self, session: Session, placements: Placements, task: Task, weight: int) -> None:
+        super().__init__(session.nodes.count)
+        self._placements, self._task, self._weight = placements, task, weight
+
+    def score_one(self, row: int, /) -> float:
+        """How many cells."""
+        cpus, topology = self._placements.outcome(self._task, row).cpus, self._placements.cells.topologies.get(row)
+        return float(len({topology.places[cpu].cell for cpu in cpus})) if cpus and topology is not None else 0.0
+
+    def finish(self, raw: FloatArray, /) -> FloatArray:
+        """NormalizeScore over the candidates' raw scores, times the weight."""
+        most = float(raw.max()) if len(raw) else 0.0
+        if most == 0.0:
+            return np.full(len(raw), float(FULL * self._weight))
+        return (FULL - np.floor(FULL * raw / most)) * self._weight
+
+
+class NumaAware:
+    """`weight` (1): of the scores. Only pods of quality Guaranteed take part."""
+
+    name = NAME
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self._weight = Arguments(self.name, arguments).get_int("weight", 1)
+        self._placements: Placements | None = None
+        self.reads = Reads(kind=self._kind)
+
+    def _kind(self, task: Task) -> Hashable:
+        return policy_of(task)
+
+    def on_session_open(self, session: Session) -> None:
+        """Register filter, scorer and event handlers."""
+        carry: dict[str, Any] = session.carry.plugins.setdefault(self.name, {})
+        placements = self._placements = Placements(session, Cells(session, carry))
+        session.points.predicate.add(self.name, [NumaFilter(placements, self.reads)])
+        session.points.batch_node_order.add(self.name, [NumaScorer(placements, self.reads, self._weight)])
+        session.points.handle(placements.allocate, placements.deallocate)
+        session.tellers.numa.append(placements.cells.told)
+
+    def on_session_close(self, session: Session) -> None:
+        """What was placed is not free in the next session."""
+        if self._placements is not None:
+            self._placements.cells.keep(self._placements.placed())
+
+
+class NumaFilter(NamedTuple):
+    """Passes the nodes whose cells have the CPUs that a pod asks for."""
+
+    placements: Placements
+    reads: Reads
+    name: str = NAME
+
+    def prepare(self, session: Session, task: Task) -> NumaCheck | None:
+        """None: NUMA plays no part for the pod."""
+        return NumaCheck(session, self.placements, task) if self.placements.concerns(task.template) else None
+
+
+class NumaScorer(NamedTuple):
+    """Scores nodes by how few cells a pod's CPUs would come from."""
+
+    placements: Placements
+    reads: Reads
+    weight: int
+    name: str = NAME
+
+    def prepare(self, session: Session, task: Task) -> NumaScore | None:
+        """None: the pod asks for no policy."""
+        if not (policy_of(task) and self.placements.concerns(task.template)):
+            return None
+        return NumaScore(session, self.placements, task, self.weight)

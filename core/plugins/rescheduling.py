@@ -1,0 +1,272 @@
+"""Plugin rescheduling: moves pods away from nodes that are really busy. Source: Volcano `plugins/rescheduling`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from pumice.config.durations import parse_duration
+from pumice.core.objects.metadata import section
+from pumice.core.objects.node_usage import KIND, usage_of
+from pumice.core.quantity import quantity_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pumice.core.objects.node import NodeSpec
+    from pumice.core.objects.pod import Task
+    from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.quantity import Quantity
+    from pumice.core.session.session import Session
+
+# --- lowNodeUtilization: from the busiest nodes down, the least important pods go, as long as idle nodes could take
+# them. Source: Volcano `plugins/rescheduling/{low_node_utilization,node_utilization_util}.go`; amounts are whole
+# milli-cores and bytes, as there.
+
+# --- The quality-of-service class of a pod, from its requests and limits. Source: Kubernetes `helper/qos`
+# (ComputePodQOS).
+
+COMPUTE = ("cpu", "memory")
+
+
+class Qos(Enum):
+    """Who is evicted first, from the top."""
+
+    BEST_EFFORT = "BestEffort"
+    BURSTABLE = "Burstable"
+    GUARANTEED = "Guaranteed"
+
+
+def qos_of(template: PodTemplate) -> Qos:
+    """BestEffort: nothing asked for; Guaranteed: limits for cpu and memory everywhere, equal to the requests."""
+    spec = template.spec
+    whole = section(spec, "resources")
+    parts: list[dict[str, Any]] = [whole] if whole else _containers(spec)
+    requests, limits = _sum(parts, "requests"), _sum(parts, "limits")
+    if not requests and not limits:
+        return Qos.BEST_EFFORT
+    limited = [part for part in parts if not whole or "limits" in part]
+    bounded = all(len(_positive(section(part, "limits"))) == len(COMPUTE) for part in limited)
+    equal = all(name in limits and limits[name].compare(request) == 0 for name, request in requests.items())
+    return Qos.GUARANTEED if bounded and equal and len(requests) == len(limits) else Qos.BURSTABLE
+
+
+def _containers(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    listed = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    return [section(container, "resources") for container in listed]
+
+
+def _positive(amounts: dict[str, Any]) -> dict[str, Quantity]:
+    found = {name: quantity_of(amounts[name]) for name in COMPUTE if name in amounts}
+    return {name: quantity for name, quantity in found.items() if quantity.sign() > 0}
+
+
+def _sum(parts: list[dict[str, Any]], kind: str) -> dict[str, Quantity]:
+    total: dict[str, Quantity] = {}
+    for part in parts:
+        for name, quantity in _positive(section(part, kind)).items():
+            total[name] = total[name].plus(quantity) if name in total else quantity
+    return total
+
+
+# ---
+
+
+class Thresholds(NamedTuple):
+    """Per cent of a node's capacity."""
+
+    cpu: float
+    memory: float
+
+
+@dataclass(slots=True)
+class Load:
+    """A node's load in per cent; it falls as victims are chosen."""
+
+    row: int
+    spec: NodeSpec
+    cpu: float
+    memory: float
+
+    def is_low(self, limits: Thresholds) -> bool:
+        """Below the limits in every dimension, and open for pods."""
+        return not self.spec.unschedulable and self.cpu < limits.cpu and self.memory < limits.memory
+
+    def is_high(self, limits: Thresholds) -> bool:
+        """Above a limit."""
+        return self.cpu > limits.cpu or self.memory > limits.memory
+
+    def reaches(self, limits: Thresholds) -> bool:
+        """At a limit or above."""
+        return self.cpu >= limits.cpu or self.memory >= limits.memory
+
+
+@dataclass(slots=True)
+class Spare:
+    """What the idle nodes could take up to their targets: milli-cores and bytes."""
+
+    cpu: int = 0
+    memory: int = 0
+
+    def is_used_up(self) -> bool:
+        """Exactly nothing left of one of them; once it is below 0, eviction goes on."""
+        return self.cpu == 0 or self.memory == 0
+
+
+def victims(
+    session: Session, loads: Sequence[Load], limits: Thresholds, targets: Thresholds, running: Sequence[Task]
+) -> list[Task]:
+    """Who is to go. Pods are matched with running tasks by name alone, the first of a name counts (as Volcano does)."""
+    low = [load for load in loads if load.is_low(limits)]
+    high = [load for load in loads if not load.is_low(limits) and load.is_high(targets)]
+    if not low or not high:
+        return []
+    spare = _spare(low, targets)
+    by_name: dict[str, Task] = {}
+    for task in running:
+        by_name.setdefault(task.name, task)
+    chosen: list[Task] = []
+    for load in sorted(high, key=lambda load: -(load.cpu + load.memory)):
+        chosen += _from_node(session, load, spare, targets, by_name)
+    return chosen
+
+
+def _from_node(session: Session, load: Load, spare: Spare, targets: Thresholds, by_name: dict[str, Task]) -> list[Task]:
+    chosen: list[Task] = []
+    cpu, memory = _amounts(load.spec, "capacity")
+    for pod in _least_important_first(session.nodes.tasks_on(load.row)):
+        if not load.reaches(targets) or spare.is_used_up():
+            break
+        task = by_name.get(pod.name)
+        if task is None:
+            continue
+        milli, size = int(task.template.request.milli_cpu), int(task.template.request.memory)
+        spare.cpu -= milli
+        spare.memory -= size
+        load.cpu -= _per_cent(milli * 1e-3, cpu * 1e-3)
+        load.memory -= _per_cent(float(size), float(memory))
+        chosen.append(task)
+    return chosen
+
+
+def _per_cent(part: float, whole: float) -> float:
+    return part * 100 / whole if whole else float("inf")
+
+
+def _spare(low: Sequence[Load], targets: Thresholds) -> Spare:
+    spare = Spare()
+    for load in low:
+        cpu, memory = _amounts(load.spec, "allocatable")
+        spare.cpu += int(targets.cpu * float(cpu) * 0.01) - int(load.cpu * float(cpu) * 0.01)
+        spare.memory += int(targets.memory * float(memory) * 0.01) - int(load.memory * float(memory) * 0.01)
+    return spare
+
+
+def _amounts(spec: NodeSpec, kind: str) -> tuple[int, int]:
+    """Milli-cores and bytes of a node's capacity or, where it says so, allocatable."""
+    status = section(spec.node, "status")
+    amounts = section(status, kind) or section(status, "capacity")
+    return quantity_of(amounts.get("cpu", "0")).milli_value(), quantity_of(amounts.get("memory", "0")).value()
+
+
+def _least_important_first(pods: list[Task]) -> list[Task]:
+    """By priority, then QoS class; Go's insertion sort with a comparison that calls two best-effort pods each less than
+    the other, which turns their order round.
+    """
+    ordered = list(pods)
+    for i in range(1, len(ordered)):
+        j = i
+        while j and _before(ordered[j], ordered[j - 1]):
+            ordered[j], ordered[j - 1] = ordered[j - 1], ordered[j]
+            j -= 1
+    return ordered
+
+
+def _before(left: Task, right: Task) -> bool:
+    a, b = left.pod_priority, right.pod_priority
+    if a == b:
+        mine = qos_of(left.template)
+        return mine is Qos.BEST_EFFORT or (mine is Qos.BURSTABLE and qos_of(right.template) is Qos.GUARANTEED)
+    if a is None or b is None:
+        return a is None
+    return a < b
+
+
+# ---
+
+NAME: Final = "rescheduling"
+STRATEGY: Final = "lowNodeUtilization"
+DEFAULT_INTERVAL_S: Final = 300.0
+DEFAULT_PERIOD: Final = "5m"
+FILLED_PERIOD: Final = "10m"  # what collectors fill in
+LAST: Final = "last"  # in the carry: seconds since the epoch
+UPTIME_S: Final = 1.0  # how long a scheduler is held to have run before its first cycle
+
+
+class Rescheduling:
+    """`interval` (a Go duration, 5m), `metricsPeriod` ("5m"; which average of the load is read) and `strategies`
+    ([{name: lowNodeUtilization, params: {thresholds, targetThresholds: {cpu, memory: per cent}}}], 100 each).
+    """
+
+    name = NAME
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self._interval_s = _interval(arguments.get("interval"))
+        self._given_period = str(arguments.get("metricsPeriod") or "")
+        self._strategies = _strategies(arguments.get("strategies"))
+
+    def on_session_open(self, session: Session) -> None:
+        """Register for shuffle when the interval has passed since the last time."""
+        self._session = session
+        usual = FILLED_PERIOD if "rescheduling-default-period" in session.config.pumice.fix else DEFAULT_PERIOD
+        self._period = self._given_period or usual
+        state: dict[str, float] = session.carry.plugins.setdefault(self.name, {})
+        now, last = session.clock.now, state.setdefault(LAST, session.clock.now - UPTIME_S)
+        if last + self._interval_s >= now:
+            session.wake(last + self._interval_s)
+            return
+        state[LAST] = now
+        session.points.victim_tasks.add(self.name, [self._strategy(limits) for limits in self._strategies])
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to write."""
+
+    def _strategy(self, limits: tuple[Thresholds, Thresholds]) -> Callable[[Sequence[Task]], list[Task]]:
+        return lambda tasks: victims(self._session, self._loads(), *limits, tasks)
+
+    def _loads(self) -> list[Load]:
+        """Every node's load, in name order; what nobody measured is 0."""
+        session = self._session
+        handed_in, metrics = session.options.node_usage or {}, session.objects.get(KIND, {})
+        loads: list[Load] = []
+        for row, spec in enumerate(session.nodes.specs):
+            usage = usage_of(spec, handed_in, metrics, session.clock.now)
+            if usage is None:
+                loads.append(Load(row, spec, 0.0, 0.0))
+            else:
+                loads.append(Load(row, spec, usage.cpu.get(self._period, 0.0), usage.memory.get(self._period, 0.0)))
+        return loads
+
+
+def _interval(given: object) -> float:
+    try:
+        return parse_duration(given) if isinstance(given, str) else DEFAULT_INTERVAL_S
+    except ValueError:
+        return DEFAULT_INTERVAL_S
+
+
+def _strategies(given: object) -> list[tuple[Thresholds, Thresholds]]:
+    """(thresholds, targetThresholds) of every lowNodeUtilization; the default one where no strategy is given."""
+    if not isinstance(given, list) or not given:
+        return [(_thresholds(None), _thresholds(None))]
+    entries = (cast("Mapping[str, Any]", e) for e in cast("list[object]", given) if isinstance(e, dict))
+    known = [entry for entry in entries if entry.get("name") == STRATEGY]
+    # The last of that name says the parameters for all of them, as Volcano's registry has it.
+    params: Mapping[str, Any] = (known[-1].get("params") or {}) if known else {}
+    return [(_thresholds(params.get("thresholds")), _thresholds(params.get("targetThresholds")))] * len(known)
+
+
+def _thresholds(given: object) -> Thresholds:
+    numbers = cast("Mapping[str, Any]", given if isinstance(given, dict) else {})
+    return Thresholds(float(numbers.get("cpu", 100)), float(numbers.get("memory", 100)))

@@ -1,1 +1,0 @@
-"""The application: the table of commands, and the way from one to its exit code."""

@@ -1,1 +1,0 @@
-"""Measurements of futures lived through."""

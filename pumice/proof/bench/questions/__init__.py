@@ -1,1 +1,0 @@
-"""Measurements of questions about a cluster."""

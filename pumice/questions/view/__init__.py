@@ -1,1 +1,0 @@
-"""A journal that nobody runs, on the page."""
