@@ -4,7 +4,6 @@ Lengths are lines of code: blank lines, comments and docstrings do not count, si
 """
 
 import ast
-import gc
 import re
 import statistics
 from functools import cache
@@ -58,18 +57,15 @@ class Facts(NamedTuple):
 @cache
 def facts() -> dict[str, Facts]:
     """Return the facts of every module of the layers, the tests and the documents, by path."""
-    gc.disable()  # millions of nodes that hold no cycles: collecting takes longer than parsing
-    try:
-        return {path: facts_of(path, tree) for path, tree in source.modules(*source.LAYERS, "tests", "docs")}
-    finally:
-        gc.enable()
+    return {path: facts_of(path, tree) for path, tree in source.modules(*source.LAYERS, "tests", "docs")}
 
 
 def facts_of(path: str, tree: ast.Module) -> Facts:
     counted = source.code_lines((source.ROOT / path).read_text("utf-8"), tree)
     lengths = {
         name: len(counted.intersection(range(node.lineno, (node.end_lineno or node.lineno) + 1)))
-        for name, node in functions(tree)
+        for name, node in source.definitions(tree)
+        if not isinstance(node, ast.ClassDef)
     }
     classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
     silent = sum(1 for node in tree.body if says_nothing(node))
@@ -89,23 +85,9 @@ def function_lengths(modules: dict[str, Facts]) -> dict[str, int]:
 def pointing_elsewhere(path: str, tree: ast.Module) -> list[str]:
     return [
         f"{path}:{node.lineno}: {documented}"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        for _, node in source.definitions(tree)
         if (documented := ast.get_docstring(node, clean=False)) and POINTS_ELSEWHERE.match(documented)
     ]
-
-
-def functions(node: ast.AST, inside: str = "") -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """Functions below the node, by dotted name."""
-    found: list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]] = []
-    for child in ast.iter_child_nodes(node):
-        name = inside.removesuffix(".")
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            name = f"{inside}{child.name}"
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            found.append((name, child))
-        found += functions(child, f"{name}." if name else "")
-    return found
 
 
 def ratchet(measured: dict[str, int], limit: int, known: dict[str, int]) -> list[str]:
