@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
+SHARED: Final = ROOT.parent / "shared"
+"""Cases, traces and manifests that lie beside the repository."""
 LAYERS: Final = ("pumice", "actors", "cluster", "storage", "core", "config")
 FOLDERS: Final = (*LAYERS, "tests", "docs", "examples", ".ci")
 NOT_OURS: Final = {".git", "__pycache__", ".hypothesis", ".pytest_cache"}

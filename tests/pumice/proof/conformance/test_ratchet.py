@@ -21,7 +21,7 @@ from pumice.proof.conformance.runner import Slice, run_slice, run_suites
 from pumice.proof.conformance.score import Score, score_of
 from tests.kit import source
 
-SHARED: Final = source.ROOT.parent / "shared"
+SHARED: Final = source.SHARED
 CASES: Final = (SHARED / "conformance", SHARED / "conformance-devices", SHARED / "conformance-late")
 FLOOR: Final = Path(__file__).with_name("scores.json")
 EVERY: Final = 8
