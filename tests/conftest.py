@@ -36,6 +36,12 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     return name
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are processors: for a third of their time tests wait."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What is slow by its nature has more time before it counts as hung."""
     for item in items:

@@ -40,6 +40,7 @@ READ_FROM: Final = {
 POINTS_ELSEWHERE: Final = re.compile(r"(As|Same|See|The same)\b")
 SAYS_NOTHING: Final = re.compile(r"(utils?|helpers?|common|base|managers?|misc)", re.IGNORECASE)
 MACHINE_PATH: Final = re.compile(r"/(?:work|farm|root|home|Users)/")
+LAYERS: Final = [(layer,) for layer in source.LAYERS]
 TEXT: Final = (".py", ".md", ".toml", ".conf", ".yaml", ".yml", ".json", ".svg", ".cfg", ".ini", ".sh", "")
 
 
@@ -142,6 +143,16 @@ def test_no_file_name_says_nothing() -> None:
         path for path in source.files(".py") if any(SAYS_NOTHING.fullmatch(part) for part in folders_of(path.parts))
     }
     assert named == set()
+
+
+TOGETHER: Final = {"tests/pumice/elsewhere", "tests/pumice/mirror"}
+"""Tests of commands that try several packages together, and so mirror none."""
+
+
+def test_folder_of_a_test_mirrors_the_folder_of_its_subject() -> None:
+    tests = [path.parent for path in source.files(".py", folders=("tests",)) if path.name.startswith("test_")]
+    mirroring = {source.relative(folder) for folder in tests if folder.relative_to(source.ROOT).parts[1:2] in LAYERS}
+    assert {folder for folder in mirroring if not (source.ROOT / folder.partition("/")[2]).is_dir()} == TOGETHER
 
 
 def folders_of(parts: tuple[str, ...]) -> tuple[str, ...]:
