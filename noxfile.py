@@ -39,6 +39,15 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def where(session: nox.Session) -> None:
+    """Tests that reach a file: `-- core/state/view.py`. Nearest first, each with how many imports lead from it there
+    (0: the file's own; 1: it, or what it shares with other tests, imports the file; 2: it imports what imports the
+    file; more where nothing is nearer). Tests that start processes (contract, kubectl) reach what these run.
+    """
+    _run(session, "python", "-m", "tests.where", *session.posargs)
+
+
+@nox.session
 def storms(session: nox.Session) -> None:
     """All storms: hundreds of seeds that must hold, and every planted bug, which must be found and cut down."""
     _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow", "tests/simulation")

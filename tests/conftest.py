@@ -6,7 +6,9 @@ Two plugins run asynchronous tests here, each where it is asked to and nowhere e
 * `@pytest.mark.trio`: pytest-trio, for tests with timers; its `autojump_clock` fixture makes time virtual.
 """
 
+import gc
 import os
+import sys
 from types import TracebackType
 
 import pytest
@@ -18,6 +20,11 @@ settings.register_profile("daily", deadline=None, max_examples=50, suppress_heal
 settings.register_profile("ci", settings.get_profile("daily"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "daily")
 
+# Hundreds of processes start from the same modules, which are compiled once, whatever the environment says; and what
+# is collected stays, so that looking for garbage in it (a third of the time that collecting tests takes) finds none.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+gc.disable()
 
 SLOW_TIMEOUT_S = 600
 
@@ -29,11 +36,24 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     return name
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are processors: for a third of their time tests wait."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What is slow by its nature has more time before it counts as hung."""
     for item in items:
         if item.get_closest_marker("slow") is not None and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SLOW_TIMEOUT_S))
+
+
+def pytest_collection_finish() -> None:
+    """Garbage is looked for again, in what the tests themselves make."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -4,7 +4,6 @@ Lengths are lines of code: blank lines, comments and docstrings do not count, si
 """
 
 import ast
-import gc
 import re
 import statistics
 from functools import cache
@@ -41,6 +40,7 @@ READ_FROM: Final = {
 POINTS_ELSEWHERE: Final = re.compile(r"(As|Same|See|The same)\b")
 SAYS_NOTHING: Final = re.compile(r"(utils?|helpers?|common|base|managers?|misc)", re.IGNORECASE)
 MACHINE_PATH: Final = re.compile(r"/(?:work|farm|root|home|Users)/")
+LAYERS: Final = [(layer,) for layer in source.LAYERS]
 TEXT: Final = (".py", ".md", ".toml", ".conf", ".yaml", ".yml", ".json", ".svg", ".cfg", ".ini", ".sh", "")
 
 
@@ -58,18 +58,15 @@ class Facts(NamedTuple):
 @cache
 def facts() -> dict[str, Facts]:
     """Return the facts of every module of the layers, the tests and the documents, by path."""
-    gc.disable()  # millions of nodes that hold no cycles: collecting takes longer than parsing
-    try:
-        return {path: facts_of(path, tree) for path, tree in source.modules(*source.LAYERS, "tests", "docs")}
-    finally:
-        gc.enable()
+    return {path: facts_of(path, tree) for path, tree in source.modules(*source.LAYERS, "tests", "docs")}
 
 
 def facts_of(path: str, tree: ast.Module) -> Facts:
     counted = source.code_lines((source.ROOT / path).read_text("utf-8"), tree)
     lengths = {
         name: len(counted.intersection(range(node.lineno, (node.end_lineno or node.lineno) + 1)))
-        for name, node in functions(tree)
+        for name, node in source.definitions(tree)
+        if not isinstance(node, ast.ClassDef)
     }
     classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
     silent = sum(1 for node in tree.body if says_nothing(node))
@@ -89,23 +86,9 @@ def function_lengths(modules: dict[str, Facts]) -> dict[str, int]:
 def pointing_elsewhere(path: str, tree: ast.Module) -> list[str]:
     return [
         f"{path}:{node.lineno}: {documented}"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        for _, node in source.definitions(tree)
         if (documented := ast.get_docstring(node, clean=False)) and POINTS_ELSEWHERE.match(documented)
     ]
-
-
-def functions(node: ast.AST, inside: str = "") -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """Functions below the node, by dotted name."""
-    found: list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]] = []
-    for child in ast.iter_child_nodes(node):
-        name = inside.removesuffix(".")
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            name = f"{inside}{child.name}"
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            found.append((name, child))
-        found += functions(child, f"{name}." if name else "")
-    return found
 
 
 def ratchet(measured: dict[str, int], limit: int, known: dict[str, int]) -> list[str]:
@@ -160,6 +143,16 @@ def test_no_file_name_says_nothing() -> None:
         path for path in source.files(".py") if any(SAYS_NOTHING.fullmatch(part) for part in folders_of(path.parts))
     }
     assert named == set()
+
+
+TOGETHER: Final = {"tests/pumice/elsewhere", "tests/pumice/mirror"}
+"""Tests of commands that try several packages together, and so mirror none."""
+
+
+def test_folder_of_a_test_mirrors_the_folder_of_its_subject() -> None:
+    tests = [path.parent for path in source.files(".py", folders=("tests",)) if path.name.startswith("test_")]
+    mirroring = {source.relative(folder) for folder in tests if folder.relative_to(source.ROOT).parts[1:2] in LAYERS}
+    assert {folder for folder in mirroring if not (source.ROOT / folder.partition("/")[2]).is_dir()} == TOGETHER
 
 
 def folders_of(parts: tuple[str, ...]) -> tuple[str, ...]:

@@ -9,8 +9,9 @@ import pytest
 
 from pumice.config.known import KNOWN_ACTIONS, KNOWN_PLUGINS
 from pumice.config.load import from_parsed, parse_scheduler_config
+from tests.kit import source
 
-FOLDER = Path(__file__).parents[3] / "shared" / "conformance"
+FOLDER = source.SHARED / "conformance"
 SUITES = sorted(FOLDER.glob("*/*.json"))
 
 

@@ -5,17 +5,17 @@ all run at the same time.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import pytest
 import yaml
 
+from tests.kit import source
 from tests.kit.kubectl import Kubectl, kubectl_for
 from tests.kit.serving import Served, served
 
-EXAMPLES: Final = Path(__file__).parents[3] / "shared" / "manifests" / "volcano-examples"
+EXAMPLES: Final = source.SHARED / "manifests" / "volcano-examples"
 FILES: Final = sorted(path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.yaml"))
 pytestmark = [
     pytest.mark.slow,

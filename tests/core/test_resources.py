@@ -2,7 +2,6 @@
 
 import ast
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -25,7 +24,7 @@ from pumice.core.resources.lists import list_from_amounts
 from pumice.proof.conformance.runner import OPERATIONS, CaseResult, run_resource_cases
 from tests.kit import source
 
-CASES = Path(__file__).parents[3] / "shared" / "conformance" / "resources.json"
+CASES = source.SHARED / "conformance" / "resources.json"
 GPU = "nvidia.com/gpu"
 
 amounts = st.sampled_from([0.0, 0.05, 0.1, 0.15, 1.0, 99.95, 100.0, 100.05, 100.1, 4000.0, 1048576.0, -0.1, -5.0])

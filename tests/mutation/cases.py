@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from pumice.proof.conformance.case import find_suites, read_raw
 from pumice.proof.conformance.judge import judge
+from tests.kit import source
 
-CASES: Final = Path(__file__).parents[3] / "shared" / "conformance"
+CASES: Final = source.SHARED / "conformance"
 
 
 def all_cases() -> list[Any]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pumice.questions.sweep.sweep import Swept
 
-TRACES = source.ROOT.parent / "shared" / "traces" / "openb"
+TRACES = source.SHARED / "traces" / "openb"
 beside = pytest.mark.skipif(not TRACES.exists(), reason="the openb trace is not beside the repository")
 PAPER = ["02-DotProd", "03-GpuClustering", "04-GpuPacking", "05-BestFit", "06-FGD"]
 NODES = "sn,cpu_milli,memory_mib,gpu,model\na,32000,65536,2,T4\nb,32000,65536,1,T4\nc,32000,65536,1,P100\n"

@@ -27,10 +27,11 @@ from pumice.load.manifests import load
 from pumice.questions.oneshot.prepare import identity, refusals_of
 from pumice.storage.codec import pack
 from tests.actors.gateway.rig import serving
+from tests.kit import source
 from tests.kit.hostile import hostile_object
 from tests.pumice.cli.terminal import Said, pumice
 
-SHARED: Final = Path(__file__).parents[3] / "shared" / "manifests"
+SHARED: Final = source.SHARED / "manifests"
 REFUSED: Final = re.compile("is invalid: |is forbidden: ")
 TEXT: Final = """
 {apiVersion: v1, kind: Pod, spec: {containers: [{name: c, image: x, command: [sleep, 30]}]}}

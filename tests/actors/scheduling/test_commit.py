@@ -225,9 +225,9 @@ async def test_a_status_writer_that_crashes_holds_up_no_cycle_and_its_next_insta
 async def test_each_decision_has_its_cycle_as_its_cause() -> None:
     journal = MemoryJournal()
     async with started(journal) as system:
-        await system.submit([*three_nodes(), pod("a", cpu="1"), pod("b", cpu="1")])
+        await system.submit([*three_nodes(), pod("a", duration="0"), pod("b", duration="0")])
         await idle(system)
-        await system.submit([pod("c", cpu="1")])
+        await system.submit([pod("c", duration="0")])
         await idle(system)
     decisions = await journal.read(kinds=["decision"])
     cycles_at = {record.sequence for record in await journal.read(kinds=["cycle"])}

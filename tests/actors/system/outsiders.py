@@ -33,9 +33,10 @@ Held = tuple[str, str]
 
 def named(tree: ast.AST, root: str) -> Iterator[tuple[str, ...]]:
     """The chains of attributes that begin at that name, or at an attribute that is called so."""
-    inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and id(node) not in inner:
+    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    inner = {id(node.value) for node in attributes}
+    for node in attributes:
+        if id(node) not in inner:
             match = re.fullmatch(rf"(?:.*\.)?_?{root}\.([\w.]+)", ast.unparse(node))
             if match:
                 yield tuple(match[1].split("."))
@@ -77,13 +78,18 @@ def of_a_chain(system: System, names: Iterable[str], actors: Mapping[int, Any]) 
     return found
 
 
-def held(system: System, actors: Mapping[int, Any], trees: Iterable[tuple[str, ast.Module]]) -> set[Held]:
-    """By whom what is held: `actors` is what these reach, by id; `trees` are the modules that may speak of a system."""
-    found: set[tuple[str | None, str]] = set()
+def spoken(trees: Iterable[tuple[str, ast.Module]]) -> set[tuple[str, tuple[str, ...]]]:
+    """What of a system the modules speak of that may do so: their paths, and the chains of attributes."""
+    found: set[tuple[str, tuple[str, ...]]] = set()
     for path, tree in trees:
         parts: Iterable[ast.AST] = running_methods(tree) if path == SYSTEM else [tree]
-        for names in {chain for part in parts for chain in named(part, "self" if path == SYSTEM else "system")}:
-            found.add((of_a_chain(system, names, actors), path))
+        found |= {(path, names) for part in parts for names in named(part, "self" if path == SYSTEM else "system")}
+    return found
+
+
+def held(system: System, actors: Mapping[int, Any], chains: Iterable[tuple[str, tuple[str, ...]]]) -> set[Held]:
+    """By whom what is held: `actors` is what these reach, by id; `chains` are what is spoken of a system."""
+    found = {(of_a_chain(system, names, actors), path) for path, names in chains}
     ends = [each.of(system) for each in REFERENCES]
     for name in vars(system).keys() - vars(_bare(system)).keys():
         thing = vars(system)[name]

@@ -61,16 +61,21 @@ def is_fixed(thing: object) -> bool:
     """Whether nobody can change it, whatever may become of its parts."""
     if isinstance(thing, FIXED):
         return True
-    return is_fixed_type(type(thing)) or any(thing is each for each in constants())
+    return is_fixed_type(type(thing)) or id(thing) in constants(len(sys.modules))
 
 
-def constants() -> Iterator[object]:
-    """The tables of our modules that are declared to be read only."""
-    for name, module in list(sys.modules.items()):
-        if _is_ours(name):
-            for table, declared in vars(module).get("__annotations__", {}).items():
-                if READ_ONLY.search(str(declared)):
-                    yield vars(module).get(table)
+@functools.cache
+def constants(modules: int) -> dict[int, object]:
+    """By id, the tables of our modules that are declared to be read only; `modules` are loaded."""
+    del modules
+    tables = [
+        vars(module).get(table)
+        for name, module in list(sys.modules.items())
+        if _is_ours(name)
+        for table, declared in vars(module).get("__annotations__", {}).items()
+        if READ_ONLY.search(str(declared))
+    ]
+    return {id(each): each for each in tables if each is not None}
 
 
 def is_fixed_type(kind: Any) -> bool:

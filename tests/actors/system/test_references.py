@@ -28,7 +28,7 @@ from pumice.config.kubeconfig import ClusterAccess
 from pumice.core.state.view import View
 from pumice.proof.storm.extender import StormExtender
 from pumice.storage.memory import MemoryJournal
-from tests.actors.system.outsiders import SYSTEM, Held, handed, held
+from tests.actors.system.outsiders import SYSTEM, Held, handed, held, spoken
 from tests.actors.system.reaching import is_fixed, is_fixed_type, reached
 from tests.kit import source
 
@@ -145,10 +145,10 @@ def spoken_of() -> list[tuple[str, ast.Module]]:
 
 
 def held_outside(trees: Sequence[tuple[str, ast.Module]]) -> set[Held]:
-    found = handed(trees)
+    found, chains = handed(trees), spoken(trees)
     for settings in SETTINGS.values():
         system = System(settings, MemoryJournal(), RealClock())
-        found |= held(system, holders(system), trees)
+        found |= held(system, holders(system), chains)
     return found
 
 

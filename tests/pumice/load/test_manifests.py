@@ -14,8 +14,9 @@ import yaml
 
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load, load_text
+from tests.kit import source
 
-EXAMPLES = Path(__file__).parents[4] / "shared" / "manifests" / "volcano-examples"
+EXAMPLES = source.SHARED / "manifests" / "volcano-examples"
 
 
 def loaded(text: str, source: str = "f.yaml") -> Loaded:
@@ -55,8 +56,8 @@ def test_json_is_read_too_also_several_in_a_row() -> None:
 
 def test_json_lines_give_every_document() -> None:
     text = "".join(json.dumps(pod(name)) + "\n" for name in "abc")
-    for source in ("f.jsonl", "f.json", "stdin"):
-        assert names(loaded(text, source)) == ["a", "b", "c"]
+    for file in ("f.jsonl", "f.json", "stdin"):
+        assert names(loaded(text, file)) == ["a", "b", "c"]
     assert names(loaded(f"{text}---\n{yaml.safe_dump(pod('d'))}", "stdin")) == ["a", "b", "c", "d"]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from pumice.errors import InputError
 from pumice.load.openb import pod_group_of, read_openb
+from tests.kit import source
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\nn1,32000,131072,0,\n"
 PODS = (
@@ -19,7 +20,7 @@ PODS = (
     "p2,100,1,1,460,,BE,Failed,61,62,\n"
     "p3,100,1,0,0,,BE,Pending,61,62,\n"
 )
-TRACES = Path(__file__).parents[4] / "shared" / "traces" / "openb"
+TRACES = source.SHARED / "traces" / "openb"
 
 
 def read(tmp_path: Path, nodes: str = NODES, pods: str = PODS) -> list[dict[str, Any]]:

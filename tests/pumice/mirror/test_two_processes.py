@@ -19,12 +19,13 @@ from pumice.actors.real_clusters.mirror.intake import resources
 from pumice.cluster.api.kinds import KINDS
 from pumice.config.settings import CHARTS
 from pumice.core.objects.metadata import Object
+from tests.kit import source
 from tests.kit.cutting import cutting
 from tests.kit.nodes import node
 from tests.kit.serving import Served, free_port, served
 from tests.pumice.cli.terminal import pumice
 
-EXAMPLES: Final = Path(__file__).parents[4] / "shared" / "manifests" / "volcano-examples"
+EXAMPLES: Final = source.SHARED / "manifests" / "volcano-examples"
 FILES: Final = sorted(EXAMPLES.rglob("*.yaml"))
 pytestmark = [
     pytest.mark.skipif(not FILES, reason="no shared/manifests beside the repository"),

@@ -24,11 +24,12 @@ from pumice.questions.oneshot.cycles import run_cycles
 from pumice.storage.memory import MemoryJournal
 from tests.actors.real_clusters.mirror.rig import cluster, decided, mirror, way_to
 from tests.actors.rig import idle, placed
+from tests.kit import source
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import node
 from tests.kit.pods import pod
 
-SHARED: Final = Path(__file__).parents[4] / "shared"
+SHARED: Final = source.SHARED
 CASES: Final = (SHARED / "conformance", SHARED / "conformance-late")
 EVERY: Final = 36
 """One case of so many is decided under pseudonyms."""

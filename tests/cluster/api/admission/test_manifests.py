@@ -10,9 +10,10 @@ from pumice.cluster.api.kinds import kind_of
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
+from tests.kit import source
 from tests.kit.queues import queue
 
-EXAMPLES = Path(__file__).parents[5] / "shared" / "manifests" / "volcano-examples"
+EXAMPLES = source.SHARED / "manifests" / "volcano-examples"
 
 
 def documents(folder: Path) -> Iterator[tuple[str, Object]]:

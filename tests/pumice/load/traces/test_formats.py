@@ -16,9 +16,10 @@ from pumice.load.traces.philly import read_philly
 from pumice.load.traces.read import read_swf, read_trace
 from pumice.load.traces.table import read_csv
 from pumice.runtime.arrivals import ARRIVAL
+from tests.kit import source
 from tests.kit.queues import queue
 
-TRACES = Path(__file__).parents[5] / "shared" / "traces"
+TRACES = source.SHARED / "traces"
 SWF = """\
 ; a comment
   1 0 -1 1451 128 -1 -1 -1 -1 -1 -1 1 1 -1 -1 -1 -1 -1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -11,8 +10,9 @@ from pumice.config.load import parse_scheduler_config
 from pumice.proof.conformance.case import find_suites
 from pumice.proof.conformance.inheritance import inherited
 from pumice.proof.conformance.runner import run_suites
+from tests.kit import source
 
-CASES: Final = Path(__file__).parents[4] / "shared" / "conformance" / "oracle"
+CASES: Final = source.SHARED / "conformance" / "oracle"
 PLAIN: Final = 'actions: "allocate, preempt"\ntiers:\n- plugins:\n  - name: gang\n'
 TOPOLOGY_AWARE: Final = f"""{PLAIN}
 configurations:

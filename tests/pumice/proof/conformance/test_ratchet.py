@@ -1,5 +1,7 @@
 """The conformance score may only rise: `scores.json` holds the least number of passed cases by suite.
 
+All cases are tried with what is slow, every eighth of each suite every day.
+
 After a suite has risen, its row is raised by `python -m tests.pumice.proof.conformance.test_ratchet`.
 """
 
@@ -14,12 +16,18 @@ import pytest
 
 from pumice.executors import cores, executors
 from pumice.proof.conformance.case import find_suites
-from pumice.proof.conformance.runner import run_suites
+from pumice.proof.conformance.runner import Slice, run_slice, run_suites
 from pumice.proof.conformance.score import Score, score_of
+from tests.kit import source
 
-SHARED: Final = Path(__file__).parents[4] / "shared"
+SHARED: Final = source.SHARED
 CASES: Final = (SHARED / "conformance", SHARED / "conformance-devices", SHARED / "conformance-late")
 FLOOR: Final = Path(__file__).with_name("scores.json")
+EVERY: Final = 8
+
+pytestmark = pytest.mark.skipif(
+    not all(folder.is_dir() for folder in CASES), reason="the conformance cases are not beside the repository"
+)
 
 
 def floor() -> dict[str, int]:
@@ -47,9 +55,16 @@ def whole_score() -> Score:
     return score_of(run_suites(find_suites(CASES), executors=executors(cores(), None)))
 
 
-@pytest.mark.skipif(
-    not all(folder.is_dir() for folder in CASES), reason="the conformance cases are not beside the repository"
-)
+def test_every_eighth_case_passes_where_all_must() -> None:
+    """Quantities, which are all of one suite, are tried by `tests/core/test_resources.py`."""
+    files = [file for file in find_suites(CASES) if not file.is_resources and floor().get(file.suite) == file.cases]
+    slices = [Slice(file, number, number + 1, "") for file in files for number in range(0, file.cases, EVERY)]
+    verdicts = [verdict for each in slices for verdict in run_slice(each)]
+    assert len(verdicts) > sum(floor().values()) / (EVERY + 2)
+    assert [f"{each.suite}: {each.case}: {each.diff[:300]}" for each in verdicts if not each.passed] == []
+
+
+@pytest.mark.slow
 def test_no_suite_has_fallen() -> None:
     assert fallen(whole_score()) == []
 
