@@ -1,4 +1,7 @@
-"""drf: the job with the smaller dominant share goes first; by hierarchy also the queue. Source: Volcano `plugins/drf`."""
+"""drf: the job with the smaller dominant share goes first; by hierarchy also the queue.
+
+Source: Volcano `plugins/drf`.
+"""
 
 from __future__ import annotations
 
