@@ -27,10 +27,23 @@ def listed(amounts: Mapping[str, float]) -> str:
 
 
 def amount(resource: str, value: float) -> str:
-    """So much of a resource as the scheduler counts it: memory in bytes, pods and volumes whole, else thousandths."""
-    whole = is_counted_whole(resource)
-    text = byte_count(value) if resource == "memory" else f"{value:g}" if whole else milli(value)
+    """Format so much of a resource as the scheduler counts it (memory in bytes, pods and volumes whole, all else in
+    thousandths) as people write it: `1400m cpu`, `8Gi memory`, `60Gi ephemeral-storage`, `1.5 nvidia.com/gpu`.
+    """
+    if resource == "memory":
+        text = byte_count(value)
+    elif is_counted_whole(resource):
+        text = f"{value:.12g}"
+    elif resource == "ephemeral-storage" or resource.startswith("hugepages-"):
+        text = byte_count(value / 1000)
+    else:
+        text = milli(value) if resource == "cpu" else f"{value / 1000:.12g}"
     return f"{text} {resource}"
+
+
+def counted(count: float, noun: str) -> str:
+    """Format a count with its noun: `1 node`, `3 nodes`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def milli(value: float) -> str:

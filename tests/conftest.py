@@ -26,6 +26,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 gc.disable()
 
+os.environ["PUMICE_OUTPUT"] = "json"  # tests read what scripts would ask for; a person gets tables
 SLOW_TIMEOUT_S = 600
 
 

@@ -42,7 +42,7 @@ def decide(
     db: Annotated[
         Path | None, typer.Option("--db", help="A journal, instead of manifests.", show_default=False)
     ] = None,
-    at: Annotated[int | None, typer.Option("--at", min=1, help="The cycle of --db to decide again.")] = None,
+    at: Annotated[int | None, typer.Option("--cycle", "--at", min=1, help="The cycle of --db to decide again.")] = None,
     config: Config = None,
     actions: Annotated[
         str | None,
@@ -69,9 +69,9 @@ def decide(
         settings = load_config(config, lenient, terminal, plugins=plugins_dir)
         setup, whole, read = from_manifests(manifests, settings, moment, terminal)
     elif db is not None:
-        raise UsageError("expected a cycle of the journal (pumice journal FILE lists them)", path="--at")
+        raise UsageError("expected a cycle of the journal (pumice journal FILE lists them)", path="--cycle")
     else:
-        raise UsageError("nothing to decide about: give -f PATH (- for stdin), or --db FILE with --at CYCLE")
+        raise UsageError("nothing to decide about: give -f PATH (- for stdin), or --db FILE with --cycle N")
     setup = dataclasses.replace(setup, config=with_actions(setup.config, actions))
     setup = dataclasses.replace(setup, trail=partial(Trail, frozenset[str](), waiting_jobs(setup.objects)))
     decided = list(run_cycles(setup, cycles))

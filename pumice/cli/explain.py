@@ -14,6 +14,7 @@ import anyio
 import typer
 from rich.console import Console
 
+from pumice import units
 from pumice.cli.configurations import in_force
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.inputs import moment_said, take_manifests
@@ -181,7 +182,7 @@ def show(console: Console, account: Account, *, recorded: bool = True) -> None:
     if account.message:
         console.print(account.message, markup=False, soft_wrap=True)
     if account.nodes:
-        table = WholeTable("nodes", "how many", title=f"{sum(account.nodes.values())} nodes")
+        table = WholeTable("nodes", "how many", title=units.counted(sum(account.nodes.values()), "node"))
         for reason, count in account.nodes.items():
             table.add_row(reason, str(count))
         console.print(table)

@@ -24,6 +24,7 @@ from pumice.questions.history.entries import StoryEntry, entries
 from pumice.questions.history.story import CycleStory, Overview, cycle_of, overview_of, story_of
 from pumice.storage.journal import API, CYCLE, DECISION, OUTCOME, SHADOW, ChainReport, Journal
 from pumice.storage.sqlite import SqliteJournal, back_up
+from pumice.units import counted
 
 FOLLOW_PERIOD_S: Final = 0.3
 
@@ -170,7 +171,7 @@ def show_overview(console: Console, overview: Overview) -> None:
     console.print(table)
     if overview.records:
         span = f"{_time(overview.began)} to {_time(overview.ended)}"
-        console.print(f"{overview.cycles} cycles, {overview.decisions} decisions, {span}")
+        console.print(f"{counted(overview.cycles, 'cycle')}, {counted(overview.decisions, 'decision')}, {span}")
     _print_lines(console, [*overview.last_cycles, *overview.events])
 
 

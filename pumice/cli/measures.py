@@ -23,6 +23,7 @@ from pumice.questions.measures.measures import Measures, measure
 from pumice.questions.measures.rows import PointRow, QueueResourceRow, points, queue_resources
 from pumice.questions.measures.tables import CsvWriter, ParquetWriter, TableWriter
 from pumice.storage.sqlite import SqliteJournal
+from pumice.units import counted
 
 SHOWN: Final = 20
 
@@ -136,8 +137,9 @@ def show(console: Console, found: Measures, jobs: list[JobRow]) -> None:
     """The summary, the queues, and the jobs that were slowed down most."""
     summary = found.summary
     console.print(
-        f"{summary['jobs']} jobs, {summary['ended']} ended, {summary['unstarted']} unstarted, {summary['pods']} pods,"
-        f" {summary['evictions']} evictions, {summary['killed']} pods killed by {summary['restarts']} restarts"
+        f"{counted(summary['jobs'], 'job')}, {summary['ended']} ended, {summary['unstarted']} unstarted,"
+        f" {counted(summary['pods'], 'pod')}, {counted(summary['evictions'], 'eviction')},"
+        f" {counted(summary['killed'], 'pod')} killed by {counted(summary['restarts'], 'restart')}"
         f" in {found.horizon_s:g} s; makespan {_seconds(summary['makespan_s'])}"
     )
     used = WholeTable("resource", "utilisation", "fragmentation of what is free")

@@ -33,7 +33,7 @@ Output = Annotated[
     typer.Option(
         "-o",
         "--output",
-        help="How to print the result. Default: table on a terminal, json elsewhere.",
+        help="How to print the result. Default: table, in a pipe too.",
         envvar="PUMICE_OUTPUT",
         show_default=False,
     ),

@@ -30,7 +30,7 @@ from pumice.questions.replay.rerun import Other, Second, second_run
 from pumice.questions.replay.verify import ReplayReport, verify
 from pumice.runtime.journals import keep
 from pumice.storage.sqlite import SqliteJournal
-from pumice.units import byte_count
+from pumice.units import byte_count, counted
 
 
 @speaking
@@ -221,7 +221,9 @@ def result_of(report: ReplayReport, seconds: float) -> dict[str, Any]:
 def show(console: Console, report: ReplayReport, seconds: float) -> None:
     """Print the result for a person."""
     speed = report.events / seconds if seconds else 0.0
-    console.print(f"{report.cycles} cycles decided again, {report.events} records, {speed:,.0f} records/s.")
+    console.print(
+        f"{counted(report.cycles, 'cycle')} decided again, {counted(report.events, 'record')}, {speed:,.0f} records/s."
+    )
     if report.chain is not None and report.chain.first_bad is not None:
         bad = report.chain.first_bad
         console.print(f"The journal is not as it was written: record {bad.sequence} is bad ({bad.why}).")

@@ -153,11 +153,22 @@ def carry_out(plan: RunPlan, loaded: Loaded, terminal: Terminal, plugins_dir: st
     terminal.emit(told, partial(show_summary, outcome.summary))
     say_standing(terminal, standing)
     say_waiting(terminal, outcome.waiting)
+    if outcome.continued and not outcome.interrupted:
+        say_done(terminal, outcome.summary, plan.db)
     if outcome.summary.get("violations"):
         return Exit.DIFFERS
     if outcome.interrupted:
         return Exit.INTERRUPTED
     return Exit.USAGE if loaded.problems or outcome.refused else Exit.DONE
+
+
+def say_done(terminal: Terminal, summary: dict[str, Any], db: Path) -> None:
+    """Say on stderr that a continued journal had no work left, and how to start afresh."""
+    pods = summary["pods"]
+    if not summary["pods_per_s"] and not pods["pending"] and not pods["running"]:
+        terminal.say(
+            f"all work of {db} was done before: name another journal (--db FILE) or remove {db} to start afresh"
+        )
 
 
 def say_first(settings: ProcessSettings, token: str | None, terminal: Terminal) -> None:

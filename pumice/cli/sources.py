@@ -26,7 +26,9 @@ from pumice.questions.replay.plugins import demand_plugins
 from pumice.runtime.serving import token_given
 
 Db = Annotated[Path | None, typer.Option("--db", help="The journal.", envvar="PUMICE_DB", show_default="pumice.db")]
-At = Annotated[int | None, typer.Option("--at", min=1, help="The cycle of the journal. Default: the newest.")]
+At = Annotated[
+    int | None, typer.Option("--cycle", "--at", min=1, help="The cycle of the journal. Default: the newest.")
+]
 ServerUrl = Annotated[
     str | None,
     typer.Option("--server", metavar="URL", help="Ask a running server instead: what would the next cycle do?"),
@@ -80,7 +82,7 @@ def scene_from(
         objects = scene.objects()
     else:
         if at is not None:
-            raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--at")
+            raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--cycle")
         _, settings = in_force(config, server, plugins_dir, lenient, terminal.warn)
         if server is not None:
             objects, now = fetch(server), time.time()

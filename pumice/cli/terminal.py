@@ -64,11 +64,11 @@ _PLAIN: Final = logging.Formatter()
 class Terminal:
     """stdout and stderr of one command.
 
-    `format` is settled here: what was asked for, else a table on a terminal, else JSON.
+    `format` is settled here: what was asked for, else a table, in a pipe too.
     """
 
     def __init__(self, output: Format | None, quiet: bool, level: LogLevel) -> None:
-        self.format = output or (Format.TABLE if sys.stdout.isatty() else Format.JSON)
+        self.format = output or Format.TABLE
         self.quiet = quiet
         self.out = PlainConsole(file=sys.stdout, soft_wrap=not sys.stdout.isatty())
         self.err = PlainConsole(file=sys.stderr, soft_wrap=not sys.stderr.isatty())

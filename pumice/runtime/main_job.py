@@ -148,7 +148,7 @@ class RunPlan:
 @dataclass(slots=True)
 class RunOutcome:
     """How it went. `refused`: objects that the API would not have, with its answer; `known`: objects it had already,
-    `differing`: those among them ("Queue q") of which it has another spec.
+    `differing`: those among them ("Queue q") of which it has another spec. `continued`: the journal held a cluster.
     """
 
     summary: Object = field(default_factory=dict[str, Any])
@@ -157,6 +157,7 @@ class RunOutcome:
     differing: list[str] = field(default_factory=list[str])
     added: list[str] = field(default_factory=list[str])
     interrupted: bool = False
+    continued: bool = False
     waiting: LeftWaiting = field(default_factory=LeftWaiting)
 
 
@@ -276,7 +277,8 @@ async def _hand_in(plan: RunPlan, arriving: Arriving, system: System, outcome: R
     for obj, why in arriving.problems:
         outcome.refused.append((obj, Refused(422, "Invalid", why)))
         watching.refused(*outcome.refused[-1])
-    own, others = apart(arriving.now) if is_fresh(system) else ([], arriving.now)
+    outcome.continued = not is_fresh(system)
+    own, others = ([], arriving.now) if outcome.continued else apart(arriving.now)
     for obj in own:  # first of all: the scheduler is at work as soon as there are pods
         said = await lay_over(system, obj)
         if isinstance(said, Refused):

@@ -143,10 +143,10 @@ def test_a_recorded_state_that_is_changed_supposes_what_was_not_asked(
 ) -> None:
     db, url = recorded
     (tmp_path / "more.yaml").write_text(yaml.safe_dump(node("n2")))
-    same = pumice("decide", "--db", db, "--at", 1, "-o", "json").json
+    same = pumice("decide", "--db", db, "--cycle", 1, "-o", "json").json
     assert same["cycles"][0]["binds"] == {"default/p": "n1"}
     assert same["supposed"] == [SUPPOSED.replace(NOWHERE, url)], "of what q waits for"
-    more = pumice("decide", "--db", db, "--at", 1, "-f", tmp_path / "more.yaml", "-o", "json").json
+    more = pumice("decide", "--db", db, "--cycle", 1, "-f", tmp_path / "more.yaml", "-o", "json").json
     assert len(more["cycles"][0]["binds"]) == 2
     assert more["supposed"] == [SUPPOSED.replace(NOWHERE, url)]
 

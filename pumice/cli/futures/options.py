@@ -49,7 +49,7 @@ Scale = Annotated[
 ]
 OtherConfig = Annotated[Texts, _change("--config", "CONF", "Another scheduler configuration.")]
 
-At = Annotated[int | None, typer.Option("--at", min=1, help="The cycle of the journal. Default: its end.")]
+At = Annotated[int | None, typer.Option("--cycle", "--at", min=1, help="The cycle of the journal. Default: its end.")]
 BaseConfig = Annotated[
     Path | None,
     typer.Option(
@@ -119,7 +119,7 @@ class ForkSource:
             anyio.run(demand_plugins, file, self.plugins_dir, terminal.warn)
             return anyio.run(journaled, file, self.at, lasts_s)
         if self.at is not None:
-            raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--at")
+            raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--cycle")
         told, _ = in_force(self.config, self.server, self.plugins_dir, self.lenient, terminal.warn, "--base-config")
         if self.server is not None:
             objects, now = fetch(self.server), time.time()

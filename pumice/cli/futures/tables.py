@@ -11,6 +11,7 @@ from pumice.cli.tables.whole import WholeTable
 from pumice.questions.whatif.difference import FutureDifference, JobChange
 from pumice.questions.whatif.future import JobFuture
 from pumice.questions.whatif.loops import EvictionLoop
+from pumice.units import counted
 
 SHOWN: Final = 30
 WORDS: Final = {
@@ -158,7 +159,7 @@ def _show_evictions(console: Console, found: FutureDifference) -> None:
         _more(console, len(after), "evictions")
     spared = len(found.to_dict()["spared"])
     if spared:
-        console.print(f"{spared} pods are not evicted any more.")
+        console.print(f"No longer evicted: {counted(spared, 'pod')}.")
 
 
 def _show_loop(console: Console, loop: EvictionLoop) -> None:

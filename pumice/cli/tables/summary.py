@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.cli.tables.whole import WholeTable
+from pumice.units import counted
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -52,7 +53,7 @@ def summary_table(summary: Object) -> RenderableType:
 def _headline(summary: Object) -> str:
     pods = ", ".join(f"{count} {state}" for state, count in summary["pods"].items())
     seconds, rate = summary["seconds"], summary["pods_per_s"]
-    return f"{summary['cycles']} cycles, pods: {pods}; {seconds:.1f} s, {rate:.0f} pods/s"
+    return f"{counted(summary['cycles'], 'cycle')}, pods: {pods}; {seconds:.1f} s, {rate:.0f} pods/s"
 
 
 # --- How a mirror went, and how far its shadow and the cluster's own scheduler decided alike.

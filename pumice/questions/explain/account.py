@@ -29,6 +29,7 @@ from pumice.questions.oneshot.supposing import supposed
 from pumice.questions.replay.agreement import differences
 from pumice.questions.replay.compare import CycleDifference, compare
 from pumice.storage.history import RecordedCycle
+from pumice.units import counted
 
 # --- What became of a pod, in a sentence.
 
@@ -48,7 +49,7 @@ def placed(pod: str, node: str, look: Look | None) -> str:
     if look.nominated == node:
         return f"{pod} was placed on {node}: it was nominated, for room had been made there; no other node was asked"
     totals, fitting = look.totals(), look.by_reason().get(FITS, 0)
-    nodes = f"{look.looked_at} nodes" + (" that were looked at" if look.looked_at < look.nodes else "")
+    nodes = counted(look.looked_at, "node") + (" that were looked at" if look.looked_at < look.nodes else "")
     if node not in totals and len(look.fitting) == 1:
         fit = "fit, one of them now" if fitting > 1 else "fits"
         return f"{pod} was placed on {node}: {fitting} of {nodes} {fit}, and a single one is not scored"

@@ -59,7 +59,7 @@ class Rewound:
 
 
 async def rewind(
-    journal: Journal, cycle: int, source: str, *, path: str = "--at", before: Rewound | None = None
+    journal: Journal, cycle: int, source: str, *, path: str = "--cycle", before: Rewound | None = None
 ) -> Rewound:
     """What the cycle of that number saw. ConfigError naming `source` when the journal has no such cycle. `before`: an
     earlier cycle of the same journal, which is used up if it is near enough to go on from.
@@ -88,13 +88,13 @@ async def _standing(journal: Journal, cycle: int, before: Rewound | None) -> tup
     return (before.replayer, before.position) if whole else None
 
 
-async def rewind_file(db: Path, cycle: int, *, path: str = "--at", before: Rewound | None = None) -> Rewound:
+async def rewind_file(db: Path, cycle: int, *, path: str = "--cycle", before: Rewound | None = None) -> Rewound:
     """Rewind from a file, which is only read."""
     async with await SqliteJournal.open(db, read_only=True) as journal:
         return await rewind(journal, cycle, str(db), path=path, before=before)
 
 
-def demand_volcano(past: Rewound, path: str = "--at") -> None:
+def demand_volcano(past: Rewound, path: str = "--cycle") -> None:
     """A cycle of Kubernetes' own scheduler is not one that Volcano's could have decided. Raises ConfigError."""
     record = past.cycle.record
     if record.scheduler:

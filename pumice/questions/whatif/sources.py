@@ -45,7 +45,7 @@ async def journaled(file: Path, cycle: int | None = None, default_duration_s: fl
     if not found.recovered.records and not found.truth.kinds:
         raise ConfigError("the journal is empty", source=str(file))
     if cycle is not None and not found.reached:
-        raise ConfigError(f"the journal has no cycle {cycle}", source=str(file), path="--at")
+        raise ConfigError(f"the journal has no cycle {cycle}", source=str(file), path="--cycle")
     return found.fork(str(file), default_duration_s)
 
 

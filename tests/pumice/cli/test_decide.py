@@ -185,11 +185,11 @@ def test_a_recorded_cycle_decided_again_comes_out_the_same(tmp_path: Path) -> No
     bound: dict[str, str] = {}
     for number in range(1, cycles + 1):
         recorded = pumice("journal", db, "--cycle", number, "-o", "json").json["decisions"]
-        decided = pumice("decide", "--db", db, "--at", number, "-o", "json").json["cycles"][0]
+        decided = pumice("decide", "--db", db, "--cycle", number, "-o", "json").json["cycles"][0]
         assert decided["binds"] == {f"{one['namespace']}/{one['name']}": one["node"] for one in recorded}
         bound |= decided["binds"]
     assert len(bound) == 6
-    assert pumice("decide", "--db", db, "--at", 99).code == 2
+    assert pumice("decide", "--db", db, "--cycle", 99).code == 2
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_a_recorded_cycle_decided_again_comes_out_the_same(tmp_path: Path) -> No
     [
         (),
         ("--db", "x.db"),
-        ("--at", "1"),
+        ("--cycle", "1"),
         ("-f", "nowhere.yaml"),
         ("-f", "openb:x"),
         ("--cycles", "0"),

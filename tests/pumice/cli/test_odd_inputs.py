@@ -27,7 +27,7 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
     "check": ("check", "ODD"),
     "conformance": ("conformance", "ODD"),
     "decide -f": ("decide", "-f", "ODD"),
-    "decide --db": ("decide", "--db", "ODD", "--at", "1"),
+    "decide --db": ("decide", "--db", "ODD", "--cycle", "1"),
     "explain": ("explain", "-f", "ODD", "job", "default/j"),
     "journal": ("journal", "ODD"),
     "journal --check": ("journal", "ODD", "--check"),

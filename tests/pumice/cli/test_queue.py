@@ -48,7 +48,7 @@ def test_a_journal_and_a_cycle_of_it(cluster: Path, tmp_path: Path) -> None:
     now = pumice("queue", "--db", db, "-o", "json")
     assert [(job["job"], job["reason"]) for job in now.json["waiting"]] == [("default/g", "LargerThanCluster")]
     assert now.json["queues"]["q1"]["allocated"]["cpu"] == 6.0
-    first = pumice("queue", "--db", db, "--at", 1, "-o", "json")
+    first = pumice("queue", "--db", db, "--cycle", 1, "-o", "json")
     assert first.json["cycle"] == 1
     assert [job["job"] for job in first.json["waiting"]] == ["default/g"]
     assert first.json["queues"]["q1"]["allocated"] == {}, (first.json["queues"], first.json["waiting"])
@@ -112,7 +112,7 @@ def test_the_resource_of_which_a_queue_held_the_largest_part_is_drawn() -> None:
     ("arguments", "words"),
     [
         (("nosuch",), "no queue 'nosuch'"),
-        (("--at", 3), "--at"),
+        (("--cycle", 3), "--cycle"),
         (("--db", "nowhere.db", "--config", "c.conf"), "a journal holds its own configuration"),
         (("--db", "nowhere.db"), "nowhere.db"),
     ],

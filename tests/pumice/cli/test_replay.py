@@ -235,7 +235,7 @@ def test_a_recorded_cycle_decided_again(file: Path) -> None:
         (count,) = connection.execute("SELECT count(*) FROM journal WHERE kind = 'cycle'").fetchone()
     bound: dict[str, str] = {}
     for cycle in range(1, count + 1):
-        said = pumice("decide", "--db", file, "--at", cycle, "-o", "json")
+        said = pumice("decide", "--db", file, "--cycle", cycle, "-o", "json")
         assert said.code == 0, said.err
         bound |= said.json["cycles"][0]["binds"]
         story = pumice("journal", file, "--cycle", cycle, "-o", "json").json

@@ -60,7 +60,7 @@ def db(tmp_path: Path) -> Path:
 COMMANDS = (
     ("replay", "--verify"),
     ("explain", "pod", "default/j-0", "--db"),
-    ("decide", "--at", "1", "--db"),
+    ("decide", "--cycle", "1", "--db"),
 )
 
 

@@ -128,3 +128,10 @@ def test_a_log_record_is_one_line_and_its_traceback_has_no_orders() -> None:
         logger.exception("failed")
     assert "\x1b" not in stream.getvalue()
     assert stream.getvalue().count("\n") > 3
+
+
+def test_output_without_an_option_is_a_table_in_a_pipe_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PUMICE_OUTPUT")
+    config = tmp_path / "scheduler.conf"
+    config.write_text('actions: "enqueue, allocate"\n')
+    assert pumice("check", config).out.startswith("In every cycle:\n")

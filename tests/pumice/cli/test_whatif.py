@@ -68,7 +68,7 @@ def test_a_journal_at_its_end_and_at_a_cycle(cluster: Path, tmp_path: Path) -> N
     assert said.json["jobs"]["default/new"]["code"] == "Comes"
     assert pumice("journal", kept, "--check", "-o", "json").json["whole"]
     assert pumice(*asked, "--save", kept).code == 2
-    first = pumice("whatif", "--db", db, "--at", 2, "--add-nodes", "2:like=n0", "-o", "json").json
+    first = pumice("whatif", "--db", db, "--cycle", 2, "--add-nodes", "2:like=n0", "-o", "json").json
     assert first["jobs"]["default/g"]["by_s"] < -25.0
 
 
@@ -78,7 +78,7 @@ def test_a_journal_at_its_end_and_at_a_cycle(cluster: Path, tmp_path: Path) -> N
         ((), "nothing is changed"),
         (("--set", "queue/q7:spec.weight=1"), "there is no Queue q7"),
         (("--cordon", "n0", "--horizon", "soon"), "--horizon"),
-        (("--cordon", "n0", "--at", 3), "--at"),
+        (("--cordon", "n0", "--cycle", 3), "--cycle"),
         (("--add-nodes", "99999999:like=n0"), "must not be more than 100000 in all"),
         (("--submit", "nowhere.yaml"), "nowhere.yaml"),
         (("--set", "queue/q1:spec.wieght=1"), "did you mean 'weight'?"),

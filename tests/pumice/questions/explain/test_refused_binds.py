@@ -84,5 +84,5 @@ def test_run_that_refuses_all_binds_is_counted_by_journal(tmp_path: Path, monkey
     assert told["reason"] == "BindRefused"
     assert told["message"] == f"bind to n0 refused {refused.times} times: {refused.why}"
     assert [each.times for each in anyio.run(refused_in, Path("x.db"), 1).values()] == [1]
-    (job,) = pumice("queue", "--db", "x.db", "--at", 16, "-o", "json").json["waiting"]
+    (job,) = pumice("queue", "--db", "x.db", "--cycle", 16, "-o", "json").json["waiting"]
     assert (job["reason"], f"refused {refused.times} times" in job["because"]) == ("BindRefused", True)

@@ -228,7 +228,7 @@ def test_what_was_left_counts_jobs_that_the_same_cycle_admitted_before() -> None
     """Eight GPUs are ten with overcommit; the first of two jobs that ask for six takes its six."""
     first, second = (pod_group(name, min_resources={"nvidia.com/gpu": "6"}) for name in ("a", "g"))
     account = account_of(scene(node("n0", gpus=8), first, second), "podgroup", "default/g")
-    assert "(asks 6 nvidia.com/gpu, 3600m left of 9600m: 6 admitted but not placed, which is" in account.message
+    assert "(asks 6 nvidia.com/gpu, 3.6 left of 9.6: 6 admitted but not placed, which is" in account.message
 
 
 @pytest.mark.parametrize("plugin", ["proportion", "capacity"])

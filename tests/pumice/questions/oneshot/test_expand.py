@@ -206,7 +206,7 @@ def test_a_job_without_pods_has_a_row_that_says_why(tmp_path: Path, recorded: bo
     question: tuple[object, ...] = ("-f", nodes, "-f", more)
     if recorded:
         assert pumice("run", "-f", nodes, "--db", db, "--time", "virtual", "--until", "3s", "-o", "json").code == 0
-        question = ("--db", db, "--at", "2", "-f", more)
+        question = ("--db", db, "--cycle", "2", "-f", more)
     why = "no PriorityClass with name nowhere was found"
     told = pumice("decide", *question, "-o", "json").json["without_pods"]
     assert list(told) == ["default/lost"]
@@ -241,10 +241,10 @@ def test_what_is_handed_in_joins_a_recorded_state(tmp_path: Path) -> None:
     more.write_text(yaml.safe_dump(job("second", pods=1)))
     ran = pumice("run", "-f", cluster, "--db", db, "--time", "virtual", "--until", "cycles=4", "-o", "json")
     assert ran.code == 0, ran.err
-    said = pumice("decide", "--db", db, "--at", "4", "-f", more, "-o", "json")
+    said = pumice("decide", "--db", db, "--cycle", "4", "-f", more, "-o", "json")
     assert said.code == 0, said.err
     assert "default/second-worker-0" in said.json["cycles"][0]["binds"]
-    again = pumice("decide", "--db", db, "--at", "4", "-f", cluster, "-o", "json")
+    again = pumice("decide", "--db", db, "--cycle", "4", "-f", cluster, "-o", "json")
     assert again.code == 2
     assert "the recorded state has it already" in again.err
 
