@@ -84,13 +84,13 @@ def test_a_shown_command_exists_with_its_options(command: Command) -> None:
     assert used <= options | {"--help", "-h"}
 
 
-def test_every_command_is_shown_in_the_readme() -> None:
-    named = {command.words[0] for command in shown() if command.document == "README.md"}
+def test_every_command_is_shown_on_the_page_of_commands() -> None:
+    named = {command.words[0] for command in shown() if command.document == "docs/commands.md"}
     assert set(known_commands()) <= named
 
 
-def test_the_readme_lists_what_is_built() -> None:
-    text = list_built.README.read_text("utf-8")
+def test_the_page_of_features_lists_what_is_built() -> None:
+    text = list_built.PAGE.read_text("utf-8")
     assert text == list_built.listed(text), "run `nox -s documents`"
     assert all(f"| {what} | " in text for what in ("actions", "plugins"))
 
@@ -200,11 +200,11 @@ def test_the_build_finds_its_commands_in_the_readme() -> None:
     assert found["run"].endswith(".venv/bin/pumice run --until idle")
 
 
-def test_the_readme_names_what_its_commands_need_besides() -> None:
+def test_the_page_of_commands_names_what_they_need_besides() -> None:
     """Its set-up installs none of the extras, and the one for development, with which its commands are tried, all."""
     extras = tomllib.loads((source.ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     dev = extras.pop("dev")
-    (named,) = re.findall(r"pip install -q '\.\[([\w,]+)\]'`", list_built.README.read_text("utf-8"))
+    (named,) = re.findall(r"pip install -q '\.\[([\w,]+)\]'`", (source.ROOT / "docs" / "commands.md").read_text("utf-8"))
     assert set(named.split(",")) == extras.keys()
     assert [each for needed in extras.values() for each in needed if each not in dev] == []
 

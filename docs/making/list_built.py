@@ -1,4 +1,4 @@
-"""Writes the actions and plugins that are built into the README's table: `python -m docs.making.list_built`.
+"""Writes the actions and plugins that are built into the table of docs/features.md: `python -m docs.making.list_built`.
 
 A test lists them again and compares.
 """
@@ -11,11 +11,11 @@ from typing import Final
 from pumice.core.actions import ACTIONS
 from pumice.core.plugins import PLUGINS
 
-README: Final = Path(__file__).parents[2] / "README.md"
+PAGE: Final = Path(__file__).parents[1] / "features.md"
 
 
 def listed(text: str) -> str:
-    """The README's text with both rows as they should be."""
+    """The page's text with both rows as they should be."""
     return with_row(with_row(text, "actions", ACTIONS), "plugins", PLUGINS)
 
 
@@ -25,4 +25,4 @@ def with_row(text: str, what: str, names: Iterable[str]) -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(listed(README.read_text("utf-8")), "utf-8")
+    PAGE.write_text(listed(PAGE.read_text("utf-8")), "utf-8")

@@ -1,4 +1,4 @@
-"""Runs every command that the READMEs show, as printed, in a copy of `examples/`: `python -m docs.making.try_commands`.
+"""Runs every command that the READMEs and docs/commands.md show, as printed, in a copy of `examples/`: `python -m docs.making.try_commands`.
 
 A server stays for the commands after it that speak to it. Prints what each took; fails when one does.
 """
@@ -21,7 +21,7 @@ from typing import Final
 import httpx
 
 ROOT: Final = Path(__file__).parents[2]
-DOCUMENTS: Final = ("README.md", "examples/README.md")
+DOCUMENTS: Final = ("README.md", "docs/commands.md", "examples/README.md")
 BLOCK: Final = re.compile(r"(<!-- ci: \w+ -->\n)?^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SERVER: Final = re.compile(r"^pumice (run|view) .*--http (\S+)")
 READY: Final = {"run": "/readyz", "view": "/"}
