@@ -1,4 +1,6 @@
-"""Runs every command that the READMEs and docs/commands.md show, as printed, in a copy of `examples/`: `python -m docs.making.try_commands`.
+"""Runs every command of the documents below, as printed, in a copy of `examples/`.
+
+`python -m docs.making.try_commands`, or `nox -s examples`.
 
 A server stays for the commands after it that speak to it. Prints what each took; fails when one does.
 """
