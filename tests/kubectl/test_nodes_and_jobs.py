@@ -8,6 +8,7 @@ from tests.kit.kubectl import Kubectl
 from tests.kubectl.conftest import pod, text
 
 
+@pytest.mark.slow
 def test_cordon_and_taint(kubectl: Kubectl) -> None:
     kubectl("cordon", "node-1")
     assert "SchedulingDisabled" in kubectl("get", "node", "node-1")

@@ -4,6 +4,8 @@ import json
 import time
 from typing import Any
 
+import pytest
+
 from tests.kit.kubectl import Kubectl
 from tests.kubectl.conftest import pod, queue, text
 
@@ -98,6 +100,7 @@ def test_watch_follows_a_pods_life(kubectl: Kubectl, inside: Any, namespace: str
     assert "Running" in seen
 
 
+@pytest.mark.slow
 def test_wait_for_conditions_paths_and_ends(kubectl: Kubectl, inside: Any) -> None:
     inside("create", "-f", "-", stdin=text(pod("quick", lasts="1s")))
     inside("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/quick", "--timeout=30s")

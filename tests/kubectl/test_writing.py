@@ -147,6 +147,7 @@ def test_diff(kubectl: Kubectl) -> None:
     assert "+  weight: 7" in done.stdout
 
 
+@pytest.mark.slow
 def test_delete_with_grace_force_and_finalizers(kubectl: Kubectl, inside: Any, namespace: str) -> None:
     inside("create", "-f", "-", stdin=text(pod("a"), pod("b"), pod("c", app="x")))
     inside("wait", "--for=condition=Ready", "pod", "--all", "--timeout=30s")
@@ -162,6 +163,7 @@ def test_delete_with_grace_force_and_finalizers(kubectl: Kubectl, inside: Any, n
     assert "not found" in kubectl.refused("-n", namespace, "get", "cm", "k")
 
 
+@pytest.mark.slow
 def test_dependents_go_with_their_owner(inside: Any) -> None:
     inside("create", "cm", "owner")
     uid = inside("get", "cm", "owner", "-o", "jsonpath={.metadata.uid}")

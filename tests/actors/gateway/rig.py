@@ -25,6 +25,8 @@ PASSIVE = SystemSettings(scheduler=False, controllers=False)
 PODS = "/api/v1/namespaces/default/pods"
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 PATIENCE_S = 20.0
+GRACE_S = 0.3
+"""For whoever is still there when a server stops: long for one that has all it needs in this process."""
 
 
 class Web:
@@ -106,7 +108,7 @@ async def serving(
 ) -> AsyncGenerator[Web]:
     """A system with a gateway; `gateway` are fields of its settings."""
     with listen("127.0.0.1", 0) as listener:
-        ours = GatewaySettings(listener, **gateway)
+        ours = GatewaySettings(listener, **{"grace_s": GRACE_S, **gateway})
         running = started(journal, settings=replace(settings, gateway=ours))
         client = httpx.AsyncClient(base_url=ours.url, timeout=PATIENCE_S, trust_env=False)
         async with running as system, client as http:

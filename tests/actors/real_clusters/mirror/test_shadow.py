@@ -34,7 +34,7 @@ from tests.kit.priority_classes import priority_class
 
 pytestmark = pytest.mark.anyio
 ALL = ("Node", "Queue", "PodGroup", "Pod", "Job")
-SHADOW_OF_ITS_OWN = ShadowSettings(look_s=0.2)
+SHADOW_OF_ITS_OWN = ShadowSettings(look_s=0.05)
 TIERS = """actions: "enqueue, allocate"
 tiers:
 - plugins:
@@ -60,7 +60,7 @@ async def settled(here: System) -> dict[str, Any]:
     """What is known once a look has found nothing new."""
     with anyio.fail_after(PATIENCE_S):
         for _ in range(3):  # two looks see what stands, and another that nothing came
-            await anyio.sleep(0.25)
+            await anyio.sleep(0.07)
             while "groups" not in await shadow_of(here):  # noqa: ASYNC110
                 await anyio.sleep(0.05)
     return await shadow_of(here)
