@@ -61,6 +61,13 @@ def slow(session: nox.Session) -> None:
 
 
 @nox.session
+def properties(session: nox.Session) -> None:
+    """Tests that make up their examples, with 100 of each, or as many as `-- N` says."""
+    session.env["PUMICE_TEST_EXAMPLES"] = session.posargs[0] if session.posargs else "100"
+    _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "hypothesis and not slow", "tests")
+
+
+@nox.session
 def answers(session: nox.Session) -> None:
     """What `pumice whatif` says of 200 random clusters, or as many as `-- N` says, tried by deciding again."""
     session.env["PUMICE_TEST_CLUSTERS"] = session.posargs[0] if session.posargs else "200"
