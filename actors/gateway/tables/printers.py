@@ -1,383 +1,503 @@
-"""Which kind is printed how, by the kind's key; a further kind is one more line."""
+"""Which kind is printed how, by the kind's key: one table of columns.
+
+A column is its name, how its cell is read (the path of a field, or a cell of `words` or `cells`), and its description.
+A kind that is not here is printed as its definition says: a CRD's additionalPrinterColumns.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from msgspec import Struct
+import msgspec
 
-from pumice.actors.gateway.tables import installed, networks, plain, policies, volumes, workloads
-from pumice.actors.gateway.tables.ages import age, human_duration
-from pumice.actors.gateway.tables.column import AGE, NAME, NONE, UNKNOWN, UNSET, Printer, text
-from pumice.actors.gateway.tables.custom import SERVERS, VOLCANO, custom_printer
-from pumice.actors.gateway.tables.events import EVENTS
-from pumice.actors.gateway.tables.words import count, deleted, name_of, or_none, quantity, spec_of, status_of
-from pumice.cluster.api.fields import labels_of, rows
-from pumice.core.objects.metadata import Object, parse_time, section
+from pumice.actors.gateway.tables import cells
+from pumice.actors.gateway.tables.json_path import Effort, JsonPathError, find
+from pumice.actors.gateway.tables.table import Printer, TableColumn, column, flag, joined, number, text, together
+from pumice.actors.gateway.tables.words import (
+    NONE,
+    UNKNOWN,
+    UNSET,
+    access_modes,
+    age,
+    amount,
+    at,
+    counted,
+    filled,
+    human_duration,
+    labels,
+    length,
+    name_of,
+    or_none,
+    quantity,
+    ratio,
+    selector,
+    since,
+    unset,
+)
+from pumice.core.objects.metadata import Object
 
-# --- Pods as kubectl prints them: what their containers say decides the STATUS column, not the phase alone.
+# --- Kinds that say themselves how they are printed.
 
-_ENDED: Final = {
-    "Succeeded": "The pod has completed successfully.",
-    "Failed": "The pod failed.",
-}
-
-
-class _Tally(Struct):
-    """What was counted so far; `last_restart` in seconds since the epoch, 0 for never."""
-
-    reason: str
-    ready: int = 0
-    restarts: int = 0
-    last_restart: float = 0.0
-
-    def add_restarts(self, container: Object) -> None:
-        self.restarts += count(container, "restartCount")
-        ended = section(section(container, "lastState"), "terminated").get("finishedAt")
-        self.last_restart = max(self.last_restart, parse_time(ended))
-
-
-def _pod_cells(pod: Object, now: float) -> list[Any]:
-    spec, status = spec_of(pod), status_of(pod)
-    sidecars = {one["name"] for one in rows(spec, "initContainers") if one.get("restartPolicy") == "Always"}
-    tally = _tally(spec, status, sidecars)
-    restarts = str(tally.restarts)
-    if tally.restarts and tally.last_restart:
-        restarts += f" ({human_duration(now - tally.last_restart)} ago)"
-    total = len(rows(spec, "containers")) + len(sidecars)
-    addresses = rows(status, "podIPs")
-    return [
-        name_of(pod),
-        f"{tally.ready}/{total}",
-        _leaving(pod, status) or tally.reason,
-        restarts,
-        age(pod, now),
-        or_none(addresses[0].get("ip") if addresses else ""),
-        or_none(spec.get("nodeName")),
-        or_none(status.get("nominatedNodeName")),
-        _readiness_gates(spec, status),
-    ]
+_CREATED: Final = ".metadata.creationTimestamp"
+_NAME: Final = text("Name", name_of, "The object's name, unique in its namespace.", form="name")
 
 
-def _leaving(pod: Object, status: Object) -> str:
-    if not deleted(pod):
-        return ""
-    if status.get("reason") == "NodeLost":
-        return "Unknown"
-    return "" if status.get("phase") in _ENDED else "Terminating"
+def custom_printer(columns: Sequence[Mapping[str, Any]] | None) -> Printer:
+    """Name, then the columns of a definition (`name`, `type`, `jsonPath`, `priority` ...) in their order."""
+    wanted = list(columns or ({"name": "Age", "type": "date", "jsonPath": _CREATED},))
+    paths = [(str(one.get("type", "")), str(one.get("jsonPath", ""))) for one in wanted]
+
+    def read(obj: Object, now: float) -> list[Any]:
+        effort = Effort()
+        return [_cell(of, path, obj, now, effort) for of, path in paths]
+
+    return joined(_NAME, Printer(tuple(map(_column, wanted)), read))
 
 
-def _tally(spec: Object, status: Object, sidecars: set[str]) -> _Tally:
-    reason = status.get("reason") or status.get("phase") or ""
-    for condition in rows(status, "conditions"):
-        if condition.get("type") == "PodScheduled" and condition.get("reason") == "SchedulingGated":
-            reason = "SchedulingGated"
-    starting, of_sidecars, waits = _init_containers(spec, status, sidecars, reason)
-    if waits and not _true(status, "Initialized"):
-        return starting
-    of_sidecars.reason = starting.reason
-    return _main_containers(status, of_sidecars)
+def _column(given: Mapping[str, Any]) -> TableColumn:
+    return TableColumn(
+        str(given.get("name", "")),
+        str(given.get("type", "")),
+        str(given.get("format") or ""),
+        str(given.get("description") or f"What is at {given.get('jsonPath', '')}."),
+        int(given.get("priority") or 0),
+    )
 
 
-def _init_containers(spec: Object, status: Object, sidecars: set[str], reason: str) -> tuple[_Tally, _Tally, bool]:
-    """Counts of all init containers, of sidecars alone, and whether the pod still initialises."""
-    every, alone = _Tally(reason), _Tally(reason)
-    total = len(rows(spec, "initContainers"))
-    for place, container in enumerate(rows(status, "initContainerStatuses")):
-        every.add_restarts(container)
-        sidecar = container.get("name") in sidecars
-        if sidecar:
-            alone.add_restarts(container)
-        ended = section(container, "state").get("terminated")
-        if ended is not None and not ended.get("exitCode"):
-            continue
-        if sidecar and container.get("started"):
-            for tally in (every, alone):
-                tally.ready += bool(container.get("ready"))
-            continue
-        every.reason = f"Init:{_why_not_done(container, f'{place}/{total}')}"
-        return every, alone, True
-    return every, alone, False
+def _cell(column_type: str, path: str, obj: Object, now: float, effort: Effort) -> Any:
+    """The first result as the column's type has it; null where there is none or it is of another type."""
+    try:
+        found = find(path, obj, effort)
+    except JsonPathError:
+        return None
+    if not found or found[0] is None:
+        return "<no value>" if found and column_type == "string" else None
+    value = found[0]
+    match column_type:
+        case "string":
+            return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
+        case "integer":
+            return int(value) if _numeric(value) else None
+        case "number":
+            return float(value) if _numeric(value) else None
+        case "boolean":
+            return value if isinstance(value, bool) else None
+        case "date":
+            return since(value, now) if isinstance(value, str) else None
+        case _:
+            return None
 
 
-def _why_not_done(container: Object, progress: str) -> str:
-    state = section(container, "state")
-    if state.get("terminated") is not None:
-        return _ending(state["terminated"])
-    waiting = section(state, "waiting").get("reason") or ""
-    return waiting if waiting not in ("", "PodInitializing") else progress
+def _numeric(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _ending(ended: Object) -> str:
-    if ended.get("reason"):
-        return str(ended["reason"])
-    if ended.get("signal"):
-        return f"Signal:{ended['signal']}"
-    return f"ExitCode:{ended.get('exitCode') or 0}"
+def _custom(*given: tuple[str, str, str] | tuple[str, str, str, int]) -> Printer:
+    return custom_printer([dict(zip(("name", "type", "jsonPath", "priority"), one, strict=False)) for one in given])
 
 
-def _main_containers(status: Object, tally: _Tally) -> _Tally:
-    running, failed = False, ""
-    for container in reversed(rows(status, "containerStatuses")):
-        tally.add_restarts(container)
-        state = section(container, "state")
-        ended, waiting = state.get("terminated"), section(state, "waiting").get("reason")
-        if waiting:
-            tally.reason = waiting
-        elif ended is not None:
-            tally.reason = _ending(ended)
-            failed = tally.reason if ended.get("exitCode") else failed
-        elif container.get("ready") and state.get("running") is not None:
-            running = True
-            tally.ready += 1
-    if tally.reason == "Completed":
-        tally.reason = _completed(status, running=running, failed=failed)
-    return tally
+# --- Columns that kinds share.
 
-
-def _completed(status: Object, *, running: bool, failed: str) -> str:
-    """A pod with one container done is still Running while another runs and the pod is ready."""
-    if running and _true(status, "Ready"):
-        return "Running"
-    return failed or ("NotReady" if running else "Completed")
-
-
-def _true(status: Object, condition_type: str) -> bool:
-    return any(one.get("type") == condition_type and one.get("status") == "True" for one in rows(status, "conditions"))
-
-
-def _readiness_gates(spec: Object, status: Object) -> str:
-    gates = rows(spec, "readinessGates")
-    if not gates:
-        return NONE
-    return f"{sum(_true(status, str(gate.get('conditionType'))) for gate in gates)}/{len(gates)}"
-
-
-def _conditions(pod: Object) -> list[dict[str, str]]:
-    phase = status_of(pod).get("phase", "")
-    message = _ENDED.get(phase)
-    return [{"type": "Completed", "status": "True", "reason": phase, "message": message}] if message else []
-
-
-PODS: Final = Printer(
-    (
-        NAME,
-        text("Ready", "Containers that are ready, of all."),
-        text("Status", "What the containers say, in one word."),
-        text("Restarts", "How often containers were restarted, and when last."),
-        AGE,
-        text("IP", "The pod's address.", wide=True),
-        text("Node", "The node that the pod is bound to.", wide=True),
-        text("Nominated Node", "The node on which room is being made for the pod.", wide=True),
-        text("Readiness Gates", "Readiness gates that hold, of all.", wide=True),
+_AGE: Final = text("Age", age, "Time since the object was created.")
+_AGED: Final = joined(_NAME, _AGE)
+_MADE: Final = joined(
+    _NAME, column(TableColumn("Created At", "date", "", "When it was created."), at("metadata.creationTimestamp"))
+)
+_CONTAINERS: Final = (
+    ("Containers", "Names of the template's containers."),
+    ("Images", "Images of the template's containers."),
+)
+_LABELS_CHOSEN: Final = "Which pods belong to it, by label."
+_READY: Final = text(
+    "Ready", ratio("status.readyReplicas", "spec.replicas", 1), "Pods that are ready, of those wanted."
+)
+_REPLICAS: Final = joined(
+    _NAME,
+    number("Desired", counted("spec.replicas", 1), "Pods wanted."),
+    number("Current", "status.replicas", "Pods there."),
+    number("Ready", "status.readyReplicas", "Pods that are ready."),
+    _AGE,
+)
+_WEBHOOKS: Final = joined(_NAME, number("Webhooks", length("webhooks"), "How many webhooks it has."), _AGE)
+_CLASS: Final = text("StorageClass", cells.storage_class, "Its class.")
+_VOLUME_MODE: Final = text("VolumeMode", unset("spec.volumeMode"), "Filesystem or Block.", wide=True)
+_BINDING: Final = joined(
+    _NAME,
+    text("Role", cells.role, "The role given."),
+    _AGE,
+    together(
+        cells.subjects,
+        ("Users", "To which users."),
+        ("Groups", "To which groups."),
+        ("ServiceAccounts", "To which service accounts."),
+        wide=True,
     ),
-    _pod_cells,
-    _conditions,
+)
+_USAGE: Final = joined(
+    _NAME,
+    together(cells.usage, ("cpu", "Processor time used."), ("memory", "Memory used.")),
+    text("Window", "window", "Over which time."),
 )
 
 
-# ---
-
-# --- Horizontal pod autoscalers: each metric as current/target.
-
-_SHOWN: Final = 2
-_SOURCES: Final = {
-    "External": "external",
-    "Pods": "pods",
-    "Object": "object",
-    "Resource": "resource",
-    "ContainerResource": "containerResource",
-}
+def _selector(path: str = "spec.selector", empty: str = NONE) -> Printer:
+    return text("Selector", selector(path, empty), _LABELS_CHOSEN, wide=True)
 
 
-def _cells(obj: Object, now: float) -> list[Any]:
-    spec, status = spec_of(obj), status_of(obj)
-    target = section(spec, "scaleTargetRef")
-    least = spec.get("minReplicas")
-    return [
-        name_of(obj),
-        f"{target.get('kind', '')}/{target.get('name', '')}",
-        _metrics(rows(spec, "metrics"), rows(status, "currentMetrics")),
-        UNSET if least is None else str(least),
-        count(spec, "maxReplicas"),
-        count(status, "currentReplicas"),
-        age(obj, now),
-    ]
+def _containers(path: str = "spec") -> Printer:
+    return together(cells.containers(path), *_CONTAINERS, wide=True)
 
 
-def _metrics(specs: list[Object], statuses: list[Object]) -> str:
-    if not specs:
-        return NONE
-    told = [_metric(one, statuses[place] if place < len(statuses) else {}) for place, one in enumerate(specs)]
-    shown = ", ".join(told[:_SHOWN])
-    return f"{shown} + {len(told) - _SHOWN} more..." if len(told) > _SHOWN else shown
+def _template(path: str = "spec") -> Printer:
+    return joined(_containers(path), _selector(f"{path}.selector"))
 
-
-def _metric(spec: Object, status: Object) -> str:
-    field = _SOURCES.get(str(spec.get("type")))
-    if field is None:
-        return "<unknown type>"
-    source = section(spec, field)
-    target, current = section(source, "target"), section(section(status, field), "current")
-    if field in ("resource", "containerResource"):
-        return f"{source.get('name', '')}: {_of_resource(target, current)}"
-    if field == "pods" or target.get("averageValue") is not None:
-        told = f"{_amount(current, 'averageValue')}/{quantity(target.get('averageValue'))}"
-        return told if field == "pods" else f"{told} (avg)"
-    return f"{_amount(current, 'value')}/{quantity(target.get('value'))}"
-
-
-def _of_resource(target: Object, current: Object) -> str:
-    if target.get("averageValue") is not None:
-        return f"{_amount(current, 'averageValue')}/{quantity(target['averageValue'])}"
-    wanted, used = target.get("averageUtilization"), current.get("averageUtilization")
-    told = UNKNOWN if used is None else f"{used}%"
-    return f"{told}/{'<auto>' if wanted is None else f'{wanted}%'}"
-
-
-def _amount(current: Object, field: str) -> str:
-    return UNKNOWN if current.get(field) is None else quantity(current[field])
-
-
-AUTOSCALERS: Final = Printer(
-    (
-        NAME,
-        text("Reference", "What it scales."),
-        text("Targets", "Each metric: current/target."),
-        text("MinPods", "The fewest pods."),
-        text("MaxPods", "The most pods."),
-        text("Replicas", "Pods there."),
-        AGE,
-    ),
-    _cells,
-)
-
-
-# ---
-
-# --- Nodes and namespaces.
-
-_ROLE_PREFIX: Final = "node-role.kubernetes.io/"
-_ROLE: Final = "kubernetes.io/role"
-
-
-def _node_cells(node: Object, now: float) -> list[Any]:
-    status = status_of(node)
-    info = section(status, "nodeInfo")
-    return [
-        name_of(node),
-        _state(node),
-        ",".join(sorted(_roles(node))) or NONE,
-        age(node, now),
-        info.get("kubeletVersion") or "",
-        _address(status, "InternalIP"),
-        _address(status, "ExternalIP"),
-        info.get("osImage") or UNKNOWN,
-        info.get("kernelVersion") or UNKNOWN,
-        info.get("containerRuntimeVersion") or UNKNOWN,
-    ]
-
-
-def _state(node: Object) -> str:
-    said = [one.get("status") for one in rows(status_of(node), "conditions") if one.get("type") == "Ready"]
-    state = "Unknown" if not said else "Ready" if said[-1] == "True" else "NotReady"
-    return f"{state},SchedulingDisabled" if spec_of(node).get("unschedulable") else state
-
-
-def _roles(node: Object) -> set[str]:
-    labels = labels_of(node)
-    found = {key.removeprefix(_ROLE_PREFIX) for key in labels if key.startswith(_ROLE_PREFIX)}
-    return (found | {labels.get(_ROLE, "")}) - {""}
-
-
-def _address(status: Object, wanted: str) -> str:
-    found = (one.get("address", "") for one in rows(status, "addresses") if one.get("type") == wanted)
-    return next(found, NONE)
-
-
-def _namespace_cells(namespace: Object, now: float) -> list[Any]:
-    return [name_of(namespace), status_of(namespace).get("phase") or "", age(namespace, now)]
-
-
-NODES: Final = Printer(
-    (
-        NAME,
-        text("Status", "Whether the node is ready, and whether pods may be bound to it."),
-        text("Roles", "Roles given by labels."),
-        AGE,
-        text("Version", "The kubelet's version."),
-        text("Internal-IP", "The first address inside the cluster.", wide=True),
-        text("External-IP", "The first address outside the cluster.", wide=True),
-        text("OS-Image", "The operating system.", wide=True),
-        text("Kernel-Version", "The kernel.", wide=True),
-        text("Container-Runtime", "The container runtime and its version.", wide=True),
-    ),
-    _node_cells,
-)
-
-NAMESPACES: Final = Printer((NAME, text("Status", "Active or Terminating."), AGE), _namespace_cells)
-
-
-# ---
 
 PRINTERS: Final[dict[str, Printer]] = {
-    "Pod": PODS,
-    "Node": NODES,
-    "Namespace": NAMESPACES,
-    "Event": EVENTS,
-    "Service": networks.SERVICES,
-    "Endpoints": networks.ENDPOINTS,
-    "EndpointSlice": networks.ENDPOINT_SLICES,
-    "NetworkPolicy": networks.NETWORK_POLICIES,
-    "ConfigMap": plain.CONFIG_MAPS,
-    "Secret": plain.SECRETS,
-    "ServiceAccount": plain.AGED,
-    "LimitRange": plain.CREATED,
-    "CustomResourceDefinition": plain.CREATED,
-    "Role": plain.CREATED,
-    "ClusterRole": plain.CREATED,
-    "RoleBinding": plain.BINDINGS,
-    "ClusterRoleBinding": plain.BINDINGS,
-    "ControllerRevision": plain.REVISIONS,
-    "Scale": plain.SCALES,
-    "Status": plain.STATUSES,
-    "NodeMetrics": plain.USAGES,
-    "PodMetrics": plain.USAGES,
-    "ReplicationController": workloads.REPLICATION_CONTROLLERS,
-    "Deployment": workloads.DEPLOYMENTS,
-    "ReplicaSet": workloads.REPLICA_SETS,
-    "StatefulSet": workloads.STATEFUL_SETS,
-    "DaemonSet": workloads.DAEMON_SETS,
-    "Job.batch": workloads.JOBS,
-    "CronJob.batch": workloads.CRON_JOBS,
-    "HorizontalPodAutoscaler": AUTOSCALERS,
-    "PersistentVolume": volumes.VOLUMES,
-    "PersistentVolumeClaim": volumes.CLAIMS,
-    "StorageClass": volumes.STORAGE_CLASSES,
-    "VolumeAttachment": volumes.ATTACHMENTS,
-    "CSINode": volumes.CSI_NODES,
-    "CSIDriver": volumes.CSI_DRIVERS,
-    "CSIStorageCapacity": volumes.CSI_CAPACITIES,
-    "PodDisruptionBudget": policies.BUDGETS,
-    "ResourceQuota": policies.QUOTAS,
-    "PriorityClass": policies.PRIORITY_CLASSES,
-    "Lease": policies.LEASES,
-    "CertificateSigningRequest": policies.CERTIFICATE_REQUESTS,
-    "ResourceClaim": plain.RESOURCE_CLAIMS,
-    "ResourceClaimTemplate": plain.AGED,
-    "ResourceSlice": plain.RESOURCE_SLICES,
-    "DeviceClass": plain.AGED,
-    "PodTemplate": installed.POD_TEMPLATES,
-    "Ingress": installed.INGRESSES,
-    "IngressClass": installed.INGRESS_CLASSES,
-    "RuntimeClass": installed.RUNTIME_CLASSES,
-    "MutatingWebhookConfiguration": installed.WEBHOOKS,
-    "ValidatingWebhookConfiguration": installed.WEBHOOKS,
-    "ValidatingAdmissionPolicy": installed.POLICIES,
-    "ValidatingAdmissionPolicyBinding": installed.POLICY_BINDINGS,
-    **SERVERS,
-    **VOLCANO,
+    "Pod": joined(
+        _NAME,
+        together(
+            cells.ready_status_restarts,
+            ("Ready", "Containers that are ready, of all."),
+            ("Status", "What the containers say, in one word."),
+            ("Restarts", "How often containers were restarted, and when last."),
+        ),
+        _AGE,
+        text("IP", cells.pod_address, "The pod's address.", wide=True),
+        text("Node", at("spec.nodeName", or_none), "The node that the pod is bound to.", wide=True),
+        text(
+            "Nominated Node",
+            at("status.nominatedNodeName", or_none),
+            "The node on which room is being made for the pod.",
+            wide=True,
+        ),
+        text("Readiness Gates", cells.readiness_gates, "Readiness gates that hold, of all.", wide=True),
+        conditions=cells.pod_conditions,
+    ),
+    "Node": joined(
+        _NAME,
+        text("Status", cells.node_state, "Whether the node is ready, and whether pods may be bound to it."),
+        text("Roles", cells.node_roles, "Roles given by labels."),
+        _AGE,
+        text("Version", "status.nodeInfo.kubeletVersion", "The kubelet's version."),
+        text("Internal-IP", cells.node_address("InternalIP"), "The first address inside the cluster.", wide=True),
+        text("External-IP", cells.node_address("ExternalIP"), "The first address outside the cluster.", wide=True),
+        text("OS-Image", filled("status.nodeInfo.osImage", UNKNOWN), "The operating system.", wide=True),
+        text("Kernel-Version", filled("status.nodeInfo.kernelVersion", UNKNOWN), "The kernel.", wide=True),
+        text(
+            "Container-Runtime",
+            filled("status.nodeInfo.containerRuntimeVersion", UNKNOWN),
+            "The container runtime and its version.",
+            wide=True,
+        ),
+    ),
+    "Namespace": joined(_NAME, text("Status", "status.phase", "Active or Terminating."), _AGE),
+    "Event": joined(
+        text("Last Seen", cells.last_seen, "Time since it was last seen."),
+        text("Type", "type", "Normal or Warning."),
+        text("Reason", "reason", "Why, in one word."),
+        text("Object", cells.event_object, "What it is about."),
+        text("Subobject", "involvedObject.fieldPath", "The part of the object that it is about.", wide=True),
+        text("Source", cells.event_source, "Who says so.", wide=True),
+        text("Message", at("message", lambda value: str(value or "").strip()), "What happened."),
+        text("First Seen", cells.first_seen, "Time since it was first seen.", wide=True),
+        text("Count", cells.times_seen, "How often it was seen.", wide=True),
+        text("Name", name_of, "The event's own name.", wide=True, form="name"),
+    ),
+    "Service": joined(
+        _NAME,
+        text("Type", at("spec.type", lambda value: str(value or "ClusterIP")), "How it is reached."),
+        text("Cluster-IP", cells.cluster_address, "Its address inside the cluster."),
+        text("External-IP", cells.external_address, "Its addresses outside the cluster."),
+        text("Port(s)", cells.service_ports, "The ports it listens on."),
+        _AGE,
+        text("Selector", labels("spec.selector"), _LABELS_CHOSEN, wide=True),
+    ),
+    "Endpoints": joined(_NAME, text("Endpoints", cells.endpoints, "Addresses behind a service."), _AGE),
+    "EndpointSlice": joined(
+        _NAME,
+        text("AddressType", "addressType", "IPv4, IPv6 or FQDN."),
+        text("Ports", cells.slice_ports, "The ports of every endpoint."),
+        text("Endpoints", cells.slice_addresses, "Addresses behind a service."),
+        _AGE,
+    ),
+    "NetworkPolicy": joined(_NAME, text("Pod-Selector", selector("spec.podSelector"), "The pods it holds for."), _AGE),
+    "ConfigMap": joined(_NAME, text("Data", cells.keys, "How many keys it has."), _AGE),
+    "Secret": joined(
+        _NAME,
+        text("Type", filled("type", "Opaque"), "What it is for."),
+        text("Data", length("data"), "How many keys it has."),
+        _AGE,
+    ),
+    "ServiceAccount": _AGED,
+    "LimitRange": _MADE,
+    "CustomResourceDefinition": _MADE,
+    "Role": _MADE,
+    "ClusterRole": _MADE,
+    "RoleBinding": _BINDING,
+    "ClusterRoleBinding": _BINDING,
+    "ControllerRevision": joined(
+        _NAME,
+        text("Controller", cells.controller, "Whose revision it is."),
+        text("Revision", counted("revision"), "Its number."),
+        _AGE,
+    ),
+    "Scale": joined(
+        text("Name", name_of),
+        number("Desired", "spec.replicas", "Pods wanted."),
+        number("Available", "status.replicas", "Pods there."),
+        _AGE,
+    ),
+    "Status": joined(text("Status", "status"), text("Reason", "reason"), text("Message", "message")),
+    "NodeMetrics": _USAGE,
+    "PodMetrics": _USAGE,
+    "ReplicationController": joined(
+        _REPLICAS, _containers(), text("Selector", labels("spec.selector"), _LABELS_CHOSEN, wide=True)
+    ),
+    "Deployment": joined(
+        _NAME,
+        _READY,
+        text("Up-to-date", counted("status.updatedReplicas"), "Pods of the newest template."),
+        text("Available", counted("status.availableReplicas"), "Pods that have been ready for long enough."),
+        _AGE,
+        _containers(),
+        _selector(empty=""),
+    ),
+    "ReplicaSet": joined(_REPLICAS, _template()),
+    "StatefulSet": joined(_NAME, _READY, _AGE, _containers()),
+    "DaemonSet": joined(
+        _NAME,
+        number("Desired", "status.desiredNumberScheduled", "Nodes that should run a pod of it."),
+        number("Current", "status.currentNumberScheduled", "Nodes that do."),
+        number("Ready", "status.numberReady", "Nodes whose pod is ready."),
+        number("Up-to-date", "status.updatedNumberScheduled", "Nodes whose pod is of the newest template."),
+        number("Available", "status.numberAvailable", "Nodes whose pod has been ready for long enough."),
+        text("Node Selector", labels("spec.template.spec.nodeSelector"), "Which nodes."),
+        _AGE,
+        _template(),
+    ),
+    "Job.batch": joined(
+        _NAME,
+        text("Status", cells.job_state, "The job's state."),
+        text("Completions", cells.completions, "Pods that have succeeded, of those wanted."),
+        text("Duration", cells.job_duration, "How long it took, or has taken so far."),
+        _AGE,
+        _template(),
+    ),
+    "CronJob.batch": joined(
+        _NAME,
+        text("Schedule", "spec.schedule", "When, in cron's format."),
+        text("Timezone", filled("spec.timeZone", NONE), "Whose clock the schedule follows."),
+        text(
+            "Suspend",
+            at("spec.suspend", lambda value: UNSET if value is None else str(bool(value))),
+            "Whether it is held.",
+        ),
+        number("Active", length("status.active"), "Jobs of it that run."),
+        text("Last Schedule", cells.last_schedule, "Time since the last job was made."),
+        _AGE,
+        _template("spec.jobTemplate.spec"),
+    ),
+    "HorizontalPodAutoscaler": joined(
+        _NAME,
+        text("Reference", cells.scaled, "What it scales."),
+        text("Targets", cells.metrics, "Each metric: current/target."),
+        text("MinPods", unset("spec.minReplicas"), "The fewest pods."),
+        text("MaxPods", counted("spec.maxReplicas"), "The most pods."),
+        text("Replicas", counted("status.currentReplicas"), "Pods there."),
+        _AGE,
+    ),
+    "PersistentVolume": joined(
+        _NAME,
+        text("Capacity", amount("spec.capacity.storage"), "Its size."),
+        text("Access Modes", at("spec.accessModes", access_modes), "How it may be mounted."),
+        text("Reclaim Policy", "spec.persistentVolumeReclaimPolicy", "What becomes of it after its claim."),
+        text("Status", cells.phase, "Its phase."),
+        text("Claim", cells.bound_claim, "The claim it is bound to."),
+        _CLASS,
+        text("VolumeAttributesClass", unset("spec.volumeAttributesClassName"), "The class of its attributes."),
+        text("Reason", "status.reason", "Why it is in this phase."),
+        _AGE,
+        _VOLUME_MODE,
+    ),
+    "PersistentVolumeClaim": joined(
+        _NAME,
+        text("Status", cells.phase, "Its phase."),
+        together(
+            cells.bound_volume,
+            ("Volume", "The volume it is bound to."),
+            ("Capacity", "The volume's size."),
+            ("Access Modes", "How the volume may be mounted."),
+        ),
+        _CLASS,
+        text(
+            "VolumeAttributesClass",
+            unset("spec.volumeAttributesClassName"),
+            "The class of the volume's attributes.",
+        ),
+        _AGE,
+        _VOLUME_MODE,
+    ),
+    "StorageClass": joined(
+        text("Name", cells.name_and_default, "The object's name, unique in its namespace.", form="name"),
+        text("Provisioner", "provisioner", "Who makes the volumes."),
+        text("ReclaimPolicy", filled("reclaimPolicy", "Delete"), "What becomes of a volume after its claim."),
+        text(
+            "VolumeBindingMode",
+            filled("volumeBindingMode", "Immediate"),
+            "At once, or when the first pod is placed.",
+        ),
+        text("AllowVolumeExpansion", at("allowVolumeExpansion", bool), "Whether a claim may grow."),
+        _AGE,
+    ),
+    "VolumeAttachment": joined(
+        _NAME,
+        text("Attacher", "spec.attacher", "The driver.", form="name"),
+        text("PV", "spec.source.persistentVolumeName", "The volume."),
+        text("Node", "spec.nodeName", "Where it is to be attached."),
+        flag("Attached", "status.attached", "Whether it is."),
+        _AGE,
+    ),
+    "CSINode": joined(_NAME, number("Drivers", length("spec.drivers"), "Storage drivers on the node."), _AGE),
+    "CSIDriver": joined(
+        _NAME,
+        flag(
+            "AttachRequired",
+            "spec.attachRequired",
+            "Whether its volumes are attached before they are mounted.",
+            absent=True,
+        ),
+        flag("PodInfoOnMount", "spec.podInfoOnMount", "Whether it is told about the pod."),
+        flag("StorageCapacity", "spec.storageCapacity", "Whether it says how much room it has."),
+        text("TokenRequests", cells.audiences, "For whom it wants tokens."),
+        flag("RequiresRepublish", "spec.requiresRepublish", "Whether it wants to be called again and again."),
+        text(
+            "Modes",
+            at("spec.volumeLifecycleModes", lambda value: ",".join(value or ()) or NONE),
+            "Lives of volumes it supports.",
+        ),
+        _AGE,
+    ),
+    "CSIStorageCapacity": joined(
+        _NAME,
+        text("StorageClassName", "storageClassName", "Whose room it is."),
+        text("Capacity", at("capacity", lambda value: UNSET if value is None else quantity(value)), "How much."),
+    ),
+    "PodDisruptionBudget": joined(
+        _NAME,
+        text("Min Available", unset("spec.minAvailable", "N/A"), "The fewest pods that must be there."),
+        text("Max Unavailable", unset("spec.maxUnavailable", "N/A"), "The most pods that may be missing."),
+        number("Allowed Disruptions", "status.disruptionsAllowed", "Pods that may be evicted now."),
+        _AGE,
+    ),
+    "ResourceQuota": joined(
+        _NAME,
+        together(cells.used_of_hard, ("Request", "Requests: used/hard."), ("Limit", "Limits: used/hard.")),
+        _AGE,
+    ),
+    "PriorityClass": joined(
+        _NAME,
+        number("Value", "value", "The priority of its pods."),
+        flag("Global-Default", "globalDefault", "Whether pods without a class get this one."),
+        _AGE,
+        text("PreemptionPolicy", "preemptionPolicy", "Whether its pods may preempt others."),
+    ),
+    "Lease": joined(_NAME, text("Holder", "spec.holderIdentity", "Who holds it."), _AGE),
+    "CertificateSigningRequest": joined(
+        _NAME,
+        _AGE,
+        text("SignerName", filled("spec.signerName", NONE), "Who is asked to sign."),
+        text("Requestor", "spec.username", "Who asks."),
+        text(
+            "RequestedDuration",
+            at("spec.expirationSeconds", lambda value: NONE if value is None else human_duration(float(value))),
+            "How long the certificate is to be good.",
+        ),
+        text("Condition", cells.request_condition, "What has been decided, and what has come of it."),
+    ),
+    "ResourceClaim": joined(_NAME, text("State", cells.claim_state, "pending, allocated, reserved."), _AGE),
+    "ResourceClaimTemplate": _AGED,
+    "ResourceSlice": joined(
+        _NAME,
+        text("Node", "spec.nodeName", "Whose devices they are."),
+        text("Driver", "spec.driver", "Who manages them."),
+        text("Pool", "spec.pool.name", "The pool they are of."),
+        _AGE,
+    ),
+    "DeviceClass": _AGED,
+    "PodTemplate": joined(
+        _NAME,
+        together(cells.containers(""), *_CONTAINERS),
+        text("Pod Labels", labels("template.metadata.labels"), "Labels of the pods made from it."),
+    ),
+    "Ingress": joined(
+        _NAME,
+        text("Class", filled("spec.ingressClassName", NONE), "Whose configuration it follows."),
+        text("Hosts", cells.hosts, "The hosts that its rules are for."),
+        text("Address", lambda obj, _now: ",".join(cells.load_balancers(obj)), "Where it is reached."),
+        text("Ports", at("spec.tls", lambda value: "80, 443" if value else "80"), "443 too when it has certificates."),
+        _AGE,
+    ),
+    "IngressClass": joined(
+        _NAME,
+        text("Controller", "spec.controller", "Who serves ingresses of this class."),
+        text("Parameters", cells.class_parameters, "Where more of its configuration is."),
+        _AGE,
+    ),
+    "RuntimeClass": joined(_NAME, text("Handler", "handler", "The handler in the container runtime."), _AGE),
+    "MutatingWebhookConfiguration": _WEBHOOKS,
+    "ValidatingWebhookConfiguration": _WEBHOOKS,
+    "ValidatingAdmissionPolicy": joined(
+        _NAME,
+        number("Validations", length("spec.validations"), "How many rules it has."),
+        text("ParamKind", cells.parameter_kind, "The kind of its parameters."),
+        _AGE,
+    ),
+    "ValidatingAdmissionPolicyBinding": joined(
+        _NAME,
+        text("PolicyName", "spec.policyName", "The policy."),
+        text("ParamRef", cells.parameter_reference, "Its parameters."),
+        _AGE,
+    ),
+    "APIService": _custom(
+        ("Service", "string", ".spec.service.name"),
+        ("Available", "string", '.status.conditions[?(@.type=="Available")].status'),
+        ("Age", "date", _CREATED),
+    ),
+    "FlowSchema": _custom(
+        ("PriorityLevel", "string", ".spec.priorityLevelConfiguration.name"),
+        ("MatchingPrecedence", "integer", ".spec.matchingPrecedence"),
+        ("DistinguisherMethod", "string", ".spec.distinguisherMethod.type"),
+        ("Age", "date", _CREATED),
+    ),
+    "PriorityLevelConfiguration": _custom(
+        ("Type", "string", ".spec.type"),
+        ("NominalConcurrencyShares", "integer", ".spec.limited.nominalConcurrencyShares"),
+        ("Age", "date", _CREATED),
+    ),
+    "Job": _custom(
+        ("STATUS", "string", ".status.state.phase"),
+        ("minAvailable", "integer", ".status.minAvailable"),
+        ("RUNNINGS", "integer", ".status.running"),
+        ("AGE", "date", _CREATED),
+        ("QUEUE", "string", ".spec.queue", 1),
+    ),
+    "PodGroup": _custom(
+        ("STATUS", "string", ".status.phase"),
+        ("minMember", "integer", ".spec.minMember"),
+        ("RUNNINGS", "integer", ".status.running"),
+        ("AGE", "date", _CREATED),
+        ("QUEUE", "string", ".spec.queue", 1),
+    ),
+    "Queue": _custom(("PARENT", "string", ".spec.parent")),
+    "JobFlow": _custom(("Status", "string", ".status.state.phase"), ("Age", "date", _CREATED)),
+    "HyperNode": _custom(
+        ("Tier", "string", ".spec.tier"),
+        ("TierName", "string", ".spec.tierName"),
+        ("NodeCount", "integer", ".status.nodeCount"),
+        ("Age", "date", _CREATED),
+    ),
+    "NodeShard": _custom(("AGE", "date", _CREATED)),
 }
 
 _DEFAULT: Final = custom_printer(None)
