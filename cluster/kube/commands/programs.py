@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from pumice.cluster.kube.commands.plans import FOR_EVER
-from pumice.core.whole_numbers import whole_number
 
 NOT_FOUND: Final = 127
 SHELLS: Final = ("sh", "bash", "ash", "dash")
@@ -32,9 +31,6 @@ _SERVERS: Final = {
 _FOREGROUND: Final = {"nginx": "daemon off", "httpd": "-DFOREGROUND", "sshd": "-D"}
 """Servers that go to the background, where the container no longer waits for them, unless they are asked to stay."""
 
-_SUMS: Final[dict[str, Callable[[int, int], int]]] = {
-    "+": int.__add__, "-": int.__sub__, "*": int.__mul__, "/": int.__floordiv__, "%": int.__mod__,
-}  # fmt: skip
 _SPAN: Final = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(s|m|h|d)?", re.ASCII)
 _UNITS_S: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _ECHOED: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\\": "\\"}
@@ -50,16 +46,6 @@ def echoed(arguments: Sequence[str]) -> str:
     if "e" in given:
         text = _ESCAPE.sub(lambda match: _ECHOED[match[1]], text)
     return text if "n" in given else text + "\n"
-
-
-def reckoned(arguments: Sequence[str]) -> int | None:
-    """What `expr A + B` (or -, *, /, %) prints; None for what nobody here can know."""
-    if len(arguments) != 3 or arguments[1] not in _SUMS:
-        return None
-    left, right = whole_number(arguments[0]), whole_number(arguments[2])
-    if left is None or right is None or (right == 0 and arguments[1] in "/%"):
-        return None
-    return _SUMS[arguments[1]](left, right)
 
 
 def is_server(program: str, arguments: Sequence[str]) -> bool:

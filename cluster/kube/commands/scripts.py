@@ -1,221 +1,399 @@
-"""What a shell script says, as a tree: lists, `&&` and `||`, `if`, loops, simple commands (source: POSIX shell
-grammar).
+"""A command carried out in thought, on a clock of its own: from arguments and variables to a plan.
 
-Where there is more (pipes, `&`, functions, `case`, here-documents), the script as a whole is not understood.
+Known are `sleep`, `exit`, `true`, `false`, `echo`, `test`, a shell with `-c`, and the tables in `programs`: what an
+image has and prints nothing that matters, what stays, and what does the work of its pod. Another program ends with 127
+where a shell is asked for it; what it does when it is asked for directly is not known.
+
+Of a script known are lists, `&&`, `||`, `if`, quotes, variables and redirections (source: POSIX shell grammar). Where
+it says more (loops, `!`, braces, pipes, `&`, functions, `case`, here-documents) it is not understood.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from itertools import takewhile
+from operator import eq, ge, gt, le, lt, ne
+from typing import Final
 
-from pumice.cluster.kube.commands.shell_words import TEXT, NotUnderstoodError, Token, Word, WordPart, tokens
+from pumice.cluster.kube.commands.plans import AT_ITS_END, FOR_EVER, LONGEST_S, MOST_PRINTED, Plan
+from pumice.cluster.kube.commands.programs import (
+    NOT_FOUND,
+    QUIET,
+    SHELLS,
+    STAYS,
+    echoed,
+    exit_code_of,
+    has_flag,
+    is_server,
+    is_work,
+    span_s,
+    waits_for_input,
+)
+from pumice.core.whole_numbers import whole_number
 
 DEEPEST: Final = 16
-"""Loops in loops, scripts in scripts."""
+"""Levels of `if` in `if` and of scripts in scripts."""
+MOST_STEPS: Final = 2_000
+"""Commands that one container carries out in thought; one that has not ended then runs for ever."""
+LONGEST_SCRIPT: Final = 32_768
+LONGEST_WORD: Final = 65_536
 
+Variables = tuple[tuple[str, str], ...]
+
+
+class NotUnderstoodError(ValueError):
+    """This is more shell than is read here."""
+
+
+class _Ended(Exception):  # noqa: N818 - no error: the script is over
+    """With this exit code; `for_ever`: never."""
+
+    def __init__(self, code: int, *, for_ever: bool = False) -> None:
+        super().__init__(code)
+        self.code = code
+        self.for_ever = for_ever
+
+
+@lru_cache(maxsize=512)
+def planned(arguments: tuple[str, ...], variables: Variables = ()) -> Plan | None:
+    """Return what a container does that is started with these arguments; None where it is not known."""
+    run = _Run(dict(variables))
+    for_ever = False
+    try:
+        code = run.started(arguments)
+    except NotUnderstoodError:
+        return None
+    except _Ended as ended:
+        code, for_ever = ended.code, ended.for_ever
+    return Plan(FOR_EVER if for_ever else run.time_s, code, tuple(run.said), 0 if for_ever else run.works)
+
+
+# --- Tokens: operators, and words as they stand. A script in a word prints nothing: that depends on the image.
+
+_SCRIPT: Final = r"`[^`]*`|\$\([^()]*\)"
+_NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*|[0-9?#$@*!-]"
+_QUOTED: Final = rf"""'[^']*'|"(?:\\.|{_SCRIPT}|\$(?!\()|[^"\\`$])*+\""""
+_TOKEN: Final = re.compile(
+    rf"(?:[ \t]|\\\n|\#[^\n]*)*+"
+    rf"(?:(&&|\|\||;;|>>|<<|>&|<&|&>|[;\n|&()<>])|((?:{_QUOTED}|{_SCRIPT}|\\.|\$(?!\()|[^\s'\"\\`;&|<>()$])++)|$)",
+    re.ASCII | re.DOTALL,
+)
+_FILLED: Final = rf"{_SCRIPT}|\$(?:(?P<name>{_NAME})|\{{(?P<braced>{_NAME})\}})|(?P<odd>\$\{{)"
+_PIECE: Final = re.compile(rf"(?P<quoted>{_QUOTED})|\\(?P<escaped>.)|{_FILLED}", re.ASCII | re.DOTALL)
+_IN_QUOTES: Final = re.compile(rf'\\(?P<escaped>["\\$`\n])|{_FILLED}', re.ASCII | re.DOTALL)
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=", re.ASCII)
+_BLANKS: Final = re.compile(r"\s+")
+_CUT: Final = "\0"
 _ENDS: Final = (";", "\n")
 _REDIRECTIONS: Final = (">", ">>", "<", ">&", "<&", "&>")
-_RESERVED: Final = frozenset(
-    ("if", "then", "elif", "else", "fi", "case", "esac", "in", "do", "done", "for", "while", "until", "function")
-) | {"{", "}", "[[", ".", "source", "eval", "trap", "wait", "read", "break", "continue", "return"}
+_OPERATORS: Final = (*_ENDS, *_REDIRECTIONS, "&&", "||", ";;", "<<", "|", "&", "(", ")")
+_RESERVED: Final = {
+    "!", ".", "[[", "break", "case", "continue", "do", "done", "elif", "else", "esac", "eval", "expr", "fi", "for",
+    "function", "in", "read", "return", "seq", "source", "then", "trap", "until", "wait", "while", "{", "}",
+}  # fmt: skip
+"""Words that make a script more than is read here, or that end what is read."""
 
 
-class Simple(NamedTuple):
-    """A program with its arguments. `silent`: what it prints goes elsewhere."""
-
-    assigned: tuple[tuple[str, Word], ...]
-    words: tuple[Word, ...]
-    silent: bool
-
-
-class AndOr(NamedTuple):
-    """Commands, each but the first with the operator before it."""
-
-    first: Node
-    rest: tuple[tuple[str, Node], ...]
-
-
-class Lines(NamedTuple):
-    """One after the other."""
-
-    nodes: tuple[Node, ...]
-
-
-class Not(NamedTuple):
-    """What comes to the contrary."""
-
-    command: Node
-
-
-class If(NamedTuple):
-    """The first branch whose condition holds, or else."""
-
-    branches: tuple[tuple[Lines, Lines], ...]
-    otherwise: Lines
-
-
-class While(NamedTuple):
-    """`until`: as long as the condition fails."""
-
-    condition: Lines
-    body: Lines
-    until: bool
-
-
-class For(NamedTuple):
-    """Once for each of the words."""
-
-    name: str
-    words: tuple[Word, ...]
-    body: Lines
-
-
-Node = Simple | AndOr | Lines | Not | If | While | For
-
-
-@lru_cache(maxsize=256)
-def parsed(script: str) -> Lines:
-    """Raises NotUnderstoodError."""
-    reader = _Reader(tokens(script))
-    lines = reader.lines(())
-    if reader.peek() is not None:
-        raise NotUnderstoodError
-    return lines
-
-
-class _Reader:
-    def __init__(self, found: list[Token]) -> None:
-        self._tokens = found
-        self._at = 0
-        self._depth = 0
-
-    def peek(self) -> Token | None:
-        return self._tokens[self._at] if self._at < len(self._tokens) else None
-
-    def _next(self) -> Token | None:
-        token = self.peek()
-        self._at += 1
-        return token
-
-    def _keyword(self) -> str | None:
-        token = self.peek()
-        return token.literal() if isinstance(token, Word) else None
-
-    def lines(self, ends: tuple[str, ...]) -> Lines:
-        """The lines up to one of these keywords, or to the end when none is expected."""
-        nodes: list[Node] = []
-        self._skip("\n")
-        while (token := self.peek()) is not None and self._keyword() not in ends and token != ")":
-            nodes.append(self._and_or())
-            if self.peek() not in _ENDS:
-                break
-            self._at += 1
-            self._skip("\n")
-        return Lines(tuple(nodes))
-
-    def _skip(self, operator: str) -> None:
-        while self.peek() == operator:
-            self._at += 1
-
-    def _and_or(self) -> Node:
-        first = self._command()
-        rest: list[tuple[str, Node]] = []
-        while (operator := self.peek()) in ("&&", "||"):
-            self._at += 1
-            self._skip("\n")
-            rest.append((str(operator), self._command()))
-        return AndOr(first, tuple(rest)) if rest else first
-
-    def _command(self) -> Node:
-        keyword = self._keyword()
-        if keyword in ("while", "until"):
-            self._at += 1
-            condition = self._inner("do")
-            return While(condition, self._inner("done"), until=keyword == "until")
-        if keyword in ("if", "for", "!"):
-            self._at += 1
-            return self._if() if keyword == "if" else self._for() if keyword == "for" else Not(self._command())
-        if keyword == "{":
-            self._at += 1
-            return self._inner("}")
-        if keyword in _RESERVED:
+def tokens(script: str) -> list[str]:
+    """Return the operators and words of a script. Raises NotUnderstoodError, as for quotes that do not end."""
+    found: list[str] = []
+    at = 0
+    while at < len(script):
+        token = _TOKEN.match(script, at)
+        if token is None or len(script) > LONGEST_SCRIPT:
             raise NotUnderstoodError
-        return self._simple()
+        found += [each for each in token.groups() if each]
+        at = token.end()
+    return found
 
-    def _inner(self, *ends: str) -> Lines:
-        """The lines up to one of these keywords, which is passed over. Raises NotUnderstoodError without it."""
+
+# --- What `test` and `[` mean for texts and numbers (source: POSIX). Files are not known.
+
+_TEXTS: Final[dict[str, Callable[[str, str], bool]]] = {"=": eq, "==": eq, "!=": ne}
+_NUMBERS: Final[dict[str, Callable[[int, int], bool]]] = {
+    "-eq": eq, "-ne": ne, "-lt": lt, "-le": le, "-gt": gt, "-ge": ge,
+}  # fmt: skip
+
+
+def judged(name: str, arguments: Sequence[str]) -> int:
+    """The exit code of `test …` or `[ … ]`. Raises NotUnderstoodError for more than is read."""
+    words = list(arguments)
+    if name == "[" and (not words or words.pop() != "]"):
+        return 2
+    return 0 if _holds(words) else 1
+
+
+def _holds(words: Sequence[str]) -> bool:
+    match words:
+        case []:
+            return False
+        case [text]:
+            return bool(text)
+        case [left, sign, right] if sign in _TEXTS:
+            return _TEXTS[sign](left, right)
+        case [left, sign, right] if sign in _NUMBERS:
+            return _NUMBERS[sign](_number(left), _number(right))
+        case ["-n", text]:
+            return bool(text)
+        case ["-z", text]:
+            return not text
+        case _:
+            raise NotUnderstoodError
+
+
+def _number(text: str) -> int:
+    number = whole_number(text.strip())
+    if number is None:
+        raise NotUnderstoodError
+    return number
+
+
+# --- The run.
+
+
+class _Run:
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self.time_s = 0.0
+        self.works = 0
+        self.said: list[tuple[float, str]] = []
+        self._room = MOST_PRINTED
+        self._steps = 0
+        self._depth = 0
+        self._status = 0
+        self._strict = False
+        self._variables = dict(variables)
+        self._left: deque[str] = deque()
+
+    # --- programs
+
+    def started(self, arguments: Sequence[str]) -> int:
+        """Run the container's own program. Raises NotUnderstoodError for one that is not known."""
+        if not arguments:
+            raise NotUnderstoodError
+        code = self._program(arguments[0].rpartition("/")[2], arguments[1:])
+        if code is None or is_work(arguments[0]):
+            raise NotUnderstoodError
+        return code
+
+    def _called(self, words: Sequence[str]) -> int:
+        if words[0] == "exec":
+            program = [each for each in words if each != "exec"]
+            if program:
+                raise _Ended(self._called(program))
+            return 0
+        code = self._program(words[0].rpartition("/")[2], words[1:])
+        if code is None:
+            self._print(f"sh: {words[0]}: not found\n")
+            return NOT_FOUND
+        return code
+
+    def _program(self, name: str, arguments: Sequence[str]) -> int | None:
+        """Return the exit code; None for a program that is not known."""
+        match name:
+            case "sleep":
+                return self._sleep(arguments)
+            case "exit":
+                raise _Ended(exit_code_of(arguments[0]) if arguments else self._status)
+            case "false":
+                return 1
+            case "echo":
+                return self._print(echoed(arguments))
+            case "test" | "[":
+                return judged(name, arguments)
+            case _ if (name in STAYS and not STAYS[name].isdisjoint(arguments)) or is_server(name, arguments):
+                raise _Ended(0, for_ever=True)
+            case _ if waits_for_input([name, *arguments]):
+                return 0  # nothing comes in
+            case _ if name in SHELLS:
+                return self._shell(arguments)
+            case _ if is_work(name):
+                self.works += 1
+                return 0
+            case "set":
+                self._strict = "+e" not in arguments and (self._strict or any(has_flag(one, "e") for one in arguments))
+                return 0
+            case _:
+                return 0 if name in QUIET else None
+
+    def _sleep(self, arguments: Sequence[str]) -> int:
+        spans = [span_s(each) for each in arguments]
+        wrong = next((each for each, span in zip(arguments, spans, strict=True) if span is None), None)
+        if wrong is not None or not spans:
+            self._print(f"sleep: invalid time interval '{wrong}'\n" if spans else "sleep: missing operand\n")
+            return 1
+        self.time_s += sum(span for span in spans if span is not None)
+        if self.time_s > LONGEST_S:
+            raise _Ended(0, for_ever=True)
+        return 0
+
+    def _echo(self, arguments: Sequence[str]) -> int:
+        self._print(echoed(arguments))
+        return 0
+
+    def _shell(self, arguments: Sequence[str]) -> int | None:
+        """`sh [-e…] -c SCRIPT [NAME [ARGUMENT…]]`; None for a script in a file."""
+        given = [*takewhile(lambda each: each[:1] in ("-", "+") or each == "pipefail", arguments)]
+        flags = len(given)
+        if not any(has_flag(each, "c") for each in given) or flags == len(arguments):
+            return None
+        strict, variables = self._strict, self._variables
+        self._strict = any(has_flag(each, "e") for each in given)
+        self._variables = variables | {str(place): text for place, text in enumerate(arguments[flags + 1 :])}
+        try:
+            return self.script(arguments[flags])
+        finally:
+            self._strict, self._variables = strict, variables
+
+    def _print(self, text: str) -> int:
+        if text and self._room > 0:
+            self.said.append((AT_ITS_END if self.works else self.time_s, text[: self._room]))
+            self._room -= len(text)
+        return 0
+
+    # --- scripts: read and run in one go; what is not `run` is only read
+
+    def script(self, text: str) -> int:
+        """Return the exit code of another shell."""
+        outer, self._left = self._left, deque(tokens(text))
+        try:
+            self._lines(run=True)
+            if self._left:
+                raise NotUnderstoodError
+            return self._status
+        except _Ended as ended:
+            if ended.for_ever:
+                raise
+            return ended.code
+        finally:
+            self._left = outer
+
+    def _next(self) -> str:
+        return self._left[0] if self._left else ""
+
+    def _skip(self, token: str) -> None:
+        while self._next() == token:
+            self._left.popleft()
+
+    def _lines(self, *ends: str, run: bool, tested: bool = False) -> str:
+        """Run the lines up to one of these keywords, which is returned. `tested`: a failure ends nothing."""
         self._depth += 1
         if self._depth > DEEPEST:
             raise NotUnderstoodError
-        lines = self.lines(ends)
-        if not lines.nodes or self._keyword() not in ends:
-            raise NotUnderstoodError
-        self._at += 1
-        self._depth -= 1
-        return lines
-
-    def _if(self) -> Node:
-        branches: list[tuple[Lines, Lines]] = []
-        end: str | None = "elif"
-        while end == "elif":
-            condition = self._inner("then")
-            branches.append((condition, self._inner("elif", "else", "fi")))
-            last = self._tokens[self._at - 1]
-            end = last.literal() if isinstance(last, Word) else None
-        return If(tuple(branches), self._inner("fi") if end == "else" else Lines(()))
-
-    def _for(self) -> Node:
-        name = self._keyword()
-        self._at += 1
-        if name is None or not name.isidentifier() or self._keyword() != "in":
-            raise NotUnderstoodError
-        self._at += 1
-        words: list[Word] = []
-        while isinstance(token := self._next(), Word):
-            words.append(token)
         self._skip("\n")
-        if token not in _ENDS or self._keyword() != "do":
-            raise NotUnderstoodError
-        self._at += 1
-        return For(name, tuple(words), self._inner("done"))
-
-    def _simple(self) -> Simple:
-        assigned: list[tuple[str, Word]] = []
-        words: list[Word] = []
-        silent = False
-        while (token := self.peek()) is not None:
-            if isinstance(token, Word):
-                self._at += 1
-                if not words and (assignment := _assignment(token)) is not None:
-                    assigned.append(assignment)
-                else:
-                    words.append(token)
-            elif token in _REDIRECTIONS:
-                silent |= self._redirected(words, token)
-            else:
+        while self._left and self._next() not in ends:
+            self._and_or(run=run, tested=tested)
+            if self._next() not in _ENDS:
                 break
-        if not words and not assigned and not silent:
+            self._left.popleft()
+            self._skip("\n")
+        self._depth -= 1
+        if self._next() not in (ends or ("",)):
             raise NotUnderstoodError
-        return Simple(tuple(assigned), tuple(words), silent)
+        return self._left.popleft() if ends else ""
 
-    def _redirected(self, words: list[Word], operator: str) -> bool:
-        """Whether what is printed goes elsewhere; `2>&1` and `>&2` leave it in the log."""
-        descriptor = words[-1].literal() if words else None
-        if descriptor in ("1", "2"):
-            words.pop()
-        self._at += 1
-        target = self._next()
-        if not isinstance(target, Word):
+    def _and_or(self, *, run: bool, tested: bool) -> None:
+        runs, operator = run, ""
+        while True:
+            if self._next() == "if":
+                self._if(run=runs, tested=tested)
+            else:
+                self._simple(run=runs)
+            operator = self._next()
+            if operator not in ("&&", "||"):
+                break
+            runs = run and (operator == "&&") == (self._status == 0)
+            self._left.popleft()
+            self._skip("\n")
+        if self._strict and runs and self._status and not tested:
+            raise _Ended(self._status)
+
+    def _if(self, *, run: bool, tested: bool) -> None:
+        keyword, waits = self._left.popleft(), run
+        while keyword != "fi":
+            taken = waits
+            if keyword != "else":
+                self._lines("then", run=waits, tested=True)
+                taken = waits and self._status == 0
+            waits = waits and not taken
+            ends = ("fi",) if keyword == "else" else ("elif", "else", "fi")
+            keyword = self._lines(*ends, run=taken, tested=tested)
+        if waits:
+            self._status = 0
+
+    def _simple(self, *, run: bool) -> None:
+        """Read a program with its arguments, and run it."""
+        given: list[tuple[str, str]] = []
+        words: list[str] = []
+        silent = redirected = False
+        while (token := self._next()) and (token in _REDIRECTIONS or token not in _OPERATORS):
+            self._left.popleft()
+            if token in _REDIRECTIONS:
+                redirected = True
+                silent |= self._redirected(words, token)
+            elif not words and (name := _ASSIGNMENT.match(token)):
+                given.append((name[1], token[name.end() :]))
+            else:
+                words.append(token)
+        if not (words or given or redirected) or (words and words[0] in _RESERVED):
+            raise NotUnderstoodError
+        if run:
+            self._status = self._run(words, given, silent=silent)
+
+    def _redirected(self, words: list[str], operator: str) -> bool:
+        """Return whether what is printed goes elsewhere; `2>&1` and `>&2` leave it in the log."""
+        descriptor = words.pop() if words and words[-1] in ("1", "2") else ""
+        if not self._left or self._left.popleft() in _OPERATORS:
             raise NotUnderstoodError
         return operator in (">", ">>", "&>") and descriptor != "2"
 
+    def _run(self, words: Sequence[str], given: Sequence[tuple[str, str]], *, silent: bool) -> int:
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise _Ended(0, for_ever=True)
+        fields = [field for word in words for field in self._fields(word)]
+        assigned = {name: self._text(value).replace(_CUT, " ") for name, value in given}
+        if not fields:
+            self._variables |= assigned
+            return 0
+        if fields[0] == "export":
+            self._variables |= {name: value for name, cut, value in (each.partition("=") for each in fields[1:]) if cut}
+        said, variables = len(self.said), self._variables
+        if assigned:
+            self._variables = variables | assigned
+        try:
+            return self._called(fields)
+        finally:
+            if assigned:
+                self._variables = variables
+            if silent:
+                del self.said[said:]
 
-def _assignment(word: Word) -> tuple[str, Word] | None:
-    first = word.parts[0]
-    match = _ASSIGNMENT.match(first.text) if first[::2] == (TEXT, False) else None
-    if match is None:
-        return None
-    return match[1], Word((WordPart(TEXT, first.text[match.end() :], quoted=True), *word.parts[1:]))
+    # --- words
+
+    def _fields(self, word: str) -> list[str]:
+        """Fill in a word; what is not quoted is split at blanks, and gone when it is empty."""
+        fields = [each for each in self._text(word).split(_CUT) if each]
+        return fields or [""] * ("'" in word or '"' in word)
+
+    def _text(self, word: str) -> str:
+        text = _PIECE.sub(self._piece, word)
+        if len(text) > LONGEST_WORD:
+            raise NotUnderstoodError
+        return text
+
+    def _piece(self, piece: re.Match[str]) -> str:
+        quoted = piece["quoted"]
+        if quoted:
+            return quoted[1:-1] if quoted[0] == "'" else _IN_QUOTES.sub(self._value, quoted[1:-1])
+        return _BLANKS.sub(_CUT, self._value(piece)) if piece["escaped"] is None else self._value(piece)
+
+    def _value(self, piece: re.Match[str]) -> str:
+        if piece["odd"]:
+            raise NotUnderstoodError
+        if piece["escaped"] is not None:
+            return piece["escaped"].replace("\n", "")
+        name = piece["name"] or piece["braced"]
+        return str(self._status) if name == "?" else self._variables.get(name or "", "")
