@@ -108,7 +108,7 @@ async def serving(
 ) -> AsyncGenerator[Web]:
     """A system with a gateway; `gateway` are fields of its settings."""
     with listen("127.0.0.1", 0) as listener:
-        ours = GatewaySettings(listener, **{"grace_s": GRACE_S, **gateway})
+        ours = GatewaySettings(listener, **dict[str, Any](grace_s=GRACE_S) | gateway)
         running = started(journal, settings=replace(settings, gateway=ours))
         client = httpx.AsyncClient(base_url=ours.url, timeout=PATIENCE_S, trust_env=False)
         async with running as system, client as http:
