@@ -10,6 +10,7 @@ from pumice.core.messages.decisions import Decision
 from pumice.storage.memory import MemoryJournal
 from tests.actors.gateway.rig import Web
 from tests.actors.real_clusters.cluster.rig import (
+    PATIENCE_S,
     KilledError,
     condition,
     ends_with,
@@ -68,11 +69,12 @@ async def test_a_job_runs_to_its_end_and_the_journal_has_every_cycle() -> None:
         await web.system.submit([vcjob("train", job_task("worker", replicas=3, duration="0.1s"))])
         await until(web, "Job", "train", phase_is("Completed"))
         bound = [each for each in await web.system.listed("Pod") if is_bound(each)]
-        said = await events(web)
-    assert len(bound) == 3
-    for each in bound:
-        name, node = each["metadata"]["name"], each["spec"]["nodeName"]
-        assert ("Scheduled", "Pod", f"Successfully assigned default/{name} to {node}") in said
+        assert len(bound) == 3
+        places = [(each["metadata"]["name"], each["spec"]["nodeName"]) for each in bound]
+        said = {("Scheduled", "Pod", f"Successfully assigned default/{name} to {node}") for name, node in places}
+        with anyio.fail_after(PATIENCE_S):
+            while not said <= await events(web):  # noqa: ASYNC110 - nobody waits for events
+                await anyio.sleep(0.02)
     cycles = await cycles_of(journal)
     decided = {each.name: each.node for cycle in cycles for each in cycle.decisions}
     assert decided == {each["metadata"]["name"]: each["spec"]["nodeName"] for each in bound}

@@ -80,8 +80,8 @@ async def test_who_finds_another_one_holding_it_ends_at_once_and_binds_nothing_m
             async with scheduler(way, election=QUICK):
                 await web.system.submit([pod("a")])
                 await until(web, "Pod", "a", is_bound)
-                lease = await web.get(LEASE)
-                await web.send("PUT", LEASE, {**lease, "spec": {**lease["spec"], "holderIdentity": "thief"}})
+                stolen = {"spec": {"holderIdentity": "thief"}}
+                await web.send("PATCH", LEASE, stolen, 200, **{"content-type": "application/merge-patch+json"})
                 await anyio.sleep(5.0)
         assert await holder(web) == "thief"
 

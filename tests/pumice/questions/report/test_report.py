@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -386,8 +385,7 @@ def test_the_command_writes_the_page_and_the_plots(tmp_path: Path) -> None:
     assert pumice(*run).code == 0
     said = pumice("report", tmp_path / "j.db", "-o", tmp_path / "r.html", "--svg", tmp_path / "plots")
     assert said.code == 0, said.err
-    found = json.loads(said.out)
     assert (tmp_path / "r.html").read_text("utf-8").startswith("<!doctype html>")
-    assert found["bytes"] == (tmp_path / "r.html").stat().st_size < 5_000_000
-    assert all(Path(path).read_text("utf-8").startswith("<svg") for path in found["plots"])
+    assert (tmp_path / "r.html").stat().st_size < 5_000_000
+    assert {path.read_text("utf-8")[:4] for path in (tmp_path / "plots").iterdir()} == {"<svg"}
     assert pumice("report", *[tmp_path / "j.db"] * 3).code == 2
