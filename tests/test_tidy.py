@@ -24,20 +24,8 @@ LONG_MODULES: Final[dict[str, int]] = {}
 LONG_FUNCTIONS: Final[dict[str, int]] = {}
 
 # Modules with public classes or functions that say nothing about themselves, and how many.
-SILENT: Final[dict[str, int]] = {
-    # Each class is the Kubernetes type of its name, field by field: the API reference is its docstring.
-    "cluster/api/admission/shapes/cluster_shapes.py": 30,
-    "cluster/api/admission/shapes/pod_shapes.py": 22,
-    "cluster/api/admission/shapes/kind_shapes.py": 23,
-}
+SILENT: Final[dict[str, int]] = {}
 
-SHAPES: Final = "cluster/api/admission/shapes/"
-# What goes by the name of Kubernetes' type in the core, too: admission has the type with all its fields, the core what
-# it decides by, or writes. PodGroupStatus and QueueStatus are tags of messages, which the first digests cover.
-READ_FROM: Final = {
-    *("CpuPlace", "HyperNode", "Job", "LabelSelector", "NodeSpec", "PodGroupSpec", "PodGroupStatus"),
-    *("Queue", "QueueStatus", "Requirement"),
-}
 POINTS_ELSEWHERE: Final = re.compile(r"(As|Same|See|The same)\b")
 SAYS_NOTHING: Final = re.compile(r"(utils?|helpers?|common|base|managers?|misc)", re.IGNORECASE)
 MACHINE_PATH: Final = re.compile(r"/(?:work|farm|root|home|Users)/")
@@ -186,10 +174,7 @@ def test_a_public_class_has_its_name_to_itself() -> None:
         for name in found.classes:
             named.setdefault(name, []).append(path)
     twice = {name: paths for name, paths in named.items() if len(paths) > 1}
-    assert twice.keys() == READ_FROM
-    assert [
-        paths for paths in twice.values() if len([each for each in paths if not each.startswith(SHAPES)]) != 1
-    ] == []
+    assert twice == {}
 
 
 def test_public_names_say_what_they_are() -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final, NamedTuple
 
-import msgspec
 from msgspec import Struct
 
-from pumice.cluster.api import refusals, schema
+from pumice.cluster.api import refusals
 from pumice.cluster.api.admission import ADMISSION
 from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.admission.shapes.kind_shapes import shape_problems, status_problems
 from pumice.cluster.api.definitions.pruning import prune, settle
 from pumice.cluster.api.definitions.rules import change_problems, creation_problems
 from pumice.cluster.api.definitions.values import value_problems
@@ -21,6 +18,7 @@ from pumice.cluster.api.kind_table import KindTable
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.ordered import ObjectRecord
 from pumice.cluster.api.refusals import Cause
+from pumice.cluster.api.schema.field_types import status_problems, type_problems
 from pumice.cluster.api.schema.mistyped import settle_quantities
 from pumice.cluster.api.tables import Key, ObjectTables, own
 from pumice.cluster.api.verbs.decoding import drop_nulls
@@ -75,36 +73,6 @@ class TablesLookup:
 
 def _value_and_name(priority_class: Object) -> tuple[int, str]:
     return priority_class.get("value", 0), priority_class["metadata"]["name"]
-
-
-# ---
-
-# --- The types of all fields of an object, checked at once: one wrong one would break every typed client's list. Of a
-# kind that the schema table does not describe only the metadata is known.
-
-_JSON_NAMES: Final = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "null": "null"}
-
-
-def type_problems(kind: Kind, obj: Object) -> list[Cause]:
-    """The first field of the wrong type, as a cause, or nothing. Of a user's own kind only the metadata is known."""
-    try:
-        msgspec.convert(obj, schema.type_of_kind(kind.group, kind.version, kind.kind))
-    except msgspec.ValidationError as error:
-        problem, _, place = str(error).partition(" - at `")
-        where = place.removesuffix("`").removeprefix("key in ").removeprefix("$").removeprefix(".")
-        return [Cause(where, "FieldValueTypeInvalid", f"Invalid value: {_worded(problem)}")]
-    return []
-
-
-def _worded(problem: str) -> str:
-    """In the words of JSON."""
-    words = re.sub(r"`([^`]*)`", lambda match: _names(match[1]), problem)
-    return words[:1].lower() + words[1:]
-
-
-def _names(types: str) -> str:
-    known = [name for name in types.split(" | ") if name not in ("null", types)] or [types]
-    return " or ".join(_JSON_NAMES.get(name, name) for name in known)
 
 
 # ---
@@ -192,10 +160,7 @@ class Registry:
         schema = self.kinds.schema(kind.key) if kind.defined else None
         if schema is None and nulls:
             drop_nulls(obj)
-        causes = shape_problems(kind.key, obj)
-        if strict and not causes:
-            causes = type_problems(kind, obj)
-        if causes:
+        if causes := type_problems(kind.group, kind.version, kind.kind, obj):
             return causes
         if schema is None:
             if strict and not kind.is_custom:
@@ -210,7 +175,7 @@ class Registry:
             return [Cause("", "FieldValueInvalid", f"Invalid value: {problem}")]
         if nulls and not kind.defined:
             drop_nulls(obj)
-        return shape_problems(kind.key, obj)
+        return type_problems(kind.group, kind.version, kind.kind, obj)
 
     def settle_status(self, found: FoundRecord, new: Object, *, nulls: bool, typed: bool) -> list[Cause]:
         """`settle_shape` when nothing but the status has changed: what has not was settled when it was written.

@@ -7,8 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
-from pumice.cluster.api.admission.shapes.kind_shapes import SHAPES
-from pumice.cluster.api.kinds import known_types
+from pumice.cluster.api.kinds import KINDS as TABLE
+from pumice.cluster.api.schema.compiled import type_of_kind
+from pumice.core.state.watched import WATCHED
+from pumice.questions.oneshot.prepare import CONTROLLED
 
 TEXTS: Final = ("", "a", "default", "root", "*", "a/b", "x" * 300, "\x1b[31m", "a\nb", "-", "é", "0", "Exists", "In")
 NUMBERS: Final = (0, 1, -1, 2, 2**31 - 1, -(2**31), 2**31, 2**63 - 1, -(2**63))
@@ -23,7 +25,7 @@ TIMES: Final = (
     "9999-12-31T23:59:59-12:00",
     "x",
 )
-KINDS: Final = tuple(sorted({(version, kind) for version, kind in known_types() if kind in SHAPES}))
+KINDS: Final = tuple(sorted({*WATCHED, *CONTROLLED, "CustomResourceDefinition", "LimitRange"} & TABLE.keys()))
 _LEAVES: Final[dict[type, tuple[Any, ...]]] = {
     msgspec.inspect.StrType: (*TEXTS, *TIMES),
     msgspec.inspect.BoolType: (True, False),
@@ -37,27 +39,31 @@ _KEYS: Final = (*TEXTS, "cpu", "memory", "nvidia.com/gpu", "pods", "ephemeral-st
 
 
 def hostile_object(chance: Random) -> dict[str, Any]:
-    """An object of a kind that somebody here reads, with a name; `chance` draws all of it."""
-    version, kind = chance.choice(KINDS)
-    found: dict[str, Any] = _drawn(chance, msgspec.inspect.type_info(SHAPES[kind]))
+    """Draw an object of a kind that is read here, with a name."""
+    row = TABLE[chance.choice(KINDS)]
+    whole = msgspec.inspect.type_info(type_of_kind(row.group, row.version, row.kind))
+    found: dict[str, Any] = _drawn(chance, whole, 0)
     metadata: dict[str, Any] = found.get("metadata") or {}
     metadata |= {"name": chance.choice(("a", "b", "default")), "namespace": "default"}
-    return {**found, "apiVersion": version, "kind": kind, "metadata": metadata}
+    version = f"{row.group}/{row.version}" if row.group else row.version
+    return {**found, "apiVersion": version, "kind": row.kind, "metadata": metadata}
 
 
-def _drawn(chance: Random, type_: Any) -> Any:
+def _drawn(chance: Random, type_: Any, depth: int) -> Any:
     match type_:
         case msgspec.inspect.StructType():
-            often = chance.random()
+            often = chance.random() / (1 + depth)  # a pod has hundreds of fields
             chosen = [field for field in type_.fields if field.required or chance.random() < often]
-            return {field.encode_name: _drawn(chance, field.type) for field in chosen}
+            return {field.encode_name: _drawn(chance, field.type, depth + 1) for field in chosen}
         case msgspec.inspect.UnionType():
-            return _drawn(chance, chance.choices(type_.types, [_weight(each) for each in type_.types])[0])
+            return _drawn(chance, chance.choices(type_.types, [_weight(each) for each in type_.types])[0], depth)
         case msgspec.inspect.ListType():
-            return [_drawn(chance, type_.item_type) for _ in range(chance.choice((0, 1, 1, 2)))]
+            return [_drawn(chance, type_.item_type, depth) for _ in range(chance.choice((0, 1, 1, 2)))]
         case msgspec.inspect.DictType():
             keys = chance.choices(_KEYS, k=chance.choice((0, 1, 1, 3)))
-            return {key: _drawn(chance, type_.value_type) for key in keys}
+            return {key: _drawn(chance, type_.value_type, depth) for key in keys}
+        case msgspec.inspect.StrType(pattern=str(pattern)):
+            return chance.choice(AMOUNTS[:-4] if "numkMGTPE" in pattern else TIMES)
         case _:
             return chance.choice(_LEAVES[type(type_)])
 

@@ -282,7 +282,7 @@ def test_a_bad_object_with_a_generated_name_does_not_stop_others(tmp_path: Path)
         "status": {"allocatable": {"cpu": "1"}},
     }
     file.write_text(yaml.safe_dump_all([{"apiVersion": "v1", "kind": "Pod", **bad}, good]), "utf-8")
-    words = "spec.containers[0].command[0]: Invalid value: expected string, got integer"
+    words = "spec.containers[0].command[0]: Invalid value: expected a text, was 1"
     decided = pumice("decide", "-f", file, "-o", "json")
     until = ["--time", "virtual", "--until", "1s", "--db", tmp_path / "run.db"]
     lived = pumice("run", "-f", file, *until)

@@ -12,9 +12,12 @@ from pumice.cluster.api.schema.model import element
 from pumice.cluster.api.schema.table import flat_fields, is_message, message, of_kind
 
 _METADATA: Final = "meta.v1.ObjectMeta"
-_TIME: Final = r"^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$"
-_QUANTITY: Final = r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?\d+|[KMGTPE]i|[numkMGTPE])?\s*$"
-_BASE64: Final = r"^[A-Za-z0-9+/\s]*(={1,2}\s*)?$"
+PATTERNS: Final = {
+    "time": r"^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$",
+    "quantity": r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?\d+|[KMGTPE]i|[numkMGTPE])?\s*$",
+    "base64": r"^[A-Za-z0-9+/\s]*(={1,2}\s*)?$",
+}
+"""Forms of texts, by name."""
 
 _SCALARS: Final[dict[str, Any]] = {
     "string": str,
@@ -22,14 +25,32 @@ _SCALARS: Final[dict[str, Any]] = {
     "int32": Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)],
     "int64": Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)],
     "double": float,
-    "byte": Annotated[str, msgspec.Meta(pattern=_BASE64)],
-    "Quantity": Annotated[str, msgspec.Meta(pattern=_QUANTITY)] | int | float,
+    "byte": Annotated[str, msgspec.Meta(pattern=PATTERNS["base64"])],
+    "Quantity": Annotated[str, msgspec.Meta(pattern=PATTERNS["quantity"])] | int | float,
     "IntOrString": int | str,
-    "Time": Annotated[str, msgspec.Meta(pattern=_TIME)],
-    "MicroTime": Annotated[str, msgspec.Meta(pattern=_TIME)],
+    "Time": Annotated[str, msgspec.Meta(pattern=PATTERNS["time"])],
+    "MicroTime": Annotated[str, msgspec.Meta(pattern=PATTERNS["time"])],
     "Duration": str,
     "FieldsV1": dict[str, Any],
 }
+_DEMANDED: Final[dict[str, tuple[str, ...]]] = {
+    "apiextensions.v1.CustomResourceColumnDefinition": ("name", "type", "jsonPath"),
+    "apiextensions.v1.CustomResourceDefinition": ("spec",),
+    "apiextensions.v1.CustomResourceDefinitionVersion": ("name",),
+    "core.v1.NodeSelector": ("nodeSelectorTerms",),
+    "core.v1.NodeSelectorRequirement": ("key", "operator"),
+    "core.v1.PodAffinityTerm": ("topologyKey",),
+    "core.v1.PodSchedulingGate": ("name",),
+    "core.v1.PreferredSchedulingTerm": ("weight", "preference"),
+    "core.v1.Taint": ("key", "effect"),
+    "core.v1.TopologySpreadConstraint": ("maxSkew", "topologyKey", "whenUnsatisfiable"),
+    "core.v1.WeightedPodAffinityTerm": ("weight", "podAffinityTerm"),
+    "meta.v1.LabelSelectorRequirement": ("key", "operator"),
+    "meta.v1.ObjectMeta/meta.v1.OwnerReference": ("uid", "kind", "name"),
+}
+"""Fields that admission and readers take for given, by message, or by message within another. All other fields may
+be left out: Go fills in a zero, and admission says what must not be zero.
+"""
 _FREE: Final = ("apiextensions.v1.JSONSchemaProps",)
 """Holds itself, and has rules of its own (`pumice.cluster.api.definitions.structure`)."""
 
@@ -52,27 +73,32 @@ def type_of_kind(group: str, version: str, kind: str, *, closed: bool = False) -
     """
     found = of_kind(group, version, kind)
     if found is None:
-        return msgspec.defstruct("Metadata", [("metadata", _struct(_METADATA, closed) | None, None)], gc=False)
-    return _struct(found.name, closed)
+        return msgspec.defstruct("Metadata", [("metadata", _struct(_METADATA, closed))], gc=False)
+    return _struct(found.name, closed, ("metadata",))
 
 
 @cache
-def _struct(name: str, closed: bool) -> Any:
-    """The type of a message: every field may be left out; one that is not described may hold anything, or is none that
-    there may be (`closed`).
+def _struct(name: str, closed: bool, demanded: tuple[str, ...] = ()) -> Any:
+    """Return the type of a message. Every field may be left out that is not demanded; one that is not described may
+    hold anything, or is refused (`closed`).
     """
     if name in _FREE:
         return Any
+    demanded = (*demanded, *_DEMANDED.get(name, ()))
     fields = flat_fields(name)
-    names = {f"f{number}": field for number, field in enumerate(fields)}
-    types = [(own, _type(fields[field].type, closed) | None, None) for own, field in names.items()]
+    names = {f"f{number}": field for number, field in enumerate(sorted(fields, key=lambda each: each not in demanded))}
+    types: list[Any] = []
+    for own, field in names.items():
+        within = f"{name}/{fields[field].item}"
+        type_ = _type(fields[field].type, closed, _DEMANDED.get(within, ()))
+        types.append((own, type_) if field in demanded else (own, type_ | None, None))
     strict = closed and not message(name).open
     return msgspec.defstruct(name.replace(".", "_"), types, rename=names, gc=False, forbid_unknown_fields=strict)
 
 
-def _type(type_: str, closed: bool) -> Any:
+def _type(type_: str, closed: bool, demanded: tuple[str, ...]) -> Any:
     inner = element(type_)
     if inner != type_:
-        below: Any = _type(inner, closed)
+        below: Any = _type(inner, closed, demanded)
         return GenericAlias(dict, (str, below)) if type_.startswith("{") else GenericAlias(list, (below,))
-    return _struct(type_, closed) if is_message(type_) else _SCALARS.get(type_, object)
+    return _struct(type_, closed, demanded) if is_message(type_) else _SCALARS.get(type_, object)

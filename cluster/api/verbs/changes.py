@@ -9,12 +9,12 @@ from typing import Any, Final
 from pumice.cluster.api import metadata, patches, refusals
 from pumice.cluster.api.admission import admission_of, certificate_requests, ephemeral_containers, resizes
 from pumice.cluster.api.admission.limit_ranges import pod_problem
-from pumice.cluster.api.admission.shapes.kind_shapes import status_problems
 from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.metadata import WITHOUT_GENERATION
 from pumice.cluster.api.refusals import Cause
 from pumice.cluster.api.registry import FoundObject, FoundRecord, Registry
+from pumice.cluster.api.schema.field_types import status_problems
 from pumice.cluster.api.verbs.creation import Creation
 from pumice.cluster.api.verbs.decoding import decoded, may_hold_null, name_of
 from pumice.cluster.api.verbs.deletion import Deletion

@@ -13,11 +13,11 @@ from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
 from pumice.cluster.api.admission import ADMISSION, admission_of, pod_groups
-from pumice.cluster.api.admission.shapes.kind_shapes import shape_problems
 from pumice.cluster.api.admission.stated_amounts import STATED
 from pumice.cluster.api.kinds import kind_of
 from pumice.cluster.api.origin import LOAD, entering, is_recorded
 from pumice.cluster.api.refusals import Cause
+from pumice.cluster.api.schema.field_types import key_problems
 from pumice.cluster.api.store import Store
 from pumice.cluster.api.verbs.decoding import without_nulls
 from pumice.cluster.api.verbs.loading import fill_loaded
@@ -203,7 +203,7 @@ def prepared(given: Object, lookup: GivenObjects) -> Object:
 def admitted(made: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
     """Return an object that a controller makes with the defaults of its kind, and what is wrong with it."""
     kind = stored_as(made)
-    if causes := shape_problems(kind, made):
+    if causes := key_problems(kind, made):
         return made, _said(causes)
     obj = prepared(made, lookup)
     return obj, _problems(obj, lookup)

@@ -175,8 +175,8 @@ def test_time_begins_when_the_times_of_a_dump_are_over(
 ) -> None:
     """What is still to arrive is not there yet, and says nothing about what time it is."""
     there, group, later = node("n0"), *gang("g", pods=1)
-    condition = {"type": "Ready", "status": "True", "lastTransitionTime": changed}
-    there["metadata"]["creationTimestamp"], there["status"]["conditions"] = created, [condition]
+    there["metadata"]["creationTimestamp"] = created or None
+    there["status"]["conditions"] = [{"type": "Ready", "status": "True", "lastTransitionTime": changed or None}]
     group["metadata"].pop("creationTimestamp", None)
     later["metadata"] |= {"creationTimestamp": "2030-01-01T00:00:00Z"}
     later["metadata"]["annotations"]["pumice.dev/arrival"] = "1s"
