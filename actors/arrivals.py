@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from pumice.actors.errors import ActorFailedError
 from pumice.actors.runtime.actor import Actor
-from pumice.actors.runtime.asking import AGAIN_S
+from pumice.actors.runtime.mailbox import AGAIN_S
 from pumice.core.messages.commands import Announce, Create
 from pumice.core.messages.replies import Done, Refused
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from typing import Any
 
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.system.ports import ApiPort, ArrivalsPort
     from pumice.core.messages.commands import Announced
     from pumice.core.messages.replies import ApiReply

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pumice.config.schema import SchedulerConfig
     from pumice.core.messages.decisions import CycleResult
     from pumice.core.outside import Ask
-    from pumice.core.session.closing.telling import Tellers
+    from pumice.core.session.closing.report import Tellers
     from pumice.core.state.snapshot import Snapshot
 
 TASK_MINIMUMS: Final = "task-minimums-count"

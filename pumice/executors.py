@@ -22,7 +22,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 import anyio
 
-from pumice.extras import demand
+from pumice.errors import demand
 
 # --- Work that waits, for a caller that may stand in an event loop of its own.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pumice.core.messages.queue_gauges import SCALARS
-from pumice.core.resources.names import is_counted_whole
+from pumice.core.messages.queue_tables import SCALARS
+from pumice.core.resources.lists import is_counted_whole
 
 BYTES: Final = (("Ti", 2.0**40), ("Gi", 2.0**30), ("Mi", 2.0**20), ("Ki", 2.0**10))
 

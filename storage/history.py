@@ -10,13 +10,13 @@ from pumice.core.messages.decisions import Bind, Decision, Evict
 from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation, Outcome
 from pumice.storage import codec
 from pumice.storage import journal as kinds
-from pumice.storage.contents import content
+from pumice.storage.shared_objects import content
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pumice.storage.contents import Content
     from pumice.storage.journal import Stored
+    from pumice.storage.shared_objects import Content
 
 
 @dataclass(frozen=True)

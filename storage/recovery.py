@@ -10,11 +10,10 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from pumice.core.messages.events import Mutation
-from pumice.storage.checkpoint import CheckpointState, read_checkpoint
-from pumice.storage.contents import content
+from pumice.storage.chain import verified
+from pumice.storage.checkpoint import CheckpointState, Recovered, read_checkpoint
 from pumice.storage.errors import CodecError, DamagedError
-from pumice.storage.recovered import Recovered
-from pumice.storage.scan import verified
+from pumice.storage.shared_objects import content
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -28,6 +28,9 @@ LINK: Final = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 ROW: Final = re.compile(r"^\| `(pumice [^`]+)`", re.MULTILINE)
 FILE: Final = re.compile(r"(\.(yaml|conf|csv|db)|/)$")
 NAMED_FILE: Final = re.compile(r"`([\w.-]+/[\w./-]*)`")
+NAMED_NEAR: Final = re.compile(r"`([\w.-]+(?:/[\w.-]+)*(?:/|\.(?:py|md|yaml|json)))`")
+NAMED_MODULE: Final = re.compile(r"(?<![\w./-])([\w/-]+\.py)\b")
+DOTTED: Final = re.compile(r"`((?:pumice\.)?(?:actors|cluster|core|storage|config|pumice)(?:\.\w+)+)`")
 FOLDERS: Final = {*source.LAYERS, "docs", "examples", "tests"}
 TYPE: Final = re.compile(r"\b[A-Z][a-z]\w*")
 HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -118,6 +121,69 @@ def test_files_that_are_named_exist(path: Path) -> None:
     assert [name for name in named if not (source.ROOT / name).exists()] == []
 
 
+def layer_of(path: Path) -> str | None:
+    """The layer in whose folders a document lies; None for the documents beside them."""
+    first = source.relative(path).partition("/")[0]
+    return first if first in source.LAYERS else None
+
+
+def near(path: Path) -> Iterator[tuple[str, list[Path]]]:
+    """What a folder's README names, and where that may lie: in the folder, in one that the line or the heading names
+    before it, or below the root.
+    """
+    inside: list[Path] = []
+    for line in path.read_text("utf-8").splitlines():
+        folders = [path.parent / name for name in re.findall(r"\b([\w/]+/)", line.partition("|")[2] or line)]
+        if line.startswith(("#", "| in ")):
+            inside = folders
+        for name in NAMED_NEAR.findall(line):
+            yield name, [path.parent, source.ROOT, *inside, *folders]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in DOCUMENTS if source.relative(path).partition("/")[0] in source.LAYERS],
+    ids=source.relative,
+)
+def test_a_readme_names_files_that_exist(path: Path) -> None:
+    assert [name for name, folders in near(path) if not any((folder / name).exists() for folder in folders)] == []
+
+
+@pytest.mark.parametrize("layer", source.LAYERS)
+def test_the_code_names_modules_that_exist(layer: str) -> None:
+    """A file that a docstring or a comment names lies beside it, or below the root."""
+    lost = {
+        f"{source.relative(path)}: {name}"
+        for path in source.files(".py", folders=(layer,))
+        for name in NAMED_MODULE.findall(path.read_text("utf-8"))
+        if not ((path.parent / name).exists() or (source.ROOT / name).exists())
+    }
+    assert lost == set()
+
+
+@pytest.mark.parametrize("layer", source.LAYERS)
+def test_dotted_names_lead_somewhere(layer: str) -> None:
+    """What a docstring or a comment calls `pumice.core.x` is a module, or stands in one."""
+    lost = {
+        f"{source.relative(path)}: {name}"
+        for path in source.files(".py", folders=(layer,))
+        for name in DOTTED.findall(path.read_text("utf-8"))
+        if not is_defined(name)
+    }
+    assert lost == set()
+
+
+def is_defined(name: str) -> bool:
+    """Whether the name is a folder or a module, or something that one of them speaks of, or a part of that."""
+    parts = name.split(".")
+    for left in range(3):
+        path = source.path_of(".".join(parts[: len(parts) - left]))
+        found = next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.exists()), None)
+        if found is not None:
+            return left == 0 or parts[-left] in found.read_text("utf-8")
+    return False
+
+
 def test_the_picture_is_what_the_script_draws() -> None:
     assert drawing.PICTURE.read_text("utf-8") == drawing.draw(), "run `nox -s documents`"
 
@@ -201,14 +267,14 @@ def test_the_build_finds_its_commands_in_the_readme() -> None:
 
 
 def test_the_page_of_commands_names_what_they_need_besides() -> None:
-    """Its set-up installs none of the extras, and the one for development, with which its commands are tried, all."""
-    extras = tomllib.loads((source.ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    dev = extras.pop("dev")
+    """Its set-up installs none of the errors, and the one for development, with which its commands are tried, all."""
+    errors = tomllib.loads((source.ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    dev = errors.pop("dev")
     (named,) = re.findall(
         r"pip install -q '\.\[([\w,]+)\]'`", (source.ROOT / "docs" / "commands.md").read_text("utf-8")
     )
-    assert set(named.split(",")) == extras.keys()
-    assert [each for needed in extras.values() for each in needed if each not in dev] == []
+    assert set(named.split(",")) == errors.keys()
+    assert [each for needed in errors.values() for each in needed if each not in dev] == []
 
 
 def test_commands_of_all_documents_can_be_run_in_one_folder() -> None:

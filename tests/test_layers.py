@@ -28,7 +28,7 @@ ALONE: Final = {
     "cluster/api/patches/operations.py": {"jsonpatch"},
     "actors/real_clusters/cluster/client.py": {"h11"},
     "actors/gateway/protocols.py": {"h2"},
-    "actors/scheduling/stopping.py": {"greenlet"},
+    "actors/scheduling/core_decider.py": {"greenlet"},
     "core/kube/patterns.py": {"re2"},
     "storage/codec.py": {"msgpack"},
     "storage/sqlite/database.py": {"aiosqlite"},

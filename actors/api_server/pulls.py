@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, cast
 from msgspec import Struct
 
 from pumice.actors.errors import ActorFailedError
+from pumice.core.messages.commands import Pulled
 from pumice.core.messages.replies import ApiReply
-from pumice.core.messages.watch import Pulled
 from pumice.storage import codec
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from pumice.actors.runtime.envelope import Received
     from pumice.cluster.api.watch import ChangeLog
+    from pumice.core.messages.commands import Pull
     from pumice.core.messages.events import Mutation
-    from pumice.core.messages.watch import Pull
 
 ENCODED: Final = 4096
 """So many encoded changes are remembered."""

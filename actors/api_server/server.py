@@ -27,18 +27,17 @@ from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.actors.runtime.longest import Laps
 from pumice.cluster.api import refusals
 from pumice.cluster.api.fields import is_mapping
-from pumice.cluster.api.verbs.decoding import decoded
-from pumice.core.messages import commands, recording, replies
-from pumice.core.messages.commands import FaultsRead, ReadFaults, Reflect
+from pumice.cluster.api.verbs.requests import decoded
+from pumice.core.messages import commands, replies
+from pumice.core.messages.commands import Append, Entry, FaultsRead, Pull, ReadFaults, Reflect
 from pumice.core.messages.replies import Refused
-from pumice.core.messages.watch import Pull
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.runtime.envelope import Answer, Received
     from pumice.actors.system.ports import ApiPort, RecorderPort
     from pumice.cluster.api.store import Store
@@ -198,7 +197,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
             if decision:
                 causes.update(dict.fromkeys(range(before + 1, self.store.revision + 1), decision))
 
-    def _entries(self, causes: Mapping[int, int]) -> list[recording.Entry]:
+    def _entries(self, causes: Mapping[int, int]) -> list[Entry]:
         """What has changed in the store since this was last asked; `causes`: the journal number of what decided it, by
         revision.
         """
@@ -206,20 +205,20 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         payloads = codec.encode_many(changes)
         self._pulls.encoded(changes, payloads)
         both = zip(changes, payloads, strict=True)
-        return [recording.Entry("api", payload, causes.get(change.revision, 0)) for change, payload in both]
+        return [Entry("api", payload, causes.get(change.revision, 0)) for change, payload in both]
 
-    async def _record(self, entries: Sequence[recording.Entry]) -> None:
+    async def _record(self, entries: Sequence[Entry]) -> None:
         """What is in the store is in the journal, whoever takes this actor away in between."""
-        await self._recorder.ask(recording.Append(tuple(entries)), through=True)
+        await self._recorder.ask(Append(tuple(entries)), through=True)
 
     # --- batches under way to the journal
 
-    async def _send(self, batch: Applied, entries: Sequence[recording.Entry]) -> None:
+    async def _send(self, batch: Applied, entries: Sequence[Entry]) -> None:
         """Have it written while the next batch is applied, once there are not too many. Who crashes from here on has
         this one answered all the same.
         """
         if entries:
-            slot = await self._recorder.ask_later(recording.Append(tuple(entries)), through=True)
+            slot = await self._recorder.ask_later(Append(tuple(entries)), through=True)
             batch = Applied(batch.requests, batch.answers, self.store.revision, slot)
         self.activity.begin()
         self._under_way.append(batch)

@@ -8,18 +8,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pumice.actors.dry_run.driver import TRY_ROWS, DryRunDriver
-from pumice.actors.dry_run.pool import DryRunPool
+from pumice.actors.dry_run.pool import TRY_ROWS, DryRunDriver, DryRunPool, Finding
 from pumice.actors.dry_run.worker import DryRunWorker
 from pumice.cluster.handles import HandleTable
-from pumice.core.actions.dry_runs.dry_run import DryRun
+from pumice.core.actions.dry_runs import DryRun
 from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pumice.actors.dry_run.pool import Finding
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.scheduling.decider import DryRunLike
     from pumice.actors.system.ports import DryRunPort, SupervisorPort
     from pumice.actors.system.settings import SystemSettings

@@ -1,11 +1,6 @@
-"""Fanning a dry run out over the workers: chunks of rows, a deadline for each, another try where a worker failed.
+"""A dry run over several workers: who drives it, and how it is fanned out.
 
-Not an actor: the worker of an action that dries run holds it. The result is the first `want` findings in row order,
-whichever worker finished first and however many there are.
-
-Rows are asked about in waves. The first has a few more rows than findings are wanted, every other one twice as many as
-the one before; each is cut into chunks, a share for each worker unless that makes them too small to be worth a message.
-So little is tried in vain; what still is, because a wave's beginning held enough, is cancelled.
+Chunks of rows, a deadline for each, another try where a worker failed.
 """
 
 from __future__ import annotations
@@ -16,14 +11,44 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pumice.actors.errors import ActorFailedError, ActorStoppedError, DryRunLostError
-from pumice.core.messages.commands import Chunk
+from pumice.core.messages.commands import Chunk, Restart
 from pumice.core.messages.replies import Candidates
-from pumice.core.messages.supervision import Restart
+from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pumice.actors.scheduling.decider import DryRunLike, Steps
     from pumice.actors.system.ports import DryRunPort, SupervisorPort
+    from pumice.cluster.handles import HandleTable
+
+TRY_ROWS = "try-rows"
+"""The function a chunk names; its argument is the handle, as MessagePack."""
+
+
+class DryRunDriver:
+    """`handles`: where the workers of the pool find what a chunk is about."""
+
+    def __init__(self, pool: DryRunPool, handles: HandleTable[DryRunLike]) -> None:
+        self._pool = pool
+        self._handles = handles
+
+    async def drive(self, steps: Steps) -> None:
+        """Run the action to its end. Raises what it raises, and DryRunLostError."""
+        try:
+            asked = next(steps)
+            while True:
+                asked = steps.send(asked.read(await self._findings(asked)))
+        except StopIteration:
+            return
+
+    async def _findings(self, asked: DryRunLike) -> list[Finding]:
+        number = self._handles.put(asked)
+        try:
+            return await self._pool.run(TRY_ROWS, codec.pack(number), len(asked.nodes), asked.want)
+        finally:
+            self._handles.drop(number)  # a chunk that is still in a mailbox is not worth trying any more
+
 
 Finding = tuple[int, bytes]
 ATTEMPTS = 3

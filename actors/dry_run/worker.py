@@ -18,7 +18,7 @@ from pumice.core.messages.commands import Chunk
 from pumice.core.messages.replies import Candidates, DryRunFailed
 
 if TYPE_CHECKING:
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.system.ports import DryRunPort
 
 TryRows = Callable[[bytes, int, int], Iterable[tuple[int, bytes]]]

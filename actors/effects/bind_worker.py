@@ -22,11 +22,10 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pumice.actors.effects.effect_worker import EffectWorker, RecentOperations
-from pumice.cluster.kube.scheduler_words import FAILED, not_bound
-from pumice.core.messages.commands import BindPod
+from pumice.cluster.kube.events import FAILED, not_bound
+from pumice.core.messages.commands import BindOrder, BindPod, WriteStatus
 from pumice.core.messages.decisions import PodCondition
 from pumice.core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
-from pumice.core.messages.orders import BindOrder, WriteStatus
 from pumice.core.messages.replies import Accepted, ApiReply, Done, Refused
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from pumice.actors.effects.effect_worker import EffectPorts
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.runtime.envelope import Received
     from pumice.actors.system.ports import BindPort, MetricsPort, StatusPort
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 from pumice.actors.runtime.actor import Actor
+from pumice.core.messages.commands import Append, Entry
 from pumice.core.messages.message import Message
-from pumice.core.messages.recording import Append, Entry
 from pumice.core.messages.replies import Done
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Unpack
 
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.runtime.mailbox import Mailbox
     from pumice.actors.system.ports import ApiPort, CachePort, RecorderPort
     from pumice.core.messages.events import CacheEvent

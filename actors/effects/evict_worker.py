@@ -20,9 +20,8 @@ import anyio
 from pumice.actors.effects.effect_worker import EffectWorker, RecentOperations
 from pumice.cluster.kernel.effects import conditions
 from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
-from pumice.core.messages.commands import EvictPod
+from pumice.core.messages.commands import EvictOrder, EvictPod
 from pumice.core.messages.events import Evicted, EvictRefused, EvictTimedOut
-from pumice.core.messages.orders import EvictOrder
 from pumice.core.messages.replies import Accepted, ApiReply, Done, Refused
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from pumice.actors.effects.effect_worker import EffectPorts
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.runtime.envelope import Received
     from pumice.actors.system.ports import EvictPort
 

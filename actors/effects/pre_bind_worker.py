@@ -15,15 +15,16 @@ has not come true, and the outcome says so: the cache forgets the bind and looks
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pumice.actors.effects.effect_worker import EffectWorker
-from pumice.actors.effects.waiting_binds import WaitingBind
+from pumice.actors.effects.effect_worker import EffectWorker, RecentOperations
 from pumice.actors.errors import ActorFailedError
-from pumice.actors.runtime.asking import expected
+from pumice.actors.runtime.mailbox import expected
 from pumice.cluster.kernel.pre_bind import (
+    Device,
     Place,
     PreBindError,
     Write,
@@ -33,13 +34,21 @@ from pumice.cluster.kernel.pre_bind import (
     is_ready,
     writes_of,
 )
-from pumice.cluster.kube.scheduler_words import FAILED, not_bound, not_prepared
-from pumice.core.messages.commands import BindPod, Get, Update
+from pumice.cluster.kube.events import FAILED, not_bound, not_prepared
+from pumice.core.messages.commands import (
+    BindOrder,
+    BindPod,
+    Get,
+    Pull,
+    Pulled,
+    ReadRevision,
+    RevisionRead,
+    Update,
+    WriteStatus,
+)
 from pumice.core.messages.decisions import Bind, PodCondition
 from pumice.core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
-from pumice.core.messages.orders import BindOrder, WriteStatus
 from pumice.core.messages.replies import Accepted, Done, Refused
-from pumice.core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 
@@ -48,11 +57,50 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from pumice.actors.effects.effect_worker import EffectPorts
-    from pumice.actors.effects.waiting_binds import WaitingBinds
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.system.ports import BindPort, MetricsPort, StatusPort
     from pumice.core.messages.commands import ApiRequest
     from pumice.core.messages.replies import ApiReply
+
+# --- Binds that wait for their volumes and devices; they outlive a crash of the worker
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingBind:
+    """`deadline`: event-loop time, seconds. `created`: when its pod was made; None when nobody knows."""
+
+    bind: Bind
+    cycle: int
+    sequence: int
+    decided_at: float
+    deadline: float
+    created: float | None = None
+
+    @property
+    def cause(self) -> str:
+        """The operation id."""
+        return f"{self.cycle}/{self.bind.uid}"
+
+
+@dataclass
+class WaitingBinds:
+    """Written to the api and not yet bound, by operation id; oldest first. And the operations seen lately.
+
+    `holders`: the claim that was to have a device last, as far as is known here.
+    """
+
+    by_cause: dict[str, WaitingBind] = field(default_factory=dict[str, WaitingBind])
+    holders: dict[Device, Place] = field(default_factory=dict[Device, Place])
+    recent: RecentOperations = field(default_factory=RecentOperations)
+
+    @property
+    def next_at(self) -> float:
+        """When the first runs out of time."""
+        return min((each.deadline for each in self.by_cause.values()), default=float("inf"))
+
+    def places(self) -> set[Place]:
+        """All that is waited for."""
+        return {place for each in self.by_cause.values() for place in awaited_places(each.bind)}
 
 
 USER = "pre-bind-worker"

@@ -21,17 +21,15 @@ from msgspec.structs import replace
 
 from pumice.actors.runtime.actor import Actor
 from pumice.cluster.kube.events import Sayings
-from pumice.core.messages.commands import ApiRequest, Get, LookLater, ReportStatus
+from pumice.core.messages.commands import ApiRequest, Append, Entry, Get, LookLater, ReportStatus, WriteStatus
 from pumice.core.messages.events import StatusRefused
-from pumice.core.messages.orders import WriteStatus
-from pumice.core.messages.recording import Append, Entry
 from pumice.core.messages.replies import Accepted, Done, Refused
 from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.runtime.envelope import Received
     from pumice.actors.system.ports import ApiPort, CachePort, RecorderPort, StatusPort
     from pumice.core.messages.decisions import PodCondition, PodGroupEvent, PodGroupStatus, QueueStatus

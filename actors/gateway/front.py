@@ -4,17 +4,120 @@ long.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import hmac
+import ipaddress
+import logging
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final, Generic, TypeVar
+from urllib.parse import urlsplit
 
 import anyio
+from starlette.types import ASGIApp
 
 from pumice.actors.gateway.advice import AdviceDesk
-from pumice.actors.gateway.security import Doorkeeper
+from pumice.actors.gateway.forms import encode
+from pumice.actors.gateway.problems import (
+    ApiError,
+    failed,
+    failure,
+    forbidden,
+    internal,
+    unauthorized,
+    unavailable,
+    wrong_method,
+)
+from pumice.actors.gateway.request.exchange import ClientGoneError, Exchange, Receive, Scope, Send
 from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.runtime.longest import Longest
+from pumice.config.errors import WorldError
+
+# --- The door: who may come in
+# A page in somebody's browser can send requests to the loopback as well. It gives itself away by its Origin, or
+# (after its name was made to point here) by a Host that is no address of this server.
+
+COOKIE: Final = "pumice"
+READS: Final = ("GET", "HEAD")
+_USUAL_PORTS: Final = {"http": ":80", "https": ":443"}
+OPEN: Final = ("/healthz", "/livez", "/readyz")
+"""What a probe may ask without the token."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address to listen on can be reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _same_host(origin: str, host: str) -> bool:
+    """Whether an Origin names the host and port of a Host header: names have no case (RFC 3986), and a port that is the
+    scheme's own may be left out of either.
+    """
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
+    usual = _USUAL_PORTS.get(parts.scheme.lower(), "")
+    return parts.netloc.lower().removesuffix(usual) == host.lower().removesuffix(usual)
+
+
+class Doorkeeper:
+    """`token` "" asks for none; `host` is where the server listens."""
+
+    def __init__(self, token: str, host: str) -> None:
+        self._token = token.encode()
+        self._hosts = {"localhost", host.lower()}
+        self._check: Callable[[Exchange], None] = self._token_given if token else self._from_here
+
+    def admit(self, exchange: Exchange) -> None:
+        """Raises ApiError (401, 403)."""
+        self._from_no_other_page(exchange)
+        self._check(exchange)
+
+    def admit_strangers(self, exchange: Exchange) -> None:
+        """Whoever may see the form that asks for the token, and what it is made of. Raises ApiError (403)."""
+        self._from_no_other_page(exchange)
+        if not self._token:
+            self._from_here(exchange)
+
+    def is_token(self, given: str) -> bool:
+        """Whether somebody knows the token."""
+        return bool(self._token) and hmac.compare_digest(given.strip().encode(), self._token)
+
+    def pass_for_pages(self) -> str:
+        """What a browser's cookie holds in place of the token; who has it may read."""
+        return hmac.new(self._token, b"the page of pumice", "sha256").hexdigest()
+
+    def _from_no_other_page(self, exchange: Exchange) -> None:
+        origin = exchange.header("origin")
+        if origin and not _same_host(origin, exchange.header("host")):
+            raise forbidden(f"requests of web pages are not served (Origin: {origin[:200]})")
+
+    def _token_given(self, exchange: Exchange) -> None:
+        if exchange.path.partition("/")[2].partition("/")[0] in {path.strip("/") for path in OPEN}:
+            return
+        if self.is_token(exchange.bearer):
+            return
+        if exchange.method not in READS or not self._has_pass(exchange):
+            raise unauthorized()
+
+    def _has_pass(self, exchange: Exchange) -> bool:
+        known = self.pass_for_pages().encode()
+        pairs = (part.strip().partition("=") for part in exchange.header("cookie").replace(",", ";").split(";"))
+        return any(name == COOKIE and hmac.compare_digest(value.encode(), known) for name, _, value in pairs)
+
+    def _from_here(self, exchange: Exchange) -> None:
+        host = exchange.header("host").lower()
+        name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.rpartition(":")[0] or host
+        if host and name not in self._hosts and not is_loopback(name):
+            raise forbidden(f"this server is for its own machine only, not for {host[:200]!r}")
+
 
 # --- The requests that are being answered, so that a server that stops can end them first. A watch would otherwise
 # keep its connection, and the server that waits for it, open for ever.
@@ -96,3 +199,86 @@ class Front:
     def door(self) -> Doorkeeper:
         """Who may come in."""
         return Doorkeeper(self.settings.token, self.settings.address[0])
+
+
+# --- The endpoint: where errors become answers
+
+F = TypeVar("F", bound=Front)
+LEFTOVER: Final = 1024 * 1024
+"""Bytes of a refused request's body that are read and dropped rather than to close the connection."""
+
+log = logging.getLogger(__name__)
+
+
+class Endpoint(Generic[F]):
+    """One route: lets in (but where the handler `admits` by itself), answers, and makes a Status of whatever is
+    refused.
+    """
+
+    def __init__(
+        self,
+        site: F,
+        handler: Callable[[F, Exchange], Awaitable[None]],
+        *,
+        reads_only: bool = False,
+        admits: bool = False,
+    ) -> None:
+        self._site = site
+        self._handler = handler
+        self._reads_only = reads_only
+        self._admits = admits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        exchange = Exchange(scope, receive, send)
+        await self._site.longest.timed(self._serve(exchange), exchange.method, exchange.path)
+
+    async def _serve(self, exchange: Exchange) -> None:
+        try:
+            with self._site.open.request():
+                await self._answer(exchange)
+        except ClientGoneError:
+            return
+        except ApiError as error:
+            await refuse(exchange, error)
+        except WorldError as error:
+            await refuse(exchange, failed(str(error)))
+        except Exception as error:
+            log.exception("bug in Pumice: the gateway could not answer %s %s", exchange.method, exchange.path)
+            await refuse(exchange, internal(repr(error)))
+
+    async def _answer(self, exchange: Exchange) -> None:
+        if not self._admits:
+            self._site.door.admit(exchange)
+        if self._site.open.closing:
+            raise unavailable("the server is shutting down")
+        if self._reads_only and exchange.method not in READS:
+            raise wrong_method(exchange.method)
+        if self._site.settings.reads_only and exchange.method not in READS and not self._admits:
+            raise forbidden("this is a copy of a cluster, which nobody may change: ask that cluster itself")
+        await self._handler(self._site, exchange)
+
+
+async def refuse(exchange: Exchange, error: ApiError) -> None:
+    """Answer with a Status; a stream that has begun can only be broken off."""
+    if exchange.started:
+        return  # hypercorn closes the connection of an answer without an end
+    refused, headers = error.refused, error.headers
+    with anyio.CancelScope(shield=True):
+        if not await exchange.pass_over(LEFTOVER):
+            headers = {**headers, "connection": "close"}
+        await exchange.answer(refused.code, encode(failure(refused, error.token)), headers=headers)
+
+
+class Unslashed:
+    """Takes a slash off the end of the path: `/version/` is `/version`, as some clients write it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        path = scope.get("path", "/")
+        if path.endswith("/") and path != "/":
+            scope = {**scope, "path": path.rstrip("/") or "/"}
+        await self._app(scope, receive, send)

@@ -21,10 +21,11 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from pumice.actors.gateway.discovery import groups, openapi, openapi_v2
+from pumice.actors.gateway.discovery import groups, openapi
 from pumice.actors.gateway.discovery.groups import version
-from pumice.actors.gateway.endpoint import Endpoint, Unslashed
+from pumice.actors.gateway.discovery.openapi import V2_ASKED, V2_PROTOBUF, v2_json, v2_protobuf
 from pumice.actors.gateway.forms import encode
+from pumice.actors.gateway.front import Endpoint, Unslashed
 from pumice.actors.gateway.handlers import health, resources
 from pumice.actors.gateway.hub import Hub
 from pumice.actors.gateway.page.handlers import home, page, wants_page
@@ -37,8 +38,7 @@ from pumice.actors.gateway.server import serve
 from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.gateway.site import Listings, Site
 from pumice.actors.gateway.webhooks.controllers import passed
-from pumice.actors.runtime.actor import Actor
-from pumice.actors.runtime.context import Context
+from pumice.actors.runtime.actor import Actor, Context
 from pumice.actors.system.ports import ApiPort, CachePort, MetricsPort, PokePort, RunnerPort
 from pumice.core.messages.commands import Poke
 from pumice.core.messages.replies import Done
@@ -120,10 +120,10 @@ async def _openapi(site: Site, exchange: Exchange) -> None:
 
 @_knowing
 async def _openapi_v2(site: Site, exchange: Exchange) -> None:
-    if openapi_v2.ASKED in exchange.header("accept"):
-        await exchange.answer(200, openapi_v2.as_protobuf(), openapi_v2.PROTOBUF)
+    if V2_ASKED in exchange.header("accept"):
+        await exchange.answer(200, v2_protobuf(), V2_PROTOBUF)
         return
-    text, tag = openapi_v2.as_json(site.kinds)
+    text, tag = v2_json(site.kinds)
     known = exchange.header("if-none-match") == tag
     await exchange.answer(304 if known else 200, b"" if known else text, headers={"etag": tag})
 

@@ -16,16 +16,15 @@ from pumice.actors.gateway.request.selection import Traits, traits_of
 from pumice.actors.gateway.ring import Ring, RingEntry
 from pumice.actors.gateway.settings import MIB
 from pumice.actors.gateway.webhooks.hooks import CONFIGURATIONS
-from pumice.actors.runtime.asking import ask_again
-from pumice.actors.runtime.context import Context
+from pumice.actors.runtime.actor import Context
 from pumice.actors.runtime.level_signal import LevelSignal
+from pumice.actors.runtime.mailbox import ask_again
 from pumice.actors.system.ports import ApiPort
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.handles import HandleTable
-from pumice.core.messages.commands import OpenListing
+from pumice.core.messages.commands import OpenListing, Pull, Pulled, ReadRevision, RevisionRead
 from pumice.core.messages.events import Mutation
 from pumice.core.messages.replies import ListingOpened
-from pumice.core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 

@@ -1,6 +1,6 @@
 """What the gateway itself refuses, before or instead of the api: one function a reason, with Kubernetes' words.
 
-A refusal travels up as `ApiError` and becomes a Status body (`pumice.actors.gateway.statuses`).
+A refusal travels up as `ApiError` and becomes a Status body (`pumice.actors.gateway.problems`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,35 @@ from typing import Any, Final
 
 from pumice.config.errors import RequestError
 from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
+
+# --- Kubernetes' Status bodies
+
+NOT_FOUND: Final = 404
+
+
+def failure(refused: Refused, token: str = "") -> Object:
+    """The Status of a refusal; `token`: by it a list can go on."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {"continue": token} if token else {},
+        "status": "Failure",
+        "message": refused.message,
+        "reason": refused.reason,
+        # kubectl looks into the details of whatever is not found
+        **({"details": dict(refused.details)} if refused.details or refused.code == NOT_FOUND else {}),
+        "code": refused.code,
+    }
+
+
+def success(details: Object | None = None, code: int = 200) -> Object:
+    """The Status of something done that has no object to show; `code` is left out when it is 200."""
+    status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    if details:
+        status["details"] = details
+    return status if code == 200 else {**status, "code": code}
+
 
 RETRY_S: Final = 1
 PATCH_TYPES: Final = (

@@ -22,8 +22,7 @@ from hypercorn.protocol.h11 import H11Protocol
 from hypercorn.protocol.ws_stream import WSStream
 
 from pumice.actors.gateway.forms import encode
-from pumice.actors.gateway.problems import ApiError, bad_request, headers_too_large, internal
-from pumice.actors.gateway.statuses import failure
+from pumice.actors.gateway.problems import ApiError, bad_request, failure, headers_too_large, internal
 
 HEADERS: Final = 64 * 1024
 """Bytes of a request's head, at most."""

@@ -20,8 +20,25 @@ from hypercorn.config import Config, Sockets
 from hypercorn.events import Closed, Event, RawData
 from starlette.applications import Starlette
 
+from pumice.actors.errors import ListenError
 from pumice.actors.gateway.protocols import HEADERS, LastingWrapper, mend
 from pumice.actors.gateway.settings import GatewaySettings
+
+# --- The socket on which clients come, bound before anything else begins
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes any free one. Raises ListenError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=512)
+    except (OSError, OverflowError) as error:
+        why = error.strerror if isinstance(error, OSError) else None
+        raise ListenError(f"cannot listen on {host}:{port}: {why or error}") from error
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    listener.setblocking(False)
+    return listener
+
 
 # --- What happens when the process runs out of file descriptors: connections are refused, and that is said once a
 # second. asyncio shows a traceback for each one that it cannot accept, as many at a time as there wait; trio one

@@ -17,7 +17,7 @@ from pumice.actors.errors import ActorFailedError, ActorStoppedError
 from pumice.actors.gateway.advice import AdviceDesk, AdviserQuestion
 from pumice.actors.gateway.front import Front
 from pumice.actors.gateway.hub import Hub
-from pumice.actors.gateway.kept import KeptListings
+from pumice.actors.gateway.listings import KeptListings
 from pumice.actors.gateway.page.broadcast import Broadcast
 from pumice.actors.gateway.problems import RETRY_S, ApiError, failed, internal, no_such_path, too_many, unavailable
 from pumice.actors.gateway.request.paths import Target

@@ -20,8 +20,7 @@ import anyio
 import anyio.to_thread
 
 from pumice.actors.runtime.actor import Actor
-from pumice.core.messages.commands import Poke
-from pumice.core.messages.recording import SaveCheckpoint
+from pumice.core.messages.commands import Poke, SaveCheckpoint
 from pumice.core.messages.replies import Done
 from pumice.storage.checkpoint import CheckpointState
 from pumice.storage.errors import StorageError
@@ -31,7 +30,7 @@ from pumice.storage.retention import cut_point
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.runtime.level_signal import LevelSignal
     from pumice.actors.system.ports import PokePort, RecorderPort
     from pumice.storage.journal import Journal

@@ -21,7 +21,7 @@ import anyio
 
 from pumice.actors.errors import RecorderFailedError
 from pumice.actors.runtime.actor import Actor
-from pumice.core.messages.recording import RecorderCommand, SaveCheckpoint
+from pumice.core.messages.commands import RecorderCommand, SaveCheckpoint
 from pumice.core.messages.replies import Appended
 from pumice.storage.errors import StorageError
 from pumice.storage.journal import Checkpoint, Record
@@ -29,7 +29,7 @@ from pumice.storage.journal import Checkpoint, Record
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.runtime.envelope import Received
     from pumice.actors.runtime.level_signal import LevelSignal
     from pumice.actors.system.ports import RecorderPort

@@ -22,27 +22,24 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-from pumice.actors.metrics.pending_families import PendingFamilies
-from pumice.actors.metrics.shadow_families import ShadowFamilies
+from pumice.actors.metrics.families import PendingFamilies, ShadowFamilies
 from pumice.actors.runtime.actor import Actor
 from pumice.actors.system.ports import MetricsMessage, MetricsReply
 from pumice.core.messages.boards import ReadRecent, RecentRead
-from pumice.core.messages.commands import Expose
-from pumice.core.messages.events import CycleMeasured, PodsCreated, TasksBound
+from pumice.core.messages.commands import Expose, MeasureProcess
+from pumice.core.messages.events import CycleMeasured, PodsCreated, ShadowCompared, TasksBound
 from pumice.core.messages.queue_tables import CardTable, JobShares, QueuesMeasured, QueueTables, readable
 from pumice.core.messages.replies import Exposition
-from pumice.core.messages.shadow import ShadowCompared
-from pumice.core.messages.supervision import MeasureProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.system.ports import MetricsPort, SupervisorPort
+    from pumice.core.messages.commands import MailboxStatistics
     from pumice.core.messages.decisions import BindingJob
     from pumice.core.messages.queue_tables import QueueColumns
-    from pumice.core.messages.supervision import MailboxStatistics
-    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.dimensions import FloatArray
 
 # --- Volcano's metrics as Prometheus families (source: Volcano `pkg/scheduler/metrics`), and a few of our own.
 # Volcano's begin with `volcano_`, ours with `pumice_`. Latencies are in milliseconds, as the names say.

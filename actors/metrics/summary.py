@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from pumice.actors.runtime.asking import ask_again
-from pumice.core.messages.commands import OpenListing
+from pumice.actors.runtime.mailbox import ask_again
+from pumice.core.messages.commands import OpenListing, Pull, Pulled, ReadRevision, RevisionRead
 from pumice.core.messages.replies import ListingOpened
-from pumice.core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
 from pumice.core.objects.metadata import Object, section
 from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.system.ports import ApiPort
     from pumice.cluster.handles import HandleTable
     from pumice.core.messages.events import Mutation

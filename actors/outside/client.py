@@ -11,15 +11,66 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from pumice.actors.outside.over_http import ExtenderRequest, Post
-from pumice.actors.outside.whole_pods import WholePods
 from pumice.actors.runtime.actor import Actor
+from pumice.core.messages.commands import Get
 from pumice.core.messages.questions import AskOutside, OutsideAnswered, OutsideQuestion
+from pumice.core.messages.replies import Accepted
+from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.typed import typed_pod
 from pumice.core.outside import filled
 
 if TYPE_CHECKING:
-    from pumice.actors.runtime.context import Context
+    from collections.abc import Iterable
+
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.system.ports import ApiPort, OutsidePort
+    from pumice.core.messages.questions import AskedPod
+    from pumice.storage.shared_objects import SharedObjects
+
+# --- The pods that questions are about, as the api has them
+
+
+class WholePods:
+    """Those of one cycle, each read once. One that is gone is what the question knows of it."""
+
+    def __init__(self, api: ApiPort, objects: SharedObjects) -> None:
+        self._api, self._objects = api, objects
+        self._cycle = 0
+        self._known: dict[str, Object] = {}  # by uid
+
+    async def look_up(self, cycle: int, pods: Iterable[AskedPod]) -> None:
+        """Have all of them at hand."""
+        if cycle != self._cycle:
+            self._cycle, self._known = cycle, {}
+        missing = list({pod.uid: pod for pod in pods if pod.uid not in self._known}.values())
+        if not missing:
+            return
+        replies = await self._api.ask_many([Get("Pod", pod.namespace, pod.name) for pod in missing])
+        for pod, reply in zip(missing, replies, strict=True):
+            found: Object = self._objects.unpack(reply.blob) if isinstance(reply, Accepted) else {}
+            same = section(found, "metadata").get("uid") == pod.uid
+            self._known[pod.uid] = found if same else gone(pod)
+
+    def json(self, pod: AskedPod) -> bytes:
+        """One that was looked up."""
+        return as_json(self._known[pod.uid], pod)
+
+
+def gone(pod: AskedPod) -> Object:
+    """What is known of a pod without the api."""
+    return {"metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}, "spec": {}, "status": {}}
+
+
+def as_json(whole: Object, pod: AskedPod) -> bytes:
+    """The pod on the node where the cycle has put it, as Go's typed client encodes it."""
+    whole = typed_pod(whole)
+    spec = section(whole, "spec")
+    if pod.node and spec.get("nodeName") != pod.node:
+        whole = {**whole, "spec": {**spec, "nodeName": pod.node}}
+    return msgspec.json.encode(whole)
 
 
 class ExtenderClient(Actor[AskOutside, OutsideAnswered]):

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from pumice.actors.reconcilers.config_machine import ConfigMachine
 from pumice.actors.runtime.reconciler import Reconciler
 from pumice.cluster.machine import Machine
-from pumice.core.messages.cycles import OfferConfig
+from pumice.core.messages.commands import OfferConfig
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pumice.actors.reconcilers.config_machine import Offer as Check
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.system.ports import ApiPort, PokePort, RunnerPort
     from pumice.config.settings import ConfigMapName
     from pumice.core.messages.commands import ApiRequest

@@ -13,7 +13,7 @@ from pumice.core.messages.events import PodsCreated
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.system.ports import ApiPort, MetricsPort, PokePort
     from pumice.cluster.controllers.jobs.machine import JobMachine
     from pumice.cluster.machine import Machine

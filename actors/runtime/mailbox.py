@@ -12,13 +12,13 @@ from __future__ import annotations
 import math
 from collections import OrderedDict, deque
 from collections.abc import Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, get_args, overload
 
 import anyio
 from anyio import lowlevel
 
-from pumice.actors.errors import ActorStoppedError, UnknownMessageError
-from pumice.actors.runtime.alarm import Alarm
+from pumice.actors.errors import ActorFailedError, ActorStoppedError, UnexpectedReplyError, UnknownMessageError
+from pumice.actors.runtime.clock import Alarm
 from pumice.actors.runtime.envelope import (
     NO_ANSWER,
     Answer,
@@ -29,13 +29,39 @@ from pumice.actors.runtime.envelope import (
     parts,
     reply_or_none,
 )
+from pumice.core.messages.commands import MailboxStatistics
 from pumice.core.messages.message import Message
 from pumice.core.messages.replies import Failed
-from pumice.core.messages.supervision import MailboxStatistics
 from pumice.storage import codec
 
 if TYPE_CHECKING:
     from pumice.actors.runtime.activity import Activity
+
+# --- Asking until there is an answer, and what the answer may be
+
+A = TypeVar("A")
+
+AGAIN_S: Final = 0.02
+
+
+async def ask_again(mailbox: Mailbox[M, R], message: M) -> R:
+    """Ask, and after a little while again when the actor crashed over it: it may be done twice.
+
+    Raises ActorStoppedError when it is gone for good.
+    """
+    while True:
+        try:
+            return await mailbox.ask(message)
+        except ActorFailedError:
+            await anyio.sleep(AGAIN_S)
+
+
+def expected(reply: Message, kind: type[A]) -> A:
+    """The reply, where only one type of it is possible. Raises UnexpectedReplyError."""
+    if not isinstance(reply, kind):
+        raise UnexpectedReplyError(f"the answer was {reply!r}, expected {kind.__name__}")
+    return reply
+
 
 # --- Messages that are dealt with in the turn of who sends them. A turn of the event loop costs as much as most
 # messages. On the real clock it is well spent: what comes meanwhile is dealt with together. On virtual time nothing

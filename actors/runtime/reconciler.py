@@ -29,7 +29,7 @@ from pumice.core.objects.parts import kind_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.system.ports import ApiPort, PokePort
     from pumice.core.messages.commands import ApiRequest
     from pumice.core.messages.events import Mutation

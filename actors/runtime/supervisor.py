@@ -32,16 +32,15 @@ from pumice.actors.errors import (
 )
 from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.actors.runtime.mailbox import Mailbox
+from pumice.core.messages.commands import MeasureProcess, ProcessMeasured, Restart, SupervisorCommand
 from pumice.core.messages.events import ActorCrashed, ActorStarted, ActorStopped
-from pumice.core.messages.supervision import MeasureProcess, ProcessMeasured, Restart, SupervisorCommand
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from anyio.abc import TaskStatus
 
-    from pumice.actors.runtime.actor import Actor
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Actor, Context
     from pumice.actors.runtime.envelope import Received
     from pumice.actors.system.ports import SupervisorPort
     from pumice.core.messages.events import ActorEvent

@@ -13,7 +13,7 @@ from pumice.actors.errors import WiringError
 from pumice.actors.runtime.mailbox import Mailbox
 
 if TYPE_CHECKING:
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
 
 Links = Mapping[str, Sequence[str]]
 """Role -> the roles it sends to."""

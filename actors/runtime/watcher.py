@@ -13,18 +13,17 @@ from anyio import lowlevel
 from msgspec import Struct
 
 from pumice.actors.errors import ActorFailedError, UnexpectedReplyError
-from pumice.actors.runtime.asking import expected
-from pumice.core.messages.commands import List
+from pumice.actors.runtime.mailbox import expected
+from pumice.core.messages.commands import List, Pull, Pulled
 from pumice.core.messages.events import Mutation
 from pumice.core.messages.replies import Listing
-from pumice.core.messages.watch import Pull, Pulled
 from pumice.core.objects.parts import kind_of
 from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.runtime.envelope import Answer
     from pumice.actors.system.ports import ApiPort
 

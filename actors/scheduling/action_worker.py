@@ -15,15 +15,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pumice.actors.runtime.actor import Actor
-from pumice.actors.scheduling.stopping import asked_of, driven
+from pumice.actors.scheduling.core_decider import asked_of, driven
 from pumice.core.messages.commands import RunAction
 from pumice.core.messages.replies import ActionDone, ActionFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pumice.actors.dry_run.driver import DryRunDriver
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.dry_run.pool import DryRunDriver
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.runtime.envelope import Received
     from pumice.actors.scheduling.decider import Decider
     from pumice.actors.system.ports import ActionPort, OutsidePort

@@ -26,19 +26,24 @@ from msgspec.structs import replace
 from pumice.actors.errors import ActorFailedError, BrokenViewError
 from pumice.actors.runtime.activity import SCHEDULER
 from pumice.actors.runtime.actor import Actor
-from pumice.actors.runtime.alarm import stood_still
+from pumice.actors.runtime.clock import stood_still
 from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.actors.runtime.watcher import WatchedChanges, Watcher
 from pumice.actors.scheduling.resync import Awaited, Due, ResyncQueue
 from pumice.actors.system.ports import CacheMessage, CacheReply
-from pumice.core.board.board import BoardReader, residents_of
+from pumice.core.board import BoardReader, residents_of
 from pumice.core.fold.shown import Shown
 from pumice.core.messages.boards import BoardRead, ReadBoard, ReadResidents, ResidentsRead
 from pumice.core.messages.commands import Assume, CheckView, Get, LookLater, TakeSnapshot
-from pumice.core.messages.events import BindRefused, BindTimedOut, Bound, Evicted, EvictRefused, EvictTimedOut
-from pumice.core.messages.operations import (
+from pumice.core.messages.events import (
     AssumedCycle,
     BeganAnew,
+    BindRefused,
+    BindTimedOut,
+    Bound,
+    Evicted,
+    EvictRefused,
+    EvictTimedOut,
     ForgotBind,
     HeldBind,
     HeldEviction,
@@ -53,14 +58,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from typing import Any
 
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.runtime.envelope import Received
     from pumice.actors.scheduling.decider import SchedulerView
     from pumice.actors.system.ports import ApiPort, CachePort
     from pumice.cluster.handles import HandleTable
     from pumice.config.errors import RequestError
     from pumice.core.messages.decisions import Decision
-    from pumice.core.messages.operations import ViewOperation
+    from pumice.core.messages.events import ViewOperation
     from pumice.core.state.snapshot import Snapshot
 
 # --- The scheduler's view for those who look on: read off, timed, never changed. Part of the cache.

@@ -14,10 +14,8 @@ import anyio
 
 from pumice.actors.errors import ActorFailedError
 from pumice.actors.scheduling.cycle_memory import Unsent
-from pumice.core.messages.commands import Assume
+from pumice.core.messages.commands import Append, Assume, BindOrder, Entry, EvictOrder, WriteStatus
 from pumice.core.messages.message import Message
-from pumice.core.messages.orders import BindOrder, EvictOrder, WriteStatus
-from pumice.core.messages.recording import Append, Entry
 from pumice.storage import codec
 
 if TYPE_CHECKING:

@@ -25,16 +25,25 @@ import anyio
 from pumice.actors.errors import ActorFailedError, CycleLostError
 from pumice.actors.runtime.activity import SCHEDULER
 from pumice.actors.runtime.actor import Actor
-from pumice.actors.runtime.asking import expected
+from pumice.actors.runtime.mailbox import expected
 from pumice.actors.scheduling.commit import statuses_of
+from pumice.actors.scheduling.core_decider import SessionSteps
 from pumice.actors.scheduling.decider import Moment
-from pumice.actors.scheduling.stopping import SessionSteps
 from pumice.config import rules
 from pumice.config.errors import ConfigError
 from pumice.core import digest
 from pumice.core.default_scheduler.profile import NAME
-from pumice.core.messages.commands import CycleSaid, RunAction, TakeSnapshot
-from pumice.core.messages.cycles import AwaitCycle, CyclesRun, OfferConfig, RunCycle, RunnerCommand, TellQueues
+from pumice.core.messages.commands import (
+    AwaitCycle,
+    CycleSaid,
+    CyclesRun,
+    OfferConfig,
+    RunAction,
+    RunCycle,
+    RunnerCommand,
+    TakeSnapshot,
+    TellQueues,
+)
 from pumice.core.messages.events import ConfigLoaded, CycleDropped, CycleMeasured, CycleRecord
 from pumice.core.messages.queue_tables import QueuesMeasured
 from pumice.core.messages.replies import ActionFailed, Done, SnapshotTaken
@@ -43,8 +52,8 @@ from pumice.core.state.volumes import volume_rules
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.runtime.clock import Clock
-    from pumice.actors.runtime.context import Context
     from pumice.actors.runtime.envelope import Received
     from pumice.actors.scheduling.commit import Commit
     from pumice.actors.scheduling.config_source import LoadedConfig

@@ -20,19 +20,26 @@ import anyio
 import httpx
 
 from pumice.actors.runtime.actor import Actor
-from pumice.actors.runtime.asking import expected
-from pumice.cluster.kube.conditions import timestamp
+from pumice.actors.runtime.mailbox import expected
+from pumice.cluster.kube.statuses import timestamp
 from pumice.config.durations import parse_duration
 from pumice.core.messages.commands import Create, List, Poke, Update
 from pumice.core.messages.replies import Done, Listing
-from pumice.core.objects.node_usage import KIND
-from pumice.core.objects.prometheus import CPU_QUERY, MEMORY_QUERY, AnswerError, node_metrics, values_of, what_is_wrong
+from pumice.core.objects.node_usage import (
+    CPU_QUERY,
+    KIND,
+    MEMORY_QUERY,
+    AnswerError,
+    node_metrics,
+    values_of,
+    what_is_wrong,
+)
 from pumice.storage import codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.system.ports import ApiPort, PokePort
 
 TYPE: Final = "prometheus"

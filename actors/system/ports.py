@@ -7,36 +7,36 @@ decides whose they are.
 from __future__ import annotations
 
 from pumice.actors.runtime.mailbox import Mailbox
-from pumice.core.messages import (
-    boards,
-    commands,
-    cycles,
-    events,
-    orders,
-    questions,
-    recording,
-    replies,
-    shadow,
-    supervision,
+from pumice.core.messages import boards, commands, events, questions, replies
+from pumice.core.messages.commands import (
+    BindWorkerCommand,
+    CyclesRun,
+    EvictWorkerCommand,
+    ProcessMeasured,
+    RecorderCommand,
+    RunnerCommand,
+    StatusWriterCommand,
+    SupervisorCommand,
 )
+from pumice.core.messages.events import Mirrored, ReadMirrored
 from pumice.core.messages.queue_tables import QueuesMeasured
 
 ApiPort = Mailbox[commands.ApiRequest, replies.ApiReply]
-RecorderPort = Mailbox[recording.RecorderCommand, replies.Appended]
+RecorderPort = Mailbox[RecorderCommand, replies.Appended]
 CacheMessage = commands.CacheCommand | events.CacheEvent
 CacheReply = replies.SnapshotTaken | replies.Assumed | replies.ViewChecked | boards.BoardRead | boards.ResidentsRead
 CachePort = Mailbox[CacheMessage, CacheReply]
-RunnerPort = Mailbox[cycles.RunnerCommand, replies.Done | cycles.CyclesRun]
+RunnerPort = Mailbox[RunnerCommand, replies.Done | CyclesRun]
 ActionPort = Mailbox[commands.ActionCommand, replies.ActionDone | replies.ActionFailed]
 DryRunPort = Mailbox[commands.DryRunCommand, replies.Candidates | replies.DryRunFailed]
-BindPort = Mailbox[orders.BindWorkerCommand, replies.Done]
-EvictPort = Mailbox[orders.EvictWorkerCommand, replies.Done]
-StatusPort = Mailbox[orders.StatusWriterCommand, replies.Done]
+BindPort = Mailbox[BindWorkerCommand, replies.Done]
+EvictPort = Mailbox[EvictWorkerCommand, replies.Done]
+StatusPort = Mailbox[StatusWriterCommand, replies.Done]
 ArrivalsPort = Mailbox[commands.Announce, replies.Done]
 OutsidePort = Mailbox[questions.AskOutside, questions.OutsideAnswered]
 PokePort = Mailbox[commands.Poke, replies.Done]
-MirrorPort = Mailbox[commands.Poke | shadow.ReadMirrored, replies.Done | shadow.Mirrored]
+MirrorPort = Mailbox[commands.Poke | ReadMirrored, replies.Done | Mirrored]
 MetricsMessage = commands.MetricsCommand | events.MetricsEvent | QueuesMeasured
 MetricsReply = replies.Exposition | boards.RecentRead
 MetricsPort = Mailbox[MetricsMessage, MetricsReply]
-SupervisorPort = Mailbox[supervision.SupervisorCommand, supervision.ProcessMeasured]
+SupervisorPort = Mailbox[SupervisorCommand, ProcessMeasured]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.actors.api_server.faults.strikes import Faults
 from pumice.actors.runtime.activity import Activity
+from pumice.actors.runtime.actor import Door
 from pumice.actors.runtime.clock import Clock
-from pumice.actors.runtime.context import Door
 from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.actors.runtime.longest import Longest
 from pumice.actors.scheduling.config_source import ConfigSource
@@ -22,7 +22,7 @@ from pumice.actors.scheduling.decider import Decider
 from pumice.actors.system.roles import ROLES
 from pumice.cluster.api.store import Store
 from pumice.cluster.handles import HandleTable
-from pumice.core.actions.dry_runs.dry_run import DryRun
+from pumice.core.actions.dry_runs import DryRun
 from pumice.core.session.session import Session
 from pumice.core.state.snapshot import Snapshot
 from pumice.storage.journal import Journal

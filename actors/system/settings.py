@@ -12,11 +12,11 @@ from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.outside.over_http import Post, over_http
 from pumice.actors.real_clusters.cluster.settings import ClusterSettings
 from pumice.actors.real_clusters.mirror.settings import MirrorSettings
-from pumice.actors.runtime.alarm import Alarm
+from pumice.actors.runtime.clock import Alarm
 from pumice.actors.scheduling.config_source import ConfigSource
 from pumice.actors.scheduling.decider import Decider
 from pumice.cluster.controllers.events import KEPT_S
-from pumice.cluster.controllers.unserved.kinds import SERVED
+from pumice.cluster.controllers.unserved import SERVED
 from pumice.cluster.kubelets.pod_runs import DEFAULT_DURATION_S
 from pumice.config.pumice_arguments import PumiceArguments
 from pumice.config.settings import CHARTS, ConfigMapName
@@ -34,7 +34,7 @@ class SystemSettings:
     `gc_thresholds` are Python's while the system runs (None: left alone); the stock ones cost a third of the speed.
     `switch_interval_s`: after so long a busy thread lets another one have the interpreter (None: left alone). The
     journal's thread asks for it several times an append, and everybody waits for the journal; Python's own is 5 ms.
-    `alarm` makes something to sleep by; `at_once`: see `pumice.actors.runtime.context.Context`, never with faults.
+    `alarm` makes something to sleep by; `at_once`: see `pumice.actors.runtime.actor.Context`, never with faults.
     `dry_run_deadline_s`: how long a worker may take over a chunk; `dry_run_chunk_rows`: no chunk is smaller, unless it
     is the last of its wave. No result depends on either.
     `journal_look_s`: seconds between two looks whether the journal is still there (0: nobody looks).

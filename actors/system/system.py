@@ -21,8 +21,8 @@ from pumice.actors.gateway.settings import REVISIONS_PER_S
 from pumice.actors.metrics.summary import Summary
 from pumice.actors.reconcilers.config_machine import take_over
 from pumice.actors.runtime.activity import SCHEDULER
-from pumice.actors.runtime.asking import ask_again, expected
 from pumice.actors.runtime.clock import Clock
+from pumice.actors.runtime.mailbox import ask_again, expected
 from pumice.actors.scheduling.cycle_memory import PERMITTED, SEEN, SYNCED, CycleMemory
 from pumice.actors.scheduling.decider import Decider
 from pumice.actors.system.ports import ApiPort, ArrivalsPort, CachePort, MetricsPort, MirrorPort, RunnerPort
@@ -32,11 +32,10 @@ from pumice.actors.system.settings import SystemSettings, elsewhere, mirroring, 
 from pumice.actors.system.wiring import Wiring
 from pumice.cluster.api.bootstrap import first_requests
 from pumice.cluster.api.origin import entering
-from pumice.core.messages import commands, recording, replies
-from pumice.core.messages.cycles import AwaitCycle, CyclesRun, RunCycle, TellQueues
-from pumice.core.messages.events import ConfigLoaded
+from pumice.core.messages import commands, replies
+from pumice.core.messages.commands import Append, AwaitCycle, CyclesRun, Entry, RunCycle, TellQueues
+from pumice.core.messages.events import ConfigLoaded, Mirrored, ReadMirrored
 from pumice.core.messages.message import Message
-from pumice.core.messages.shadow import Mirrored, ReadMirrored
 from pumice.core.state.watched import WATCHED
 from pumice.storage import codec
 from pumice.storage.journal import CONFIG, Journal, Record
@@ -211,14 +210,14 @@ class System(Wiring):
         """
         await self.permission.wait_beyond(SYNCED - 1)
         entries = [
-            recording.Entry("outcome", codec.encode(outcome), outcome.sequence)
+            Entry("outcome", codec.encode(outcome), outcome.sequence)
             for outcome in resolved(self.recovered, partial(self.store.get, "Pod"))
         ]
         config = self._config_in_force()
         if config:
-            entries.append(recording.Entry("config", config))
+            entries.append(Entry("config", config))
         if entries:
-            await self.switchboard.mailboxes["recorder"].ask(recording.Append(tuple(entries)))
+            await self.switchboard.mailboxes["recorder"].ask(Append(tuple(entries)))
         await self._until_seen()
         self.permission.raise_to(PERMITTED)
         await self.permission.wait_beyond(PERMITTED)
@@ -233,9 +232,9 @@ class System(Wiring):
 
     async def _note(self, events: Sequence[Message]) -> None:
         """Events in the lives of actors; its own end finds the recorder gone."""
-        entries = tuple([recording.Entry("actor", codec.encode(event)) for event in events])
+        entries = tuple([Entry("actor", codec.encode(event)) for event in events])
         with suppress(ActorStoppedError):
-            await self.switchboard.mailboxes["recorder"].tell(recording.Append(entries))
+            await self.switchboard.mailboxes["recorder"].tell(Append(entries))
 
 
 def _differ(told: ConfigLoaded, known: ConfigLoaded) -> bool:

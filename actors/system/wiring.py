@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, get_args
 from pumice.actors.api_server.faults.network import Network
 from pumice.actors.arrivals import Coming
 from pumice.actors.dry_run.crew import DryRunCrew
-from pumice.actors.effects.waiting_binds import WaitingBinds
+from pumice.actors.effects.pre_bind_worker import WaitingBinds
 from pumice.actors.real_clusters.mirror.observed import ObservedCycles
-from pumice.actors.runtime.context import Context
+from pumice.actors.runtime.actor import Context
 from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.actors.runtime.supervisor import Child, Supervisor
 from pumice.actors.runtime.switchboard import Switchboard

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pumice.cluster.api.admission.addresses import API_ADDRESS
 from pumice.cluster.api.admission.served import DEFAULT_CLASS, OWN_PROVISIONER
+from pumice.cluster.api.admission.services import API_ADDRESS
 from pumice.cluster.api.namespaces import FIRST, new_namespace
 from pumice.cluster.api.verbs.creation import SUBMIT
 from pumice.core.messages.commands import ApiRequest, Create, Patch

@@ -9,7 +9,7 @@ import re
 from hashlib import blake2b
 from typing import Final
 
-from pumice.core.short_texts import remembers
+from pumice.core.texts import remembers
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)

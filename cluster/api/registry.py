@@ -16,12 +16,11 @@ from pumice.cluster.api.definitions.volcano import schema_of
 from pumice.cluster.api.definitions.work import TooDearError, Work
 from pumice.cluster.api.kind_table import KindTable
 from pumice.cluster.api.kinds import Kind
-from pumice.cluster.api.ordered import ObjectRecord
 from pumice.cluster.api.refusals import Cause
 from pumice.cluster.api.schema.field_types import status_problems, type_problems
-from pumice.cluster.api.schema.mistyped import settle_quantities
-from pumice.cluster.api.tables import Key, ObjectTables, own
-from pumice.cluster.api.verbs.decoding import drop_nulls
+from pumice.cluster.api.schema.wrong_fields import settle_quantities
+from pumice.cluster.api.tables import Key, ObjectRecord, ObjectTables, own
+from pumice.cluster.api.verbs.requests import drop_nulls
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.soundness import unsound

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final
 
 from pumice.cluster.api.names import label_value_problem, qualified_name_problem
-from pumice.core.short_texts import remembers
+from pumice.core.texts import remembers
 
 Labels = Mapping[str, str]
 Requirement = tuple[str, str, frozenset[str]]

@@ -20,19 +20,16 @@ from pumice.cluster.api.verbs.applying import Applying
 from pumice.cluster.api.verbs.changes import Changes
 from pumice.cluster.api.verbs.creation import Creation
 from pumice.cluster.api.verbs.deletion import Deletion
-from pumice.cluster.api.verbs.eviction import Eviction
-from pumice.cluster.api.verbs.loading import Loading
-from pumice.cluster.api.verbs.object_counts import ObjectCounts
-from pumice.cluster.api.verbs.placement import Placement
-from pumice.cluster.api.verbs.reflection import Reflection, Reporting
+from pumice.cluster.api.verbs.loading import Loading, Reflection, Reporting
+from pumice.cluster.api.verbs.placement import Eviction, Placement
+from pumice.cluster.api.verbs.quotas import ObjectCounts
 from pumice.cluster.api.verbs.requests import RequestMoment
 from pumice.cluster.api.watch import RevisionLog
 from pumice.cluster.handles import HandleTable
-from pumice.core.messages import commands, watch
-from pumice.core.messages.commands import Reflect
+from pumice.core.messages import commands
+from pumice.core.messages.commands import ReadRevision, Reflect, RevisionRead
 from pumice.core.messages.events import Mutation
 from pumice.core.messages.replies import Accepted, ApiReply, Listing, ListingOpened, Refused
-from pumice.core.messages.watch import RevisionRead
 from pumice.storage.shared_objects import SharedObjects
 from pumice.storage.truth import Truth
 
@@ -160,7 +157,7 @@ class Store:
                     return self.list(request.kind, request.namespace, request.label_selector)
                 case commands.OpenListing():
                     return self.open_listing(request.kind, request.namespace)
-                case watch.ReadRevision():
+                case ReadRevision():
                     return RevisionRead(self.log.published, self.binds)
                 case _:
                     assert_never(request)

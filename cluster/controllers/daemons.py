@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Final
 
-from pumice.cluster.controllers.adoption import Belongs, by_selector
-from pumice.cluster.controllers.pods_of import ENDED, available_at, is_leaving, phase, pod_from
+from pumice.cluster.controllers.family import Agenda, OwnerRule, OwnFamily
+from pumice.cluster.controllers.pods_of import ENDED, Belongs, available_at, by_selector, is_leaving, phase, pod_from
 from pumice.cluster.controllers.revisions import KIND, POD_HASH, hash_of, outdated, revisions_of
-from pumice.cluster.controllers.rule import Agenda, OwnerRule, OwnFamily
 from pumice.cluster.kube.events import event
 from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.core.kube.node_selector import NODE_NAME, REQUIRED
@@ -22,7 +21,7 @@ from pumice.core.kube.taints import tolerated
 from pumice.core.messages.commands import Create, Delete, UpdateStatus
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
-from pumice.core.whole_numbers import whole_number
+from pumice.core.texts import whole_number
 from pumice.storage.codec import pack
 
 # --- Which pods of a DaemonSet are made and taken away now (source: Kubernetes' daemon controller:

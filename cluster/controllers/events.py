@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Final
 
-from pumice.cluster.kube.events import event
-from pumice.cluster.kube.scheduler_words import (
+from pumice.cluster.kube.events import (
     EVICTED,
     Said,
     conditions_of,
+    event,
     of_evicted,
     of_group,
     of_group_evicted,

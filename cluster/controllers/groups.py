@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from pumice.cluster.controllers import job_keys as keys
-from pumice.cluster.kube.conditions import timestamp
 from pumice.cluster.kube.min_resources import pod_min_resources
+from pumice.cluster.kube.statuses import timestamp
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from pumice.core.messages.replies import ApiReply, Refused
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.parts import GROUP_MADE, POD_UNGROUPED, QUEUE_STATES
-from pumice.core.whole_numbers import whole_number
+from pumice.core.texts import whole_number
 from pumice.storage.codec import repack
 
 PodKey = tuple[str, str]

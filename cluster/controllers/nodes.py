@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from pumice.cluster.kube.conditions import timestamp
+from pumice.cluster.kube.statuses import timestamp
 from pumice.core.messages.commands import ApiRequest, Patch
 from pumice.core.messages.replies import ApiReply
 from pumice.core.objects.metadata import Object, section, text_map

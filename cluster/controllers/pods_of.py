@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pumice.cluster.kube.budgets import is_ready
+from pumice.core.kube.selectors import SelectorError, label_selector
+from pumice.core.messages.commands import Patch
 from pumice.core.objects.metadata import Object, parse_time, section, text_map
+from pumice.storage.codec import pack
 
 ENDED = ("Succeeded", "Failed")
 
@@ -76,3 +81,42 @@ def least_missed(pod: Object) -> tuple[bool, int, bool, float, str]:
     state = {"Pending": 0, "Unknown": 1}.get(phase(pod), 2)
     since = ready_at(pod)
     return placed, state, since is not None, -(since or 0.0), pod["metadata"]["name"]
+
+
+# --- Adoption: pods that belong to an owner by their labels
+# Source: Kubernetes' `controller_ref_manager`.
+
+Belongs = Callable[[Object], bool]
+
+
+def by_selector(selector: Object | None) -> Belongs:
+    """Whether an object's labels match; nothing matches what is no selector, or an empty one."""
+    try:
+        read = label_selector(selector)
+    except SelectorError:
+        return lambda _: False
+    return lambda obj: bool(selector) and read.matches(text_map(obj["metadata"].get("labels")))
+
+
+def is_controlled(obj: Object) -> bool:
+    """Whether it has a controller, whoever that is."""
+    references: list[Object] = obj["metadata"].get("ownerReferences") or []
+    return any(each.get("controller") for each in references)
+
+
+def adoption(owner: Object, kind: str, child: Object, user: str) -> Patch:
+    """From now on it is the owner's."""
+    others: list[Object] = child["metadata"].get("ownerReferences") or []
+    return _references(kind, child, [*others, reference(owner)], user)
+
+
+def release(owner: Object, kind: str, child: Object, user: str) -> Patch:
+    """From now on it is nobody's."""
+    left = [each for each in child["metadata"]["ownerReferences"] if each["uid"] != owner["metadata"]["uid"]]
+    return _references(kind, child, left, user)
+
+
+def _references(kind: str, child: Object, references: list[Object], user: str) -> Patch:
+    meta = child["metadata"]
+    patch = {"metadata": {"uid": meta["uid"], "ownerReferences": references or None}}
+    return Patch(kind, meta["namespace"], meta["name"], pack(patch), user=user)

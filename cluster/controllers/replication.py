@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pumice.cluster.controllers.adoption import Belongs, by_selector
-from pumice.cluster.controllers.pods_of import available_at, is_active, least_missed, pod_from
-from pumice.cluster.controllers.rule import Agenda, OwnerRule, OwnFamily
-from pumice.cluster.kube.conditions import merge_condition, timestamp
+from pumice.cluster.controllers.family import Agenda, OwnerRule, OwnFamily
+from pumice.cluster.controllers.pods_of import Belongs, available_at, by_selector, is_active, least_missed, pod_from
 from pumice.cluster.kube.merge_patch import diff_patch
+from pumice.cluster.kube.statuses import merge_condition, timestamp
 from pumice.core.messages.commands import Delete, UpdateStatus
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD

@@ -25,7 +25,7 @@ from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.machine_host import MachineHost
 from pumice.cluster.kernel.order import in_order
 from pumice.cluster.kernel.roster import DECIDING, Surroundings
-from pumice.cluster.kube.conditions import timestamp
+from pumice.cluster.kube.statuses import timestamp
 from pumice.cluster.timers import moment
 from pumice.core.actions import PLACING
 from pumice.core.cycle import Trail, close_session, open_session, run_action, run_cycle

@@ -11,35 +11,31 @@ from dataclasses import dataclass
 from typing import Final
 
 from pumice.cluster.controllers.batch.rule import JobRule
-from pumice.cluster.controllers.crons.dialects import KUBERNETES, VOLCANO
-from pumice.cluster.controllers.crons.rule import CronRule
+from pumice.cluster.controllers.crons import KUBERNETES, VOLCANO, CronRule
 from pumice.cluster.controllers.daemons import DaemonSetRule
+from pumice.cluster.controllers.deployments import DeploymentRule
 from pumice.cluster.controllers.devices import DeviceMachine
 from pumice.cluster.controllers.disruptions import BUDGET, DisruptionMachine
 from pumice.cluster.controllers.endpoints import EndpointsMachine
 from pumice.cluster.controllers.events import PodEventsMachine
-from pumice.cluster.controllers.family import FamilyMachine
-from pumice.cluster.controllers.flows.rule import JobFlowRule, JobTemplateRule
+from pumice.cluster.controllers.family import FamilyMachine, OwnerRule
+from pumice.cluster.controllers.flows import JobFlowRule, JobTemplateRule
 from pumice.cluster.controllers.groups import PodGroupMachine
 from pumice.cluster.controllers.jobs.machine import JobMachine
 from pumice.cluster.controllers.namespaces import NamespaceMachine
 from pumice.cluster.controllers.nodes import NodeTaintsMachine
-from pumice.cluster.controllers.queues.machine import QueueMachine
+from pumice.cluster.controllers.queues import QueueMachine
 from pumice.cluster.controllers.quotas import QUOTA, QuotaMachine
 from pumice.cluster.controllers.replication import REPLICA_SETS, REPLICATION_CONTROLLERS, ReplicationRule
-from pumice.cluster.controllers.rule import OwnerRule
-from pumice.cluster.controllers.stateful.rule import StatefulSetRule
+from pumice.cluster.controllers.stateful import StatefulSetRule
 from pumice.cluster.controllers.volumes.drivers import DriversMachine
 from pumice.cluster.controllers.volumes.machine import VolumeMachine
 from pumice.cluster.controllers.volumes.pod_claims import PodClaimsMachine
-from pumice.cluster.controllers.workloads.rule import DeploymentRule
 from pumice.cluster.kubelets.added_containers import AddedContainersMachine
-from pumice.cluster.kubelets.addresses import ClusterAddresses
 from pumice.cluster.kubelets.cell_reports import CellReportsMachine
 from pumice.cluster.kubelets.device_plugin import DevicePluginMachine
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
-from pumice.cluster.kubelets.node_reports import NodeReportsMachine
-from pumice.cluster.kubelets.other_agents import OtherAgents
+from pumice.cluster.kubelets.node_reports import ClusterAddresses, NodeReportsMachine, OtherAgents
 from pumice.cluster.kubelets.pod_runs import DEFAULT_DURATION_S
 from pumice.cluster.machine import Machine
 from pumice.core.objects.metadata import Object

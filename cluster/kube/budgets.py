@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from pumice.cluster.kube.conditions import timestamp
+from pumice.cluster.kube.statuses import timestamp
 from pumice.core.kube.selectors import NOTHING, LabelSelector, SelectorError, label_selector
 from pumice.core.objects.metadata import Object, parse_time, section, text_map
-from pumice.core.whole_numbers import whole_number
+from pumice.core.texts import whole_number
 
 STALE_S: Final = 120.0
 """A pod whose eviction was granted and that has not gone after so long is counted again."""

@@ -1,7 +1,7 @@
 """What a ResourceQuota has used (source: Kubernetes' quota controller and its evaluators).
 
 Of kinds that are not in the table (custom resources) there is the number of objects, which the API keeps
-(`cluster/api/verbs/object_counts.py`). The scopes are Kubernetes' own but for affinity across namespaces; the
+(`cluster/api/verbs/quotas.py`). The scopes are Kubernetes' own but for affinity across namespaces; the
 scheduler's plugin knows none.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pumice.cluster.kube.min_resources import Amounts, added, pod_usage, texts
 from pumice.core.objects.metadata import Object, section
-from pumice.core.objects.resized import counted_spec, is_infeasible, largest
+from pumice.core.objects.pod_template import counted_spec, is_infeasible, largest
 from pumice.core.quantity import quantity_of
 
 # --- Classes of service of pods, as Kubernetes derives them from what their containers ask for.

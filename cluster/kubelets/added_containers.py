@@ -12,8 +12,8 @@ from pumice.cluster.kube.commands.containers import plan_of
 from pumice.cluster.kube.commands.plans import FOR_EVER, Plan
 from pumice.cluster.kubelets.container_life import NEVER, AskedContainer, ContainerRun, PodContainers
 from pumice.cluster.kubelets.container_plans import run_of
-from pumice.cluster.kubelets.container_statuses import added_status
-from pumice.cluster.kubelets.other_agents import OtherAgents
+from pumice.cluster.kubelets.node_reports import OtherAgents
+from pumice.cluster.kubelets.statuses import added_status
 from pumice.cluster.timers import Timers
 from pumice.core.messages.commands import ApiRequest, UpdateStatus
 from pumice.core.messages.replies import ApiReply

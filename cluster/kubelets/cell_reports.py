@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from pumice.cluster.kubelets.pod_statuses import refused_status
+from pumice.cluster.kubelets.statuses import refused_status
 from pumice.core.devices.numa.hints import asked_by, given_on, hints, is_guaranteed, judged
 from pumice.core.devices.numa.topology import CPU, NONE, CpuPlace, Cpus, Topology, text_of
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from pumice.cluster.kube.conditions import timestamp
-from pumice.cluster.kubelets.pod_statuses import refused_status
+from pumice.cluster.kube.statuses import timestamp
+from pumice.cluster.kubelets.statuses import refused_status
 from pumice.cluster.timers import Timers
 from pumice.core.devices import gpushare as shared
 from pumice.core.devices.vgpu import Vgpu

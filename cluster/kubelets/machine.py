@@ -6,22 +6,21 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from pumice.cluster.kube.commands.plans import FOR_EVER
-from pumice.cluster.kubelets.addresses import ClusterAddresses
 from pumice.cluster.kubelets.container_life import ContainerEnd, ContainerRun, ContainerState, PodContainers, Stop
-from pumice.cluster.kubelets.container_statuses import life_status
-from pumice.cluster.kubelets.other_agents import OtherAgents
+from pumice.cluster.kubelets.node_reports import ClusterAddresses, OtherAgents
 from pumice.cluster.kubelets.pod_life import POD_LIFE, PodState, PodTrigger
 from pumice.cluster.kubelets.pod_runs import DEFAULT_DURATION_S, REASON, REFUSED, PodRun, PortsOfNodes, read_run
-from pumice.cluster.kubelets.pod_statuses import (
+from pumice.cluster.kubelets.resizes import Resizes
+from pumice.cluster.kubelets.statuses import (
     ended_status,
     identify,
+    life_status,
     lost_status,
     refused_status,
     resized_status,
     restarted_status,
     running_status,
 )
-from pumice.cluster.kubelets.resizes import Resizes
 from pumice.cluster.kubelets.taint_evictions import TaintEvictions, eviction
 from pumice.cluster.timers import Timers
 from pumice.core.messages.commands import ApiRequest, Delete, EvictPod, StatusCondition, UpdateStatus

@@ -8,17 +8,121 @@ not more than so many are written in a second.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
+from ipaddress import IPv4Network
 from typing import Any, Final
 
-from pumice.cluster.kube.conditions import timestamp
 from pumice.cluster.kube.release import RELEASE
-from pumice.cluster.kubelets.addresses import ClusterAddresses
-from pumice.cluster.kubelets.other_agents import HOLDER, LEASES, OtherAgents
+from pumice.cluster.kube.statuses import timestamp
 from pumice.cluster.timers import Timers
 from pumice.core.messages.commands import ApiRequest, Create, Patch, UpdateStatus
 from pumice.core.messages.replies import ApiReply
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage.codec import pack
+
+# --- Nodes that somebody else's agent keeps, on which nothing is done here
+# kwok marks its nodes with an annotation. Whoever else keeps a node renews the Lease of its name.
+
+KWOK: Final = "kwok.x-k8s.io/node"
+LEASES: Final = "kube-node-lease"
+HOLDER: Final = "pumice-node-agents"
+
+
+class OtherAgents:
+    """`wrote` says when a lease was last renewed from here: a later time is somebody else's."""
+
+    def __init__(self) -> None:
+        self._marked: set[str] = set()
+        self._leased: set[str] = set()
+        self._renewed: dict[str, str] = {}
+
+    def keeps(self, node: str) -> bool:
+        """Whether the node is somebody else's."""
+        return node in self._marked or node in self._leased
+
+    def wrote(self, node: str, renewed: str) -> None:
+        """The lease was renewed from here, at that time."""
+        self._renewed[node] = renewed
+
+    def node(self, node: Object, *, deleted: bool) -> None:
+        """A node as it is now."""
+        name = node["metadata"]["name"]
+        marked = KWOK in text_map(node["metadata"].get("annotations")) and not deleted
+        (self._marked.add if marked else self._marked.discard)(name)
+
+    def lease(self, lease: Object, *, deleted: bool) -> None:
+        """A lease as it is now."""
+        meta = lease["metadata"]
+        if meta.get("namespace") != LEASES:
+            return
+        name, spec = meta["name"], section(lease, "spec")
+        renewed, own = str(spec.get("renewTime") or ""), self._renewed.get(name)
+        others = spec.get("holderIdentity") != HOLDER or (own is not None and renewed > own)
+        (self._leased.add if others and not deleted else self._leased.discard)(name)
+
+
+# --- Addresses of nodes and of their pods, as clients of a served cluster read them
+
+NODES: Final = IPv4Network("172.16.0.0/12")
+PODS: Final = IPv4Network("10.128.0.0/9")
+
+
+class AddressPool:
+    """Who has which address. A new one follows from the name of who gets it; the next free one where two meet."""
+
+    def __init__(self, network: IPv4Network) -> None:
+        self._network = network
+        self._owners: dict[str, str] = {}
+        self._held: dict[str, str] = {}
+
+    def of(self, name: str) -> str:
+        """Its address, from now on."""
+        if (address := self._held.get(name)) is not None:
+            return address
+        size = self._network.num_addresses - 2
+        place = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big")
+        while (free := str(self._network[1 + place % size])) in self._owners:
+            place += 1
+        self.keep(name, free)
+        return free
+
+    def keep(self, name: str, address: str) -> None:
+        """It has this one already."""
+        if self._held.get(name) != address:
+            self.release(name)
+            self._held[name] = address
+            self._owners.setdefault(address, name)
+
+    def release(self, name: str) -> None:
+        """It is gone."""
+        address = self._held.pop(name, None)
+        if address is not None and self._owners.get(address) == name:
+            del self._owners[address]
+
+
+class ClusterAddresses:
+    """Those of nodes, by name, and of pods, by uid."""
+
+    def __init__(self) -> None:
+        self.nodes = AddressPool(NODES)
+        self.pods = AddressPool(PODS)
+
+    def node(self, node: Object, *, deleted: bool) -> None:
+        """A node as it is now."""
+        name = node["metadata"]["name"]
+        if deleted:
+            self.nodes.release(name)
+            return
+        for each in section(node, "status").get("addresses") or ():
+            if each.get("type") == "InternalIP":
+                self.nodes.keep(name, each["address"])
+
+    def of_pod(self, uid: str, node: str, *, shares: bool) -> Object:
+        """What a pod's status says of it; `shares`: the pod is in its node's network."""
+        host = self.nodes.of(node)
+        own = host if shares else self.pods.of(uid)
+        return {"hostIP": host, "hostIPs": [{"ip": host}], "podIP": own, "podIPs": [{"ip": own}]}
+
 
 USER: Final = "node-agents"
 RENEW_S: Final = 10.0

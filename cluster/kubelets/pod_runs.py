@@ -17,8 +17,7 @@ from pumice.cluster.kubelets.container_plans import foreseen, read_life, run_of
 from pumice.cluster.kubelets.pod_life import ENDED_PHASES, POD_LIFE, PodState, PodTrigger, seen
 from pumice.config.durations import duration_s
 from pumice.core.objects.metadata import Object, alike, once, parse_time, section, text_map
-from pumice.core.short_texts import remembers
-from pumice.core.whole_numbers import whole_number
+from pumice.core.texts import remembers, whole_number
 
 # --- Ports of nodes that pods use themselves: what a node agent admits (source: the kubelet's predicate NodePorts).
 # Schedulers see to it that they do not clash; a pod that names its node has been seen by none.

@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from pumice.cluster.kube.conditions import timestamp
 from pumice.cluster.kube.min_resources import pod_usage
 from pumice.cluster.kube.quota_usage import qos_class
+from pumice.cluster.kube.statuses import timestamp
 from pumice.cluster.timers import Timers
 from pumice.core.errors import QuantityError
 from pumice.core.objects.metadata import Object, section
-from pumice.core.objects.resized import INFEASIBLE, PENDING
+from pumice.core.objects.pod_template import INFEASIBLE, PENDING
 from pumice.core.quantity import quantity_of
 
 PodKey = tuple[str, str]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pumice.core.actions import allocate, backfill, enqueue, gangpreempt, gangreclaim, preempt, reclaim, shuffle
 
 if TYPE_CHECKING:
-    from pumice.core.actions.dry_runs.dry_run import Steps
+    from pumice.core.actions.dry_runs import Steps
     from pumice.core.session.session import Session
 
 ACTIONS: dict[str, Callable[[Session], None]] = {

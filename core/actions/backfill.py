@@ -17,7 +17,7 @@ from pumice.core.session.trail.records import Ending
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
-    from pumice.core.session.points.batches import BoolArray
+    from pumice.core.session.points.nodes import BoolArray
     from pumice.core.session.points.orders import JobQueue
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job

@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.core.actions.dry_runs.dry_run import DryRun, drive
-from pumice.core.actions.victims.asked import asked, movable
-from pumice.core.actions.victims.candidates import CandidateNodes
-from pumice.core.actions.victims.in_vain import InVain
-from pumice.core.actions.victims.on_node import NEVER, end_in_vain, is_eligible, make_room, room_ending
-from pumice.core.actions.victims.screen import worth_trying
+from pumice.core.actions.dry_runs import DryRun, drive
+from pumice.core.actions.victims.candidates import CandidateNodes, InVain, worth_trying
+from pumice.core.actions.victims.on_node import NEVER, asked, end_in_vain, is_eligible, make_room, movable, room_ending
 from pumice.core.actions.victims.starving import pending_tasks, starving_jobs
 from pumice.core.session.action_arguments import caches_errors
 from pumice.core.session.reasons import FitFailure
@@ -24,12 +21,11 @@ from pumice.core.session.victim_order import victim_queue
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from pumice.core.actions.dry_runs.dry_run import Steps
-    from pumice.core.actions.dry_runs.findings import Candidate
-    from pumice.core.actions.victims.asked import BatchFilter
-    from pumice.core.actions.victims.candidates import RowArray
+    from pumice.core.actions.dry_runs import Candidate, Steps
+    from pumice.core.actions.victims.on_node import BatchFilter
     from pumice.core.objects.pod import Task
     from pumice.core.session.heap import PopSource, PriorityQueue
+    from pumice.core.session.points.nodes import RowArray
     from pumice.core.session.search.node_search import NodeSearch
     from pumice.core.session.session import Session
     from pumice.core.session.statement import Statement

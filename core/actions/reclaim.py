@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.core.actions.victims.asked import asked, reclaimable
-from pumice.core.actions.victims.candidates import CandidateNodes
-from pumice.core.actions.victims.in_vain import InVain
+from pumice.core.actions.victims.candidates import CandidateNodes, InVain, worth_trying
 from pumice.core.actions.victims.on_node import (
     NEVER,
     add_request,
+    asked,
     available,
     end_in_vain,
     fits,
     make_room,
+    reclaimable,
     room_ending,
 )
-from pumice.core.actions.victims.screen import worth_trying
 from pumice.core.actions.victims.starving import pending_tasks, starving_jobs
 from pumice.core.session.action_arguments import caches_errors
 from pumice.core.session.reasons import FitFailure
@@ -27,10 +26,10 @@ from pumice.core.session.trail.records import Ending
 from pumice.core.session.victim_order import victim_queue
 
 if TYPE_CHECKING:
-    from pumice.core.actions.victims.asked import BatchFilter
-    from pumice.core.actions.victims.candidates import RowArray
+    from pumice.core.actions.victims.on_node import BatchFilter
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
+    from pumice.core.session.points.nodes import RowArray
     from pumice.core.session.session import Session
     from pumice.core.session.statement import Statement
     from pumice.core.state.jobs import Job

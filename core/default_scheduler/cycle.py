@@ -5,13 +5,12 @@ come out. PodGroups, queues and the carry are not its concern.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from pumice.core.default_scheduler.profile import NAME, STAY, profile
+from pumice.core.default_scheduler.profile import NAME, STAY, is_served, profile
 from pumice.core.default_scheduler.room import RoomFilter
-from pumice.core.default_scheduler.waiting import importance, waiting
 from pumice.core.digest import digest
 from pumice.core.life.task import PREEMPTABLE_STATUSES, TaskStatus
 from pumice.core.messages.decisions import CycleReport, CycleResult, PendingReason, PodCondition
@@ -31,6 +30,7 @@ from pumice.core.session.search.node_search import ErrorCache
 from pumice.core.session.session import Session
 from pumice.core.session.trail.trail import SILENCE
 from pumice.core.state.sources import total as total_allocatable
+from pumice.core.state.tasks import NOWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,6 +48,29 @@ if TYPE_CHECKING:
     from pumice.core.session.search.node_search import NodeSearch
     from pumice.core.session.trail.trail import Silence
     from pumice.core.state.snapshot import Snapshot
+
+# --- Pods that wait, in order
+
+PENDING: Final = TaskStatus.PENDING.value
+
+
+def waiting(snapshot: Snapshot) -> list[Task]:
+    """By priority, then by age and name (PrioritySort)."""
+    columns = snapshot.tasks
+    alone = (columns.status == PENDING) & (columns.job == NOWHERE)
+    handles, rows = columns.handles, cast("list[int]", alone.nonzero()[0].tolist())
+    found = [task for row in rows if (task := handles[row]) is not None]
+    return sorted([task for task in found if is_served(task) and not task.gated and not task.deleting], key=_turn)
+
+
+def _turn(task: Task) -> tuple[int, float, str]:
+    return -importance(task), task.created, task.key
+
+
+def importance(task: Task) -> int:
+    """spec.priority alone: annotations of Volcano's say nothing here."""
+    return task.pod_priority or 0
+
 
 # --- Why a pod found no node, in kube-scheduler's words. Source: kube-scheduler `framework/types.go` (FitError).
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pumice.core.resources import MIN_RESOURCE
-from pumice.core.session.points.by_rows import RowsCheck
 from pumice.core.session.points.nodes import TEMPLATE_ONLY
+from pumice.core.session.points.ready import RowsCheck
 from pumice.core.session.reasons import Code, Reason
 from pumice.core.state.dimensions import PODS
 

@@ -23,9 +23,9 @@ from pumice.core.devices.family import (
     amount,
     containers,
     limits_of,
+    short_of,
     whole_number,
 )
-from pumice.core.devices.words import short_of
 from pumice.core.objects.metadata import section
 
 if TYPE_CHECKING:

@@ -1,8 +1,9 @@
 """The scheduler's view as it was at each recorded cycle, from what the journal says alone.
 
 The cache changes its view by two things only: the api's changes, in the order of their revisions, and its own
-operations (`core.messages.operations`), which every cycle's record lists with the revision they came after. Both are in
-the journal, so folding them gives the very view that the cycle's snapshot was taken of. No clock, no file, no actor.
+operations (`core.messages.events.ViewOperation`), which every cycle's record lists with the revision they came after.
+Both are in the journal, so folding them gives the very view that the cycle's snapshot was taken of. No clock, no file,
+no actor.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, assert_never
 
 from pumice.core.fold.shown import Shown
-from pumice.core.messages.operations import (
+from pumice.core.messages.events import (
     AssumedCycle,
     BeganAnew,
     ForgotBind,
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
 
     from pumice.core.fold.shown import Change
     from pumice.core.messages.decisions import BindContext, Decision
-    from pumice.core.messages.events import CycleRecord, Mutation
-    from pumice.core.messages.operations import ViewOperation
+    from pumice.core.messages.events import CycleRecord, Mutation, ViewOperation
 
 # --- What is in flight, by name of the pod: what a view holds beside the api's objects, without the view.
 

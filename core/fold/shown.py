@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar, assert_neve
 
 from pumice.config.errors import RequestError
 from pumice.core.messages.decisions import Bind
-from pumice.core.messages.operations import (
+from pumice.core.messages.events import (
     AssumedCycle,
     BeganAnew,
     ForgotBind,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from pumice.core.messages.decisions import BindContext, Decision
-    from pumice.core.messages.operations import ViewOperation
+    from pumice.core.messages.events import ViewOperation
 
 _BINDS: Final = (Bind, HeldBind)
 Change = tuple[str, Object]

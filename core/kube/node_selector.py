@@ -6,19 +6,56 @@ that cannot be parsed does not match.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pumice.core.kube.labels import label_column
 from pumice.core.kube.selectors import Requirement, SelectorError, requirement
 from pumice.core.objects.metadata import section
+from pumice.core.state.derived import derived
+from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pumice.core.kube.rows import BoolArray, NodeRows
+    from pumice.core.kube.rows import BoolArray, CodeArray, NodeRows
     from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.state.sources import NodeSpecs
+
+# --- Labels as columns
+# One int32 code per node and label key, so that a selector is one lookup per distinct value.
+
+ABSENT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class LabelColumn:
+    """One key over node rows.
+
+    `codes` int32 [N] with ABSENT (-1) where the node lacks it, `values[code]` the text, `index` its reverse.
+    """
+
+    codes: CodeArray
+    values: tuple[str, ...]
+    index: dict[str, int]
+
+
+@derived(NODES)
+def label_column(nodes: NodeSpecs, key: str) -> LabelColumn:
+    """The column of a key. Codes number the values in row order."""
+    index: dict[str, int] = {}
+    codes = np.fromiter(
+        (
+            ABSENT if (value := spec.labels.get(key)) is None else index.setdefault(value, len(index))
+            for spec in nodes.specs
+        ),
+        dtype=np.int32,
+        count=nodes.count,
+    )
+    codes.flags.writeable = False
+    return LabelColumn(codes, tuple(index), index)
+
 
 NODE_NAME = "metadata.name"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

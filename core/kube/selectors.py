@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pumice.config.errors import RequestError
-from pumice.core.short_texts import remembers
+from pumice.core.texts import remembers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pumice.core.kube.labels import ABSENT, label_column
-from pumice.core.kube.node_selector import rows_required
+from pumice.core.kube.node_selector import ABSENT, label_column, rows_required
 from pumice.core.kube.selectors import label_selector
 from pumice.core.kube.taints import rows_untolerated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pumice.core.kube.labels import LabelColumn
+    from pumice.core.kube.node_selector import LabelColumn
     from pumice.core.kube.pod_index import Matching, PodIndex
     from pumice.core.kube.rows import BoolArray, FloatArray, NodeRows
     from pumice.core.kube.selectors import LabelSelector

@@ -23,19 +23,17 @@ from pumice.core.kube.storage import (
     claim_key,
     claim_names,
     class_name,
-    is_fully_bound,
-    name_of,
-    volume_name,
-)
-from pumice.core.kube.volume_matching import (
     is_available,
     is_for,
+    is_fully_bound,
     is_large_enough,
     is_taken,
+    name_of,
     requested_storage,
     rows_in_topologies,
     rows_reaching,
     storage_capacity,
+    volume_name,
 )
 from pumice.core.objects.metadata import section, text_map
 

@@ -14,7 +14,7 @@ from pumice.core.messages.queue_tables import QueuesMeasured
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.dimensions import FloatArray
 
 
 class ReadBoard(Message, frozen=True):

@@ -7,10 +7,202 @@ import math
 from msgspec import Struct, field
 
 from pumice.core.messages.boards import ReadBoard, ReadRecent, ReadResidents
-from pumice.core.messages.decisions import Bind, Evict, PodCondition, PodGroupStatus, QueueStatus
+from pumice.core.messages.decisions import Bind, Evict, PodCondition, PodGroupEvent, PodGroupStatus, QueueStatus
 from pumice.core.messages.message import Message
-from pumice.core.messages.watch import Pull, ReadRevision
 from pumice.core.state.volumes import USUAL, VolumeRules
+
+# --- Watching: between those who watch and the api
+
+
+class Pull(Message, frozen=True):
+    """The published changes after revision `since` of these kinds, or parts of them (() for all), at most `limit`.
+
+    `held`: when there are none yet the answer waits until there are, and so does the next, from where that one ended,
+    once it was taken; a later pull of the same watcher takes its place. Reply: Pulled.
+    """
+
+    watcher: str
+    since: int
+    kinds: tuple[str, ...] = ()
+    limit: int = 1000
+    held: bool = True
+
+
+class ReadRevision(Message, frozen=True):
+    """How far the api has come. Reply: RevisionRead."""
+
+
+class Pulled(Message, frozen=True):
+    """Changes in the order of their `revisions`; each is a `core.messages.events.Mutation`, encoded as in the journal.
+
+    The watcher continues from `revision`. `gone` (410): the log no longer reaches back that far, and the watcher must
+    list again. `more`: the limit cut it.
+    """
+
+    revision: int
+    revisions: tuple[int, ...] = ()
+    events: tuple[bytes, ...] = ()
+    gone: bool = False
+    more: bool = False
+
+
+class RevisionRead(Message, frozen=True):
+    """`revision`: the newest that watchers may see. `bound`: pods put on a node since the process began."""
+
+    revision: int
+    bound: int = 0
+
+
+# --- To the workers that carry decisions out
+
+
+class BindOrder(Message, frozen=True):
+    """Carry out these binds. `first_sequence` is the journal number of the first one's decision; they are in a row.
+
+    For the metrics: `decided_at`, the cycle's `now`, and `created`, when each pod was made; empty when nobody knows.
+    """
+
+    cycle: int
+    first_sequence: int
+    binds: tuple[Bind, ...]
+    decided_at: float = 0.0
+    created: tuple[float, ...] = ()
+
+
+class EvictOrder(Message, frozen=True):
+    """Carry out these evictions."""
+
+    cycle: int
+    first_sequence: int
+    evicts: tuple[Evict, ...]
+
+
+class WriteStatus(Message, frozen=True):
+    """Write what a cycle says about pods, PodGroups and queues; an event that was said before is not said again.
+
+    `seen`: the api's revision up to which the cycle saw it; 0: nobody says.
+    """
+
+    cycle: int
+    pod_conditions: tuple[PodCondition, ...] = ()
+    pod_groups: tuple[PodGroupStatus, ...] = ()
+    queues: tuple[QueueStatus, ...] = ()
+    events: tuple[PodGroupEvent, ...] = ()
+    seen: int = 0
+
+
+BindWorkerCommand = BindOrder
+EvictWorkerCommand = EvictOrder
+StatusWriterCommand = WriteStatus
+
+
+# --- To the supervisor
+
+
+class Restart(Message, frozen=True):
+    """Take a hung actor away and put a new instance on its mailbox; one that has not been started yet is left alone.
+
+    `injected`: it is a storm's doing, no bug.
+    """
+
+    actor: str
+    injected: bool = False
+
+
+class MeasureProcess(Message, frozen=True):
+    """Reply: ProcessMeasured."""
+
+
+SupervisorCommand = Restart | MeasureProcess
+
+
+class MailboxStatistics(Struct, frozen=True, gc=False):
+    """Counts of one mailbox; `high_water` is the largest number of envelopes that were ever found waiting."""
+
+    name: str
+    capacity: int
+    queued: int
+    sent: int
+    received: int
+    blocked_senders: int
+    high_water: int
+    closed: bool
+
+
+class ProcessMeasured(Message, frozen=True):
+    """Its mailboxes by name, and the request of which a step held the event loop longest: so many seconds."""
+
+    mailboxes: tuple[MailboxStatistics, ...] = ()
+    longest_s: float = 0.0
+    longest_request: str = ""
+
+
+# --- To the session runner
+
+
+class RunCycle(Message, frozen=True):
+    """Run a cycle now, changed or not. Reply: Done after it."""
+
+
+class OfferConfig(Message, frozen=True):
+    """A configuration's text and where it stands: to be taken over before the next cycle, unless it is bad."""
+
+    text: str
+    source: str
+
+
+class AwaitCycle(Message, frozen=True):
+    """Reply: CyclesRun, once the cycle of this number has been run."""
+
+    number: int = 0
+
+
+class CyclesRun(Message, frozen=True):
+    """The number of the newest cycle that has been carried out."""
+
+    cycle: int
+
+
+class TellQueues(Message, frozen=True):
+    """Tell the metrics of the queues and cards as the newest session knew them. Reply: Done after it."""
+
+
+RunnerCommand = RunCycle | OfferConfig | AwaitCycle | TellQueues
+
+
+# --- To the recorder
+
+
+class Entry(Struct, frozen=True, gc=False):
+    """One record for the journal; `payload` is the very bytes that travelled.
+
+    `cause` is the sequence number of the record it follows from (0: none; -k: the k-th entry of the same Append).
+    """
+
+    kind: str
+    payload: bytes
+    cause: int = 0
+
+
+class Append(Message, frozen=True):
+    """Write these records, in order, in one transaction. Reply (when asked): Appended, once they are on disk."""
+
+    entries: tuple[Entry, ...]
+
+
+class SaveCheckpoint(Message, frozen=True):
+    """Keep a state that stands for all records up to `sequence`, and a record of its hash.
+
+    Reply (when asked): Appended, of that record; (0, 0) when it could not be kept, which loses nothing but time.
+    """
+
+    sequence: int
+    at: float
+    content: bytes
+
+
+RecorderCommand = Append | SaveCheckpoint
+
 
 # --- What the mirror of another cluster asks of the api here.
 

@@ -4,13 +4,134 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import field
+from msgspec import Struct, field
 
-from pumice.core.messages.decisions import BindingJob, FailedAnswers
+from pumice.core.messages.decisions import BindContext, BindingJob, FailedAnswers
 from pumice.core.messages.message import Message
-from pumice.core.messages.operations import ViewOperation
 from pumice.core.messages.questions import OutsideAnswers
-from pumice.core.messages.shadow import ShadowCompared
+
+# --- The shadow: how far another scheduler and Pumice decide alike
+
+NOT_LOOKED = -1
+
+
+class ShadowDifference(Struct, frozen=True, gc=False):
+    """`what`: "bind", "evict", "phase", "condition" (of a PodGroup) or "reason" (of a pod that waits); `name`:
+    "namespace/name" of the pod or PodGroup.
+
+    `there` and `here` are the node, the phase or the words of each, "" for nothing; `why_there`: what the cluster wrote
+    of it, `why_here`: what was found here.
+    """
+
+    what: str
+    name: str
+    there: str
+    here: str
+    why_there: str = ""
+    why_here: str = ""
+
+
+class ShadowCompared(Message, frozen=True):
+    """One comparison, kind "shadow" of the journal; counts are of this comparison alone.
+
+    `cycle` is the observed cycle that it is about, or the last before a look at what stands. `config`: the digest of
+    the configuration that was decided by here, from `source`; `other`: it is not the cluster's own.
+    Of `decisions` seen, `same` were the same here (`ties` of them one of several equally good nodes), the others were
+    put on an `other_node` or not made here (`only_there`); `only_here`: made here alone, look after look. Of `groups`
+    PodGroups so many have another phase or other conditions here, of `waiting` pods so many another reason; -1: nobody
+    looked.
+    """
+
+    cycle: int
+    at: float
+    config: str
+    source: str
+    other: bool = False
+    decisions: int = 0
+    same: int = 0
+    ties: int = 0
+    other_node: int = 0
+    only_there: int = 0
+    only_here: int = 0
+    groups: int = NOT_LOOKED
+    other_phases: int = NOT_LOOKED
+    other_conditions: int = NOT_LOOKED
+    waiting: int = NOT_LOOKED
+    other_reasons: int = NOT_LOOKED
+    differences: tuple[ShadowDifference, ...] = ()
+
+
+class ReadMirrored(Message, frozen=True):
+    """How far is the mirror? Reply: Mirrored."""
+
+
+class Mirrored(Message, frozen=True):
+    """The newest cycle of the cluster's own scheduler that is in the journal; whether the cluster was seen as a whole
+    since the start; what all comparisons of a shadow came to, as packed plain data: b"" where there is none.
+    """
+
+    cycle: int
+    seen: bool
+    shadow: bytes = b""
+
+
+# --- What the cache does to the scheduler's view by itself, beside showing it the api's changes
+# Every cycle's record lists what was done since the one before, each with the api revision that the view had seen by
+# then: showing the changes up to there and doing the same gives the same view. `core.fold.shown` says what each does.
+
+
+class _Operation(Struct, frozen=True, gc=False, tag_field="operation"):
+    revision: int
+
+
+class BeganAnew(_Operation, frozen=True, tag="anew"):
+    """A view without any object: the cache was started, for the first time or after a crash."""
+
+
+class Relisted(_Operation, frozen=True, tag="relist"):
+    """Every watched object was listed again: at first, and after the watch had fallen off the log.
+
+    `listed`: the revision at which each kind was listed, in the order in which they were applied.
+    """
+
+    listed: dict[str, int] = field(default_factory=dict[str, int])
+
+
+class AssumedCycle(_Operation, frozen=True, tag="assume"):
+    """All decisions of `cycle` are on their way."""
+
+    cycle: int = 0
+
+
+class _OfPod(_Operation, frozen=True):
+    """`uid`: of this pod, not of a namesake; "" in old journals: whichever has the name."""
+
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class HeldBind(_OfPod, frozen=True, tag="hold"):
+    """The pod was in flight to `node` when the cache before this one crashed, and is still."""
+
+    node: str = ""
+    pre_bind: BindContext | None = None
+
+
+class HeldEviction(_OfPod, frozen=True, tag="hold-eviction"):
+    """The pod was being evicted when the cache before this one crashed, and is still."""
+
+
+class ForgotBind(_OfPod, frozen=True, tag="forget"):
+    """The bind failed: the pod is what the api says."""
+
+
+class Unevicted(_OfPod, frozen=True, tag="unevict"):
+    """The eviction failed: the pod is what the api says."""
+
+
+ViewOperation = BeganAnew | Relisted | AssumedCycle | HeldBind | HeldEviction | ForgotBind | Unevicted
+
 
 # --- outcomes: every decision ends as one of these ----------------------------------------------------------------
 

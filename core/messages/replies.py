@@ -6,10 +6,9 @@ from typing import Any
 
 from msgspec import field
 
-from pumice.core.messages.commands import FaultsRead
+from pumice.core.messages.commands import FaultsRead, Pulled, RevisionRead
+from pumice.core.messages.events import ViewOperation
 from pumice.core.messages.message import Message
-from pumice.core.messages.operations import ViewOperation
-from pumice.core.messages.watch import Pulled, RevisionRead
 
 
 class Accepted(Message, frozen=True):
@@ -68,7 +67,7 @@ class SnapshotTaken(Message, frozen=True):
     """A snapshot lies in the registry under `handle`; 0: none was needed, the cycle would come to nothing.
 
     `version` is the view's version, `revision` the last api revision it has seen. `operations` are the cache's own
-    changes to the view since the last snapshot, in order (`pumice.core.messages.operations`), which a replay needs.
+    changes to the view since the last snapshot, in order (`pumice.core.messages.events`), which a replay needs.
     """
 
     handle: int

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pumice.core.objects.metadata import Object, section, text_map
-from pumice.core.whole_numbers import whole_number
+from pumice.core.texts import whole_number
 
 NAME_LENGTH: Final = "pumice.dev/name-length"
 """On a HyperNode under a pseudonym: siblings are tried in the order of their names' lengths."""

@@ -12,7 +12,7 @@ from pumice.core.objects.metadata import Object, key_of, once, parse_bool, parse
 from pumice.core.objects.parts import SCHEDULERS
 from pumice.core.objects.pod_template import PodTemplate, read_template, with_scalars, without_scalars
 from pumice.core.state.dimensions import Dimensions
-from pumice.core.whole_numbers import whole_number
+from pumice.core.texts import whole_number
 
 # --- What of a pod changes while it lives: where it is, how far it has come, and what has been said of it. Source:
 # Volcano `getTaskStatus` (`api/helpers.go`).
@@ -117,7 +117,7 @@ class _PodSpec(msgspec.Struct, omit_defaults=True, gc=False, rename="camel"):
 class Task(msgspec.Struct, eq=False, gc=False):
     """One pod. Immutable once built (the view replaces it as a whole); what changes in a cycle lives in columns at
     `row`. A Struct, for it is made whenever a pod changes, and nothing in it leads back to it; made by position, since
-    names cost ten times as much. From `status` on it is what changes while the pod lives (`core.objects.pod_state`).
+    names cost ten times as much. From `status` on it is what changes while the pod lives (`pod_state`).
 
     `job` is "namespace/podgroup-name" or "" for a pod without one. `created` and `started` are seconds since the epoch,
     0.0 for none. `index` is the trailing number of the pod's name where Volcano compares by it (CompareTask), else

@@ -8,7 +8,7 @@ from pumice.core.session.points.victims import Mask
 
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
-    from pumice.core.session.points.batches import BoolArray, TaskBatch
+    from pumice.core.session.points.nodes import BoolArray, TaskBatch
     from pumice.core.session.session import Session
 
 CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")

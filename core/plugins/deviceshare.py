@@ -17,8 +17,8 @@ from pumice.core.devices.vgpu import read_rules
 from pumice.core.life.task import ALLOCATED_STATUSES, TaskStatus
 from pumice.core.messages.decisions import BindContext
 from pumice.core.plugins.plugin import KnowsDevices
-from pumice.core.session.points.by_rows import RowsCheck, RowsScore
 from pumice.core.session.points.nodes import Reads
+from pumice.core.session.points.ready import RowsCheck, RowsScore
 from pumice.core.session.reasons import Code, Reason
 from pumice.core.state.derived import derived
 from pumice.core.state.sources import NODES

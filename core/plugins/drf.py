@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
-    from pumice.core.session.points.batches import BoolArray, FloatArray, RowArray, TaskBatch
+    from pumice.core.session.points.nodes import BoolArray, FloatArray, RowArray, TaskBatch
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
 
@@ -316,7 +316,7 @@ Answer = tuple[list["Task"], Vote]
 
 
 class Drf:
-    """No arguments. The flag enableHierarchy orders queues too, by their annotations (see tree.py)."""
+    """No arguments. The flag enableHierarchy orders queues too, by their annotations (see `HierarchicalShares`)."""
 
     name = "drf"
 

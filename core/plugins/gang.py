@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pumice.core.objects.pod import Task
-    from pumice.core.session.points.batches import BoolArray, TaskBatch
+    from pumice.core.session.jobs import SubJob
+    from pumice.core.session.points.nodes import BoolArray, TaskBatch
     from pumice.core.session.points.victims import GangEvictor
     from pumice.core.session.session import Session
-    from pumice.core.session.subjobs import SubJob
     from pumice.core.state.jobs import Job
 
 NOT_ENOUGH_PODS_OF_TASK = "NotEnoughPodsOfTask"

@@ -14,8 +14,8 @@ from pumice.core.devices.numa.hints import asked_by, given_on, hints, is_guarant
 from pumice.core.devices.numa.topology import CPU, NONE, Cpus, Topology, cpus_of, read_topology, text_of
 from pumice.core.life.task import TaskStatus
 from pumice.core.objects.metadata import section
-from pumice.core.session.points.by_rows import RowCheck, RowScore
 from pumice.core.session.points.nodes import Reads
+from pumice.core.session.points.ready import RowCheck, RowScore
 from pumice.core.session.reasons import Code, Reason
 from pumice.core.state.derived import memory
 from pumice.core.state.sources import NODES

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from pumice.config.arguments import Arguments
 from pumice.core.objects.pod import TASK_SPEC
 from pumice.core.resources import MIN_RESOURCE
-from pumice.core.session.points.by_rows import RowsScore
 from pumice.core.session.points.nodes import Reads, Volatility
+from pumice.core.session.points.ready import RowsScore
 from pumice.core.state.derived import derived
 from pumice.core.state.sources import ALLOCATABLE
 

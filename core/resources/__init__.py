@@ -1,4 +1,4 @@
-"""Volcano's resource model, one question a file.
+"""Volcano's resource model.
 
 | file | question |
 |---|---|
@@ -6,11 +6,11 @@
 | ordering.py | is all of it less, or equal |
 | partly.py | is some of it less, or more |
 | resource.py | arithmetic: the class `Resource` that everybody uses |
-| lists.py, names.py | how Kubernetes lists become resources and texts again |
+| lists.py | how Kubernetes lists become resources and texts again |
 """
 
 from pumice.core.resources.amounts import CPU, LARGEST, MEMORY, MIN_RESOURCE, PODS
-from pumice.core.resources.names import is_scalar_resource_name
+from pumice.core.resources.lists import is_scalar_resource_name
 from pumice.core.resources.ordering import INFINITY, ZERO, Unset
 from pumice.core.resources.resource import Resource, exceeded_part, higher, intersection, share
 

@@ -19,8 +19,7 @@ from pumice.core.session.jobs import gated_request
 if TYPE_CHECKING:
     from pumice.core.resources import Resource
     from pumice.core.session.session import Session
-    from pumice.core.state.columns import FloatArray
-    from pumice.core.state.dimensions import Dimensions
+    from pumice.core.state.dimensions import Dimensions, FloatArray
     from pumice.core.state.snapshot import JobColumns
 
 BoolArray = npt.NDArray[np.bool_]

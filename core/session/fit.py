@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from pumice.core.objects.pod import Task
     from pumice.core.resources import Resource
+    from pumice.core.session.jobs import SubJob
     from pumice.core.session.reasons import Reason
     from pumice.core.session.session import Session
-    from pumice.core.session.subjobs import SubJob
     from pumice.core.state.jobs import Job
 
 UNSCHEDULABLE, SCHEDULABLE = "Unschedulable", "Schedulable"

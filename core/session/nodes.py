@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from pumice.core.kube.placed import Placed
     from pumice.core.objects.pod import Task
-    from pumice.core.session.copies import TaskEntries
-    from pumice.core.state.columns import FloatArray
+    from pumice.core.session.statement import TaskEntries
+    from pumice.core.state.dimensions import FloatArray
     from pumice.core.state.snapshot import NodeColumns, Snapshot
 
 RELEASING, PIPELINED = TaskStatus.RELEASING, TaskStatus.PIPELINED

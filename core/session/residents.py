@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pumice.core.session.points.batches import TaskBatch
+from pumice.core.session.points.nodes import TaskBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from pumice.core.objects.pod import Task
-    from pumice.core.session.points.batches import BoolArray, FloatArray, RowArray
+    from pumice.core.session.points.nodes import BoolArray, FloatArray, RowArray
     from pumice.core.session.session import Session
 
 PREFIX = 7  # bytes of a uid that fit a signed 64-bit number

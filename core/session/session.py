@@ -14,18 +14,15 @@ from pumice.core.messages.decisions import Bind, Evict, Recurring
 from pumice.core.once import once
 from pumice.core.outside import nobody
 from pumice.core.session.action_arguments import argument_of
-from pumice.core.session.closing.report import Opening
-from pumice.core.session.closing.telling import Tellers
-from pumice.core.session.copies import TaskCopies
+from pumice.core.session.closing.report import Opening, Tellers
 from pumice.core.session.fit import JobFit
-from pumice.core.session.jobs import SessionJobs
+from pumice.core.session.jobs import SessionJobs, SubJob, build_sub_jobs
 from pumice.core.session.nodes import KubeNodes, SessionNodes
 from pumice.core.session.points.all_points import Points
 from pumice.core.session.reasons import FitFailure, ReasonTable
 from pumice.core.session.residents import Residents
 from pumice.core.session.search.searches import Searches
-from pumice.core.session.statement import LastTransaction, Statement
-from pumice.core.session.subjobs import SubJob, build_sub_jobs
+from pumice.core.session.statement import LastTransaction, Statement, TaskCopies
 from pumice.core.session.topology import SessionTopology
 from pumice.core.session.trail.records import Ending
 from pumice.core.session.trail.trail import SILENCE, Silence
@@ -42,7 +39,7 @@ if TYPE_CHECKING:
     from pumice.core.plugins.plugin import Plugin
     from pumice.core.resources import Resource
     from pumice.core.session.carry import Carry, CycleClock, SessionOptions
-    from pumice.core.session.points.batches import TaskBatch
+    from pumice.core.session.points.nodes import TaskBatch
     from pumice.core.session.search.filters import Counted
     from pumice.core.session.search.node_search import NodeSearch
     from pumice.core.state.jobs import Job

@@ -16,8 +16,8 @@ from pumice.core.state.sources import NOTHING, objects_and_nodes
 
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
+    from pumice.core.session.jobs import SubJob
     from pumice.core.session.session import Session
-    from pumice.core.session.subjobs import SubJob
     from pumice.core.state.jobs import Job
     from pumice.core.state.sources import PlacedObjects
 

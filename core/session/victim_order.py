@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
     from pumice.core.session.points.all_points import Points
-    from pumice.core.session.points.batches import RowArray, TaskBatch
+    from pumice.core.session.points.nodes import RowArray, TaskBatch
     from pumice.core.session.points.orders import Numbers
     from pumice.core.session.session import Session
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pumice.core.objects.pod import Task
-    from pumice.core.session.points.batches import BoolArray
+    from pumice.core.session.points.nodes import BoolArray
     from pumice.core.session.reasons import IntArray
     from pumice.core.session.session import Session
     from pumice.core.session.trail.records import Ending

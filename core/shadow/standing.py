@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pumice.core.life.pod_group import LABELS as PHASES
 from pumice.core.life.task import TaskStatus
 from pumice.core.messages.decisions import Bind, Decision, PodGroupCondition
-from pumice.core.messages.shadow import ShadowDifference
+from pumice.core.messages.events import ShadowDifference
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -15,8 +15,7 @@ import numpy.typing as npt
 from pumice.core.life.pod_group import BY_LABEL, phase_of
 from pumice.core.life.task import COUNT, IS_ALLOCATED, TaskStatus
 from pumice.core.objects.pod_group import READY
-from pumice.core.state.columns import FloatArray, Rows, grown, heightened
-from pumice.core.state.dimensions import floats, integers
+from pumice.core.state.dimensions import FloatArray, Rows, floats, grown, heightened, integers
 from pumice.core.state.snapshot import JobColumns
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pumice.core.life.task import TaskStatus
-from pumice.core.state.columns import FloatArray, grown, heightened
-from pumice.core.state.dimensions import floats, integers
+from pumice.core.state.dimensions import FloatArray, floats, grown, heightened, integers
 from pumice.core.state.snapshot import NodeColumns
 from pumice.core.state.sources import AMOUNTS, ROWS, SPECS
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pumice.core.state.columns import FloatArray
+from pumice.core.state.dimensions import FloatArray
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from pumice.core.objects.metadata import Object
     from pumice.core.objects.node import NodeSpec
-    from pumice.core.state.columns import FloatArray
-    from pumice.core.state.dimensions import Dimensions
+    from pumice.core.state.dimensions import Dimensions, FloatArray
 
 ROWS, AMOUNTS, SPECS = "rows", "amounts", "specs"  # each changes whenever the one before it does
 LIMITS, NAMES = "limits", "names"

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 
-from pumice.core.state.columns import Rows, grown
-from pumice.core.state.dimensions import integers
+from pumice.core.state.dimensions import Rows, grown, integers
 from pumice.core.state.snapshot import TaskColumns
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from pumice.core.life.task import COMPLETED_STATUSES, COUNT, LABELS, STATUSES, T
 from pumice.core.objects.metadata import Object, key_of, object_key, same_metadata, section
 from pumice.core.objects.node import read_node, renewed_node
 from pumice.core.objects.pod import Task, is_strange, read_state, read_task
-from pumice.core.objects.resized import counted_spec
+from pumice.core.objects.pod_template import counted_spec
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.state.derived import Keeper, Material
 from pumice.core.state.snapshot import Snapshot
@@ -157,7 +157,7 @@ LATELY = 4096
 class PodReader:
     """Remembers the last pods as they were read, by key. What it remembers counts only for the very task that was made
     of it, so whatever else happens to a task cannot make it stale. `resized`: pods that count for other than their spec
-    says, by key; `counts_status`: whether they do (`pumice.core.objects.resized`).
+    says, by key; `counts_status`: whether they do (`pumice.core.objects.pod_template`).
     """
 
     def __init__(self, templates: TemplateTable) -> None:

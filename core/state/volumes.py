@@ -22,8 +22,8 @@ from pumice.core.kube.storage import (
     volume_name,
 )
 from pumice.core.objects.metadata import Object, key_of, object_key, section, text_map
-from pumice.core.objects.resized import FIX as RESIZES
-from pumice.core.resources.names import CSI_VOLUMES
+from pumice.core.objects.pod_template import FIX as RESIZES
+from pumice.core.resources.lists import CSI_VOLUMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -176,7 +176,7 @@ def with_marker(markers: dict[str, list[str]], line: str) -> dict[str, list[str]
 
 
 def flags_of(type_: str, options: list[str], markers: dict[str, list[str]]) -> str:
-    """The flags of a field, as cluster/api/schema/model.py explains them."""
+    """The flags of a field, as cluster/api/schema/table.py explains them."""
     required = "required" in markers or not ({"omitempty", "inline"} & set(options) or "optional" in markers)
     atomic = "atomic" in markers.get("mapType", []) + markers.get("structType", [])
     told = (

@@ -14,10 +14,9 @@ from typing import Annotated, Any, Final
 import typer
 
 from pumice.cli.exits import Exit, guarded
-from pumice.errors import InputError
-from pumice.extras import demand
+from pumice.errors import InputError, demand
 from pumice.load.source import read_text
-from pumice.questions.report.plot import plot
+from pumice.questions.report.charts import plot
 
 SHOWN: Final = range(70, 131)
 TOLD: Final = (80, 100, 130)

@@ -10,8 +10,7 @@ from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.options import Lenient
-from pumice.cli.tables.whole import WholeTable
-from pumice.cli.terminal import Terminal, speaking
+from pumice.cli.terminal import Terminal, WholeTable, speaking
 from pumice.proof.bench.figures import Parameters, Samples, report
 from pumice.proof.bench.scenarios import SCENARIOS
 

@@ -11,15 +11,12 @@ from rich.console import Console
 from pumice.cli.exits import Exit, guarded
 from pumice.cli.inputs import load_config
 from pumice.cli.options import Dask, Format, Lenient, Level, LogLevel, Output, Quiet, Workers
-from pumice.cli.tables.whole import WholeTable
-from pumice.cli.terminal import Terminal
+from pumice.cli.terminal import Terminal, WholeTable
 from pumice.config.errors import ConfigError
 from pumice.executors import executors
-from pumice.proof.conformance.case import find_suites
-from pumice.proof.conformance.inheritance import inherited
+from pumice.proof.conformance.case import find_suites, inherited
 from pumice.proof.conformance.judge import Verdict
-from pumice.proof.conformance.runner import run_suites
-from pumice.proof.conformance.score import CaseTally, Score, score_of
+from pumice.proof.conformance.runner import CaseTally, Score, run_suites, score_of
 
 # --- One verdict in full, for whoever is looking for the reason.
 

@@ -9,13 +9,11 @@ import typer
 from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.futures.estimated import estimated, range_of
+from pumice.cli.futures.estimates import RunScoring, estimated, range_of
 from pumice.cli.futures.options import ForkSource, seconds_of
-from pumice.cli.futures.scoring import RunScoring
 from pumice.cli.options import Config, Lenient, Manifests, PluginsDir
 from pumice.cli.sources import At, Certificate, Db, ServerUrl, Token, TokenFile, server_of
-from pumice.cli.tables.whole import WholeTable
-from pumice.cli.terminal import Terminal, speaking
+from pumice.cli.terminal import Terminal, WholeTable, speaking
 from pumice.questions.eta.estimate import Estimate, FutureSampling
 from pumice.units import time_span
 

@@ -15,14 +15,12 @@ import typer
 from rich.console import Console
 
 from pumice import units
-from pumice.cli.configurations import in_force
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.inputs import moment_said, take_manifests
+from pumice.cli.inputs import in_force, moment_said, take_manifests
 from pumice.cli.options import Lenient, Manifests, Now, PluginsDir
 from pumice.cli.sources import Certificate, Db, OwnConfig, ServerUrl, Token, TokenFile, server_of
-from pumice.cli.tables.agreement import said
-from pumice.cli.tables.whole import WholeTable
-from pumice.cli.terminal import Terminal, speaking
+from pumice.cli.tables.summary import said
+from pumice.cli.terminal import Terminal, WholeTable, speaking
 from pumice.cluster.controllers.jobs.status import CREATION_REFUSED
 from pumice.config.schema import SchedulerConfig
 from pumice.questions.explain.account import Account

@@ -4,28 +4,71 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO, cast
+from typing import Any, Final, NamedTuple, TextIO, cast
 
 from pumice.cli.exits import UsageError
 from pumice.cli.terminal import Terminal
 from pumice.cluster.api.bootstrap import assumed_queues
 from pumice.collecting import keeping
-from pumice.config.load import load_scheduler_config, parse_or_built_in
+from pumice.config.load import default_text, load_scheduler_config, parse_or_built_in, read_text
 from pumice.config.schema import SchedulerConfig
 from pumice.core.actions import ACTIONS
+from pumice.core.messages.events import ConfigLoaded
 from pumice.core.objects.metadata import parse_time
 from pumice.core.plugins import PLUGINS
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load
 from pumice.load.remarks import read_as, remarks, strangers, told_as
 from pumice.load.source import STDIN, read_texts
-from pumice.plugins.loader import install_plugins
+from pumice.plugins.loader import identities, install_plugins
+from pumice.questions.explain.server import Server, configuration
 from pumice.questions.oneshot.bring import brought
 from pumice.questions.oneshot.moment import BEGAN, parse_moment
 from pumice.questions.oneshot.prepare import refusals_of
+from pumice.questions.replay.plugins import demand
+from pumice.questions.whatif.sources import parsed, taken
 from pumice.runtime.standing import named
+
+# --- The configuration that a question about a cluster is answered by
+
+UNTOLD: Final = (
+    "{}: it does not say how its scheduler is configured: Volcano's stock configuration is taken; name its own with {}"
+)
+
+
+def told_of(config: Path | None) -> ConfigLoaded:
+    """A configuration as a journal has it. Raises ConfigError."""
+    text = default_text() if config is None else read_text(config)
+    return ConfigLoaded("", text, "default.conf" if config is None else str(config), plugins=identities())
+
+
+def in_force(
+    path: Path | None,
+    server: Server | None,
+    plugins_dir: Path | None,
+    lenient: bool,
+    warn: Callable[[str], None],
+    option: str = "--config",
+) -> tuple[ConfigLoaded, SchedulerConfig]:
+    """What was named by `option`, else what the server says of itself, else the stock one, which a server's asker is
+    warned of. What a server is configured by was good there, and is read leniently. Raises ConfigError, ServerError.
+    """
+    install_plugins(plugins_dir)
+    asked = None if server is None or path is not None else configuration(server)
+    if asked is not None:
+        demand({name: {identity} for name, identity in asked.plugins.items()}, asked.source, warn)
+    elif server is not None and path is None:
+        warn(UNTOLD.format(server.url, option))
+    told = asked or told_of(path)
+    if asked is None:
+        told, config = taken(told, lenient=lenient)
+    else:
+        config = parsed(told)
+    for warning in config.warnings:
+        warn(warning)
+    return told, config
 
 
 class HandedIn(NamedTuple):

@@ -15,8 +15,7 @@ from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.options import Format, Lenient
-from pumice.cli.tables.whole import WholeTable
-from pumice.cli.terminal import Terminal, speaking
+from pumice.cli.terminal import Terminal, WholeTable, speaking
 from pumice.config.input_file import demand_output, note_inputs
 from pumice.questions.explain.ended import end_of
 from pumice.questions.explain.waiting import waiting_kind, why_it_waits

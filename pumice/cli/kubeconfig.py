@@ -14,8 +14,7 @@ from pumice.cli.options import Level, LogLevel, Output, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.config.input_file import demand_output
 from pumice.config.settings import read_process_settings
-from pumice.runtime.kubeconfig import export_line, kubeconfig_of, text_of, write
-from pumice.runtime.serving import token_of
+from pumice.runtime.serving import export_line, kubeconfig_of, text_of, token_of, write
 
 
 @guarded

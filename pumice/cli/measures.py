@@ -15,13 +15,19 @@ import typer
 from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.tables.whole import WholeTable
-from pumice.cli.terminal import Terminal, speaking
+from pumice.cli.terminal import Terminal, WholeTable, speaking
 from pumice.config.input_file import demand_output, note_inputs
 from pumice.questions.measures.jobs import JobRow
 from pumice.questions.measures.measures import Measures, measure
-from pumice.questions.measures.rows import PointRow, QueueResourceRow, points, queue_resources
-from pumice.questions.measures.tables import CsvWriter, ParquetWriter, TableWriter
+from pumice.questions.measures.tables import (
+    CsvWriter,
+    ParquetWriter,
+    PointRow,
+    QueueResourceRow,
+    TableWriter,
+    points,
+    queue_resources,
+)
 from pumice.storage.sqlite import SqliteJournal
 from pumice.units import counted
 

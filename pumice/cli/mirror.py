@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
-from pumice.actors.real_clusters.mirror.pseudonym_file import PseudonymFile
+from pumice.actors.real_clusters.mirror.redaction import PseudonymFile
 from pumice.actors.real_clusters.mirror.settings import MirrorSettings, ShadowSettings
 from pumice.actors.real_clusters.remote.access import in_cluster, proxy_of
 from pumice.actors.scheduling.config_source import digest_of
@@ -30,7 +30,7 @@ from pumice.plugins.loader import identities
 from pumice.runtime.journals import looks_like_journal
 from pumice.runtime.mirroring import MirrorPlan, mirror_plan
 from pumice.runtime.serving import gateway_settings
-from pumice.runtime.until import parse_until
+from pumice.runtime.waiting import parse_until
 from pumice.storage.retention import parse_keep
 
 SHADOW_LOG: Final = "pumice.actors.real_clusters.mirror.shadow"

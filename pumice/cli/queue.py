@@ -10,14 +10,14 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from pumice.cli.exits import Exit
-from pumice.cli.futures.estimated import estimated, range_of
+from pumice.cli.futures.estimates import estimated, range_of
 from pumice.cli.futures.options import ForkSource
 from pumice.cli.options import Lenient, Manifests, PluginsDir
 from pumice.cli.sources import At, Certificate, Db, OwnConfig, ServerUrl, Token, TokenFile, scene_from, server_of
-from pumice.cli.tables.lately import held_lately
+from pumice.cli.tables.frame import held_lately
 from pumice.cli.tables.standings import QueueTree
 from pumice.cli.terminal import Terminal, speaking
-from pumice.core.plugins.capacity.misplaced import ROOT
+from pumice.core.plugins.capacity.limits import ROOT
 from pumice.questions.adviser.census import Census, WaitingJob, census_of
 from pumice.questions.adviser.queues import weights_remark
 from pumice.questions.eta.estimate import Estimate, FutureSampling

@@ -16,10 +16,9 @@ from rich.console import Console
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.inputs import load_config
 from pumice.cli.options import Config, Lenient, PluginsDir, Workers
-from pumice.cli.tables.agreement import show_agreement
-from pumice.cli.tables.whole import WholeTable, show_lines
-from pumice.cli.terminal import Terminal, speaking
-from pumice.cluster.kube.conditions import timestamp
+from pumice.cli.tables.summary import show_agreement
+from pumice.cli.terminal import Terminal, WholeTable, show_lines, speaking
+from pumice.cluster.kube.statuses import timestamp
 from pumice.collecting import rarely
 from pumice.config.load import read_text
 from pumice.plugins.loader import identities

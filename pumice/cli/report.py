@@ -12,7 +12,7 @@ from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Level, LogLevel, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.config.input_file import demand_output, note_inputs
-from pumice.extras import absent, demand
+from pumice.errors import absent, demand
 from pumice.questions.adviser.at_the_end import waits_at_the_end
 from pumice.questions.report.charts import charts
 from pumice.questions.report.page import page

@@ -35,12 +35,10 @@ from pumice.proof.storm.script.profiles import PACKAGED, profile
 from pumice.questions.adviser.at_the_end import WaitRow, waits_at_the_end
 from pumice.runtime.arrivals import arriving, hastened
 from pumice.runtime.journals import looks_like_journal
-from pumice.runtime.kubeconfig import export_line
 from pumice.runtime.main_job import RunOutcome, RunPlan, Watching, run_plan
-from pumice.runtime.serving import gateway_settings
+from pumice.runtime.serving import export_line, gateway_settings
 from pumice.runtime.standing import named
-from pumice.runtime.until import parse_until
-from pumice.runtime.waiting import LeftWaiting
+from pumice.runtime.waiting import LeftWaiting, parse_until
 from pumice.storage.retention import parse_keep
 
 LIVE_PERIOD_S: Final = 0.5

@@ -22,7 +22,7 @@ from pumice.config.settings import CHARTS, ProcessSettings, config_map_of
 from pumice.plugins.loader import changed_plugins, identities
 from pumice.runtime.mirroring import MirrorPlan, mirror_plan
 from pumice.runtime.serving import gateway_settings
-from pumice.runtime.until import parse_until
+from pumice.runtime.waiting import parse_until
 from pumice.storage.retention import parse_keep
 
 IN_CLUSTER: Final = "in-cluster"

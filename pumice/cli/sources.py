@@ -13,15 +13,14 @@ from typing import Annotated
 import anyio
 import typer
 
-from pumice.cli.configurations import in_force
 from pumice.cli.exits import UsageError
-from pumice.cli.inputs import take_manifests, warn_of_token
+from pumice.cli.inputs import in_force, take_manifests, warn_of_token
 from pumice.cli.terminal import Terminal
 from pumice.questions.explain.refused import refused_in
 from pumice.questions.explain.scene import Scene, present, scene_of
 from pumice.questions.explain.server import Server, fetch
 from pumice.questions.history.rewind import demand_volcano, newest_cycle, rewind_file, warn_of_damage
-from pumice.questions.oneshot.obstacles import obstacles
+from pumice.questions.oneshot.prepare import obstacles
 from pumice.questions.replay.plugins import demand_plugins
 from pumice.runtime.serving import token_given
 

@@ -10,8 +10,7 @@ from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Dask, Level, LogLevel, Quiet, Workers
-from pumice.cli.tables.whole import WholeTable
-from pumice.cli.terminal import Terminal
+from pumice.cli.terminal import Terminal, WholeTable
 from pumice.config.input_file import demand_output, note_inputs
 from pumice.executors import executors
 from pumice.questions.sweep.one_run import files_of

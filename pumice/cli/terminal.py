@@ -9,17 +9,41 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
+from rich.table import Table
 
 from pumice.cli.exits import guarded
 from pumice.cli.options import Format, Level, LogLevel, Output, Quiet
 from pumice.config.printable import LINE_ENDS, printable
 from pumice.yaml_text import dump_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# --- Tables of which nothing is cut off
+
+
+class WholeTable(Table):
+    """Names of resources, nodes and jobs differ at their ends, which rich would leave out."""
+
+    def add_column(self, *header: Any, **options: Any) -> None:
+        """Add a column whose long words go on in the next line."""
+        super().add_column(*header, **{"overflow": "fold", **options})
+
+
+def show_lines(console: Console, rows: Sequence[Sequence[str]]) -> None:
+    """A line a row, whatever the width of the terminal: the columns but for the last stand below each other."""
+    widths = [max(cell_len(cell) for cell in column) for column in zip(*(row[:-1] for row in rows), strict=True)]
+    for row in rows:
+        cells = [cell + " " * (width - cell_len(cell)) for cell, width in zip(row[:-1], widths, strict=True)]
+        console.print("  ".join((*cells, row[-1])).replace("\n", " ").rstrip(), markup=False, soft_wrap=True)
+
 
 Advance = Callable[[int], None]
 

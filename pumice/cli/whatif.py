@@ -11,10 +11,19 @@ import typer
 
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.futures import options
-from pumice.cli.futures.options import ForkSource, asked_for, seconds_of, words_of
+from pumice.cli.futures.options import (
+    BUDGET_S,
+    HORIZON,
+    WITHIN,
+    ForkSource,
+    asked_for,
+    refuse_beside_search,
+    seconds_of,
+    to_be_made,
+    words_of,
+)
 from pumice.cli.futures.search import SearchOptions, search
 from pumice.cli.futures.tables import show
-from pumice.cli.futures.together import BUDGET_S, HORIZON, WITHIN, refuse_beside_search, to_be_made
 from pumice.cli.options import Dask, Lenient, Manifests, PluginsDir
 from pumice.cli.sources import Certificate, Db, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.terminal import Terminal, speaking

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from pumice.actors.runtime.clock import VirtualClock
+from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.api.kinds import kind_of
 from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.life import Life
@@ -41,7 +42,6 @@ from pumice.questions.whatif.ask import what_if
 from pumice.questions.whatif.changes import ForkChange
 from pumice.questions.whatif.difference import FutureDifference
 from pumice.questions.whatif.sources import arrivals, with_deadline
-from pumice.shapes import is_mapping
 from pumice.yaml_text import dump_yaml
 
 Given = Object | Iterable["Given"]

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from pumice.questions.measures.jobs import JobRow
 from pumice.questions.measures.measures import Measures
-from pumice.questions.measures.rows import PointRow, QueueResourceRow, points, queue_resources
-from pumice.questions.measures.tables import columns_of, to_arrow
+from pumice.questions.measures.tables import PointRow, QueueResourceRow, columns_of, points, queue_resources, to_arrow
 
 TableName = Literal["jobs", "queues", "series"]
 ROWS: Final[dict[TableName, type[Any]]] = {"jobs": JobRow, "queues": QueueResourceRow, "series": PointRow}

@@ -16,12 +16,12 @@ from typing import Any, Final
 
 import yaml
 
+from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.config.scalars import Scalar, as_json_number, key_text, resolve_for_api, resolve_plain, resolve_tagged
-from pumice.config.yaml_events import bounded_events
+from pumice.config.yaml_tree import bounded_events
 from pumice.core.objects.metadata import Object
 from pumice.core.quantity import parse_quantity
 from pumice.load.places import JsonLines
-from pumice.shapes import is_list, is_mapping
 
 # --- NodeMetrics objects (what `kubectl get nodemetrics -o yaml` prints) as node usage in per cent of allocatable.
 

@@ -13,8 +13,9 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
+from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.kinds import Kind, kind_of, known_types
-from pumice.cluster.api.verbs.decoding import drop_nulls
+from pumice.cluster.api.verbs.requests import drop_nulls
 from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.config.errors import describe
 from pumice.core.objects.metadata import Object, section, text_map
@@ -25,7 +26,6 @@ from pumice.load.openb import PREFIX, read_openb
 from pumice.load.places import JsonLines, ManifestPlace
 from pumice.load.source import read_texts
 from pumice.load.traces.read import is_trace, read_trace
-from pumice.shapes import is_list, is_mapping
 
 # --- What comes out of another cluster goes on here.
 

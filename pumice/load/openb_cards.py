@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pumice.core.devices.milli.shares import FULL
-from pumice.core.devices.milli.typical import CardClass
+from pumice.core.devices.milli import FULL, CardClass
 from pumice.core.devices.vgpu.asking import NVIDIA, USE
 from pumice.core.devices.vgpu.codec import HAMI, REGISTER
 from pumice.core.devices.vgpu.settings import CORES, MEMORY, NUMBER

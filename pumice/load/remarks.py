@@ -9,7 +9,7 @@ from typing import Final
 from pumice.cluster.api import schema
 from pumice.cluster.api.kinds import kind_of
 from pumice.cluster.api.origin import is_recorded
-from pumice.cluster.controllers.unserved.kinds import LEFT, NO_CONTROLLER, UNSERVED, other_scheduler
+from pumice.cluster.controllers.unserved import LEFT, NO_CONTROLLER, UNSERVED, other_scheduler
 from pumice.config.errors import nearest_name
 from pumice.core.objects.metadata import Object, section
 from pumice.load.manifests import Loaded

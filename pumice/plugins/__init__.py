@@ -18,8 +18,6 @@ its arguments does as if it had not been asked, `onError: fail` refuses what it 
 from pumice.core.messages.decisions import BindContext
 from pumice.core.objects.pod import Task
 from pumice.core.plugins.plugin import Plugin, PluginBuilder
-from pumice.core.session.points.batches import TaskBatch
-from pumice.core.session.points.by_rows import RowsCheck, RowsScore
 from pumice.core.session.points.columns import Clause, ColumnCheck, ColumnScore
 from pumice.core.session.points.nodes import (
     FloatArray,
@@ -29,11 +27,12 @@ from pumice.core.session.points.nodes import (
     NodeScorer,
     Reads,
     Rows,
+    TaskBatch,
     Volatility,
 )
 from pumice.core.session.points.orders import JobColumn, TaskKey
 from pumice.core.session.points.per_node import NodeLook, NodeRate, NodeTest, PerNodeFilter, PerNodeScorer
-from pumice.core.session.points.ready import KeptCheck, KeptScore, ReadyCheck, ReadyScore
+from pumice.core.session.points.ready import KeptCheck, KeptScore, ReadyCheck, ReadyScore, RowsCheck, RowsScore
 from pumice.core.session.points.victims import GangEvictor, Mask
 from pumice.core.session.points.votes import ValidateResult, Vote
 from pumice.core.session.reasons import Code, FitFailure, IntArray, Reason

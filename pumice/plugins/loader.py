@@ -21,8 +21,7 @@ from pumice.config.input_file import demand_file, read_bytes
 from pumice.config.known import KNOWN_PLUGINS
 from pumice.core.plugins import PLUGINS
 from pumice.core.plugins.plugin import PluginBuilder
-from pumice.core.plugins.user import guarded
-from pumice.core.plugins.user.failures import FOLDER_PLUGINS, PluginQuestion, said_by
+from pumice.core.plugins.user import FOLDER_PLUGINS, PluginQuestion, guarded, said_by
 
 # --- What tells one version of a user's plugin from another: the journal keeps it, and a replay compares.
 

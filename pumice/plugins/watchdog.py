@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Final
 
-from pumice.core.plugins.user.failures import PluginQuestion
+from pumice.core.plugins.user import PluginQuestion
 
 PATIENCE_S: Final = 60.0
 """So long may a plugin take for one answer. A cycle should take less than its period, a second mostly."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import anyio
 import trio
 
-from pumice.actors.runtime.alarm import Alarm
+from pumice.actors.runtime.clock import Alarm
 from pumice.actors.system.settings import SystemSettings
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
 from pumice.cluster.api.origin import unfinished
 from pumice.cluster.kernel.order import in_order
-from pumice.cluster.kube.conditions import timestamp
+from pumice.cluster.kube.statuses import timestamp
 from pumice.config.errors import ConflictError
 from pumice.config.input_file import demand_output
 from pumice.core.messages.replies import Accepted, Refused
@@ -30,11 +30,10 @@ from pumice.proof.storm.live import LiveStorm
 from pumice.runtime.allocator import give_back, live_long
 from pumice.runtime.arrivals import Arriving, part
 from pumice.runtime.journals import file_journal
-from pumice.runtime.kubeconfig import kubeconfig_of, write
 from pumice.runtime.pieces import file_in_pieces
+from pumice.runtime.serving import kubeconfig_of, write
 from pumice.runtime.standing import apart, differs, is_fresh, lay_over, named
-from pumice.runtime.until import Until, reached
-from pumice.runtime.waiting import LeftWaiting, left_waiting
+from pumice.runtime.waiting import LeftWaiting, Until, left_waiting, reached
 from pumice.storage.journal import Journal
 from pumice.storage.retention import Retention
 

@@ -18,7 +18,7 @@ from pumice.config.input_file import demand_output
 from pumice.core.objects.metadata import Object
 from pumice.runtime.allocator import give_back, live_long
 from pumice.runtime.journals import file_journal
-from pumice.runtime.until import Until, reached
+from pumice.runtime.waiting import Until, reached
 
 LOOK_S = 1.0
 """How often somebody looks whether the journal is still there."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pumice.actors.runtime.asking import ask_again
+from pumice.actors.runtime.mailbox import ask_again
 from pumice.actors.system.system import System
 from pumice.cluster.api.bootstrap import system_queues
+from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.kinds import kind_of
 from pumice.cluster.api.verbs.creation import SUBMIT
 from pumice.core.messages import commands
 from pumice.core.messages.replies import Accepted, ApiReply
 from pumice.core.objects.metadata import Object, section
-from pumice.shapes import is_list, is_mapping
 from pumice.storage import codec
 
 _OWN: Final = frozenset(queue["metadata"]["name"] for queue in system_queues())

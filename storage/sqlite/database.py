@@ -18,16 +18,15 @@ from anyio.from_thread import start_blocking_portal
 
 from pumice.config.errors import InternalError
 from pumice.storage.chain import Verifier
-from pumice.storage.dictionary import Dictionary, Sampler
 from pumice.storage.errors import ClosedError, DamagedError, EditedCheckpointError, JournalGoneError, OpenError
 from pumice.storage.journal import CHECKPOINT, Checkpoint, Head, demand_vouched, is_vouched, voucher
 from pumice.storage.memory import KEPT_CHECKPOINTS
-from pumice.storage.rows import PACK_RECORDS, JournalRow, PackReader, pack_rows, packs
+from pumice.storage.rows import PACK_RECORDS, Dictionary, JournalRow, PackReader, Sampler, pack_rows, packs
 from pumice.storage.sqlite import opening, queries
 from pumice.storage.sqlite.failures import reading, using
+from pumice.storage.sqlite.frames import is_being_copied
 from pumice.storage.sqlite.lock import Mark, beside, read_mark
 from pumice.storage.sqlite.migrations import VOUCHED
-from pumice.storage.sqlite.tail import is_being_copied
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from pumice.storage.errors import DamagedError, ForeignFileError, NewerSchemaError, OpenError, UnwritableError
 from pumice.storage.journal import Head
 from pumice.storage.sqlite import queries
-from pumice.storage.sqlite.frames import HEADER
+from pumice.storage.sqlite.frames import HEADER, alone, is_being_copied, lost_commits
 from pumice.storage.sqlite.lock import beside, read_mark
 from pumice.storage.sqlite.migrations import APPLICATION_ID, IDENTIFIED, scripts
-from pumice.storage.sqlite.tail import alone, is_being_copied, lost_commits
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable
     from pathlib import Path
 
-    from pumice.storage.sqlite.tail import Alone
+    from pumice.storage.sqlite.frames import Alone
 
 
 REBUILT_PAGES: Final = 16_384

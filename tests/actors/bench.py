@@ -6,12 +6,13 @@ from contextlib import asynccontextmanager
 import anyio
 
 from pumice.actors.api_server.server import ApiServer
+from pumice.actors.runtime.actor import Context
 from pumice.actors.runtime.clock import Clock, RealClock
-from pumice.actors.runtime.context import Context
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.system.ports import ApiPort, RecorderPort
 from pumice.cluster.api.store import Store
-from pumice.core.messages import commands, recording, replies
+from pumice.core.messages import commands, replies
+from pumice.core.messages.commands import Append, Entry, RecorderCommand
 from pumice.core.messages.events import Mutation
 from pumice.storage import codec
 
@@ -33,9 +34,9 @@ class Bench:
             capacity=capacity,
             activity=self.context.activity,
         )
-        self.recorder: RecorderPort = Mailbox("recorder", recording.RecorderCommand, replies.Appended)
+        self.recorder: RecorderPort = Mailbox("recorder", RecorderCommand, replies.Appended)
         self.store = Store()
-        self.written: list[recording.Entry] = []
+        self.written: list[Entry] = []
         self.appends = 0
         self.may_write = anyio.Event()
         self.may_write.set()
@@ -54,7 +55,7 @@ class Bench:
             await self.may_write.wait()
             for item in batch:
                 self.appends += 1
-                assert isinstance(item.message, recording.Append)
+                assert isinstance(item.message, Append)
                 self.written += item.message.entries
                 item.reply(replies.Appended(1, len(self.written)))
 

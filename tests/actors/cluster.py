@@ -13,13 +13,13 @@ from pumice.core.messages.commands import (
     Delete,
     EvictPod,
     Patch,
+    Pull,
     ReadFaults,
     StatusCondition,
     UpdateStatus,
 )
 from pumice.core.messages.events import Mutation
 from pumice.core.messages.replies import Accepted, ApiReply, Listing, Refused
-from pumice.core.messages.watch import Pull
 from pumice.core.objects.metadata import Object
 from pumice.core.objects.parts import kind_of
 from pumice.storage.codec import pack, unpack

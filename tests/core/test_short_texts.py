@@ -1,6 +1,6 @@
 """What is remembered of texts: short ones only."""
 
-from pumice.core.short_texts import LONGEST, remembers
+from pumice.core.texts import LONGEST, remembers
 
 
 def test_long_texts_are_looked_at_each_time_and_not_kept() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.whole_numbers import whole_number
+from pumice.core.texts import whole_number
 
 
 @pytest.mark.parametrize("text", ["", "-1", "+1", "1.0", " 1", "\u00b2", "\u0663", "9" * 5_000, str(2**63), "1_0"])

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 import pumice.core.messages.events as events
-from pumice.core.messages import decisions, orders
+from pumice.core.messages import decisions
+from pumice.core.messages.commands import WriteStatus
 from pumice.core.messages.decisions import Decision
 from pumice.core.messages.message import Message
 from pumice.core.messages.wire import KEY, WIRE, Wire, newer, tag_of
@@ -23,7 +24,7 @@ JOURNALED: list[type[msgspec.Struct]] = [
     *get_args(events.Outcome),
     *get_args(events.ActorEvent),
     events.CheckpointTaken,
-    orders.WriteStatus,
+    WriteStatus,
     decisions.PodCondition,
     decisions.PodGroupStatus,
     decisions.QueueStatus,

@@ -17,7 +17,7 @@ MOVERS: Final = {"step", "after", "move"}
 OTHERS: Final = {
     "core/devices/ascend/npu_node.py": "the health of a node's NPUs, as its annotation says",
     "pumice/questions/explain/account.py": "the words of an account, made from what is known of a pod or job",
-    "pumice/questions/explain/advice/room.py": "the resources in the status of a node that is tried out",
+    "pumice/questions/explain/advice/nodes.py": "the resources in the status of a node that is tried out",
     "pumice/questions/explain/jobs.py": "the phase that a report gives",
     "pumice/questions/measures/jobs.py": "what a journal says of a job",
     "pumice/questions/measures/lives.py": "what a journal says of a pod",

@@ -14,9 +14,8 @@ from msgspec import structs
 from pumice.actors.api_server.faults.faulty_server import FaultyApiServer
 from pumice.actors.api_server.server import ApiServer
 from pumice.actors.effects.effect_worker import Outcomes
-from pumice.actors.runtime.asking import expected
 from pumice.actors.runtime.level_signal import LevelSignal
-from pumice.actors.runtime.mailbox import Mailbox
+from pumice.actors.runtime.mailbox import Mailbox, expected
 from pumice.actors.runtime.watcher import WatchedChanges, Watcher
 from pumice.actors.scheduling.cache import Cache
 from pumice.actors.scheduling.commit import Commit
@@ -30,17 +29,15 @@ from pumice.core.default_scheduler.cycle import OneByOne
 from pumice.core.devices.vgpu import choosing, sharing
 from pumice.core.kube.devices import Allocator
 from pumice.core.life.pod_group import AFTER_FINDING, RUNS_UNSCHEDULABLE, PodGroupPhase
-from pumice.core.messages.commands import BindPod
+from pumice.core.messages.commands import Append, BindPod, Entry, ReadRevision, RevisionRead
 from pumice.core.messages.events import BindTimedOut, Bound, Mutation
-from pumice.core.messages.recording import Append, Entry
 from pumice.core.messages.replies import Accepted, Refused
-from pumice.core.messages.watch import ReadRevision, RevisionRead
 from pumice.core.objects.pod import Task
 from pumice.core.plugins.extender import Extender
 from pumice.core.plugins.gang import Gang
 from pumice.core.plugins.pdb import Pdb
 from pumice.core.plugins.predicates.dynamic_resources import DynamicResources
-from pumice.core.session.points.batches import TaskBatch
+from pumice.core.session.points.nodes import TaskBatch
 from pumice.core.state.nodes import NodeTable
 from pumice.core.state.snapshot import AssumedPods, Snapshot
 from pumice.core.state.view import View

@@ -15,8 +15,7 @@ from pumice.actors.scheduling import resync
 from pumice.actors.scheduling.cache import Cache
 from pumice.actors.scheduling.commit import Commit
 from pumice.cluster.api.tables import ObjectTables
-from pumice.cluster.api.verbs.eviction import Eviction
-from pumice.cluster.api.verbs.placement import Placement
+from pumice.cluster.api.verbs.placement import Eviction, Placement
 from pumice.cluster.controllers import disruptions as disruption_machine
 from pumice.cluster.controllers.devices import DeviceMachine
 from pumice.cluster.controllers.groups import PodGroupMachine
@@ -29,8 +28,8 @@ from pumice.core.plugins.extender import Extender
 from pumice.core.plugins.gang import Gang
 from pumice.core.plugins.pdb import Pdb
 from pumice.core.plugins.predicates.dynamic_resources import DynamicResources
-from pumice.core.plugins.predicates.pod_count import PodCount
-from pumice.core.plugins.proportion.plugin import Proportion
+from pumice.core.plugins.predicates.plugin import PodCount
+from pumice.core.plugins.proportion import Proportion
 from pumice.core.session.closing import close, queue_status
 from pumice.core.state.nodes import NodeTable
 from pumice.core.state.snapshot import AssumedPods, Snapshot

@@ -20,7 +20,7 @@ from pumice.proof.storm.driver import node, pod_group, pods, queue
 from pumice.proof.storm.live import MOST, REST_S, LiveMonitor, LiveStorm, live_rates, simulated_only
 from pumice.proof.storm.script.profiles import profile
 from pumice.runtime.main_job import RunOutcome, RunPlan, Watching, run_plan
-from pumice.runtime.until import parse_until
+from pumice.runtime.waiting import parse_until
 from tests.simulation.planted import BUGS
 from tests.simulation.test_soon import late_from
 

@@ -9,8 +9,7 @@ import pytest
 
 from pumice.cluster.api.store import Store
 from pumice.core.messages.decisions import Bind, BindContext
-from pumice.core.messages.events import CycleRecord, Mutation
-from pumice.core.messages.operations import HeldBind, HeldEviction
+from pumice.core.messages.events import CycleRecord, HeldBind, HeldEviction, Mutation
 from pumice.core.messages.replies import Accepted
 from pumice.questions.replay.replayer import start
 from pumice.storage import codec

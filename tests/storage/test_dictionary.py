@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.storage.dictionary import (
+from pumice.storage.journal import Record
+from pumice.storage.rows import (
     DICTIONARY_BYTES,
     FIRST_LOOK_BYTES,
     SMALL_BYTES,
@@ -18,7 +19,6 @@ from pumice.storage.dictionary import (
     build,
     deflate,
 )
-from pumice.storage.journal import Record
 from pumice.storage.sqlite import SqliteJournal
 from tests.storage.examples import contents, everything, run_sql
 

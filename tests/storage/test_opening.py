@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pumice.storage.sqlite import tail
+from pumice.storage.sqlite import frames
+from pumice.storage.sqlite.frames import TRIES, lost_commits
 from pumice.storage.sqlite.opening import uri
-from pumice.storage.sqlite.tail import TRIES
 
 
 @pytest.fixture
@@ -48,5 +48,5 @@ def test_what_looks_lost_while_somebody_writes_is_looked_at_so_often(
     def looked(log: Path) -> int:
         return next(answers)
 
-    monkeypatch.setattr(tail, "_lost_commits", looked)
-    assert tail.lost_commits(Path("journal.db")) == (2 if unfinished == TRIES else 0)
+    monkeypatch.setattr(frames, "_lost_commits", looked)
+    assert lost_commits(Path("journal.db")) == (2 if unfinished == TRIES else 0)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import pytest
 
+from pumice.storage.chain import leniently
 from pumice.storage.errors import DamagedError, StorageError
 from pumice.storage.journal import KINDS, Record
 from pumice.storage.rows import JournalRow
-from pumice.storage.scan import leniently
 from pumice.storage.sqlite import SqliteJournal
 from pumice.storage.sqlite.queries import is_without_gaps, rising
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
+from pumice.storage.chain import leniently
 from pumice.storage.errors import DamagedError, OpenError
 from pumice.storage.journal import Checkpoint
-from pumice.storage.scan import leniently
 from pumice.storage.sqlite import SqliteJournal, back_up
 from pumice.storage.sqlite.frames import FRAME, HEADER
 from pumice.storage.sqlite.lock import beside

@@ -9,11 +9,11 @@ import pytest
 
 from pumice.core.messages.decisions import Bind
 from pumice.core.messages.events import Bound, Mutation
+from pumice.storage.chain import verified
 from pumice.storage.errors import DamagedError
 from pumice.storage.history import CycleReader, RecordedCycle
 from pumice.storage.journal import Record
 from pumice.storage.recovery import Recovered, recover
-from pumice.storage.scan import verified
 from pumice.storage.sqlite import SqliteJournal
 from tests.storage.examples import bind, bound, config, cycle, mutation, run_sql
 

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.storage import rows
-from pumice.storage.dictionary import Dictionary
 from pumice.storage.errors import DamagedError
 from pumice.storage.journal import GENESIS, Record, Stored
-from pumice.storage.rows import COLUMNS, JournalRow, PackReader
+from pumice.storage.rows import COLUMNS, Dictionary, JournalRow, PackReader
 from tests.storage.examples import RECORDS, contents, record, records
 
 WIDTH = len(COLUMNS)

@@ -1,7 +1,7 @@
 """The api server with a bad network before it: requests are lost, held back, doubled and refused as `faults` say.
 
-Owns, accepts, sends, stops: as `actors.api.server`. What is held back belongs to the network and survives a crash of
-this actor; at the end it is delivered at once.
+Owns, accepts, sends, stops: as `actors.api_server.server`. What is held back belongs to the network and survives a
+crash of this actor; at the end it is delivered at once.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from pumice.actors.api_server.faults.network import Delivery, Network
 from pumice.actors.api_server.server import ApiServer
 from pumice.actors.errors import ActorFailedError, blames_the_world, words_of
 from pumice.cluster.api.watch import Events
-from pumice.core.messages import commands, recording, replies
-from pumice.core.messages.commands import BindPod, Delete, Patch, UpdateStatus
-from pumice.core.messages.supervision import Restart
+from pumice.core.messages import commands, replies
+from pumice.core.messages.commands import BindPod, Delete, Entry, Patch, Restart, UpdateStatus
 from pumice.storage import codec
 
 if TYPE_CHECKING:
     from pumice.actors.api_server.faults.strikes import Fault, Faults
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.runtime.envelope import Received
     from pumice.actors.system.ports import ApiPort, RecorderPort, SupervisorPort
     from pumice.cluster.api.store import Store
@@ -174,7 +173,7 @@ class FaultyApiServer(ApiServer):
         if entries and not self._network.holds_news():
             self._publish(self._durable)
 
-    async def _write(self, entries: Sequence[recording.Entry]) -> None:
+    async def _write(self, entries: Sequence[Entry]) -> None:
         """Until these are durable, and all before them: the journal takes one thing after the other."""
         revision = self.store.revision
         self._writing += 1

@@ -10,7 +10,7 @@ from msgspec import Struct
 from pumice.actors.api_server.faults.strikes import chance
 
 if TYPE_CHECKING:
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.core.messages import commands, replies
 
 

@@ -16,8 +16,8 @@ from itertools import accumulate
 from typing import Final, Protocol, assert_never
 
 from pumice.config.errors import ConfigError
-from pumice.core.messages import commands, watch
-from pumice.core.messages.commands import Reflect
+from pumice.core.messages import commands
+from pumice.core.messages.commands import ReadRevision, Reflect
 from pumice.storage import codec
 
 # --- Throws of dice that come out the same every time: a storm is a function of its seed.
@@ -98,7 +98,7 @@ def subject(request: commands.StoreRequest) -> str:
             return f"{type(request).__name__.lower()} {request.kind} {request.namespace}/{request.name}"
         case commands.List() | commands.OpenListing():
             return f"list {request.kind}"
-        case watch.ReadRevision():
+        case ReadRevision():
             return "revision"
         case commands.RequestEviction():
             return f"eviction {request.namespace}/{request.name}"

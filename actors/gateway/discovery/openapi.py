@@ -1,20 +1,150 @@
-"""/openapi/v3: enough for kubectl to create, apply, replace and edit, and schemas for `kubectl explain`."""
+"""OpenAPI: what the served kinds look like, in version 3 (/openapi/v3) and as JSON in version 2 (/openapi/v2).
+
+Enough for kubectl to create, apply, replace, edit and explain.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
+import msgspec
+
 from pumice.actors.gateway.discovery.groups import groups
-from pumice.actors.gateway.discovery.openapi_schemas import COMPONENTS, reference, schema_name, schemas_of
 from pumice.actors.gateway.forms import encode
+from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.api.kind_table import KindTable
 from pumice.cluster.api.kinds import Kind
-from pumice.cluster.api.schema.table import message, of_kind
+from pumice.cluster.api.schema.table import Field, SchemaMessage, element, flat_fields, is_message, message, of_kind
 from pumice.cluster.kube.release import RELEASE
 from pumice.core.objects.metadata import Object, section
+
+# --- Schemas of the built-in kinds
+# They carry what clients merge by: patch strategies and keys, types of lists and maps.
+
+PREFIX: Final = "io.k8s.api."
+COMPONENTS: Final = "#/components/schemas/"
+_DATE: Final[Object] = {"type": "string", "format": "date-time"}
+PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
+_ANYTHING: Final[Object] = {PRESERVE: True}
+_TYPES: Final[dict[str, Object]] = {
+    "string": {"type": "string"},
+    "boolean": {"type": "boolean"},
+    "int32": {"type": "integer", "format": "int32"},
+    "int64": {"type": "integer", "format": "int64"},
+    "double": {"type": "number", "format": "double"},
+    "byte": {"type": "string", "format": "byte"},
+    "Quantity": {"type": "string"},
+    "IntOrString": {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
+    "Time": _DATE,
+    "MicroTime": _DATE,
+    "Duration": {"type": "string"},
+    "FieldsV1": {"type": "object"},
+    "RawExtension": {"type": "object", **_ANYTHING},
+}
+
+
+def reference(name: str) -> Object:
+    """A reference to a message's schema."""
+    return {"$ref": COMPONENTS + schema_name(name)}
+
+
+def schema_name(name: str) -> str:
+    """The name of a message's schema."""
+    return f"{PREFIX}{name}"
+
+
+def schemas_of(roots: Iterable[SchemaMessage]) -> dict[str, Object]:
+    """The schemas of messages, and of all that they are made of, by name."""
+    made: dict[str, Object] = {}
+    waiting = [root.name for root in roots]
+    while waiting:
+        name = waiting.pop()
+        if schema_name(name) in made:
+            continue
+        fields = flat_fields(name)
+        made[schema_name(name)] = _schema(message(name), fields)
+        waiting += [item for field in fields.values() if is_message(item := _innermost(field.type))]
+    return made
+
+
+def _innermost(type_: str) -> str:
+    while type_[0] in "[{@":
+        type_ = element(type_)
+    return type_
+
+
+def _schema(described: SchemaMessage, fields: dict[str, Field]) -> Object:
+    made: Object = {"type": "object"}
+    if described.doc:
+        made["description"] = described.doc
+    made["properties"] = {name: _property(field) for name, field in fields.items()}
+    if required := [name for name, field in fields.items() if field.required]:
+        made["required"] = required
+    if described.atomic:
+        made["x-kubernetes-map-type"] = "atomic"
+    if described.open:
+        made |= _ANYTHING
+    return made
+
+
+def _property(field: Field) -> Object:
+    rules = field.rules
+    made: Object = _typed(field.type)
+    if "$ref" in made and (rules.doc or "a" in field.flags):
+        made = {"allOf": [made]}
+    if rules.doc:
+        made["description"] = rules.doc
+    if "a" in field.flags and field.many != "list":
+        made["x-kubernetes-map-type"] = "atomic"
+    if field.many == "list":
+        made |= _list_rules(field)
+    return made | _value_rules(field)
+
+
+def _list_rules(field: Field) -> Object:
+    rules = field.rules
+    made: Object = {}
+    if rules.merge_key:
+        made["x-kubernetes-patch-merge-key"] = rules.merge_key
+    if rules.strategy:
+        made["x-kubernetes-patch-strategy"] = ",".join(rules.strategy)
+    if rules.list_type:
+        made["x-kubernetes-list-type"] = rules.list_type
+    if rules.keys:
+        made["x-kubernetes-list-map-keys"] = list(rules.keys)
+    return made
+
+
+def _value_rules(field: Field) -> Object:
+    rules = field.rules
+    found: dict[str, Any] = {
+        "default": rules.default,
+        "enum": list(rules.enum) or None,
+        "minimum": rules.minimum,
+        "maximum": rules.maximum,
+        "minLength": rules.min_length,
+        "maxLength": rules.max_length,
+        "minItems": rules.min_items,
+        "pattern": rules.pattern or None,
+    }
+    if field.many != "list" and rules.strategy:
+        found["x-kubernetes-patch-strategy"] = ",".join(rules.strategy)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _typed(type_: str) -> Object:
+    mark = type_[0]
+    if mark == "{":
+        return {"type": "object", "additionalProperties": _typed(element(type_))}
+    if mark in "[@":
+        return {"type": "array", "items": _typed(element(type_))}
+    if is_message(type_):
+        return reference(type_)
+    return dict(_TYPES.get(type_, _ANYTHING))
+
 
 _VALIDATION: Final = {
     "name": "fieldValidation",
@@ -145,3 +275,102 @@ def _paths(row: Kind, version: str, schema: str) -> Object:
 
 def _content(schema: str, media: tuple[str, ...]) -> dict[str, Any]:
     return {each: {"schema": {"$ref": COMPONENTS + schema}} if schema else {} for each in media}
+
+
+# --- Version 2
+# The protobuf form describes nothing. kubectl asks for it where the third version has no answer: for `kind: List`,
+# and for group versions that do not exist. From an empty document it concludes that there is nothing to check, and
+# the server checks what it is sent anyway; without a document it gives up with an error that says nothing about the
+# cause.
+
+V2_ASKED: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+"""What is answered: Go cannot read the name by which it asks."""
+
+_SWAGGER: Final = "2.0"
+_TITLE: Final = "Pumice"
+_TEXT: Final = 2
+"""The wire type of texts and messages."""
+
+_DEFINITIONS: Final = "#/definitions/"
+_INT_OR_STRING: Final = "int-or-string"
+_THIRD: Final = ("allOf", "anyOf", "oneOf", "not", "nullable")
+"""What there is in the third version only."""
+
+
+def v2_protobuf() -> bytes:
+    """gnostic's Document: swagger is field 1, info 2, paths 8; of info, title is 1 and version 2."""
+    info = _field(1, _TITLE.encode()) + _field(2, RELEASE.encode())
+    return _field(1, _SWAGGER.encode()) + _field(2, info) + _field(8, b"")
+
+
+def v2_json(kinds: KindTable) -> tuple[bytes, str]:
+    """The document_v2 with the schemas of all kinds by name, and its entity tag."""
+    rows = [(row, version) for row in kinds.rows() for version in row.served_versions]
+    definitions: dict[str, Any] = dict(_built_in_v2(tuple(each for each in rows if not each[0].defined)))
+    for row, version in rows:
+        if row.defined:
+            name, schema = defined_schema(kinds, row, version)
+            definitions[name] = _whole(schema)
+    info = {"title": _TITLE, "version": RELEASE}
+    text = encode({"swagger": _SWAGGER, "info": info, "paths": {}, "definitions": definitions})
+    return text, f'"{hashlib.sha256(text).hexdigest()[:32].upper()}"'
+
+
+@lru_cache(maxsize=2)
+def _built_in_v2(rows: tuple[tuple[Kind, str], ...]) -> dict[str, msgspec.Raw]:
+    found: Object = {}
+    for version in sorted({version for _, version in rows}):
+        found |= built_in_schemas([row for row, served in rows if served == version], version)
+    return {name: msgspec.Raw(encode(_second(found[name]))) for name in sorted(found)}
+
+
+def _whole(schema: Object) -> Object:
+    """The schema of a kind; of one that takes anything nothing more is said than that it is an object."""
+    if schema.get(PRESERVE):
+        return {"type": "object", GVK: schema[GVK]}
+    return _second(schema)
+
+
+def _second(schema: Object) -> Object:
+    """A schema of the third version as one of the second, which has no alternatives and no null (source:
+    ToStructuralOpenAPIV2 of Kubernetes' apiextensions).
+    """
+    made: Object = {name: value for name, value in schema.items() if name not in _THIRD}
+    if reference := _reference(schema):
+        return made | {"$ref": reference}
+    if schema.get("format") == _INT_OR_STRING:
+        made["type"] = "string"
+    untyped = bool(schema.get("nullable"))
+    if untyped or schema.get(PRESERVE):
+        untyped = untyped or made.get("type") in ("object", "array")
+        made = {name: value for name, value in made.items() if name not in ("items", "properties")}
+    if untyped:
+        made.pop("type", None)
+    return made | _inside(made)
+
+
+def _inside(schema: Object) -> Object:
+    """What is below a schema, in the second version; what may be null is not required."""
+    found: Object = {}
+    properties: dict[str, Object] = section(schema, "properties")
+    if properties:
+        found["properties"] = {name: _second(each) for name, each in properties.items()}
+    for name in ("items", "additionalProperties"):
+        if is_mapping(schema.get(name)):
+            found[name] = _second(schema[name])
+    if "required" in schema:
+        nullable = {name for name, each in properties.items() if each.get("nullable")}
+        found["required"] = [name for name in schema["required"] if name not in nullable]
+    return found
+
+
+def _reference(schema: Object) -> str:
+    """Of a schema that is another one, with words of its own or without."""
+    inner: list[Object] = schema.get("allOf") or [schema]
+    found = inner[0].get("$ref") if len(inner) == 1 else None
+    return found.replace(COMPONENTS, _DEFINITIONS) if isinstance(found, str) else ""
+
+
+def _field(number: int, value: bytes) -> bytes:
+    return bytes((number << 3 | _TEXT, len(value))) + value

@@ -13,10 +13,9 @@ from prometheus_client import Counter as Counting
 from pumice.actors.gateway.problems import no_such_path
 from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.site import Site, guarded
-from pumice.actors.runtime.asking import ask_again, expected
+from pumice.actors.runtime.mailbox import ask_again, expected
 from pumice.core.messages import commands
-from pumice.core.messages.commands import FaultsRead, ReadFaults
-from pumice.core.messages.cycles import TellQueues
+from pumice.core.messages.commands import FaultsRead, ReadFaults, TellQueues
 from pumice.core.messages.replies import Exposition
 from pumice.storage import codec
 

@@ -15,7 +15,7 @@ from pumice.actors.gateway.request.upgrades import raw
 from pumice.actors.gateway.site import Site
 from pumice.cluster.kube.commands.containers import DURATION, plan_of
 from pumice.cluster.kube.commands.plans import FOR_EVER, Plan
-from pumice.cluster.kube.conditions import timestamp
+from pumice.cluster.kube.statuses import timestamp
 from pumice.core.objects.metadata import Object, parse_time, section
 
 ENDED: Final = ("Succeeded", "Failed")

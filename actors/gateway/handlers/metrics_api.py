@@ -21,7 +21,7 @@ from pumice.actors.gateway.request.selection import selection, traits_of
 from pumice.actors.gateway.site import Site
 from pumice.cluster.api.fields import rows
 from pumice.cluster.api.kinds import KINDS, Kind
-from pumice.cluster.kube.conditions import timestamp
+from pumice.cluster.kube.statuses import timestamp
 from pumice.core.errors import QuantityError
 from pumice.core.objects.metadata import Object, section
 from pumice.core.quantity import Quantity, quantity_of

@@ -6,13 +6,12 @@ from typing import Any
 
 from pumice.actors.gateway.forms import encode
 from pumice.actors.gateway.handlers.writes import delete_fields
-from pumice.actors.gateway.problems import bad_request
+from pumice.actors.gateway.problems import bad_request, success
 from pumice.actors.gateway.request.bodies import read_object
 from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.request.query import dry_run, write_options
 from pumice.actors.gateway.site import Site
-from pumice.actors.gateway.statuses import success
 from pumice.core.messages import commands
 from pumice.core.objects.metadata import Object, section
 

@@ -13,8 +13,7 @@ from typing import Any, Final, cast
 from anyio import lowlevel
 
 from pumice.actors.gateway.forms import Writer, encode, writer
-from pumice.actors.gateway.kept import Page, token_of
-from pumice.actors.gateway.past import key_of, listing_at
+from pumice.actors.gateway.listings import Page, key_of, listing_at, token_of
 from pumice.actors.gateway.problems import too_new
 from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.request.negotiation import negotiate

@@ -12,7 +12,7 @@ from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.request.negotiation import negotiate
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.site import Site
-from pumice.cluster.kube.conditions import GROUPS, USER
+from pumice.cluster.kube.statuses import GROUPS, USER
 from pumice.core.objects.metadata import Object, section
 
 EVERYTHING: Final[Object] = {

@@ -17,7 +17,7 @@ from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.site import Site
 from pumice.cluster.api.fields import is_list
-from pumice.cluster.kube.conditions import timestamp
+from pumice.cluster.kube.statuses import timestamp
 from pumice.core.objects.metadata import Object, section
 
 AUDIENCE: Final = "https://kubernetes.default.svc.cluster.local"

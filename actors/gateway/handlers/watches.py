@@ -16,7 +16,7 @@ import anyio
 from anyio import lowlevel
 
 from pumice.actors.gateway.forms import Writer, writer
-from pumice.actors.gateway.problems import ApiError, expired, too_new
+from pumice.actors.gateway.problems import ApiError, expired, failure, too_new
 from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.request.negotiation import negotiate
 from pumice.actors.gateway.request.paths import Target
@@ -25,7 +25,6 @@ from pumice.actors.gateway.request.selection import Condition, Selection, select
 from pumice.actors.gateway.request.upgrades import lines
 from pumice.actors.gateway.ring import Ring, RingEntry, RingPart, event_line
 from pumice.actors.gateway.site import Site
-from pumice.actors.gateway.statuses import failure
 from pumice.cluster.api.kinds import Kind
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from pumice.actors.gateway.forms import encode, writer
-from pumice.actors.gateway.problems import PATCH_TYPES, bad_request, invalid, unsupported_media, wrong_method
+from pumice.actors.gateway.problems import PATCH_TYPES, bad_request, invalid, success, unsupported_media, wrong_method
 from pumice.actors.gateway.request.bodies import media_type, packed, read_object, read_value
 from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.request.negotiation import negotiate
@@ -14,7 +14,6 @@ from pumice.actors.gateway.request.query import Form, WriteOptions, dry_run, lis
 from pumice.actors.gateway.request.selection import selection
 from pumice.actors.gateway.request.versions import is_turned, stored
 from pumice.actors.gateway.site import Site
-from pumice.actors.gateway.statuses import success
 from pumice.actors.gateway.webhooks import passage
 from pumice.cluster.api import schema
 from pumice.cluster.api.kinds import Kind

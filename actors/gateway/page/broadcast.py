@@ -19,10 +19,10 @@ import anyio
 import numpy as np
 
 from pumice.actors.gateway.page import frames
-from pumice.actors.runtime.asking import ask_again
 from pumice.actors.runtime.level_signal import LevelSignal
+from pumice.actors.runtime.mailbox import ask_again
 from pumice.core.messages.boards import BoardRead, ReadBoard, ReadRecent, RecentRead
-from pumice.core.messages.cycles import TellQueues
+from pumice.core.messages.commands import TellQueues
 
 if TYPE_CHECKING:
     import numpy.typing as npt

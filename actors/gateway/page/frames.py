@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
-from pumice.core.messages.queue_gauges import standing_amounts
-from pumice.core.messages.queue_tables import QueuesMeasured, readable
+from pumice.core.messages.queue_tables import QueuesMeasured, readable, standing_amounts
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -10,16 +10,15 @@ from urllib.parse import parse_qs
 import anyio
 
 from pumice.actors.gateway.forms import encode
-from pumice.actors.gateway.front import Front
+from pumice.actors.gateway.front import COOKIE, READS, Front
 from pumice.actors.gateway.page import assets
 from pumice.actors.gateway.problems import ApiError, no_such_path, unavailable, wrong_method
 from pumice.actors.gateway.request.exchange import Exchange
-from pumice.actors.gateway.security import COOKIE, READS
 from pumice.actors.gateway.site import Site, guarded
 from pumice.core.messages.boards import ReadResidents, ResidentsRead
 
 if TYPE_CHECKING:
-    from pumice.actors.gateway.security import Doorkeeper
+    from pumice.actors.gateway.front import Doorkeeper
 
 # --- Coming in with a browser: the token is given once, in a form, and never stands in an address. The cookie is no
 # token: it lets somebody read, from pages of this server only, and ends with the token it was made of.

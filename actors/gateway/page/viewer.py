@@ -9,9 +9,8 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from pumice.actors.gateway.advice import GROUP, KINDS
-from pumice.actors.gateway.endpoint import Endpoint, Unslashed
 from pumice.actors.gateway.forms import encode
-from pumice.actors.gateway.front import Front
+from pumice.actors.gateway.front import Endpoint, Front, Unslashed
 from pumice.actors.gateway.handlers.advise import advise
 from pumice.actors.gateway.page import assets
 from pumice.actors.gateway.page.handlers import home, page_with, wants_page

@@ -20,7 +20,7 @@ from pumice.core.objects.metadata import Object, section
 from pumice.storage import codec
 
 if TYPE_CHECKING:
-    from pumice.actors.runtime.context import Passed
+    from pumice.actors.runtime.actor import Passed
 
 AT_ONCE: Final = 16
 """So many requests of one controller are with webhooks at a time."""

@@ -20,7 +20,7 @@ from anyio.abc import ByteStream
 
 from pumice.actors.errors import RemoteError
 from pumice.actors.real_clusters.cluster.settings import ClusterSettings
-from pumice.actors.real_clusters.remote.access import proxy_of, trust_of
+from pumice.actors.real_clusters.remote.access import Credential, proxy_of, trust_of
 from pumice.actors.real_clusters.remote.api import (
     ANSWER_S,
     INTERNAL,
@@ -32,7 +32,6 @@ from pumice.actors.real_clusters.remote.api import (
     RemoteCall,
 )
 from pumice.actors.real_clusters.remote.backoff import Backoff
-from pumice.actors.real_clusters.remote.credentials import Credential
 from pumice.core.objects.metadata import Object
 
 # --- Many small requests to one server over HTTP/1.1: one connection for each that is under way, used again and

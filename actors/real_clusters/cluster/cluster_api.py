@@ -31,10 +31,9 @@ from pumice.actors.real_clusters.cluster.versions import RemoteVersions
 from pumice.actors.real_clusters.mirror.changes import change_of
 from pumice.actors.real_clusters.mirror.intake import JOB, ORDER, Intake, resources
 from pumice.actors.real_clusters.remote.backoff import Backoff
-from pumice.actors.real_clusters.remote.listing import named
-from pumice.actors.real_clusters.remote.reflector import Reflector
+from pumice.actors.real_clusters.remote.reflector import Reflector, named
 from pumice.actors.runtime.actor import Actor
-from pumice.actors.runtime.asking import ask_again
+from pumice.actors.runtime.mailbox import ask_again
 from pumice.actors.scheduling.cycle_memory import LOST, SEEN, SYNCED
 from pumice.cluster.kube.events import Sayings
 from pumice.core.messages import commands
@@ -47,11 +46,11 @@ from pumice.storage import codec
 if TYPE_CHECKING:
     from pumice.actors.real_clusters.cluster.settings import ClusterSettings
     from pumice.actors.real_clusters.mirror.changes import RemoteChange
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.runtime.envelope import Received
     from pumice.actors.runtime.level_signal import LevelSignal
     from pumice.actors.system.ports import ApiPort
-    from pumice.cluster.kube.scheduler_words import Said
+    from pumice.cluster.kube.events import Said
 
     Asked = Received[ApiRequest, ApiReply]
 

@@ -15,10 +15,9 @@ from msgspec.structs import replace
 from pumice.actors.errors import RemoteError
 from pumice.actors.real_clusters.cluster.client import ClusterClient
 from pumice.cluster.api.kinds import KINDS, Kind
-from pumice.cluster.kube.conditions import merge_condition, timestamp
+from pumice.cluster.kube.events import Said, of_evicted, of_group, of_placed, of_waiting
 from pumice.cluster.kube.merge_patch import diff_patch
-from pumice.cluster.kube.scheduler_words import Said, of_evicted, of_group, of_placed, of_waiting
-from pumice.cluster.kube.statuses import reported
+from pumice.cluster.kube.statuses import merge_condition, reported, timestamp
 from pumice.core.messages.commands import BindPod, EvictPod, Get, ReportStatus
 from pumice.core.messages.decisions import PodCondition
 from pumice.core.messages.replies import Accepted, Refused

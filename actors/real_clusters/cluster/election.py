@@ -15,7 +15,7 @@ from pumice.actors.errors import CredentialsError, RemoteError
 from pumice.actors.real_clusters.cluster.client import ClusterClient
 from pumice.actors.real_clusters.cluster.settings import ElectionSettings
 from pumice.actors.runtime.clock import Clock
-from pumice.cluster.kube.conditions import micro_timestamp
+from pumice.cluster.kube.statuses import micro_timestamp
 from pumice.core.objects.metadata import Object, section
 
 JITTER: Final = 1.2

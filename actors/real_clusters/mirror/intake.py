@@ -10,8 +10,8 @@ import anyio
 
 from pumice.actors.errors import CredentialsError, RemoteError
 from pumice.actors.real_clusters.mirror.changes import Key, RemoteChange, change_of
-from pumice.actors.real_clusters.mirror.decisions import PodSeen, decision_of, seen
-from pumice.actors.real_clusters.remote.listing import RemoteListing, RemoteResource
+from pumice.actors.real_clusters.mirror.cycles import PodSeen, decision_of, seen
+from pumice.actors.real_clusters.remote.reflector import RemoteListing, RemoteResource
 from pumice.cluster.api.kinds import KINDS, Kind
 from pumice.config.settings import ConfigMapName
 from pumice.core.objects.metadata import Object

@@ -25,27 +25,27 @@ from pumice.actors.real_clusters.mirror.changes import RemoteChange
 from pumice.actors.real_clusters.mirror.cycles import CycleCutter, MarkedChange, ObservedCycle
 from pumice.actors.real_clusters.mirror.intake import CONFIG_MAP, ORDER, Burst, Intake, resources
 from pumice.actors.real_clusters.mirror.observed import Observed, ObservedCycles
-from pumice.actors.real_clusters.mirror.pseudonym_file import PseudonymFile
+from pumice.actors.real_clusters.mirror.redaction import PseudonymFile
 from pumice.actors.real_clusters.mirror.shadow import Shadow
 from pumice.actors.real_clusters.remote.api import RemoteApi
 from pumice.actors.real_clusters.remote.backoff import Backoff
 from pumice.actors.real_clusters.remote.reflector import Reflector
 from pumice.actors.runtime.actor import Actor
-from pumice.actors.runtime.asking import ask_again
+from pumice.actors.runtime.mailbox import ask_again
 from pumice.config.errors import RequestError
 from pumice.core.messages.commands import List, Poke, Reflect
+from pumice.core.messages.events import Mirrored, ReadMirrored
 from pumice.core.messages.replies import Accepted, Done, Listing
-from pumice.core.messages.shadow import Mirrored, ReadMirrored
 from pumice.core.state.view import View
 from pumice.core.state.watched import WATCHED
 from pumice.storage import codec
 
 if TYPE_CHECKING:
     from pumice.actors.real_clusters.mirror.settings import MirrorSettings
-    from pumice.actors.runtime.context import Context
+    from pumice.actors.runtime.actor import Context
     from pumice.actors.scheduling.config_source import ConfigSource
     from pumice.actors.system.ports import ApiPort, MetricsPort, MirrorPort, RecorderPort
-    from pumice.core.messages.shadow import ShadowCompared
+    from pumice.core.messages.events import ShadowCompared
 
 # --- Whether the scheduler's view can take an object in: a replay of what it cannot would end there.
 

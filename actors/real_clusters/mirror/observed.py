@@ -6,13 +6,13 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pumice.actors.real_clusters.mirror.shadow_totals import ShadowTotals
+from pumice.actors.real_clusters.mirror.shadow import ShadowTotals
 from pumice.config import rules
 from pumice.config.errors import ConfigError
 from pumice.config.unwrap import conf_keys
+from pumice.core.messages.commands import Append, Entry
 from pumice.core.messages.decisions import Bind, Decision
 from pumice.core.messages.events import Bound, ConfigLoaded, CycleRecord, Evicted
-from pumice.core.messages.recording import Append, Entry
 from pumice.core.objects.metadata import Object, section
 from pumice.storage import codec
 

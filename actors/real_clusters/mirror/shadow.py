@@ -8,15 +8,17 @@ two looks in a row. Nothing of it is carried out.
 from __future__ import annotations
 
 import logging
+from collections import deque
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from pumice.core.cycle import run_cycle
 from pumice.core.fold.shown import Shown
+from pumice.core.messages.commands import Append, Entry
 from pumice.core.messages.decisions import Evict
-from pumice.core.messages.recording import Append, Entry
-from pumice.core.messages.shadow import ShadowCompared, ShadowDifference
+from pumice.core.messages.events import ShadowCompared, ShadowDifference
 from pumice.core.objects.metadata import Object
 from pumice.core.outside import Supposing
 from pumice.core.session.carry import Carry, CycleClock
@@ -43,13 +45,51 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pumice.actors.real_clusters.mirror.changes import RemoteChange
-    from pumice.actors.real_clusters.mirror.decisions import Nominated
+    from pumice.actors.real_clusters.mirror.cycles import Nominated
     from pumice.actors.real_clusters.mirror.settings import ShadowSettings
-    from pumice.actors.real_clusters.mirror.shadow_totals import ShadowTotals
     from pumice.actors.runtime.clock import Clock
     from pumice.actors.scheduling.config_source import ConfigSource
     from pumice.actors.system.ports import MetricsPort, RecorderPort
     from pumice.core.messages.decisions import CycleResult, Decision
+
+# --- What all comparisons of a shadow came to
+
+KEPT: Final = 100
+"""So many of the newest are kept for the summary."""
+COUNTS: Final = ("decisions", "same", "ties", "other_node", "only_there", "only_here")
+STANDING: Final = ("groups", "other_phases", "other_conditions", "waiting", "other_reasons")
+
+
+@dataclass
+class ShadowTotals:
+    """All comparisons of this process together; of what stands, the newest."""
+
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
+    newest: ShadowCompared | None = None
+    differences: deque[tuple[int, ShadowDifference]] = field(
+        default_factory=lambda: deque[tuple[int, ShadowDifference]](maxlen=KEPT)
+    )
+
+    def note(self, found: ShadowCompared) -> None:
+        """One more."""
+        for name in COUNTS:
+            self.counts[name] += getattr(found, name)
+        if found.groups >= 0:
+            self.newest = found
+        self.differences += [(found.cycle, each) for each in found.differences]
+
+    @property
+    def share(self) -> float | None:
+        """Of the decisions seen, those that were the same; None: there were none."""
+        decisions = self.counts["decisions"]
+        return self.counts["same"] / decisions if decisions else None
+
+    def to_dict(self) -> Object:
+        """Plain data."""
+        newest = self.newest
+        stands = {} if newest is None else {name: getattr(newest, name) for name in STANDING}
+        told = [{"cycle": cycle, **msgspec.to_builtins(each)} for cycle, each in self.differences]
+        return {**self.counts, "share": self.share, **stands, "differences": told}
 
 
 KINDS: Final = frozenset(WATCHED)

@@ -17,8 +17,7 @@ import httpx
 import msgspec
 
 from pumice.actors.errors import BrokenAnswerError, RemoteError
-from pumice.actors.real_clusters.remote.access import credentials_of, proxy_of, trust_of
-from pumice.actors.real_clusters.remote.credentials import Credential, Credentials
+from pumice.actors.real_clusters.remote.access import Credential, Credentials, credentials_of, proxy_of, trust_of
 from pumice.config.kubeconfig import ClusterAccess
 from pumice.core.objects.metadata import Object
 

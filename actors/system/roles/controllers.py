@@ -16,8 +16,7 @@ from pumice.actors.runtime.reconciler import Reconciler
 from pumice.actors.system import ports
 from pumice.actors.system.settings import controlling, playing, serving
 from pumice.actors.system.wiring import Role, always
-from pumice.cluster.controllers.unserved.kinds import LEFT, UNSERVED
-from pumice.cluster.controllers.unserved.machine import UnservedMachine
+from pumice.cluster.controllers.unserved import LEFT, UNSERVED, UnservedMachine
 from pumice.cluster.kernel import roster
 from pumice.core.objects.parts import POD_OF_OTHERS
 

@@ -33,8 +33,8 @@ from pumice.cluster.api.admission import (
     webhook_configurations,
     workloads,
 )
+from pumice.cluster.api.admission.amounts import STATED
 from pumice.cluster.api.admission.rules import Admission, Lookup
-from pumice.cluster.api.admission.stated_amounts import STATED
 
 __all__ = ["ADMISSION", "Admission", "Lookup", "admission_of"]
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
+from pumice.cluster.api.admission.rules import Admission, Lookup
 from pumice.cluster.api.names import qualified_name_problem
 from pumice.cluster.api.refusals import Cause, invalid_value, too_many
 from pumice.core.errors import QuantityError
+from pumice.core.objects.metadata import Object, section
 from pumice.core.quantity import Quantity, quantity_of
-from pumice.core.short_texts import LONGEST
+from pumice.core.texts import LONGEST
 
 _INT64_MOST: Final = 2**63 - 1
 _IN_UNITS: Final = ("memory", "ephemeral-storage", "storage", "pods")  # the rest is counted in thousandths
@@ -99,3 +101,35 @@ def quantity_total_too_large(name: str, amounts: list[Amount]) -> bool:
     except QuantityError:
         return False
     return too_large(name, total)
+
+
+# --- Kinds of which only the stated amounts are checked: quotas, volumes and claims
+
+_PLACES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
+    "ResourceQuota": (("spec", "hard"), ("status", "hard"), ("status", "used")),
+    "PersistentVolume": (("spec", "capacity"),),
+    "PersistentVolumeClaim": (("spec", "resources", "requests"),),
+}
+
+
+def _problems(places: tuple[tuple[str, ...], ...], obj: Object, lookup: Lookup) -> list[Cause]:
+    del lookup
+    return [cause for place in places for cause in amount_problems(_at(obj, place), ".".join(place))]
+
+
+def _at(obj: Object, place: tuple[str, ...]) -> dict[str, Any]:
+    for name in place:
+        obj = section(obj, name)
+    return obj
+
+
+def _update_problems(places: tuple[tuple[str, ...], ...], old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+    del old
+    return _problems(places, new, lookup)
+
+
+STATED: Final[dict[str, Admission]] = {
+    kind: Admission(validate=partial(_problems, places), validate_update=partial(_update_problems, places))
+    for kind, places in _PLACES.items()
+}
+"""Their rows of the admission table."""

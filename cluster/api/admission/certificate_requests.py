@@ -13,7 +13,7 @@ from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.fields import rows, section
 from pumice.cluster.api.names import label_problem, subdomain_problem
 from pumice.cluster.api.refusals import Cause, duplicate, forbidden_field, invalid_value, required, unsupported
-from pumice.cluster.kube.conditions import GROUPS, USER
+from pumice.cluster.kube.statuses import GROUPS, USER
 from pumice.core.objects.metadata import Object
 
 USAGES: Final = (

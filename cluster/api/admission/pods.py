@@ -12,7 +12,7 @@ from pumice.cluster.api.fields import annotations_of, labels_of, rows, section
 from pumice.cluster.api.refusals import Cause, forbidden_field, invalid_value
 from pumice.cluster.kube.quota_usage import qos_class
 from pumice.core.objects.metadata import Object
-from pumice.core.whole_numbers import whole_number
+from pumice.core.texts import whole_number
 from pumice.storage.codec import repack, unpack
 
 # --- Affinity terms that name label keys: a new pod's own values of them become part of the term's selector. Source:

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from pumice.cluster.api.refusals import Cause, invalid_value
 from pumice.config.durations import duration_s
 from pumice.core.objects.metadata import Object
-from pumice.core.whole_numbers import whole_number
+from pumice.core.texts import whole_number
 
 # --- How a pod runs here, said in annotations of the pod, its template or its Job: a slip is refused, not passed
 # over.

@@ -4,14 +4,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from hashlib import blake2b
+from ipaddress import IPv4Network, ip_address
 from typing import Any, Final
 
-from pumice.cluster.api.admission import addresses
 from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.fields import Mapping, rows, section
 from pumice.cluster.api.names import label_problem
 from pumice.cluster.api.refusals import Cause, duplicate, invalid_value, required, unsupported
 from pumice.core.objects.metadata import Object
+
+# --- Addresses and node ports (source: Kubernetes' `service/ipallocator`)
+# The address follows from the Service's name, so that it does not hang on the order in which Services are made; the
+# next free one is taken where two names meet.
+
+ADDRESSES: Final = IPv4Network("10.96.0.0/16")
+"""kubeadm's range for Services."""
+API_ADDRESS: Final = "10.96.0.1"
+"""The Service `kubernetes`."""
+FIRST_PORT: Final = 30_000
+LAST_PORT: Final = 32_767
+_RESERVED: Final = 16
+"""The first addresses are kept for those that are asked for by name."""
+
+
+def used_addresses(lookup: Lookup) -> set[str]:
+    """Those of all Services."""
+    specs = (section(service, "spec") for service in lookup.all("Service"))
+    return {str(address) for spec in specs if (address := spec.get("clusterIP")) not in (None, "", "None")}
+
+
+def used_ports(lookup: Lookup) -> set[int]:
+    """The node ports of all Services."""
+    ports = (rows(section(service, "spec"), "ports") for service in lookup.all("Service"))
+    return {number for each in ports for port in each if (number := port.get("nodePort"))}
+
+
+def free_address(namespace: str, name: str, used: Collection[str]) -> str:
+    """An address that nobody has; "" when there is none left."""
+    size = ADDRESSES.num_addresses - _RESERVED - 1
+    start = _mark(namespace, name) % size
+    for step in range(size):
+        address = str(ADDRESSES[_RESERVED + (start + step) % size])
+        if address not in used:
+            return address
+    return ""
+
+
+def free_port(namespace: str, name: str, used: Collection[int]) -> int:
+    """A node port that nobody has; 0 when there is none left."""
+    size = LAST_PORT - FIRST_PORT + 1
+    start = _mark(namespace, name) % size
+    ports = (FIRST_PORT + (start + step) % size for step in range(size))
+    return next((port for port in ports if port not in used), 0)
+
+
+def is_address(address: str) -> bool:
+    """Whether it is one at all: a Service out of another cluster has one of another range."""
+    try:
+        ip_address(address)
+    except ValueError:
+        return False
+    return True
+
+
+def _mark(namespace: str, name: str) -> int:
+    return int.from_bytes(blake2b(f"{namespace}/{name}".encode(), digest_size=8).digest(), "big")
+
 
 TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
@@ -59,16 +119,16 @@ def _allocate(service: Object, lookup: Lookup, own: set[int]) -> None:
     if not spec.get("clusterIP") and spec.get("clusterIPs"):
         spec["clusterIP"] = spec["clusterIPs"][0]
     if not spec.get("clusterIP"):
-        spec["clusterIP"] = addresses.free_address(namespace, name, addresses.used_addresses(lookup))
+        spec["clusterIP"] = free_address(namespace, name, used_addresses(lookup))
     spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
     spec["ipFamilies"] = spec.get("ipFamilies") or ["IPv4"]
     spec["ipFamilyPolicy"] = spec.get("ipFamilyPolicy") or "SingleStack"
     if spec["type"] == "NodePort" or spec.get("allocateLoadBalancerNodePorts"):
-        used = addresses.used_ports(lookup) | {port["nodePort"] for port in rows(spec, "ports") if port.get("nodePort")}
+        used = used_ports(lookup) | {port["nodePort"] for port in rows(spec, "ports") if port.get("nodePort")}
         used |= own
         for number, port in enumerate(rows(spec, "ports")):
             if not port.get("nodePort"):
-                port["nodePort"] = addresses.free_port(namespace, f"{name}/{number}", used)
+                port["nodePort"] = free_port(namespace, f"{name}/{number}", used)
                 used.add(port["nodePort"])
 
 
@@ -134,7 +194,7 @@ def _taken(service: Object, lookup: Lookup) -> list[Cause]:
     ]
     found: list[Cause] = []
     address = spec["clusterIP"]
-    if address != "None" and not addresses.is_address(address):
+    if address != "None" and not is_address(address):
         found.append(invalid_value("spec.clusterIPs[0]", address, "must be a valid IP address, (e.g. 10.9.8.7)"))
     elif address != "None" and any(other.get("clusterIP") == address for other in others):
         why = f"failed to allocate IP {address}: provided IP is already allocated"
@@ -142,8 +202,8 @@ def _taken(service: Object, lookup: Lookup) -> list[Cause]:
     taken = {(port["protocol"], port.get("nodePort")) for other in others for port in rows(other, "ports")}
     for place, port in enumerate(rows(spec, "ports")):
         number, where = port.get("nodePort"), f"spec.ports[{place}].nodePort"
-        if number and not addresses.FIRST_PORT <= number <= addresses.LAST_PORT:
-            why = f"The range of valid ports is {addresses.FIRST_PORT}-{addresses.LAST_PORT}"
+        if number and not FIRST_PORT <= number <= LAST_PORT:
+            why = f"The range of valid ports is {FIRST_PORT}-{LAST_PORT}"
             found.append(invalid_value(where, number, why))
         elif number and (port["protocol"], number) in taken:
             found.append(invalid_value(where, number, "provided port is already allocated"))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from pumice.cluster.api.apply.field_sets import NOTHING, FieldSet
-from pumice.cluster.api.apply.paths import field
+from pumice.cluster.api.apply.field_sets import NOTHING, FieldSet, field
 from pumice.cluster.api.apply.walks import elements, is_leaf
-from pumice.cluster.api.schema.plain import COMPOUND, is_list, is_map
+from pumice.cluster.api.fields import COMPOUND, is_list, is_mapping
 from pumice.cluster.api.schema.shapes import Shape, field_shape
 from pumice.core.errors import QuantityError
 from pumice.core.quantity import quantity_of
@@ -54,8 +53,8 @@ def compare(old: Any, new: Any, shape: Shape) -> FieldDifference:
 
 
 def _differences(old: Any, new: Any, shape: Shape) -> FieldDifference:
-    if is_map(old) or is_map(new):
-        return _of_maps(old if is_map(old) else {}, new if is_map(new) else {}, shape)
+    if is_mapping(old) or is_mapping(new):
+        return _of_maps(old if is_mapping(old) else {}, new if is_mapping(new) else {}, shape)
     return _of_lists(old if is_list(old) else [], new if is_list(new) else [], shape)
 
 
@@ -121,4 +120,4 @@ def _is_whole(old: Any, new: Any, shape: Shape) -> bool:
     filled = [value for value in (old, new) if value is not None or shape.sort == "scalar" or shape.atomic]
     if all(value in ({}, [], None) for value in filled):
         return True
-    return any(is_leaf(value, shape) for value in filled) or len({is_map(value) for value in filled}) > 1
+    return any(is_leaf(value, shape) for value in filled) or len({is_mapping(value) for value in filled}) > 1

@@ -6,13 +6,76 @@ own sets and dictionaries, and whole branches that only one side has are passed 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pumice.cluster.api.apply.paths import Path
-from pumice.cluster.api.schema.plain import is_map
+import msgspec
+
+from pumice.cluster.api.fields import is_mapping
+from pumice.cluster.api.schema.shapes import Shape
+
+# --- Paths of fields
+# A path is a tuple of steps: `f:name` a field, `k:{"name":"x"}` the element of a list with those keys, `v:"x"` an
+# element of a set.
+
+Path = tuple[str, ...]
+
+
+def field(name: str) -> str:
+    """The step to a field."""
+    return f"f:{name}"
+
+
+def steps_of(items: list[Any], shape: Shape) -> list[str | None]:
+    """The steps to the elements of a list of type set or map; None for one that such a list cannot hold."""
+    if shape.list_type == "set":
+        return [None if each is None or isinstance(each, dict | list) else f"v:{_text(each)}" for each in items]
+    inner, defaults = shape.item(), dict[str, Any]()
+    for name in sorted(shape.keys):
+        described = inner.named(name)
+        defaults[name] = None if described is None else described.default
+    return [_step_by_keys(each, defaults) if is_mapping(each) else None for each in items]
+
+
+def _step_by_keys(item: dict[str, Any], defaults: dict[str, Any]) -> str | None:
+    keys: dict[str, Any] = {}
+    for name, default in defaults.items():
+        key = item.get(name)
+        if key is None:
+            key = default
+        if key is not None:
+            keys[name] = key
+    return f"k:{_text(keys)}" if keys else None
+
+
+def shown(path: Path) -> str:
+    """A path as conflicts name it: `.spec.containers[name="web"].image`."""
+    return "".join(_shown_step(step) for step in path)
+
+
+def _shown_step(step: str) -> str:
+    sort, rest = step[:1], step[2:]
+    if sort == "f":
+        return f".{rest}"
+    if sort == "v":
+        return f"[={rest}]"
+    if sort != "k":
+        return f"[{rest}]"
+    try:
+        keys = json.loads(rest)
+    except ValueError:
+        return f"[{rest}]"
+    return (
+        f"[{','.join(f'{name}={_text(value)}' for name, value in sorted(keys.items()))}]" if is_mapping(keys) else rest
+    )
+
+
+def _text(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
 
 _DEEPEST: Final = 200
 _SELF: Final = "."
@@ -103,13 +166,13 @@ def to_fields(paths: FieldSet) -> dict[str, Any]:
 
 def from_fields(tree: Any, depth: int = 1) -> FieldSet:
     """The set of a FieldsV1 tree; what is not well formed in it is passed over, and what is deeper than 200 steps."""
-    if not is_map(tree) or depth > _DEEPEST:
+    if not is_mapping(tree) or depth > _DEEPEST:
         return NOTHING
     members = {step for step, each in tree.items() if not each and step[1:2] == ":"}
     inside: dict[str, FieldSet] = {}
     for step, each in tree.items():
         if each and step[1:2] == ":":
-            if not is_map(each) or _SELF in each or all(name[1:2] != ":" for name in each):
+            if not is_mapping(each) or _SELF in each or all(name[1:2] != ":" for name in each):
                 members.add(step)
             if below := from_fields(each, depth + 1):
                 inside[step] = below

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from pumice.cluster.api.apply.field_sets import FieldSet, field_set, from_fields, to_fields
-from pumice.cluster.api.apply.paths import field
-from pumice.cluster.api.schema.plain import is_list, is_map
+import msgspec
+
+from pumice.cluster.api.apply.comparing import compare
+from pumice.cluster.api.apply.field_sets import NOTHING, FieldSet, field, field_set, from_fields, to_fields
+from pumice.cluster.api.apply.walks import fields_of
+from pumice.cluster.api.fields import is_list, is_mapping
+from pumice.cluster.api.schema.shapes import Shape
 from pumice.core.objects.metadata import Object, parse_time, section
 
 APPLY: Final = "Apply"
@@ -73,7 +78,7 @@ def read_managers(obj: Object) -> Managers:
     entries: Any = section(obj, "metadata").get("managedFields")
     found: Managers = {}
     for each in entries if is_list(entries) else []:
-        if not is_map(each) or each.get("operation") not in (APPLY, UPDATE) or each.get("fieldsType") != _FIELDS_V1:
+        if not is_mapping(each) or each.get("operation") not in (APPLY, UPDATE) or each.get("fieldsType") != _FIELDS_V1:
             return {}
         version, operation = _text(each, "apiVersion"), each["operation"]
         who = Manager(
@@ -146,3 +151,113 @@ def _moment(text: str) -> float:
         return parse_time(text)
     except ValueError:  # a client may write what it likes there
         return 0.0
+
+
+# --- Owners after a write that was no apply
+
+# --- The time before the first apply
+
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_BEFORE: Final = "before-first-apply"
+_CLIENT_SIDE: Final = "kubectl-client-side-apply"
+_ANNOTATION: Final = field_set([(field("metadata"), field("annotations"), field(LAST_APPLIED))])
+
+
+def first_owners(live: Object, api_version: str, now: str, shape: Shape) -> Managers:
+    """The owners of an object that nobody has applied server-side yet.
+
+    Writes are recorded from the first apply on only. What kubectl's annotation says to be applied, and still is so,
+    belongs to `kubectl-client-side-apply`; the rest to `before-first-apply`, as in Kubernetes.
+    """
+    if not live:
+        return {}
+    change = compare({}, live, shape)
+    everything = ownable(change.added, ())
+    kubectl = Manager(_CLIENT_SIDE, UPDATE, api_version)
+    applied = ownable(allowed_by_last_applied(live, api_version, shape), ()) & everything
+    if applied:
+        applied |= _ANNOTATION & everything  # by it kubectl knows whose fields are its own when it goes over to apply
+    owners = {
+        kubectl: Owned(applied, api_version, now),
+        Manager(_BEFORE, UPDATE, api_version): Owned(everything - applied, api_version, now),
+    }
+    return {who: owned for who, owned in owners.items() if owned.paths}
+
+
+def allowed_by_last_applied(live: Object, api_version: str, shape: Shape) -> FieldSet:
+    """The fields that kubectl applied client-side last and that have not changed since."""
+    text: Any = section(section(live, "metadata"), "annotations").get(LAST_APPLIED)
+    try:
+        last: Any = msgspec.json.decode(text) if isinstance(text, str) and text else None
+    except (msgspec.DecodeError, RecursionError):
+        return NOTHING
+    if not is_mapping(last) or last.get("apiVersion") != api_version:
+        return NOTHING
+    change = compare(last, live, shape)
+    return fields_of(last, shape) - change.modified - change.added - change.removed
+
+
+def with_last_applied(obj: Object, config: Object) -> Object:
+    """The object, its annotation brought up to what was applied now, where it has one."""
+    meta = section(obj, "metadata")
+    annotations = section(meta, "annotations")
+    if not annotations.get(LAST_APPLIED):
+        return obj
+    told = dict(section(section(config, "metadata"), "annotations"))
+    told.pop(LAST_APPLIED, None)
+    stripped = {**config, "metadata": {**section(config, "metadata"), "annotations": told}}
+    if not told:
+        del stripped["metadata"]["annotations"]
+    text = json.dumps(stripped, separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n"
+    return {**obj, "metadata": {**meta, "annotations": {**annotations, LAST_APPLIED: text}}}
+
+
+MAIN_RESETS = ("status",)
+STATUS_RESETS = ("apiVersion", "kind", "metadata", "spec")
+
+
+def resets(subresource: str, *, drops_status: bool) -> tuple[str, ...]:
+    """The parts of an object that a write does not reach, so that nobody comes to own them by it."""
+    if subresource in ("status", "approval"):
+        return STATUS_RESETS
+    return MAIN_RESETS if drops_status else ()
+
+
+def track_update(old: Object, new: Object, who: Manager, now: str, shape: Shape, reset: tuple[str, ...] = ()) -> Object:
+    """The new object with the owners of its fields after an update by `who` at `now` (RFC 3339).
+
+    Only objects that were applied once have owners; `managedFields: [{}]` in the new object takes them away, an
+    empty list does not, as in Kubernetes.
+    """
+    managers = _told(old, new, subresource=who.subresource)
+    if not managers:
+        return without_managers(new)
+    return write_managers(new, updated(without_managers(old), without_managers(new), managers, who, now, shape, reset))
+
+
+def updated(
+    old: Object, new: Object, managers: Managers, who: Manager, now: str, shape: Shape, reset: tuple[str, ...]
+) -> Managers:
+    """The owners after an update of an object whose owners were `managers`."""
+    change = compare(old, new, shape)
+    mine = ownable(change.added | change.modified, reset)
+    gone = mine | ownable(change.removed, reset)
+    kept = {each: owned._replace(paths=owned.paths - gone) for each, owned in managers.items()}
+    if mine:
+        before = kept[who].paths if who in kept else NOTHING
+        kept[who] = Owned(before | mine, who.api_version, now)
+    return capped({each: owned for each, owned in kept.items() if owned.paths})
+
+
+def by_update(name: str, api_version: str, subresource: str = "") -> Manager:
+    """Who wrote otherwise than by apply."""
+    return Manager(name or "unknown", UPDATE, api_version, subresource)
+
+
+def _told(old: Object, new: Object, *, subresource: str) -> Managers:
+    given = section(new, "metadata").get("managedFields")
+    if subresource or given is None:
+        return read_managers(old)
+    if given == [{}]:
+        return {}
+    return read_managers(new) or read_managers(old)

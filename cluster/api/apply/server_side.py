@@ -11,23 +11,24 @@ from typing import Any, Final, NamedTuple
 
 from pumice.cluster.api import refusals
 from pumice.cluster.api.apply.comparing import compare, same
-from pumice.cluster.api.apply.field_sets import NOTHING, FieldSet
-from pumice.cluster.api.apply.history import allowed_by_last_applied, first_owners, with_last_applied
+from pumice.cluster.api.apply.field_sets import NOTHING, FieldSet, shown, steps_of
 from pumice.cluster.api.apply.owners import (
     APPLY,
     Manager,
     Managers,
     Owned,
+    allowed_by_last_applied,
+    first_owners,
     ownable,
     read_managers,
+    with_last_applied,
     without_managers,
     write_managers,
 )
-from pumice.cluster.api.apply.paths import shown, steps_of
 from pumice.cluster.api.apply.walks import Known, fields_of, is_leaf, with_named, without, without_nulls
-from pumice.cluster.api.schema.mistyped import mistyped
-from pumice.cluster.api.schema.plain import COMPOUND, is_list, is_map
+from pumice.cluster.api.fields import COMPOUND, is_list, is_mapping
 from pumice.cluster.api.schema.shapes import Shape, field_shape
+from pumice.cluster.api.schema.wrong_fields import mistyped
 from pumice.config.errors import RequestError
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object, section
@@ -51,8 +52,8 @@ def merge(live: Any, config: Any, shape: Shape, path: str = "") -> Any:
     """
     if config is None or is_leaf(config, shape):
         return live if shape.scalar and same(live, config, shape) else config
-    if is_map(config):
-        return _merged_map(live if is_map(live) and not is_leaf(live, shape) else {}, config, shape, path)
+    if is_mapping(config):
+        return _merged_map(live if is_mapping(live) and not is_leaf(live, shape) else {}, config, shape, path)
     return _merged_list(live if is_list(live) else [], config, shape, path)
 
 
@@ -159,7 +160,7 @@ _KUBECTL: Final = "kubectl"
 class Applicant(NamedTuple):
     """Who applies what way: field manager, apiVersion of the kind, subresource, whether conflicts are taken over.
 
-    `reset` are the parts of an object that the write does not reach (`pumice.cluster.api.apply.tracking.resets`).
+    `reset` are the parts of an object that the write does not reach (`pumice.cluster.api.apply.owners.resets`).
     """
 
     name: str

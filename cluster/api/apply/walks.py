@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from pumice.cluster.api.apply.field_sets import NOTHING, FieldSet
-from pumice.cluster.api.apply.paths import field, steps_of
-from pumice.cluster.api.schema.plain import COMPOUND, is_list, is_map
+from pumice.cluster.api.apply.field_sets import NOTHING, FieldSet, field, steps_of
+from pumice.cluster.api.fields import COMPOUND, is_list, is_mapping
 from pumice.cluster.api.schema.shapes import Shape, field_shape
 
 
 def is_leaf(value: Any, shape: Shape) -> bool:
     """Whether a value has one owner as a whole."""
-    if is_map(value):
+    if is_mapping(value):
         return shape.sort not in ("map", "any") or shape.atomic
     if is_list(value):
         return shape.sort != "list" or shape.list_type == "atomic"
@@ -34,7 +33,7 @@ def fields_of(value: Any, shape: Shape, known: Known | None = None) -> FieldSet:
         known = {}
     if (held := known.get(id(value))) is not None:
         return held[1]
-    found = _fields_of_map(value, shape, known) if is_map(value) else _fields_of_list(value, shape, known)
+    found = _fields_of_map(value, shape, known) if is_mapping(value) else _fields_of_list(value, shape, known)
     known[id(value)] = value, found
     return found
 
@@ -76,7 +75,7 @@ def without(value: Any, gone: FieldSet, shape: Shape) -> Any:
     if not gone or is_leaf(value, shape):
         return value
     members, inside = gone.members, gone.inside
-    if is_map(value):
+    if is_mapping(value):
         kept = {name: each for name, each in value.items() if f"f:{name}" not in members}
         for step, below in inside.items():
             name = step[2:]
@@ -90,7 +89,7 @@ def without(value: Any, gone: FieldSet, shape: Shape) -> Any:
 
 def without_nulls(value: Any) -> Any:
     """The value without nulls at any depth."""
-    if is_map(value):
+    if is_mapping(value):
         return {
             name: without_nulls(each) if each.__class__ in COMPOUND else each
             for name, each in value.items()

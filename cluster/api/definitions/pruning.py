@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from pumice.cluster.api.definitions.structure import EMBEDDED, PRESERVE
 from pumice.cluster.api.definitions.work import TooDearError, Work, size_of
-from pumice.cluster.api.fields import is_list, is_mapping, section
-from pumice.cluster.api.schema.plain import COMPOUND
+from pumice.cluster.api.fields import COMPOUND, is_list, is_mapping, section
 from pumice.storage.codec import repack, unpack
 
 _ANYTHING: Final[dict[str, Any]] = {"nullable": True, PRESERVE: True}

@@ -1,6 +1,6 @@
 """What Volcano's definitions say of its own kinds beyond the types, as a schema: defaults, and rules of single fields.
 
-Made from the schema table (source: Volcano `config/crd`). Types are left out: `actors.api.typed` has judged them.
+Made from the schema table (source: Volcano `config/crd`). Types are left out: `cluster.api.registry` has judged them.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from functools import cache
 from typing import Any, Final
 
 from pumice.cluster.api import schema
-from pumice.cluster.api.schema.model import Field, element
-from pumice.cluster.api.schema.table import flat_fields, is_message
+from pumice.cluster.api.schema.table import Field, element, flat_fields, is_message
 
 Schema = dict[str, Any]
 _OWN: Final = "volcano."

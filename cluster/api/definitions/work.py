@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pumice.cluster.api.schema.plain import COMPOUND
+from pumice.cluster.api.fields import COMPOUND
 from pumice.config.errors import RequestError
 
 STEPS: Final = 40_000

@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from pumice.cluster.api import refusals
-from pumice.cluster.api.schema.model import NO_RULES, Field, Rules, SchemaMessage, element
-from pumice.cluster.api.schema.plain import is_list, is_map
-from pumice.cluster.api.schema.table import flat_fields, is_message
+from pumice.cluster.api.fields import is_list, is_mapping
+from pumice.cluster.api.schema.table import NO_RULES, Field, Rules, SchemaMessage, element, flat_fields, is_message
 from pumice.config.errors import RequestError
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object
@@ -51,7 +50,7 @@ def check_order(change: list[Any], order: list[Any], key: str) -> None:
     """Check that the patch's elements stand in the order that its directive states. Raises PatchError."""
     names = iter([name_of(each, key) for each in order])
     for each in change if order else []:
-        directed = is_map(each) and "$patch" in each
+        directed = is_mapping(each) and "$patch" in each
         if not directed and not any(name == name_of(each, key) for name in names):
             raise PatchError(f"The order in patch list:\n{change}\n doesn't match $setElementOrder list:\n{order}\n")
 
@@ -60,7 +59,7 @@ def positions(items: list[Any], key: str) -> dict[Any, int]:
     """Where each element stands first, by its name."""
     found: dict[Any, int] = {}
     for at, each in enumerate(items):
-        if not (is_map(each) and "$patch" in each):
+        if not (is_mapping(each) and "$patch" in each):
             found.setdefault(name_of(each, key), at)
     return found
 
@@ -69,7 +68,7 @@ def name_of(value: Any, key: str) -> Any:
     """What an element is known by: its merge key's value, or itself in a list of scalars. Raises PatchError."""
     if not key:
         name = value
-    elif not is_map(value):
+    elif not is_mapping(value):
         raise PatchError(f"expected a map with the merge key {key!r} in the list, found {value!r}")
     elif key not in value:
         raise PatchError(f"map: {value} does not contain declared merge key: {key}")
@@ -91,7 +90,7 @@ def without_directives(value: Any) -> Any:
     """A value of a patch as an object has it: no directives, no nulls, no elements that were to be deleted."""
     if is_list(value):
         return [without_directives(each) for each in value if not _is_directed(each)]
-    if not is_map(value):
+    if not is_mapping(value):
         return value
     return {
         key: without_directives(each)
@@ -101,7 +100,7 @@ def without_directives(value: Any) -> Any:
 
 
 def _is_directed(value: Any) -> bool:
-    return is_map(value) and "$patch" in value
+    return is_mapping(value) and "$patch" in value
 
 
 # ---
@@ -114,7 +113,7 @@ _REMOVE: Final = "$deleteFromPrimitiveList/"
 
 def strategic_merge(obj: Object, patch: Any, message: SchemaMessage) -> Object | Refused:
     """The object after the patch, or 400 with the reason; `obj` and `patch` stay as they are."""
-    if not is_map(patch):
+    if not is_mapping(patch):
         return refusals.bad_request("Invalid JSON document")
     try:
         return _merge_map(obj, patch, message.name)
@@ -171,14 +170,14 @@ def _merge_key(result: Object, key: str, value: Any, type_: str) -> None:
         _remove_primitives(result, key.removeprefix(_REMOVE), value)
     elif value is None:
         result.pop(key, None)
-    elif is_map(value) and is_map(result.get(key)):
+    elif is_mapping(value) and is_mapping(result.get(key)):
         inner, rules = _lookup(type_, key)
         whole = "replace" in rules.strategy
         result[key] = without_directives(value) if whole else _merge_map(result[key], value, inner)
     elif is_list(value) and is_list(result.get(key)):
         inner, rules = _lookup(type_, key)
         result[key] = _merge_list(result[key], value, inner, rules)
-    elif is_map(value) and _PATCH in value:
+    elif is_mapping(value) and _PATCH in value:
         result.pop(key, None)
     else:
         result[key] = without_directives(value)
@@ -233,7 +232,7 @@ def _merged_by_key(original: list[Any], patch: list[Any], type_: str, key: str) 
 
 
 def _directive(value: Any) -> Any:
-    return value.get(_PATCH, "") if is_map(value) else ""
+    return value.get(_PATCH, "") if is_mapping(value) else ""
 
 
 def _ordered(result: Object, patch: Object, directive: str, order: Any, type_: str) -> None:

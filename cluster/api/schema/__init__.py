@@ -5,12 +5,23 @@ The facts come from the data file `kinds.json`, made from the sources of Kuberne
 """
 
 from pumice.cluster.api.schema.compiled import is_described, type_of_kind
-from pumice.cluster.api.schema.duplicates import duplicate_fields
-from pumice.cluster.api.schema.mistyped import Mistyped, mistyped
-from pumice.cluster.api.schema.model import Field, Rules, SchemaMessage
 from pumice.cluster.api.schema.shapes import Shape, shape_of_kind, shape_of_schema, shape_of_type
-from pumice.cluster.api.schema.table import message, of_kind, of_type
-from pumice.cluster.api.schema.unknown import misplaced_fields, pruned, unknown_fields
+from pumice.cluster.api.schema.table import (
+    Field,
+    Rules,
+    SchemaMessage,
+    message,
+    of_kind,
+    of_type,
+)
+from pumice.cluster.api.schema.wrong_fields import (
+    Mistyped,
+    duplicate_fields,
+    misplaced_fields,
+    mistyped,
+    pruned,
+    unknown_fields,
+)
 
 __all__ = [
     "Field",

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from pumice.cluster.api.schema.model import element
-from pumice.cluster.api.schema.table import flat_fields, is_message, message, of_kind
+from pumice.cluster.api.schema.table import element, flat_fields, is_message, message, of_kind
 
 _METADATA: Final = "meta.v1.ObjectMeta"
 PATTERNS: Final = {

@@ -9,9 +9,8 @@ from collections.abc import Collection
 from functools import cache
 from typing import Any, Final, Literal
 
-from pumice.cluster.api.schema.model import NO_RULES, Rules, element
-from pumice.cluster.api.schema.plain import is_map
-from pumice.cluster.api.schema.table import flat_fields, is_message, message, of_kind
+from pumice.cluster.api.fields import is_mapping
+from pumice.cluster.api.schema.table import NO_RULES, Rules, element, flat_fields, is_message, message, of_kind
 from pumice.core.once import once
 
 Sort = Literal["scalar", "list", "map", "any"]
@@ -124,7 +123,7 @@ class SchemaShape(Shape):
         self.atomic = schema.get("x-kubernetes-map-type") == "atomic"
         self.default = schema.get("default")
         properties: Any = schema.get("properties")
-        self._properties: dict[str, Any] = properties if is_map(properties) else {}
+        self._properties: dict[str, Any] = properties if is_mapping(properties) else {}
         self._named: dict[str, Shape | None] = {}
         more: Any = schema.get("additionalProperties")
         self._more: Any = more
@@ -140,7 +139,7 @@ class SchemaShape(Shape):
             return None
         if field not in self._named:
             found: Any = self._properties[field]
-            self._named[field] = shape_of_schema(found) if is_map(found) else None
+            self._named[field] = shape_of_schema(found) if is_mapping(found) else None
         return self._named[field]
 
     def names(self) -> Collection[str]:
@@ -154,7 +153,7 @@ class SchemaShape(Shape):
     @once
     def _item(self) -> Shape:
         inner: Any = self._schema.get("items") if self.sort == "list" else self._more
-        return shape_of_schema(inner) if is_map(inner) else ANYTHING
+        return shape_of_schema(inner) if is_mapping(inner) else ANYTHING
 
 
 def shape_of_schema(schema: dict[str, Any], *, top: bool = False) -> Shape:

@@ -1,4 +1,7 @@
-"""The schema table: read from its data file at the first question, never at import."""
+"""The schema table: a message is a struct of Kubernetes' Go sources or an object of a Volcano CRD.
+
+Read from its data file at the first question, never at import.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,85 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from pumice.cluster.api.schema.model import Field, SchemaMessage
+
+class Rules(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """What few fields have.
+
+    `list_type` is atomic, set or map (empty: atomic), `keys` those of a list of type map with the values that stand in
+    for absent ones in `key_defaults`; `merge_key` and `strategy` belong to strategic merge patches. The rest is what a
+    value must satisfy, where the kind says so in its CRD, and a sentence for `kubectl explain`.
+    """
+
+    list_type: str = ""
+    keys: tuple[str, ...] = ()
+    merge_key: str = ""
+    strategy: tuple[str, ...] = ()
+    default: Any = None
+    enum: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    min_items: int | None = None
+    pattern: str = ""
+    doc: str = ""
+
+
+NO_RULES = Rules()
+
+
+class Field(Struct, frozen=True, array_like=True):
+    """One field: JSON name, type, protobuf number (0: not on that wire), flags, rules.
+
+    A type is a scalar (`string`, `boolean`, `int32`, `int64`, `double`, `byte` for base64), one of Kubernetes' special
+    types (`Quantity`, `IntOrString`, `Time`, `MicroTime`, `Duration`, `FieldsV1`, `RawExtension`, `JSON`,
+    `SchemaOrBool`, `SchemaOrArray`, `SchemaOrStrings`), the name of a message, or one of these behind `[]` (list), `{}`
+    (map from strings) or `@` (a list that is a message of its own on the protobuf wire); such marks nest.
+
+    Flags: `*` a Go pointer, `o` left out when empty, `z` left out when zero, `r` required, `i` the fields of the named
+    message stand in its holder's JSON, `a` merged as one whole, `x` takes fields that nobody described.
+    """
+
+    name: str
+    type: str
+    number: int = 0
+    flags: str = ""
+    rules: Rules = NO_RULES
+
+    @property
+    def many(self) -> str:
+        """`list`, `map`, or nothing."""
+        return {"[": "list", "@": "list", "{": "map"}.get(self.type[0], "")
+
+    @property
+    def item(self) -> str:
+        """The type of an element of a list or map; the field's own type otherwise."""
+        return element(self.type)
+
+    @property
+    def required(self) -> bool:
+        """Whether the API reference calls the field required."""
+        return "r" in self.flags
+
+
+class SchemaMessage(Struct, frozen=True):
+    """A message as the data file has it; `atomic` ones are merged as a whole, `open` ones take any field."""
+
+    name: str
+    fields: tuple[Field, ...]
+    atomic: bool = False
+    open: bool = False
+    doc: str = ""
+
+    @property
+    def own(self) -> str:
+        """The kind or type without its group and version."""
+        return self.name.rsplit(".", 1)[-1]
+
+
+def element(type_: str) -> str:
+    """The type of a list's or map's elements."""
+    return {"[": type_[2:], "{": type_[2:], "@": type_[1:]}.get(type_[0], type_)
 
 
 class _Entry(Struct, frozen=True):
@@ -32,7 +113,7 @@ def _data() -> _Data:
 
 @cache
 def message(name: str) -> SchemaMessage:
-    """A message by its name in the table, such as `core.v1.PodSpec`. Raises KeyError for one that is not there."""
+    """A message by its name in the table, such as "core.v1.PodSpec". Raises KeyError for one that is not there."""
     entry = msgspec.json.decode(_data().messages[name], type=_Entry)
     return SchemaMessage(name, entry.fields, entry.atomic, entry.open, entry.doc)
 

@@ -9,9 +9,8 @@ from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.registry import FoundObject, Registry
 from pumice.cluster.api.verbs.changes import Changes
 from pumice.cluster.api.verbs.creation import Creation
-from pumice.cluster.api.verbs.decoding import decoded
 from pumice.cluster.api.verbs.ownership import applied, owners_in
-from pumice.cluster.api.verbs.requests import RequestMoment
+from pumice.cluster.api.verbs.requests import RequestMoment, decoded
 from pumice.core.messages.commands import Patch
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object, section

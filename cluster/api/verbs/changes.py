@@ -16,11 +16,10 @@ from pumice.cluster.api.refusals import Cause
 from pumice.cluster.api.registry import FoundObject, FoundRecord, Registry
 from pumice.cluster.api.schema.field_types import status_problems
 from pumice.cluster.api.verbs.creation import Creation
-from pumice.cluster.api.verbs.decoding import decoded, may_hold_null, name_of
 from pumice.cluster.api.verbs.deletion import Deletion
 from pumice.cluster.api.verbs.ownership import MANAGED, owners_in, tracked
 from pumice.cluster.api.verbs.quotas import over_quota
-from pumice.cluster.api.verbs.requests import RequestMoment
+from pumice.cluster.api.verbs.requests import RequestMoment, decoded, may_hold_null, name_of
 from pumice.cluster.kube.merge_patch import merge_patch
 from pumice.core.messages.commands import Patch, Update, UpdateStatus
 from pumice.core.messages.replies import Accepted, Refused

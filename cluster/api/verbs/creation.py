@@ -13,11 +13,10 @@ from pumice.cluster.api.names import generated_name, uid_of
 from pumice.cluster.api.namespaces import ending, is_missing, new_namespace, not_there
 from pumice.cluster.api.registry import Registry
 from pumice.cluster.api.tables import Key, owner_uids
-from pumice.cluster.api.verbs.decoding import decoded, may_hold_null, name_of
 from pumice.cluster.api.verbs.deletion import Deletion
 from pumice.cluster.api.verbs.ownership import made
 from pumice.cluster.api.verbs.quotas import over_quota, take
-from pumice.cluster.api.verbs.requests import RequestMoment
+from pumice.cluster.api.verbs.requests import RequestMoment, decoded, may_hold_null, name_of
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack

@@ -17,7 +17,7 @@ from pumice.cluster.api.fields import rows
 from pumice.cluster.api.tables import Key, ObjectTables, owner_uids
 from pumice.cluster.api.verbs.requests import RequestMoment
 from pumice.cluster.api.verbs.terminating import NAMESPACE, waits_for_others, with_conditions
-from pumice.cluster.kube.conditions import timestamp
+from pumice.cluster.kube.statuses import timestamp
 from pumice.core.objects.metadata import Object, section
 
 DEFAULT_GRACE_S: Final = 30

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from pumice.cluster.api import apply as serverside
-from pumice.cluster.api.apply.history import first_owners
-from pumice.cluster.api.apply.owners import write_managers
-from pumice.cluster.api.apply.tracking import by_update, resets, updated
+from pumice.cluster.api.apply.owners import by_update, first_owners, resets, updated, write_managers
 from pumice.cluster.api.kind_table import KindTable
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.schema.shapes import Shape, shape_of_kind

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from pumice.cluster.api import refusals
+from pumice.cluster.api.fields import rows
 from pumice.cluster.api.kinds import KINDS
+from pumice.cluster.api.registry import FoundObject, Registry
 from pumice.cluster.api.tables import Key, ObjectTables
 from pumice.cluster.api.verbs.deletion import Deletion
 from pumice.cluster.api.verbs.requests import RequestMoment
-from pumice.core.messages.commands import BindPod, EvictPod, StatusCondition
+from pumice.cluster.kube.budgets import Scale, budget_status, covers, is_ready, selector_of
+from pumice.core.messages.commands import BindPod, EvictPod, RequestEviction, StatusCondition
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object, section
 
@@ -103,3 +106,136 @@ def _unbindable(pod: Object, spec: dict[str, Any], request: BindPod) -> str:
     if node and node != request.node:
         return f'pod {request.name} is already assigned to node "{node}"'
     return "pod has non-empty .spec.schedulingGates" if spec.get("schedulingGates") else ""
+
+
+# --- Evictions that budgets allow (source: Kubernetes' `EvictionREST`)
+
+# --- How many pods the controller of a pod wants (source: the finders of Kubernetes' disruption controller).
+
+
+class Scales:
+    """Looks controllers up in the store."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def of_pod(self, pod: Object) -> Scale | None:
+        """The scale of its controller; a ReplicaSet's is its Deployment's, where it has one."""
+        found = self._controller(pod)
+        if found is not None and found["kind"] == "ReplicaSet":
+            return _scale(self._controller(found) or found)
+        return None if found is None else _scale(found)
+
+    def _controller(self, obj: Object) -> Object | None:
+        meta = obj["metadata"]
+        reference = next((each for each in rows(meta, "ownerReferences") if each.get("controller")), None)
+        if reference is None:
+            return None
+        kind = self._registry.kinds.by_type(reference.get("apiVersion"), reference.get("kind"))
+        if kind is None or not kind.scale:
+            return None
+        found = self._registry.lookup.get(kind.key, meta["namespace"] if kind.namespaced else "", reference["name"])
+        return found if found is not None and found["metadata"]["uid"] == reference["uid"] else None
+
+
+def _scale(controller: Object) -> Scale:
+    replicas: Any = section(controller, "spec").get("replicas")
+    return Scale(controller["metadata"]["uid"], replicas if isinstance(replicas, int) else 1)
+
+
+# ---
+
+_BUDGETS: Final = KINDS["PodDisruptionBudget"]
+_EVICTED: Final = StatusCondition("DisruptionTarget", "True", "EvictionByEvictionAPI", "Eviction API: evicting")
+_UNPROTECTED: Final = ("Pending", "Succeeded", "Failed")
+_COUNTED: Final = {"disruptionsAllowed", "currentHealthy", "desiredHealthy"}
+_BLOCKED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
+
+
+class Eviction:
+    """Deletes pods as long as budgets allow it."""
+
+    def __init__(self, registry: Registry, deletion: Deletion) -> None:
+        self._registry = registry
+        self._tables = registry.tables
+        self._deletion = deletion
+        self._scales = Scales(registry)
+
+    def request(self, request: RequestEviction, moment: RequestMoment) -> Accepted | Refused:
+        """Evict a pod, or say which budget forbids it (429) or that two of them claim it (500)."""
+        found = self._registry.existing("Pod", request.namespace, request.name)
+        if isinstance(found, Refused):
+            return found
+        uid: str = found.obj["metadata"]["uid"]
+        if request.uid and request.uid != uid:
+            return refusals.other_uid(_PODS, request.name, request.uid, uid)
+        if _protected(found.obj):
+            refused = self._ask_budget(found, moment, dry_run=request.dry_run)
+            if refused is not None:
+                return refused
+        if request.dry_run:
+            return self._registry.unchanged(found.key)
+        set_condition(found.obj.setdefault("status", {}), _EVICTED, moment.text)
+        self._tables.put_again(found.key, found.obj, moment.user)
+        blob = self._deletion.delete(found.key, found.obj, request.grace_period_s, moment)
+        return Accepted(self._tables.revision, blob, uid=uid)
+
+    def _ask_budget(self, pod: FoundObject, moment: RequestMoment, *, dry_run: bool) -> Refused | None:
+        budgets = [
+            each for each in self._registry.lookup.all(_BUDGETS.key, pod.key[1]) if covers(selector_of(each), pod.obj)
+        ]
+        if len(budgets) > 1:
+            why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+            return Refused(500, "InternalError", why)
+        if not budgets:
+            return None
+        budget = budgets[0]
+        status = self._status(budget, moment)
+        if not is_ready(pod.obj) and _unready_may_go(budget, status):
+            return None
+        if status["disruptionsAllowed"] <= 0:
+            return _blocked(budget, status)
+        if not dry_run:
+            self._spend(budget, status, pod.key[2], moment)
+        return None
+
+    def _status(self, budget: Object, moment: RequestMoment) -> dict[str, Any]:
+        """What the disruption controller says of the budget as it is; counted here when it has not seen it yet."""
+        status = section(budget, "status")
+        if (status.get("observedGeneration") or 0) >= budget["metadata"]["generation"] and status.keys() >= _COUNTED:
+            return dict(status)
+        pods = self._registry.lookup.all(_PODS.key, budget["metadata"]["namespace"])
+        selector = selector_of(budget)
+        covered = [each for each in pods if covers(selector, each)]
+        return budget_status(budget, covered, self._scales.of_pod, moment.now)
+
+    def _spend(self, budget: Object, status: dict[str, Any], pod: str, moment: RequestMoment) -> None:
+        """Note that the pod is on its way out, so that the next request finds one disruption less."""
+        meta = budget["metadata"]
+        status["disruptionsAllowed"] -= 1
+        status["disruptedPods"] = {**section(status, "disruptedPods"), pod: moment.text}
+        key = (_BUDGETS.key, meta["namespace"], meta["name"])
+        written = {**budget, "metadata": dict(meta), "status": status}
+        self._tables.put_again(key, written, moment.user)
+
+
+def _protected(pod: Object) -> bool:
+    """Whether its eviction would disrupt anything."""
+    return "deletionTimestamp" not in pod["metadata"] and section(pod, "status").get("phase") not in _UNPROTECTED
+
+
+def _unready_may_go(budget: Object, status: dict[str, Any]) -> bool:
+    if section(budget, "spec").get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    wanted: int = status["desiredHealthy"]
+    return 0 < wanted <= int(status["currentHealthy"])
+
+
+def _blocked(budget: Object, status: dict[str, Any]) -> Refused:
+    name = budget["metadata"]["name"]
+    needs, has = status["desiredHealthy"], status["currentHealthy"]
+    if has <= needs:
+        why = f"The disruption budget {name} needs {needs} healthy pods and has {has} currently"
+    else:
+        why = f"The disruption budget {name} does not allow evicting pods currently"
+    return refusals.too_many_requests(_BUDGETS, name, _BLOCKED, "DisruptionBudget", why)

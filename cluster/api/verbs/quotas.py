@@ -6,14 +6,17 @@ controller counts again whenever something changes, and writes only over the sta
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.kinds import Kind
+from pumice.cluster.api.registry import Registry
 from pumice.cluster.api.tables import ObjectTables
 from pumice.cluster.kube.min_resources import Amounts, texts
 from pumice.cluster.kube.quota_usage import COUNTED, OBJECTS, counts, total_of, usage_of
 from pumice.core.errors import QuantityError
+from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import Object, section
 from pumice.core.quantity import Quantity, quantity_of
 
@@ -32,7 +35,7 @@ def over_quota(lookup: Lookup, kind: Kind, obj: Object, old: Object | None = Non
 def take(tables: ObjectTables, lookup: Lookup, kind: Kind, obj: Object, user: str) -> None:
     """Add what the object counts to the quotas of its namespace; it is not in the tables yet.
 
-    Where it counts as an object only, `pumice.cluster.api.verbs.object_counts` does.
+    Where it counts as an object only, `pumice.cluster.api.verbs.quotas` does.
     """
     namespace = obj["metadata"].get("namespace") or ""
     for quota in lookup.all(KIND, namespace):
@@ -122,3 +125,60 @@ def _used(lookup: Lookup, quota: Object, name: str, kind: Kind) -> Quantity:
     found = ((key, obj) for key in ("Pod", *COUNTED) for obj in lookup.all(key, namespace))
     total = total_of(usage_of(key, obj) for key, obj in found if counts(quota, key, obj))
     return total.get(name, quantity_of("0"))
+
+
+# --- Objects counted for ResourceQuotas
+# Kubernetes' quota controller watches whatever is defined; here the tables know, and the quota controller leaves
+# these names alone (`cluster/kube/quota_usage.py`).
+
+USER: Final = "resourcequota-controller"
+
+
+class ObjectCounts:
+    """Keeps them for a registry."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._tables = registry.tables
+
+    def follow(self, changes: Sequence[Mutation]) -> None:
+        """Bring the quotas up to date that these changes, of one request, are news for."""
+        if not changes or not self._tables.count(KIND):
+            return
+        for namespace in dict.fromkeys(change.namespace for change in changes if _is_news(change)):
+            for key in [(KIND, *name) for name, _ in self._tables.of_kind(KIND, namespace)]:
+                self._count(key)
+
+    def _count(self, key: tuple[str, str, str]) -> None:
+        quota = self._tables.shared(key)
+        if quota is None or not counts(quota, "", {}):
+            return
+        hard = section(section(quota, "spec"), "hard")
+        present = {name: quantity_of(str(found)) for name in hard if (found := self._present(name, key[1])) is not None}
+        used = section(section(quota, "status"), "used")
+        news = {name: text for name, text in texts(bounded(quota, present)).items() if used.get(name) != text}
+        if news:
+            self._write(key, quota, {**used, **news})
+
+    def _write(self, key: tuple[str, str, str], quota: Object, used: Object) -> None:
+        record = self._tables.get(key)
+        if record is not None:
+            status = {**section(quota, "status"), "used": used}
+            changed = {**quota, "metadata": dict(quota["metadata"]), "status": status}
+            self._tables.replace(key, record, changed, USER, status_only=True)
+
+    def _present(self, name: str, namespace: str) -> int | None:
+        """How many objects a name counts; None when it is not for this place to say."""
+        if not name.startswith(OBJECTS):
+            return None
+        resource = name.removeprefix(OBJECTS)
+        for kind in self._registry.kinds.rows():
+            if kind.resource == resource and kind.namespaced and kind.key not in COUNTED and kind.key != "Pod":
+                return len(self._tables.of_kind(kind.key, namespace))
+        return None
+
+
+def _is_news(change: Mutation) -> bool:
+    if change.kind == KIND:
+        return change.type != "DELETED"
+    return change.type != "MODIFIED" and change.kind not in COUNTED and change.kind != "Pod"

@@ -6,18 +6,51 @@ restart takes the Job's status for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from msgspec import Struct
 from msgspec import field as made_of
 
-from pumice.cluster.controllers.batch import indexes
 from pumice.cluster.controllers.batch.failures import is_counted, verdict_on
-from pumice.cluster.controllers.batch.indexes import index_of
 from pumice.cluster.controllers.pods_of import ENDED, is_active, is_leaving, phase
 from pumice.cluster.kube.budgets import is_ready
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.texts import whole_number
+
+# --- Sets of indexes: `0,3-5,9`
+
+INDEX: Final = "batch.kubernetes.io/job-completion-index"
+
+
+def written_indexes(indexes: Iterable[int]) -> str:
+    """In order; two neighbours are written_indexes apart, three or more as a range."""
+    parts: list[str] = []
+    run: list[int] = []
+    for index in [*sorted(set(indexes)), None]:
+        if run and (index is None or index != run[-1] + 1):
+            parts += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else [str(each) for each in run]
+            run = []
+        if index is not None:
+            run.append(index)
+    return ",".join(parts)
+
+
+def read_indexes(text: object, below: int) -> set[int]:
+    """The indexes of a text, those below a number; what makes no sense is passed over."""
+    found: set[int] = set()
+    for part in text.split(",") if isinstance(text, str) else ():
+        first, _, last = part.partition("-")
+        low, high = whole_number(first), whole_number(last or first)
+        if low is not None and high is not None:
+            found.update(range(low, min(high + 1, below)))
+    return found
+
+
+def index_of(pod: Object) -> int | None:
+    """The index that a pod has."""
+    return whole_number(text_map(pod["metadata"].get("annotations")).get(INDEX, ""))
 
 
 class GonePods(Struct):
@@ -111,10 +144,10 @@ def _count_indexes(job: Object, count: JobProgress) -> None:
     """Every index counts once; one that has succeeded before, or failed for good, is in the status."""
     spec, status = job["spec"], section(job, "status")
     below = spec.get("completions") or 0
-    count.done = indexes.read(status.get("completedIndexes"), below)
+    count.done = read_indexes(status.get("completedIndexes"), below)
     count.done |= {index for pod in count.succeeded_pods if (index := index_of(pod)) is not None and index < below}
     count.succeeded = len(count.done)
-    count.failed_indexes = indexes.read(status.get("failedIndexes"), below) - count.done
+    count.failed_indexes = read_indexes(status.get("failedIndexes"), below) - count.done
     for pod in count.failed_pods:
         index = index_of(pod)
         if index is not None and index < below and index not in count.done and verdict_on(job, pod).fails_index:

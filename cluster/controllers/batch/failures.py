@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pumice.core.objects.metadata import Object, parse_time, section, text_map
-from pumice.core.whole_numbers import whole_number
+from pumice.core.texts import whole_number
 
 FIRST_WAIT_S: Final = 10.0
 LONGEST_WAIT_S: Final = 600.0

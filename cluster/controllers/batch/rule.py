@@ -7,12 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import islice
 from typing import Final
 
-from pumice.cluster.controllers.adoption import Belongs, by_selector
-from pumice.cluster.controllers.batch import counting, indexes
-from pumice.cluster.controllers.batch.counting import GonePods, JobProgress, is_indexed, replaces_failed_only
+from pumice.cluster.controllers.batch import counting
+from pumice.cluster.controllers.batch.counting import (
+    INDEX,
+    GonePods,
+    JobProgress,
+    index_of,
+    is_indexed,
+    read_indexes,
+    replaces_failed_only,
+    written_indexes,
+)
 from pumice.cluster.controllers.batch.failures import (
     FAILURES,
     IGNORED,
@@ -21,17 +30,69 @@ from pumice.cluster.controllers.batch.failures import (
     past_limit,
     verdict_on,
 )
-from pumice.cluster.controllers.batch.indexes import INDEX, index_of
-from pumice.cluster.controllers.batch.life import BATCH_JOB_LIFE, OVER, BatchJobState, BatchJobTrigger, state_of
-from pumice.cluster.controllers.pods_of import is_leaving, least_missed, pod_from
-from pumice.cluster.controllers.rule import Agenda, OwnerRule, OwnFamily
-from pumice.cluster.kube.conditions import timestamp
+from pumice.cluster.controllers.family import Agenda, OwnerRule, OwnFamily
+from pumice.cluster.controllers.pods_of import Belongs, by_selector, is_leaving, least_missed, pod_from
 from pumice.cluster.kube.events import event
 from pumice.cluster.kube.merge_patch import diff_patch
+from pumice.cluster.kube.statuses import timestamp
+from pumice.core.life.cycle import LifeCycle
 from pumice.core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
 from pumice.core.objects.metadata import Object, parse_time, section
 from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
 from pumice.storage.codec import pack
+
+# --- The life of a batch/v1 Job
+# A Job that has enough, or has failed, is not over before its last pod has gone; so says the pair of conditions
+# SuccessCriteriaMet and Complete, FailureTarget and Failed (source: Kubernetes' job controller).
+
+
+class BatchJobState(StrEnum):
+    """Where it stands; told by its conditions."""
+
+    ACTIVE = "Active"
+    SUSPENDED = "Suspended"
+    SUCCEEDING = "SuccessCriteriaMet"
+    FAILING = "FailureTarget"
+    COMPLETE = "Complete"
+    FAILED = "Failed"
+
+
+class BatchJobTrigger(StrEnum):
+    """What may happen to it."""
+
+    SUSPENDED = "suspended"
+    RESUMED = "resumed"
+    ENOUGH = "enough pods have succeeded"
+    BROKEN = "it cannot succeed any more"
+    EMPTY = "no pod of it is left running"
+
+
+_S, _E = BatchJobState, BatchJobTrigger
+
+BATCH_JOB_LIFE: Final = LifeCycle(
+    {
+        (_S.ACTIVE, _E.SUSPENDED): _S.SUSPENDED,
+        (_S.ACTIVE, _E.ENOUGH): _S.SUCCEEDING,
+        (_S.ACTIVE, _E.BROKEN): _S.FAILING,
+        (_S.SUSPENDED, _E.RESUMED): _S.ACTIVE,
+        (_S.SUSPENDED, _E.ENOUGH): _S.SUCCEEDING,  # its last pods ended well before they were told to stop
+        (_S.SUSPENDED, _E.BROKEN): _S.FAILING,
+        (_S.SUCCEEDING, _E.EMPTY): _S.COMPLETE,
+        (_S.FAILING, _E.EMPTY): _S.FAILED,
+    }
+)
+"""What is not here does not happen: a Job that is over stays as it is, and one that ends is not suspended any more."""
+
+OVER: Final = frozenset((_S.COMPLETE, _S.FAILED))
+_MARKS: Final = (_S.COMPLETE, _S.FAILED, _S.FAILING, _S.SUCCEEDING, _S.SUSPENDED)
+
+
+def state_of(job: Object) -> BatchJobState:
+    """What its conditions say."""
+    conditions: list[Object] = section(job, "status").get("conditions") or []
+    holds = {each.get("type") for each in conditions if each.get("status") == "True"}
+    return next((mark for mark in _MARKS if mark.value in holds), BatchJobState.ACTIVE)
+
 
 # --- Which pods a Job is to have more or fewer of, and what a new one is like.
 
@@ -166,7 +227,7 @@ def _met(job: Object, count: JobProgress) -> int | None:
     rules: list[Object] = section(job["spec"], "successPolicy").get("rules") or []
     for number, rule in enumerate(rules):
         text, least = rule.get("succeededIndexes"), rule.get("succeededCount")
-        wanted = indexes.read(text, job["spec"].get("completions") or 0) if text else None
+        wanted = read_indexes(text, job["spec"].get("completions") or 0) if text else None
         done = count.done if wanted is None else count.done & wanted
         if len(done) >= least if least is not None else wanted is not None and done == wanted:
             return number
@@ -312,9 +373,9 @@ def status_after(job: Object, count: JobProgress, active: int, outcome: JobOutco
     numbers = {"active": active, "succeeded": count.succeeded, "failed": count.failed}
     status |= {name: number for name, number in numbers.items() if number}
     if is_indexed(job):
-        status["completedIndexes"] = indexes.written(count.done)
+        status["completedIndexes"] = written_indexes(count.done)
         if job["spec"].get("backoffLimitPerIndex") is not None:
-            status["failedIndexes"] = indexes.written(count.failed_indexes)
+            status["failedIndexes"] = written_indexes(count.failed_indexes)
         status = {name: value for name, value in status.items() if value != "" or name == "failedIndexes"}
     resumed = before is BatchJobState.SUSPENDED and outcome.state is BatchJobState.ACTIVE
     if old.get("startTime") and not resumed:

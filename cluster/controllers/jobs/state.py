@@ -16,7 +16,7 @@ from pumice.cluster.controllers.jobs.policies import (
     JobTrigger,
 )
 from pumice.core.objects.metadata import Object, section, text_map
-from pumice.core.whole_numbers import whole_number
+from pumice.core.texts import whole_number
 
 JobKey = tuple[str, str]
 """Namespace and name."""

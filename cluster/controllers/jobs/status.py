@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from pumice.cluster.controllers.jobs.state import PodView
-from pumice.cluster.kube.conditions import timestamp
+from pumice.cluster.kube.statuses import timestamp
 from pumice.config.durations import SECOND_NS, format_duration
 from pumice.core.objects.metadata import Object, section
 

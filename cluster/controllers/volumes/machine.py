@@ -18,11 +18,15 @@ from pumice.core.kube.storage import (
     SELECTED_NODE,
     claim_key,
     class_name,
+    is_available,
+    is_for,
     is_fully_bound,
+    is_large_enough,
+    is_taken,
     name_of,
+    storage_capacity,
     volume_name,
 )
-from pumice.core.kube.volume_matching import is_available, is_for, is_large_enough, is_taken, storage_capacity
 from pumice.core.kube.volume_writes import bound_claim, bound_volume, claimed_by, in_phase, is_promised, made_volume
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Get, Update
 from pumice.core.messages.replies import Accepted, ApiReply, Refused

@@ -32,7 +32,7 @@ from pumice.cluster.kube.commands.programs import (
     span_s,
     waits_for_input,
 )
-from pumice.core.whole_numbers import whole_number
+from pumice.core.texts import whole_number
 
 DEEPEST: Final = 16
 """Levels of `if` in `if` and of scripts in scripts."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from pumice.core.objects.pod import Task
     from pumice.core.objects.pod_group import PodGroupSpec
+    from pumice.core.session.jobs import SubJob
     from pumice.core.session.session import Session
-    from pumice.core.session.subjobs import SubJob
     from pumice.core.state.jobs import Job
 
 FREE = float("inf")  # the return of a bundle that costs its job nothing

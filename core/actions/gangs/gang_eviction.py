@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from pumice.core.actions.gangs.bundles import Amounts
-    from pumice.core.actions.victims.candidates import BoolArray, RowArray
     from pumice.core.objects.pod import Task
     from pumice.core.session.heap import PopSource
+    from pumice.core.session.jobs import SubJob
+    from pumice.core.session.points.nodes import BoolArray, RowArray
     from pumice.core.session.session import Session
     from pumice.core.session.statement import Operation, Statement
-    from pumice.core.session.subjobs import SubJob
-    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.dimensions import FloatArray
     from pumice.core.state.hypernodes import Domain
     from pumice.core.state.jobs import Job
 

@@ -19,9 +19,9 @@ from pumice.core.session.trail.records import Ending
 if TYPE_CHECKING:
     from pumice.core.actions.placing.worksheet import Worksheet
     from pumice.core.session.heap import PopSource
+    from pumice.core.session.jobs import SubJob
     from pumice.core.session.session import Session
     from pumice.core.session.statement import Statement
-    from pumice.core.session.subjobs import SubJob
     from pumice.core.state.hypernodes import Domain
     from pumice.core.state.jobs import Job
 
@@ -69,7 +69,7 @@ class DomainTrial:
 
 def _replays_show(session: Session) -> bool:
     """Return whether a later action lists the tasks of groups, and so sees which were placed by a replay (see
-    core/session/copies.py).
+    core/session/statement.py).
     """
     actions = session.config.actions
     later = actions[actions.index("allocate") + 1 :] if "allocate" in actions else ()

@@ -13,9 +13,9 @@ from pumice.core.session.search.node_search import ErrorCache
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
     from pumice.core.session.heap import PopSource
+    from pumice.core.session.jobs import SubJob
     from pumice.core.session.session import Session
     from pumice.core.session.statement import Statement
-    from pumice.core.session.subjobs import SubJob
 
 
 def allocate_as_nominated(

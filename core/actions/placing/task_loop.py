@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
     from pumice.core.objects.pod_template import PodTemplate
     from pumice.core.session.heap import PopSource
+    from pumice.core.session.jobs import SubJob
     from pumice.core.session.reasons import IntArray
     from pumice.core.session.search.node_search import NodeSearch
     from pumice.core.session.session import Session
     from pumice.core.session.statement import Statement
-    from pumice.core.session.subjobs import SubJob
     from pumice.core.state.hypernodes import Domain
 
 NO_NODE = -1

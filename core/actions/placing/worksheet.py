@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from pumice.core.objects.pod import Task
     from pumice.core.session.heap import PopSource
+    from pumice.core.session.jobs import SubJob
     from pumice.core.session.session import Session
-    from pumice.core.session.subjobs import SubJob
     from pumice.core.state.jobs import Job
 
 

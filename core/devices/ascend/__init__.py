@@ -5,12 +5,10 @@ Source: Volcano `api/devices/ascend`, `api/devices/config`.
 
 from pumice.core.devices.ascend.chips import Chips, chips_of
 from pumice.core.devices.ascend.hami import HamiNpu
-from pumice.core.devices.ascend.mindcluster import MindClusterNpu
-from pumice.core.devices.ascend.npu_node import CORE, NpuNode, Resident, npu_node
-from pumice.core.devices.ascend.npu_telling import NpuFrame
+from pumice.core.devices.ascend.mindcluster import MindClusterNpu, shares
+from pumice.core.devices.ascend.npu_node import CORE, NpuFrame, NpuNode, Resident, npu_node
 from pumice.core.devices.ascend.reports import Reports
 from pumice.core.devices.ascend.settings import ChipModel, chip_models
-from pumice.core.devices.ascend.shares import shares
 
 __all__ = [
     "CORE",

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from pumice.core.devices.ascend.cuts import HIGH, LOW, NOTHING, NULL, OFF, ON, Part, lesser, name_of, template_for
-from pumice.core.devices.ascend.npu_node import CORE, NpuNode
-from pumice.core.devices.ascend.npu_telling import DEFAULT, NpuFrame, npu_body
+from pumice.core.devices.ascend.npu_node import CORE, DEFAULT, NpuFrame, NpuNode, npu_body
 from pumice.core.devices.family import (
     ALL,
     DeviceError,
@@ -32,7 +31,7 @@ from pumice.core.devices.numa.go_sort import in_go_order
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
-    from pumice.core.devices.ascend.virtual_chip import VirtualChip
+    from pumice.core.devices.ascend.cuts import VirtualChip
     from pumice.core.devices.family import Around, BoolArray, FloatArray
     from pumice.core.objects.pod import Task
 
@@ -329,3 +328,22 @@ def _whole(chips: Sequence[VirtualChip], part: Part, cores_each: int) -> str:
     if len(free) < count:
         raise DeviceError(f"selectChipFromNodeWhole free whole chip <{len(free)}> not enough for req <{count}>")
     return ",".join(free[:count])
+
+
+def shares(rank: FloatArray, high: float) -> FloatArray:
+    """What candidates get by their `rank`: the one with the fewest idle cores `high`; where pods would get fewer CPUs,
+    those before the first that gives all get it, and that one twice as much (ScoreBatchNodes).
+    """
+    scores = np.zeros(len(rank))
+    if not len(rank):
+        return scores
+    idle, lowered = np.floor(rank / 2.0), rank % 2.0 == 1.0
+    order = np.argsort(idle, kind="stable")
+    if not lowered.any():
+        scores[order[0]] = high
+        return scores
+    ahead = lowered[order].cumprod().astype(np.bool_)
+    scores[order[ahead]] = high
+    if not ahead.all():
+        scores[order[int(ahead.sum())]] = 2.0 * high
+    return scores

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from pumice.core.devices.family import Notes
+from pumice.core.devices.family import Notes, short_of
 from pumice.core.devices.vgpu import slices
 from pumice.core.devices.vgpu.asking import MODE, NVIDIA, READ, CardRequest, group_of, likes
 from pumice.core.devices.vgpu.codec import IDS, MIG, Assigned, assigned
 from pumice.core.devices.vgpu.exclusive import Reserved
-from pumice.core.devices.words import short_of
 from pumice.core.messages.queue_tables import CardTable, PodOnCard
 
 if TYPE_CHECKING:

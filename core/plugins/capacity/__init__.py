@@ -3,17 +3,10 @@
 
 | file | question |
 |---|---|
-| attributes.py | what is known of a queue |
-| flat.py, tree.py | limits of queues side by side, and in a tree |
-| kept.py | limits that last from session to session |
-| ledger.py | gathering: what queues have, ask for and are promised |
-| gauges.py | what is shown |
-| order.py | who goes first |
-| limits.py | what a queue may still take |
-| reclaim.py | whose tasks may be taken |
-| simulate.py | the same while a preemption is tried out |
+| limits.py | what is known of a queue, side by side and in a tree, and kept from session to session |
+| ledger.py | what queues have, ask for and are promised |
 | claims.py | quotas of devices |
-| plugin.py | wiring |
+| plugin.py | what a queue may still take, who goes first, whose tasks may be taken |
 """
 
 from pumice.core.plugins.capacity.plugin import Capacity

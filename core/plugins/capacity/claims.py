@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.core.kube.claims import COUNT, Devices, DevicesByClaim
+from pumice.core.kube.devices import COUNT, Devices, DevicesByClaim
 from pumice.core.life.task import IS_ALLOCATED
 from pumice.core.objects.metadata import key_of, section
 from pumice.core.once import once

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pumice.core.plugins.capacity.attributes import CapacityAttributes, FixedAttributes
-from pumice.core.plugins.capacity.kept import kept_limits
-from pumice.core.plugins.capacity.misplaced import tree_problem
+from pumice.core.plugins.capacity.limits import kept_limits, tree_problem
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.demand import QueueDemand
 
 if TYPE_CHECKING:
     from pumice.core.resources import Resource
     from pumice.core.session.session import Session
-    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.dimensions import FloatArray
 
 
 class Ledger:

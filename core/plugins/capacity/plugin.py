@@ -10,9 +10,8 @@ import numpy as np
 from pumice.config.arguments import Arguments
 from pumice.core.messages.queue_tables import QueueTables
 from pumice.core.plugins.capacity.claims import DeviceQuotas, quota_of
-from pumice.core.plugins.capacity.kept import Columns
 from pumice.core.plugins.capacity.ledger import Ledger
-from pumice.core.plugins.capacity.tree import ROOT
+from pumice.core.plugins.capacity.limits import ROOT, Columns
 from pumice.core.resources import PODS, ZERO, Resource, exceeded_part, higher, intersection
 from pumice.core.session.fit import TooLittle, queue_parts
 from pumice.core.session.points.votes import Vote
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from pumice.core.objects.queue import Queue
     from pumice.core.plugins.capacity.attributes import CapacityAttributes
     from pumice.core.plugins.capacity.claims import ClaimQuota
-    from pumice.core.plugins.capacity.kept import BoolArray
+    from pumice.core.plugins.capacity.limits import BoolArray
     from pumice.core.session.points.victims import GangEvictor
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job

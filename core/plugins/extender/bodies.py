@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
     from pumice.core.resources.amounts import Amounts
+    from pumice.core.session.jobs import SubJob
     from pumice.core.session.session import Session
-    from pumice.core.session.subjobs import SubJob
     from pumice.core.session.topology import Wish
-    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.dimensions import FloatArray
     from pumice.core.state.jobs import Job
 
 # --- Pods as `TaskInfo` encodes them, and amounts as `Resource` does.

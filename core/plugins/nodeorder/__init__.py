@@ -1,7 +1,4 @@
-"""Plugin nodeorder: which of the nodes a task may go to it should go to. One file a scorer.
-
-The weights are in plugin.py.
-"""
+"""Plugin nodeorder: which of the nodes a task may go to it should go to. plugin.py has the weights."""
 
 from pumice.core.plugins.nodeorder.plugin import NodeOrder
 

@@ -11,19 +11,16 @@ import msgspec
 import numpy as np
 
 from pumice.config.arguments import Arguments
-from pumice.core.kube.affinity import resolved, terms_of
+from pumice.core.kube.affinity import resolved, terms_index, terms_of
 from pumice.core.kube.allocatable import capacity
-from pumice.core.kube.labels import label_column
-from pumice.core.kube.node_selector import rows_in_term
+from pumice.core.kube.node_selector import label_column, rows_in_term
 from pumice.core.kube.placed import placed_pods
 from pumice.core.kube.pod_index import pod_index
 from pumice.core.kube.scores import MAX_NODE_SCORE, container_images, image_scores, normalise
 from pumice.core.kube.selectors import SelectorError
 from pumice.core.kube.taints import count_soft_untolerated
-from pumice.core.kube.terms_index import terms_index
 from pumice.core.objects.metadata import section
-from pumice.core.plugins.nodeorder.balanced_allocation import BalancedAllocation
-from pumice.core.plugins.nodeorder.shares import NAMES, nonzero_own, nonzero_taken
+from pumice.core.plugins.nodeorder.balanced_allocation import NAMES, BalancedAllocation, nonzero_own, nonzero_taken
 from pumice.core.plugins.nodeorder.topology_spread import TopologySpreadScorer
 from pumice.core.session.points.columns import ForTasks
 from pumice.core.session.points.nodes import TEMPLATE_ONLY, Reads, ReadsLabelsInPlay
@@ -36,14 +33,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pumice.core.kube.affinity import AffinityTerm
-    from pumice.core.kube.labels import LabelColumn
+    from pumice.core.kube.node_selector import LabelColumn
     from pumice.core.kube.placed import Placed
     from pumice.core.kube.pod_index import Matching
     from pumice.core.kube.rows import NodeRows
     from pumice.core.kube.taints import Toleration
     from pumice.core.objects.pod import Task
     from pumice.core.objects.pod_template import PodTemplate
-    from pumice.core.plugins.nodeorder.shares import Taken
+    from pumice.core.plugins.nodeorder.balanced_allocation import Taken
     from pumice.core.session.points.columns import At, ColumnScore, RowReader, V
     from pumice.core.session.points.nodes import FloatArray, NodeScorer
     from pumice.core.session.session import Session

@@ -5,7 +5,7 @@ Source: Volcano `plugins/predicates/predicates.go`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -17,31 +17,73 @@ from pumice.core.kube.taints import UNSCHEDULABLE_TAINT, rows_untolerated, toler
 from pumice.core.life.task import TaskStatus
 from pumice.core.messages.decisions import BindContext
 from pumice.core.plugins.predicates.dynamic_resources import DynamicResources
-from pumice.core.plugins.predicates.pod_affinity import PodAffinityFilter
-from pumice.core.plugins.predicates.pod_affinity_trial import Trials
-from pumice.core.plugins.predicates.pod_count import PodCount
+from pumice.core.plugins.predicates.pod_affinity import PodAffinityFilter, Trials
 from pumice.core.plugins.predicates.ports import NodePorts
 from pumice.core.plugins.predicates.reservations import Reservations
 from pumice.core.plugins.predicates.topology_spread import TopologySpreadFilter
 from pumice.core.plugins.predicates.volume_binding import NOTHING, VolumeBinding
 from pumice.core.plugins.predicates.volume_limits import VolumeLimits
 from pumice.core.plugins.predicates.volume_zone import VolumeZone
+from pumice.core.session.points.columns import Clause, ColumnCheck
 from pumice.core.session.points.nodes import TEMPLATE_ONLY
 from pumice.core.session.points.ready import ReadyCheck
 from pumice.core.session.reasons import Code, FitFailure, Reason
 from pumice.core.state.derived import Like, derived
-from pumice.core.state.sources import NODES
+from pumice.core.state.dimensions import CellColumn, cells_of
+from pumice.core.state.sources import ALLOCATABLE, NODES
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from pumice.core.kube.placed import Placed
     from pumice.core.kube.rows import BoolArray, NodeRows
     from pumice.core.objects.pod import Task
     from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.session.points.columns import At, RowReader, V
     from pumice.core.session.points.nodes import NodeFilter
     from pumice.core.session.session import Session
-    from pumice.core.state.sources import NodeSpecs
+    from pumice.core.state.sources import Allocatable, NodeSpecs
+
+# --- The number of pods
+# Source: Volcano `plugins/predicates` (Predicate, MaxTaskNum).
+
+EXCEEDED = Reason("predicates", Code.UNSCHEDULABLE, "node(s) pod number exceeded")
+
+
+@derived(ALLOCATABLE)
+def _limits(nodes: Allocatable) -> CellColumn:
+    """How many pods each node may have."""
+    return cells_of(np.minimum(nodes.max_pods, np.iinfo(np.int32).max).astype(np.int32))
+
+
+class IsFull(NamedTuple):
+    """The pods on a node, terminating and pipelined ones included, are as many as it may have."""
+
+    pods: CellColumn
+    most: CellColumn
+
+    def __call__(self, read: RowReader[V], /) -> Callable[[At], bool | BoolArray]:
+        """(how columns are read) -> (where) -> whether it holds."""
+        pods, most = read.of(self.pods), read.of(self.most)
+        return lambda at: pods[at] >= most[at]
+
+
+class PodCount:
+    """The filter; one check serves the whole session, for it is the same for every task."""
+
+    name = "PodCount"
+    reads = TEMPLATE_ONLY
+
+    def __init__(self) -> None:
+        self._check: ColumnCheck | None = None
+
+    def prepare(self, session: Session, task: Task) -> ColumnCheck:
+        """The session's check, whatever the task."""
+        if self._check is None:
+            rule = IsFull(cells_of(session.kube.pods), _limits(session.nodes))
+            self._check = ColumnCheck([Clause(rule, session.reasons.intern(EXCEEDED))])
+        return self._check
+
 
 # --- Filters whose answer follows from node specs and pod template alone: worked out once, kept until a node changes.
 

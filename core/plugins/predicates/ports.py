@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pumice.core.kube.placed import Move, Placed
     from pumice.core.objects.pod import Task
     from pumice.core.objects.pod_template import PodTemplate
-    from pumice.core.session.points.batches import BoolArray
     from pumice.core.session.points.columns import At, RowReader, V
+    from pumice.core.session.points.nodes import BoolArray
     from pumice.core.session.session import Session
 
 # --- Host ports in use. Source: kube-scheduler `HostPortInfo` (framework types). The address 0.0.0.0 stands for all

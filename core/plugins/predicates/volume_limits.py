@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pumice.core.kube.placed import Move, Placed
     from pumice.core.objects.metadata import Object
     from pumice.core.objects.pod import Task
-    from pumice.core.session.points.batches import BoolArray
     from pumice.core.session.points.columns import At, RowReader, V
+    from pumice.core.session.points.nodes import BoolArray
     from pumice.core.session.session import Session
 
 # --- How many volumes of each CSI driver are attached to each node. Source: kube-scheduler `nodevolumelimits`. A

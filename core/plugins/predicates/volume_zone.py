@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.core.kube.labels import ABSENT, label_column
+from pumice.core.kube.node_selector import ABSENT, label_column
 from pumice.core.kube.storage import (
     Storage,
     UnreadableVolumesError,

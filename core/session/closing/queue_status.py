@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from pumice.core.errors import QuantityError
-from pumice.core.kube.claims import COUNT, DevicesByClaim
+from pumice.core.kube.devices import COUNT, DevicesByClaim
 from pumice.core.life.task import IS_ALLOCATED
 from pumice.core.messages.decisions import QueueStatus
 from pumice.core.quantity import format_bytes, format_milli, format_whole, parse_quantity

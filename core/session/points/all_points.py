@@ -2,25 +2,174 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from pumice.core.session.points.binding import BindingPoints
-from pumice.core.session.points.listed import listed_plugins
-from pumice.core.session.points.node_points import NodePoints
+from pumice.core.messages.decisions import BindContext
+from pumice.core.session.points.nodes import NodeFilter, NodeScorer
 from pumice.core.session.points.orders import OrderPoints
-from pumice.core.session.points.point import Point
+from pumice.core.session.points.per_node import NodeRate, NodeTest, PerNodeFilter, PerNodeScorer
+from pumice.core.session.points.point import Point, listed_plugins
 from pumice.core.session.points.victims import VictimPoints
-from pumice.core.session.points.votes import AllAgree, FirstAnswer, VotePoints
+from pumice.core.session.points.votes import AllAgree, FirstAnswer, Notified, VotePoints
 from pumice.core.state.derived import itself
 
 if TYPE_CHECKING:
     from pumice.config.schema import SchedulerConfig
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
-    from pumice.core.session.points.listed import Listed
+    from pumice.core.session.jobs import SubJob
+    from pumice.core.session.points.point import Listed
     from pumice.core.session.points.victims import AsBatch
     from pumice.core.session.trail.trail import Trail
+    from pumice.core.state.hypernodes import Domain
+    from pumice.core.state.jobs import Job
+
+# --- What happens when a task is placed, and what its bind carries
+# Source: Volcano `framework/event.go`, `framework.BindContextHandler`, `cache.BindContext`.
+
+
+class Handler(Protocol):
+    """An event handler: called with the task and its node's row after a placement or before its undoing; a text is an
+    error.
+    """
+
+    def __call__(self, task: Task, node: int) -> str | None: ...
+
+
+class Binding(Point[Callable[["Task"], "BindContext | None"]]):
+    """Every plugin is asked what the bind of a placed task is to carry; all of it is carried."""
+
+    __slots__ = ()
+
+    def __call__(self, task: Task) -> BindContext | None:
+        """What they say as one, None for nothing."""
+        said: list[BindContext] = []
+        for ask in self.rules:
+            context = ask(task)
+            if context is not None:
+                said.append(context)
+        return merged(said) if said else None
+
+
+class BindingPoints:
+    """`bind_context`, and the event handlers, of which all are called, in order of registration."""
+
+    def __init__(self, listed: Listed) -> None:
+        self.bind_context = Binding("BindContext", listed)
+        self.on_allocate: list[Handler] = []
+        self.on_deallocate: list[Handler] = []
+
+    def handle(self, allocate: Handler | None = None, deallocate: Handler | None = None) -> None:
+        """Register event handlers."""
+        if allocate is not None:
+            self.on_allocate.append(allocate)
+        if deallocate is not None:
+            self.on_deallocate.append(deallocate)
+
+
+def merged(contexts: Sequence[BindContext]) -> BindContext | None:
+    """Merge rule: what each says is done, in the order given; of two who write one annotation the first is heeded; the
+    longest patience counts. None: nobody says anything.
+    """
+    if len(contexts) <= 1:
+        return contexts[0] if contexts else None
+    annotations: dict[str, str] = {}
+    for each in reversed(contexts):
+        annotations |= each.written
+    return BindContext(
+        volumes=tuple(volume for each in contexts for volume in each.volumes),
+        provisions=tuple(claim for each in contexts for claim in each.provisions),
+        devices=tuple(devices for each in contexts for devices in each.devices),
+        timeout_s=max(each.timeout_s for each in contexts),
+        annotations=tuple(sorted(annotations.items())),
+        locks=tuple(lock for each in contexts for lock in each.locks),
+    )
+
+
+# --- The extension points that look at nodes and at domains of nodes
+
+S = TypeVar("S")
+
+
+def lifted_filters(plugin: str, rule: NodeTest | Sequence[NodeFilter]) -> Sequence[NodeFilter]:
+    """A plugin's filters: a plain function of a task and a node becomes one that shares no answers."""
+    return [PerNodeFilter(plugin, rule)] if callable(rule) else rule
+
+
+def lifted_scorers(plugin: str, rule: NodeRate | Sequence[NodeScorer]) -> Sequence[NodeScorer]:
+    """A plugin's scorers, likewise."""
+    return [PerNodeScorer(plugin, rule)] if callable(rule) else rule
+
+
+class FilterPoint(Point[Sequence[NodeFilter]]):
+    """Filters by plugin."""
+
+    __slots__ = ()
+
+    def add(self, plugin: str, rule: NodeTest | Sequence[NodeFilter]) -> None:
+        """Register a plugin's filters, or a plain function of a task and a node."""
+        super().add(plugin, lifted_filters(plugin, rule))
+
+
+class ScorerPoint(Point[Sequence[NodeScorer]]):
+    """Scorers by plugin."""
+
+    __slots__ = ()
+
+    def add(self, plugin: str, rule: NodeRate | Sequence[NodeScorer]) -> None:
+        """Register a plugin's scorers, or a plain function of a task and a node."""
+        super().add(plugin, lifted_scorers(plugin, rule))
+
+
+class DomainScores(Protocol):
+    """Scores of domains ("HyperNode" names) for a group; `alone`: each as if it had no rival."""
+
+    def __call__(self, sub_job: SubJob, names: list[str], *, alone: bool = False) -> dict[str, float]: ...
+
+
+class HyperNodeOrder(Point[DomainScores]):
+    """The plugins' scores of each domain, summed in tier order."""
+
+    __slots__ = ()
+
+    def __call__(self, sub_job: SubJob, names: list[str], *, alone: bool = False) -> dict[str, float]:
+        """Total score by name."""
+        totals = dict.fromkeys(names, 0.0)
+        for score in self.rules:
+            for name, value in score(sub_job, names, alone=alone).items():
+                totals[name] += value
+        return totals
+
+
+class Gradient(Point[Callable[[S, "Domain", str], "list[list[Domain]] | None"]], Generic[S]):
+    """(a job or a group, a domain, "allocate" or "evict") -> the domains to try inside it, nearest first, as the first
+    plugin with an answer says; without one the domain itself.
+    """
+
+    __slots__ = ()
+
+    def __call__(self, subject: S, domain: Domain, purpose: str = "allocate") -> list[list[Domain]]:
+        """The domains."""
+        for ask in self.rules:
+            answer = ask(subject, domain, purpose)
+            if answer is not None:
+                return answer
+        return [[domain]]
+
+
+class NodePoints:
+    """`pre_predicate` raises FitFailure when no node can take the task."""
+
+    def __init__(self, listed: Listed) -> None:
+        self.pre_predicate: Notified[Task] = Notified("PrePredicate", listed)
+        self.predicate = FilterPoint("Predicate", listed)
+        self.node_order = ScorerPoint("NodeOrder", listed)
+        self.batch_node_order = ScorerPoint("BatchNodeOrder", listed)
+        self.hyper_node_order = HyperNodeOrder("HyperNodeOrder", listed)
+        self.hyper_node_gradient_for_job: Gradient[Job] = Gradient("HyperNodeGradientForJob", listed)
+        self.hyper_node_gradient_for_sub_job: Gradient[SubJob] = Gradient("HyperNodeGradientForSubJob", listed)
+
 
 # --- Trials of a preemption, one node at a time: what plugins simulate while tasks are taken away and put back.
 # Source: Volcano `framework/session_plugins.go` (SimulateRemoveTask, SimulateAddTask, SimulatePredicate,

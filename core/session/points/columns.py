@@ -20,7 +20,7 @@ from pumice.core.once import once
 from pumice.core.session.points.nodes import FloatArray, Rows, Volatility
 
 if TYPE_CHECKING:
-    from pumice.core.session.points.batches import BoolArray
+    from pumice.core.session.points.nodes import BoolArray
     from pumice.core.session.reasons import IntArray
     from pumice.core.state.dimensions import CellColumn
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
-    from pumice.core.session.points.batches import TaskBatch
-    from pumice.core.session.points.listed import Listed
-    from pumice.core.session.subjobs import SubJob
+    from pumice.core.session.jobs import SubJob
+    from pumice.core.session.points.nodes import TaskBatch
+    from pumice.core.session.points.point import Listed
     from pumice.core.state.jobs import Job
 
     JobQueue = KeyedQueue[Job] | PriorityQueue[Job]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING
 
-from pumice.core.session.points.by_rows import RowCheck, RowScore
 from pumice.core.session.points.nodes import Reads, Volatility
+from pumice.core.session.points.ready import RowCheck, RowScore
 from pumice.core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:

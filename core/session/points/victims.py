@@ -20,9 +20,9 @@ from pumice.core.session.points.votes import Vote
 
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
-    from pumice.core.session.points.batches import BoolArray, TaskBatch
-    from pumice.core.session.points.listed import Listed
-    from pumice.core.session.trail.elections import Elections
+    from pumice.core.session.points.nodes import BoolArray, TaskBatch
+    from pumice.core.session.points.point import Listed
+    from pumice.core.session.trail.trail import Elections
     from pumice.core.state.jobs import Job
 
 S = TypeVar("S")

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pumice.core.session.points.batches import BoolArray
-    from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.points.nodes import BoolArray, FloatArray
     from pumice.core.session.reasons import IntArray, Reason, ReasonTable
 
 FITS = "fits"

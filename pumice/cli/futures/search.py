@@ -12,16 +12,14 @@ from rich.console import Console
 
 from pumice.cli.exits import Exit
 from pumice.cli.futures.tables import span
-from pumice.cli.tables.whole import WholeTable
-from pumice.cli.terminal import Terminal
+from pumice.cli.terminal import Terminal, WholeTable
 from pumice.cluster.kernel.fork import Fork
 from pumice.collecting import rarely
 from pumice.executors import Executors
 from pumice.questions.oneshot.supposing import unasked
 from pumice.questions.whatif.naming import found
-from pumice.questions.whatif.search.advised import advised
 from pumice.questions.whatif.search.defragment import StartAnswer, plans
-from pumice.questions.whatif.search.searches import searched
+from pumice.questions.whatif.search.searches import advised, searched
 from pumice.questions.whatif.search.starting import StartQuestion, known_job
 from pumice.work import CHANGE, OBJECT, WorkBudget, WorkOverError
 

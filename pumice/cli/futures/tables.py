@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.console import Console
 
-from pumice.cli.tables.whole import WholeTable
+from pumice.cli.terminal import WholeTable
 from pumice.questions.whatif.difference import FutureDifference, JobChange
 from pumice.questions.whatif.future import JobFuture
 from pumice.questions.whatif.loops import EvictionLoop

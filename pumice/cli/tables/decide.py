@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from pumice.cli.tables.whole import WholeTable, show_lines
+from pumice.cli.terminal import WholeTable, show_lines
 from pumice.core.objects.metadata import Object, section
 from pumice.questions.oneshot.between import object_key
 from pumice.questions.oneshot.cycles import Cycle

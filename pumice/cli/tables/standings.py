@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Column, Table
 from rich.text import Text
 
-from pumice.core.messages.queue_gauges import WHOLE, reckoned
+from pumice.core.messages.queue_tables import WHOLE, reckoned
 from pumice.questions.adviser.queues import QueueStanding, in_tree_order
 from pumice.units import amount
 

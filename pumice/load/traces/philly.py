@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pumice.errors import InputError
 from pumice.load.traces.jobs import GPU, TraceJob
-from pumice.load.traces.rows import TraceRow, rows_of_csv
+from pumice.load.traces.table import TraceRow, rows_of_csv
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

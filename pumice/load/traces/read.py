@@ -18,8 +18,7 @@ from pumice.executors import waited
 from pumice.load.source import read_text
 from pumice.load.traces.jobs import GPU, Left, TraceJob, node_of, objects_of
 from pumice.load.traces.philly import CPUS_A_GPU, read_philly
-from pumice.load.traces.rows import LONGEST_S
-from pumice.load.traces.table import read_csv, read_parquet
+from pumice.load.traces.table import LONGEST_S, read_csv, read_parquet
 from pumice.questions.measures.lives import Lives
 from pumice.questions.measures.measures import beginning
 from pumice.questions.replay.remainder import ITSELF, asked

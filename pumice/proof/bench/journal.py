@@ -10,12 +10,12 @@ from typing import Final
 import anyio
 
 from pumice.actors.journal.recorder import Recorder
+from pumice.actors.runtime.actor import Context
 from pumice.actors.runtime.clock import RealClock
-from pumice.actors.runtime.context import Context
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.system.ports import RecorderPort
+from pumice.core.messages.commands import Append, Entry, RecorderCommand
 from pumice.core.messages.decisions import Bind
-from pumice.core.messages.recording import Append, Entry, RecorderCommand
 from pumice.core.messages.replies import Appended
 from pumice.proof.bench.figures import Advance, Parameters, Samples
 from pumice.storage import codec

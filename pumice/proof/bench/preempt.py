@@ -19,9 +19,9 @@ from typing import Final
 import anyio
 
 from pumice.actors.dry_run.crew import DryRunCrew
-from pumice.actors.dry_run.driver import DryRunDriver
+from pumice.actors.dry_run.pool import DryRunDriver
+from pumice.actors.runtime.actor import Context
 from pumice.actors.runtime.clock import RealClock
-from pumice.actors.runtime.context import Context
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.runtime.supervisor import Child, Supervisor
 from pumice.actors.system.ports import DryRunPort

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from pumice.config.errors import ConfigError, NotBuiltError
 from pumice.config.input_file import read_bytes
@@ -18,8 +19,82 @@ from pumice.config.schema import SchedulerConfig
 from pumice.core.actions import ACTIONS
 from pumice.core.plugins import PLUGINS
 from pumice.core.session.carry import SessionOptions
-from pumice.questions.oneshot.cycles import Setup
+from pumice.questions.oneshot.cycles import Setup, run_cycles
 from pumice.questions.oneshot.moment import DEFAULT_NOW, parse_moment
+
+# --- Whether a case has the shape of one, before anything else looks at it
+
+Outcomes = list[dict[str, Any]]
+Objects = list[dict[str, Any]]
+
+
+class _Expect(Struct):
+    cycles: Outcomes | None = None
+    anyOf: Annotated[list[Outcomes], Meta(min_length=1)] | None = None  # noqa: N815 - as the files have it
+    atOpen: dict[str, Any] | None = None  # noqa: N815
+
+
+class _Documented(Struct):
+    name: str
+    objects: Objects
+    documentedOrder: dict[str, Any]  # noqa: N815
+    expect: dict[str, Any]
+
+
+class _Story(Struct):
+    name: str
+    objects: Objects
+    expect: _Expect
+    cycles: Annotated[int, Meta(ge=1)] = 1
+    documentedOrder: UnsetType = UNSET  # noqa: N815
+
+
+def name_of(case: object, number: int) -> str:
+    """Of a case of a suite; by its number from 1 where it has no name."""
+    name = case.get("name") if isinstance(case, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return name if isinstance(name, str) else f"case {number}"
+
+
+def misshapen(case: object) -> str:
+    """What is not as it must be, with its place; "" for a case that can be judged."""
+    documented = isinstance(case, dict) and "documentedOrder" in case
+    try:
+        found = msgspec.convert(case, _Documented if documented else _Story)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return _counted(found) if isinstance(found, _Story) else ""
+
+
+def _counted(story: _Story) -> str:
+    """Every story that is expected must be as long as the one that is told."""
+    expect = story.expect
+    if expect.cycles is None and expect.anyOf is None:
+        return "expect: expected cycles or anyOf, found neither"
+    stories = [("expect.cycles", expect.cycles or [])] if expect.anyOf is None else []
+    stories += [(f"expect.anyOf[{number}]", one) for number, one in enumerate(expect.anyOf or ())]
+    wrong = [
+        f"{where}: expected {story.cycles} outcomes (cycles: {story.cycles}), found {len(one)}"
+        for where, one in stories
+        if len(one) != story.cycles
+    ]
+    return "; ".join(wrong)
+
+
+# --- What a case may inherit from the process that recorded it
+# Volcano's actions are singletons of their process: an argument that one configuration sets stays in force under
+# later ones that do not name it. A recorded case says nothing of what its process had run before, so this is told
+# apart.
+
+ActionArguments = dict[str, dict[str, Any]]
+"""Action -> argument -> value."""
+
+
+def inherited(config: SchedulerConfig) -> ActionArguments:
+    """What actions hold after a cycle under this configuration, in a cluster without anything."""
+    (cycle,) = run_cycles(Setup(objects=(), config=config, now=0.0), 1)
+    carried: ActionArguments = cycle.result.carry["actions"]
+    return carried
+
 
 RESOURCES_SUITE = "resources"
 

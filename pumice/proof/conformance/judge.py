@@ -10,11 +10,16 @@ from typing import Final
 
 from pumice.config.errors import PumiceError
 from pumice.core.session.carry import Carry
-from pumice.proof.conformance.case import Raw, setup_of
-from pumice.proof.conformance.compare import GROUP_OF, Difference, Group, compare_outcome, compare_value
-from pumice.proof.conformance.inheritance import ActionArguments
-from pumice.proof.conformance.shape import misshapen, name_of
-from pumice.proof.conformance.upstream import EXPECTED, compare_expect
+from pumice.proof.conformance.case import ActionArguments, Raw, misshapen, name_of, setup_of
+from pumice.proof.conformance.compare import (
+    EXPECTED,
+    GROUP_OF,
+    Difference,
+    Group,
+    compare_expect,
+    compare_outcome,
+    compare_value,
+)
 from pumice.questions.oneshot.cycles import Cycle, run_cycles
 from pumice.questions.oneshot.outcome import Outcome, at_open
 

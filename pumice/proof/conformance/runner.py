@@ -5,7 +5,7 @@ Every case is a function of its file, so the verdicts do not depend on how many 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, cast
 
@@ -13,10 +13,68 @@ from pumice.core.errors import QuantityError
 from pumice.core.quantity import parse_quantity
 from pumice.core.resources import INFINITY, LARGEST, ZERO, Resource, exceeded_part, intersection
 from pumice.executors import Executors, as_ended
-from pumice.proof.conformance.case import SuiteFile, read_cases, read_raw
-from pumice.proof.conformance.inheritance import ActionArguments
+from pumice.proof.conformance.case import ActionArguments, SuiteFile, name_of, read_cases, read_raw
+from pumice.proof.conformance.compare import Group
 from pumice.proof.conformance.judge import Verdict, judge
-from pumice.proof.conformance.shape import name_of
+
+# --- Adding verdicts up
+
+
+@dataclass(slots=True)
+class CaseTally:
+    """How many were counted and how many of them held."""
+
+    total: int = 0
+    passed: int = 0
+
+    def count(self, passed: bool) -> None:
+        self.total += 1
+        self.passed += passed
+
+    def to_dict(self) -> dict[str, int]:
+        return {"total": self.total, "passed": self.passed}
+
+
+@dataclass(slots=True)
+class Score:
+    """The score of a run, with the failures in the order of suites and cases."""
+
+    whole: CaseTally = field(default_factory=CaseTally)
+    by_group: dict[Group, CaseTally] = field(
+        default_factory=lambda: {"decisions": CaseTally(), "numbers": CaseTally(), "words": CaseTally()}
+    )
+    by_suite: dict[str, CaseTally] = field(default_factory=dict[str, CaseTally])
+    failures: list[Verdict] = field(default_factory=list[Verdict])
+
+    def add(self, verdict: Verdict) -> None:
+        """Count one verdict."""
+        self.whole.count(verdict.passed)
+        self.by_suite.setdefault(verdict.suite, CaseTally()).count(verdict.passed)
+        for group in verdict.checked:
+            self.by_group[group].count(verdict.passed_on(group))
+        if not verdict.passed:
+            self.failures.append(verdict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shape of commands.md."""
+        return {
+            **self.whole.to_dict(),
+            "failed": self.whole.total - self.whole.passed,
+            **{group: tally.to_dict() for group, tally in self.by_group.items()},
+            "by_suite": {suite: tally.to_dict() for suite, tally in sorted(self.by_suite.items())},
+            "failures": [
+                {"suite": verdict.suite, "case": verdict.case, "diff": verdict.diff} for verdict in self.failures
+            ],
+        }
+
+
+def score_of(verdicts: Iterable[Verdict]) -> Score:
+    """The score of all verdicts, sorted by suite (cases keep their order within one)."""
+    score = Score()
+    for verdict in sorted(verdicts, key=lambda one: one.suite):
+        score.add(verdict)
+    return score
+
 
 # --- The resource suite: Kubernetes quantities and Volcano's resource arithmetic, one case each row. Unlike the other
 # suites there is nothing to schedule: a row gives operands and what Volcano's own methods made of them.
@@ -211,7 +269,7 @@ def run_suites(
 ) -> list[Verdict]:
     """Run every case whose "suite: name" contains `wanted`; `progress` is told how many cases a slice held.
 
-    `executors`: who runs them, None: this process. `kept`: see `pumice.proof.conformance.inheritance`.
+    `executors`: who runs them, None: this process. `kept`: see `pumice.proof.conformance.case`.
     `lenient`: names in the cases' configurations that do not exist are left out.
     """
     slices = [replace(piece, kept=kept or {}, lenient=lenient) for file in files for piece in cut(file, wanted)]

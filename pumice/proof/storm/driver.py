@@ -22,7 +22,7 @@ from pumice.storage import codec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pumice.actors.runtime.alarm import Alarm
+    from pumice.actors.runtime.clock import Alarm
     from pumice.actors.system.system import System
     from pumice.proof.storm.invariants.monitor import Monitor
     from pumice.proof.storm.script.events import Script

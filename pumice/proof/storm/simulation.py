@@ -23,10 +23,10 @@ from pumice.actors.system.system import System
 from pumice.proof.storm.driver import Driver, JumpingClock, PowerCutError
 from pumice.proof.storm.extender import StormExtender
 from pumice.proof.storm.invariants.books import final_problems
-from pumice.proof.storm.invariants.group_status import phases
 from pumice.proof.storm.invariants.monitor import Monitor
 from pumice.proof.storm.invariants.soon import until_idle
-from pumice.proof.storm.invariants.violation import Violation, ViolationFoundError
+from pumice.proof.storm.invariants.statuses import phases
+from pumice.proof.storm.invariants.upheld import Violation, ViolationFoundError
 from pumice.proof.storm.script.events import Event, Script
 from pumice.runtime.determinism import deterministic, held
 from pumice.runtime.leaping import Bell, LeapingClock

@@ -27,8 +27,7 @@ from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load_text
 from pumice.plugins.loader import identities
 from pumice.questions.adviser.census import census_of
-from pumice.questions.adviser.pictures import board_of, course_of, measures_of
-from pumice.questions.adviser.stories import story_as_data
+from pumice.questions.adviser.pictures import board_of, course_of, measures_of, story_as_data
 from pumice.questions.eta.estimate import FutureSampling, estimates_of
 from pumice.questions.eta.runs import runs_in
 from pumice.questions.explain.account import NotFoundError

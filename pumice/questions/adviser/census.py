@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from pumice.belonging import owner_of
-from pumice.cluster.controllers.unserved.kinds import SCHEDULER
-from pumice.cluster.kube.conditions import timestamp
+from pumice.cluster.controllers.unserved import SCHEDULER
+from pumice.cluster.kube.statuses import timestamp
 from pumice.config.errors import RequestError, nearest_names
 from pumice.core.cycle import Trail, close_session, open_session, run_action
 from pumice.core.life.pod_group import LABELS as PHASES
 from pumice.core.life.pod_group import PodGroupPhase
 from pumice.core.life.task import TaskStatus
-from pumice.core.messages.queue_gauges import WHOLE, told
+from pumice.core.messages.queue_tables import WHOLE, told
 from pumice.core.objects.metadata import key_of
 from pumice.core.objects.pod import GROUP_NAME
 from pumice.core.session.closing.close import jobs_with_waiting_tasks
@@ -29,8 +29,7 @@ from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitFinding, out
 from pumice.questions.adviser.queues import QueueStanding, count_waiting, in_tree_order, lineage, standings_of
 from pumice.questions.explain.refused import refused_among
 from pumice.questions.explain.room_left import amounts
-from pumice.questions.oneshot.cycles import fill
-from pumice.questions.oneshot.others import decide_others, has_others
+from pumice.questions.oneshot.cycles import decide_others, fill, has_others
 from pumice.questions.oneshot.supposing import supposed
 
 if TYPE_CHECKING:

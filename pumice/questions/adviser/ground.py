@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
     from pumice.core.session.reasons import IntArray, Reason
     from pumice.core.session.session import Session
-    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.dimensions import FloatArray
 
 BoolArray = npt.NDArray[np.bool_]
 EVERY_ROW: Final = slice(None)

@@ -7,7 +7,7 @@ from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pumice.cluster.controllers.unserved.kinds import SERVED
+from pumice.cluster.controllers.unserved import SERVED
 from pumice.core.cycle import tables_later
 from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from pumice.core.life.task import TaskStatus
@@ -18,7 +18,7 @@ from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.trail.records import Ending
 from pumice.questions.adviser.classes import CLASS_OF, WaitClass, WaitReason
 from pumice.questions.adviser.ground import NodeRoom
-from pumice.questions.explain.locks import standing_locks
+from pumice.questions.explain.refused import standing_locks
 from pumice.questions.explain.room_left import KEYS, amounts, at_refusal, of_namespace
 from pumice.units import amount
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pumice.core.session.session import Session
     from pumice.core.session.trail.records import Ended
     from pumice.core.session.trail.trail import Trail
-    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.dimensions import FloatArray
     from pumice.core.state.jobs import Job
     from pumice.core.state.view import View
     from pumice.questions.explain.room_left import Amounts

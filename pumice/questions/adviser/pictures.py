@@ -3,29 +3,148 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from pumice.actors.gateway.page import frames
-from pumice.core.board.board import BoardReader, residents_of
+from pumice.core.board import BoardReader, residents_of
 from pumice.core.cycle import cards_later, open_session
 from pumice.core.messages.events import ActorCrashed, ActorEvent, CycleRecord, Outcome
 from pumice.core.messages.queue_tables import CardTable
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.explain.account import NotFoundError
 from pumice.questions.history.entries import StoryEntry, entry_of
+from pumice.questions.history.story import story_of
 from pumice.questions.measures.jobs import JobRow
+from pumice.questions.measures.lives import Listener, Lives
 from pumice.questions.measures.measures import measure
 from pumice.storage import codec
-from pumice.storage.journal import ACTOR, CONFIG, CYCLE, OUTCOME
+from pumice.storage.journal import ACTOR, API, CONFIG, CYCLE, DECISION, OUTCOME
 from pumice.storage.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
     from pumice.questions.explain.scene import Scene
-    from pumice.storage.journal import Stored
+    from pumice.questions.measures.lives import GroupLife, PodLife
+    from pumice.storage.journal import Journal, Stored
+
+# --- Stories
+
+MOST_PODS: Final = 400
+MOST_ENTRIES: Final = 1_000
+STORY_KINDS: Final = (API, CYCLE, DECISION, OUTCOME)
+BATCH: Final = 5_000
+FOLLOWS: Final = "has already predicated failed, skip"
+"""What Volcano says of a pod that it did not look at, as it would be refused like the one before."""
+DELETED: Final = "being deleted"
+
+
+@dataclass
+class GangLives(Listener):
+    """Listens to lives for those of one job; `attempts` by uid, in the order in which they were made."""
+
+    job_name: str
+    attempts: dict[str, PodLife] = field(default_factory=dict[str, Any])
+    group_now: GroupLife | None = None
+    admitted: float | None = None
+
+    def pod_created(self, pod: PodLife) -> None:
+        """Of the job, as far as it is known by now."""
+        if self.job_name in (pod.job, pod.group, pod.full_name):
+            self.attempts[pod.uid] = pod
+
+    def pod_moved(self, pod: PodLife, job: str, queue: str) -> None:
+        """It may be of this job after all."""
+        self.pod_created(pod)
+
+    def group(self, group: GroupLife) -> None:
+        """The job's, if it is."""
+        if self.job_name in (group.job, f"{group.namespace}/{group.name}"):
+            self.group_now, self.admitted = group, group.first_admitted(self.admitted)
+
+
+@dataclass
+class RecordsNaming:
+    """Reads the records that name the job, once, for whoever wants them as lives and as entries."""
+
+    journal: Journal
+    name: str
+    lives: Lives
+    moments: dict[int, int] = field(default_factory=dict[int, int])
+    _cycle: Stored | None = None
+    _number: int = 0
+
+    async def entries(self) -> AsyncIterator[StoryEntry]:
+        """In order; the cycle before each is in `moments`."""
+        wanted, after = self.name.rpartition("/")[2].encode(), 0
+        while batch := await self.journal.read(after, STORY_KINDS, BATCH):
+            for stored in batch:
+                if stored.kind == CYCLE:
+                    self._cycle = stored
+                elif stored.kind == OUTCOME or wanted in stored.payload:
+                    self.lives.follow(stored)
+                    self.moments[stored.sequence] = self._newest()
+                    yield entry_of(stored)
+            after = batch[-1].sequence
+
+    def _newest(self) -> int:
+        """The number of the newest cycle, read only where somebody asks."""
+        if self._cycle is not None:
+            self._number, self._cycle = codec.decode(self._cycle.payload, CycleRecord).cycle, None
+        return self._number
+
+
+async def story_as_data(db: Path, name: str) -> Plain:
+    """`events`: every entry with the newest cycle before it; `pods`: each attempt with its moments (seconds since the
+    epoch, None: not yet); `tries`: what the scheduler said of the gang, and of `pods` of it that got no node, whenever
+    it said something else. Raises NotFoundError.
+    """
+    gang = GangLives(name)
+    async with await SqliteJournal.open(db, read_only=True) as journal:
+        reading = RecordsNaming(journal, name, Lives((gang,)))
+        told = await story_of(name, reading.entries())
+    if not told:
+        raise NotFoundError(f"the journal tells nothing of {name!r}")
+    events: list[Plain] = [{"at": each.at, "cycle": reading.moments[each.sequence], **_plain(each)} for each in told]
+    pods = [asdict(pod) for pod in list(gang.attempts.values())[:MOST_PODS]]
+    group = gang.group_now
+    return {
+        "job": name,
+        "queue": group.queue if group else "",
+        "min_member": group.min_member if group else 1,
+        "submitted": events[0]["at"],
+        "admitted": gang.admitted,
+        "pods": pods,
+        "pods_left_out": max(0, len(gang.attempts) - MOST_PODS),
+        "tries": tries_of(events)[-MOST_ENTRIES:],
+        "events": events[-MOST_ENTRIES:],
+        "events_left_out": max(0, len(events) - MOST_ENTRIES),
+    }
+
+
+def tries_of(events: Sequence[Plain]) -> list[Plain]:
+    """The answers among the events: each with what was `said`, and of which `pods` (none: of the gang). What one cycle
+    says of several pods is one answer; what only points to another pod's is none.
+    """
+    of_gang, found = "", dict[tuple[Any, str], Plain]()
+    for each in events:
+        (kind, _, name), said = each["object"].partition(" "), each["said"]
+        if kind == "PodGroup" and said and said != of_gang:
+            of_gang = said
+            found[each["at"], said] = {**each, "pods": []}
+        elif kind == "Pod" and said and not said.startswith(("on ", DELETED)) and FOLLOWS not in said:
+            found.setdefault((each["cycle"], said), {**each, "pods": []})["pods"].append(name)
+    return sorted(found.values(), key=lambda each: each["cycle"])
+
+
+def _plain(entry: StoryEntry) -> Plain:
+    _, _, said = str(entry.data.get("state", "")).partition(", ")
+    return {"kind": entry.kind, "text": entry.text, "object": str(entry.data.get("object", "")), "said": said}
+
 
 Plain = dict[str, Any]
 MOST_EVENTS: Final = 300

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.core.messages.queue_gauges import LIMITS, Amounts, borrowed, gauged, told
+from pumice.core.messages.queue_tables import LIMITS, Amounts, borrowed, gauged, told
 from pumice.questions.adviser.classes import WaitReason
 from pumice.questions.explain.room_left import amounts
 

@@ -10,7 +10,7 @@ from pumice.config.errors import describe
 from pumice.config.known import FLAGS, PLUGIN_CONFIGURATIONS, PUMICE
 from pumice.config.schema import PluginOption, SchedulerConfig
 from pumice.core.plugins.deviceshare import SWITCH_NAMES
-from pumice.core.plugins.tdm.zones import ZoneError, parse_span
+from pumice.core.plugins.tdm import ZoneError, parse_span
 from pumice.questions.check.words import LISTENS, VERBS, listens
 
 Places = list[tuple[int, PluginOption]]

@@ -10,10 +10,10 @@ from pumice.config.argument_types import kind_of
 from pumice.config.known import ACTION_ARGUMENTS, FLAGS, PLUGIN_ARGUMENTS, is_argument
 from pumice.config.schema import PluginOption, SchedulerConfig
 from pumice.core.objects.metadata import Object, section
-from pumice.core.plugins.capacity.misplaced import ROOT
+from pumice.core.plugins.capacity.limits import ROOT
 from pumice.questions.check import words
 from pumice.questions.check.effects import is_ignored, without_effect
-from pumice.questions.oneshot.obstacles import is_in_a_tree, obstacles
+from pumice.questions.oneshot.prepare import is_in_a_tree, obstacles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

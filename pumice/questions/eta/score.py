@@ -8,22 +8,82 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import anyio
 
 from pumice.belonging import group_of, owner_of
 from pumice.cluster.kernel.fork import Fork
+from pumice.cluster.kernel.life import Life
 from pumice.config.errors import ConfigError
 from pumice.core.objects.metadata import Object, section
+from pumice.errors import InputError
 from pumice.questions.eta.estimate import Estimate, FutureSampling, estimates_of
 from pumice.questions.eta.futures import Lasting, Middle, PodsOfFork, tasks_of
 from pumice.questions.eta.runs import RunBook
 from pumice.questions.history.rewind import newest_cycle
+from pumice.questions.oneshot.moment import BEGAN
 from pumice.questions.replay.amounts import Amount, allocatable_of, request_of
-from pumice.questions.whatif.sources import journaled
+from pumice.questions.whatif.sources import handed_in, journaled, with_deadline
+from pumice.runtime.arrivals import arrival_at, arriving
+
+if TYPE_CHECKING:
+    from pumice.core.messages.events import ConfigLoaded
+
+# --- A workload with arrivals, lived through
+
+FAR_S: Final = 10 * 365 * 86_400.0
+
+
+@dataclass(slots=True)
+class Rehearsal:
+    """`book`: all that came; `moments`: forks without what comes after."""
+
+    book: RunBook = field(default_factory=RunBook)
+    moments: list[Fork] = field(default_factory=list["Fork"])
+
+
+def to_rehearse(objects: Iterable[Object], told: ConfigLoaded, first: int | None, denser: float) -> Fork:
+    """A fork in which objects come at their time, of those that do the `first` so many (None: all), `denser` times as
+    soon after each other; they run as long as they say.
+    """
+    now: list[Object] = []
+    later: list[tuple[float, Object]] = []
+    for obj in objects:
+        said = arriving(obj)
+        at = None if said is None else arrival_at(said, BEGAN)
+        if at is None:
+            now.append(obj)
+        else:
+            later.append((max(at - BEGAN, 0.0), with_deadline(obj)))
+    later.sort(key=lambda each: each[0])
+    return replace(
+        handed_in(now, BEGAN, told), later=tuple((after_s / denser, obj) for after_s, obj in islice(later, first))
+    )
+
+
+def rehearsed(fork: Fork, number: int, advance: Callable[[int], None] = lambda step: None) -> Rehearsal:
+    """Live through a fork whose `later` jobs are all to come, and stop `number` times on the way: each time as many
+    more of them have come. It ends when all that came has started, or nothing happens any more. Raises InputError
+    where there are fewer arrivals than moments.
+    """
+    arrivals = sorted(after_s for after_s, _ in fork.later)
+    if len(arrivals) < number + 1:
+        raise InputError(f"{number} moments want {number + 1} arrivals at least, there are {len(arrivals)}")
+    due = [arrivals[len(arrivals) * place // (number + 1)] for place in range(1, number + 1)]
+    found, last = Rehearsal(), arrivals[-1]
+    life = Life(fork, 0, found.book.note, lambda result, at: None)
+    for elapsed in life.moments(FAR_S):
+        while len(found.moments) < number and elapsed >= due[len(found.moments)]:
+            found.moments.append(replace(life.fork(), later=()))
+            advance(1)
+        if elapsed >= last and len(found.book.started) >= len(found.book.asked):
+            break
+    return found
+
 
 # --- Moments of a run that is over, as forks: what was known then and no more.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from pumice.cluster.controllers.unserved.kinds import SCHEDULER, SERVED
+from pumice.cluster.controllers.unserved import SCHEDULER, SERVED
 from pumice.config.errors import RequestError
 from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from pumice.core.devices.telling import given_cards

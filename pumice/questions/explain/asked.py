@@ -16,8 +16,7 @@ from pumice.core.objects.metadata import Object
 from pumice.questions.explain.account import Account, NotFoundError, account_of, is_waiting
 from pumice.questions.explain.refused import refused_in
 from pumice.questions.explain.scene import Scene, scene_of
-from pumice.questions.history.owners import owners_at
-from pumice.questions.history.rewind import newest_of_volcano, rewind_file, warn_of_damage
+from pumice.questions.history.rewind import newest_of_volcano, owners_at, rewind_file, warn_of_damage
 from pumice.questions.oneshot.cycles import fill
 from pumice.questions.oneshot.expand import expanded
 from pumice.storage import codec

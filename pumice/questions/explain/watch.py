@@ -9,7 +9,7 @@ import numpy as np
 
 from pumice.core.cycle import Trail, close_session, open_session, run_action
 from pumice.core.default_scheduler.cycle import closed, opened
-from pumice.core.devices.words import told_of
+from pumice.core.devices.family import told_of
 from pumice.core.life.task import TaskStatus
 from pumice.core.outside import Ask, Supposing
 from pumice.core.resources import MIN_RESOURCE
@@ -18,10 +18,9 @@ from pumice.core.session.search.node_search import NodeSearch
 from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitFindings
 from pumice.questions.explain.advice.groups import EVICTING
 from pumice.questions.explain.jobs import WAITING, JobLook, conclude, look_at_jobs
-from pumice.questions.explain.locks import standing_locks
+from pumice.questions.explain.refused import standing_locks
 from pumice.questions.explain.room_left import at_refusal, of_namespace
-from pumice.questions.oneshot.cycles import fill
-from pumice.questions.oneshot.others import decide_others, together
+from pumice.questions.oneshot.cycles import decide_others, fill, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -24,9 +24,9 @@ from pumice.core.messages.events import (
     EvictRefused,
     Mutation,
     Outcome,
+    ShadowCompared,
 )
 from pumice.core.messages.questions import OutsideAnswers
-from pumice.core.messages.shadow import ShadowCompared
 from pumice.questions.history.objects import belongs_to, cause_of, state_of
 from pumice.storage import codec
 from pumice.storage.journal import ACTOR, API, CHECKPOINT, CONFIG, CYCLE, DECISION, OUTCOME, SHADOW, Journal, Stored

@@ -10,15 +10,47 @@ from typing import Final
 
 from pumice.config.errors import ConfigError
 from pumice.core.messages.decisions import Bind, Evict
-from pumice.core.messages.events import CycleRecord
+from pumice.core.messages.events import CycleRecord, Mutation
 from pumice.core.objects.metadata import Object
 from pumice.core.state.view import View
+from pumice.questions.oneshot.prepare import CONTROLLED
 from pumice.questions.replay.replayer import Replayer
 from pumice.questions.replay.verify import ReplayReport, recorded
 from pumice.storage import codec
+from pumice.storage.checkpoint import read_checkpoint
 from pumice.storage.history import RecordedCycle
-from pumice.storage.journal import CYCLE, FirstBad, Journal
+from pumice.storage.journal import API, CYCLE, FirstBad, Journal
 from pumice.storage.sqlite import SqliteJournal
+
+# --- What a journal knows beside what a cycle saw
+
+BATCH: Final = 5_000
+
+
+async def owners_at(db: Path, sequence: int) -> list[Object]:
+    """The objects that controllers make others for, as they were before the record of that number, by arrival."""
+    found: dict[tuple[str, str, str], bytes] = {}
+    async with await SqliteJournal.open(db, read_only=True) as journal:
+        after = 0
+        for checkpoint in await journal.checkpoints():
+            if after <= checkpoint.sequence < sequence:
+                after = checkpoint.sequence
+                rows = read_checkpoint(checkpoint).truth.rows()
+                found = {(kind, *name): held.blob for kind, name, held in rows if kind in CONTROLLED}
+        while batch := await journal.read(after, (API,), BATCH):
+            for stored in batch:
+                change = codec.decode(stored.payload, Mutation)
+                if stored.sequence >= sequence:
+                    return [codec.unpack(blob) for blob in found.values()]
+                if change.kind in CONTROLLED:
+                    who = (change.kind, change.namespace, change.name)
+                    if change.type == "DELETED":
+                        found.pop(who, None)
+                    else:
+                        found[who] = change.blob
+            after = batch[-1].sequence
+    return [codec.unpack(blob) for blob in found.values()]
+
 
 NEAR: Final = 64
 """So many cycles on are gone through one by one; from further back a checkpoint is nearer."""

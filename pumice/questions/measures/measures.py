@@ -12,8 +12,7 @@ from pumice.core.actions import ACTIONS
 from pumice.core.cycle import let_go, open_session, tables_later
 from pumice.core.fold.shown import Shown
 from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
-from pumice.core.messages.queue_gauges import gauged
-from pumice.core.messages.queue_tables import readable
+from pumice.core.messages.queue_tables import gauged, readable
 from pumice.core.objects.metadata import section
 from pumice.core.outside import Supposing
 from pumice.core.plugins import PLUGINS
@@ -28,7 +27,7 @@ from pumice.questions.measures.over_time import Grid, Steps
 from pumice.questions.measures.resource_use import ResourceUse
 from pumice.storage import codec
 from pumice.storage.checkpoint import read_checkpoint
-from pumice.storage.contents import content
+from pumice.storage.shared_objects import content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
 
 from pumice.config.schema import SchedulerConfig
 from pumice.core.cycle import Trail, close_session, open_session, run_action
+from pumice.core.default_scheduler.cycle import closed, opened, waiting
 from pumice.core.messages.decisions import Bind, CycleResult, Evict
 from pumice.core.objects.metadata import Object
 from pumice.core.outside import Ask
@@ -14,11 +18,73 @@ from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.core.session.trail.trail import SILENCE
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
-from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitFindings
+from pumice.questions.adviser.classes import WaitReason
+from pumice.questions.adviser.ground import NodeRoom
+from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitFinding, WaitFindings
 from pumice.questions.oneshot.between import next_objects
-from pumice.questions.oneshot.others import decide_others, together
 from pumice.questions.oneshot.outcome import Outcome, outcome_of, standings_of
 from pumice.questions.oneshot.supposing import AskAbout, of_nobody, supposed
+
+if TYPE_CHECKING:
+    from pumice.core.session.trail.trail import Silence
+
+# --- Kubernetes' own scheduler after a one-shot cycle of Volcano's
+
+
+class OtherCycle(NamedTuple):
+    """The decisions of Kubernetes' scheduler, and by pod the reasons of those for which it found no node."""
+
+    result: CycleResult
+    findings: dict[str, WaitFinding]
+
+
+def has_others(view: View, config: SchedulerConfig) -> bool:
+    """Return whether pods wait for it."""
+    return bool(waiting(view.snapshot(volume_rules(config))))
+
+
+def decide_others(
+    view: View, config: SchedulerConfig, clock: CycleClock, first: CycleResult, trail: Silence = SILENCE
+) -> OtherCycle | None:
+    """Its cycle after that of Volcano's which came to `first`, on a view that is used up by it: what was decided is
+    assumed there, as in a run. None where no pod waits for it.
+    """
+    for bind in first.binds:
+        view.assume(bind.namespace, bind.name, bind.node, bind.pre_bind)
+    for evict in first.evicts:
+        view.evicting(evict.namespace, evict.name)
+    snapshot = view.snapshot(volume_rules(config))
+    pods = waiting(snapshot)
+    if not pods:
+        return None
+    turn = opened(snapshot, config, clock, Carry.from_dict(first.carry), trail)
+    room = turn.session.nodes.future.copy()
+    turn.take_all()
+    judge, findings = NodeRoom(turn.session, room), dict[str, WaitFinding]()
+    making = {evict.preemptor for evict in turn.session.evicts}
+    for task in pods:
+        if task.key in making:
+            findings[task.key] = WaitFinding(WaitReason.PROMISED, "room is being made for it")
+        elif task.key in turn.pending:
+            findings[task.key] = WaitFinding(*judge.verdict([task]))
+    return OtherCycle(closed(turn), findings)
+
+
+def together(first: CycleResult, other: CycleResult) -> CycleResult:
+    """Merge both results: decisions, conditions, and the reasons of pods that wait."""
+    report = replace(
+        first.report,
+        pending={**first.report.pending, **other.report.pending},
+        created=(*first.report.created, *other.report.created),
+    )
+    return replace(
+        first,
+        binds=(*first.binds, *other.binds),
+        evicts=(*first.evicts, *other.evicts),
+        pod_conditions=(*first.pod_conditions, *other.pod_conditions),
+        carry=other.carry,
+        report=report,
+    )
 
 
 @dataclass(frozen=True, slots=True)

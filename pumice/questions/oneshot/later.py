@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import count
 
-from pumice.cluster.controllers.flows.rule import job_name
+from pumice.cluster.controllers.flows import job_name
 from pumice.cluster.controllers.jobs.pods import pod_name
-from pumice.cluster.controllers.stateful.pods import first_ordinal
+from pumice.cluster.controllers.stateful import first_ordinal
 from pumice.core.objects.metadata import Object, section
 from pumice.questions.measures.jobs import OVER
 

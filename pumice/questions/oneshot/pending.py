@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pumice.belonging import owner_of
 from pumice.cluster.api.kinds import kind_of
 from pumice.cluster.controllers.jobs.state import controlling_job
-from pumice.cluster.controllers.unserved.kinds import SCHEDULER, SERVED
+from pumice.cluster.controllers.unserved import SCHEDULER, SERVED
 from pumice.core.messages.decisions import CycleReport, CycleResult, PendingReason
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.pod import GROUP_NAME

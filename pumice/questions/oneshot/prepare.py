@@ -1,6 +1,6 @@
 """Making handed-in objects fit for a view: what the API fills in is filled in, and what it would refuse is named.
 
-What comes out of a cluster has been through its admission and is taken as it is (`actors.api.origin`). All else is
+What comes out of a cluster has been through its admission and is taken as it is (`cluster.api.origin`). All else is
 judged by an API's store of its own, so that no command can judge otherwise than `pumice run` and HTTP do.
 """
 
@@ -9,28 +9,82 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
 from pumice.cluster.api.admission import ADMISSION, admission_of, pod_groups
-from pumice.cluster.api.admission.stated_amounts import STATED
+from pumice.cluster.api.admission.amounts import STATED
 from pumice.cluster.api.kinds import kind_of
 from pumice.cluster.api.origin import LOAD, entering, is_recorded
 from pumice.cluster.api.refusals import Cause
 from pumice.cluster.api.schema.field_types import key_problems
 from pumice.cluster.api.store import Store
-from pumice.cluster.api.verbs.decoding import without_nulls
 from pumice.cluster.api.verbs.loading import fill_loaded
+from pumice.cluster.api.verbs.requests import without_nulls
 from pumice.cluster.kernel.order import in_order
 from pumice.config.errors import RequestError
 from pumice.core.messages.commands import LoadObject
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object, section
+from pumice.core.plugins.capacity.limits import ROOT, tree_problem
 from pumice.core.state.view import View
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded
 from pumice.questions.oneshot.between import object_key
 from pumice.storage.codec import pack
+
+if TYPE_CHECKING:
+    from pumice.config.schema import SchedulerConfig
+
+# --- Objects that keep a plugin from scheduling anything
+# Every command that reads objects warns of them.
+
+MADE: Final = {ROOT: "", "default": ROOT}
+"""Volcano makes these queues, and who loads objects does."""
+BATCH: Final = "batch.volcano.sh/"
+
+
+def is_in_a_tree(config: SchedulerConfig) -> bool:
+    """Return whether capacity makes a tree of the queues."""
+    option = config.plugin("capacity")
+    return option is not None and option.is_enabled("Hierarchy")
+
+
+def obstacles(config: SchedulerConfig, objects: Iterable[Object]) -> list[str]:
+    """Return a sentence for each thing that keeps the configuration from scheduling anything."""
+    if not is_in_a_tree(config):
+        return []
+    objects = list(objects)
+    queues = {
+        _name(obj): str(section(obj, "spec").get("parent") or "") for obj in objects if obj.get("kind") == "Queue"
+    }
+    groups = [obj for obj in objects if obj.get("kind") == "PodGroup"]
+    owned = {(_namespace(obj), each.get("name")) for obj in groups for each in _owners(obj)}
+    jobs = [obj for obj in objects if _is_job(obj) and (_namespace(obj), _name(obj)) not in owned]
+    placed = [(f"{_namespace(obj)}/{_name(obj)}", _queue(obj)) for obj in (*groups, *jobs)]
+    problem = tree_problem({**MADE, **queues}, placed)
+    return [problem] if problem else []
+
+
+def _is_job(obj: Object) -> bool:
+    return obj.get("kind") == "Job" and str(obj.get("apiVersion")).startswith(BATCH)
+
+
+def _name(obj: Object) -> str:
+    return str(section(obj, "metadata").get("name") or "")
+
+
+def _namespace(obj: Object) -> str:
+    return str(section(obj, "metadata").get("namespace") or "default")
+
+
+def _owners(obj: Object) -> list[Object]:
+    return [each for each in section(obj, "metadata").get("ownerReferences") or () if isinstance(each, dict)]
+
+
+def _queue(obj: Object) -> str:
+    return str(section(obj, "spec").get("queue") or "default")
+
 
 Identity = tuple[str, str, str]
 """Kind, namespace and name; the kind as objects are stored by."""

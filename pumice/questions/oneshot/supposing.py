@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from pumice.actors.outside.client import as_json, gone
 from pumice.actors.outside.over_http import ExtenderRequest, at_once
-from pumice.actors.outside.whole_pods import as_json, gone
 from pumice.config.schema import SchedulerConfig
 from pumice.core.messages.questions import AskedPod, OutsideAnswer, OutsideAnswers, OutsideQuestion
 from pumice.core.objects.metadata import Object, object_key, section
 from pumice.core.outside import Ask, AskedOutside, Supposing, filled, nobody
 from pumice.core.plugins import ASKING
-from pumice.core.plugins.extender.settings import read_settings
+from pumice.core.plugins.extender.plugin import read_settings
 
 # --- Whom a one-shot cycle asks outside: extenders themselves, or what a record says they answered.
 

@@ -10,8 +10,8 @@ import msgspec
 
 from pumice.core import digest as digests
 from pumice.core.digest import as_row, digest
+from pumice.core.messages.commands import WriteStatus
 from pumice.core.messages.decisions import Bind
-from pumice.core.messages.orders import WriteStatus
 from pumice.core.session.carry import Carry
 from pumice.storage import codec
 

@@ -12,18 +12,17 @@ from msgspec import structs, to_builtins
 
 from pumice.actors.scheduling.commit import statuses_of
 from pumice.core import digest as digests
+from pumice.core.messages.commands import WriteStatus
 from pumice.core.messages.decisions import Bind, CycleResult, Decision
 from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
-from pumice.core.messages.orders import WriteStatus
 from pumice.core.objects.metadata import section
 from pumice.core.outside import AskedOutside, Supposing
 from pumice.questions.replay.compare import CycleDifference, compare
-from pumice.questions.replay.processes import ProcessReader
-from pumice.questions.replay.replayer import Replayer, start
+from pumice.questions.replay.replayer import ProcessReader, Replayer, start
 from pumice.storage import codec
+from pumice.storage.chain import verified
 from pumice.storage.history import RecordedCycle
 from pumice.storage.journal import API, CONFIG, CYCLE, DECISION, Journal, Record, Stored
-from pumice.storage.scan import verified
 
 Plain = dict[str, Any]
 Advance = Callable[[int], None]

@@ -18,7 +18,7 @@ from pumice.cluster.kubelets.device_plugin import USER as DEVICES
 from pumice.core.messages.commands import ApiRequest, Create, Delete, LoadObject, Patch
 from pumice.core.messages.events import Bound, Evicted, Mutation, Outcome
 from pumice.core.objects.metadata import Object, section
-from pumice.questions.replay.processes import NextProcess
+from pumice.questions.replay.replayer import NextProcess
 from pumice.storage import codec
 from pumice.storage.journal import API, OUTCOME, Stored
 

@@ -6,13 +6,14 @@ the view, the configuration, the rules, now, the seed and the carry, and all six
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from pumice.config.load import default_text, parse_scheduler_config
 from pumice.core.actions import ACTIONS
 from pumice.core.cycle import run_cycle
 from pumice.core.fold.past import Past
+from pumice.core.messages.events import ActorEvent, ActorStarted
 from pumice.core.outside import Ask, Recorded
 from pumice.core.plugins import PLUGINS
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
@@ -22,6 +23,7 @@ from pumice.storage import codec
 from pumice.storage import journal as kinds
 from pumice.storage.checkpoint import CheckpointState, read_checkpoint
 from pumice.storage.history import CycleReader
+from pumice.storage.journal import ACTOR, CONFIG, OUTCOME, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +32,41 @@ if TYPE_CHECKING:
     from pumice.core.messages.decisions import CycleResult
     from pumice.core.messages.events import CycleRecord
     from pumice.storage.history import RecordedCycle
-    from pumice.storage.journal import Journal, Stored
+    from pumice.storage.journal import Journal
+
+# --- Processes that wrote a journal one after the other
+
+FIRST: Final = "recorder"
+"""An actor that starts once in the life of a process."""
+AT_A_START: Final = (CONFIG, OUTCOME)
+"""Kinds of records that a process may write before its actors start."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextProcess:
+    """A process ended and another one went on from its journal (seconds since the epoch)."""
+
+    down_at: float
+    up_at: float
+
+
+class ProcessReader:
+    """Follows a journal. `last_at`: when a process that runs was heard of last; None before the first."""
+
+    def __init__(self) -> None:
+        self.last_at: float | None = None
+
+    def follow(self, stored: Stored) -> NextProcess | None:
+        """The next record; the restart that it is the first sign of."""
+        event = codec.decode(stored.payload, ActorEvent) if stored.kind == ACTOR else None
+        if isinstance(event, ActorStarted):
+            down_at, begins = self.last_at, event.actor == FIRST
+            if begins:
+                self.last_at = stored.at
+            return NextProcess(down_at, stored.at) if begins and down_at is not None else None
+        if stored.kind not in AT_A_START:
+            self.last_at = stored.at
+        return None
 
 
 class Configurations:

@@ -29,8 +29,8 @@ from pumice.questions.replay.amounts import ClusterFigures
 from pumice.questions.replay.handover import Beginnings, hand_over, hand_over_again
 from pumice.questions.replay.measure import JobFigures, Measurer, QueueFigures
 from pumice.questions.replay.parting import Parting, Shared, shared
-from pumice.questions.replay.processes import ProcessReader
 from pumice.questions.replay.remainder import Key, Reader, note
+from pumice.questions.replay.replayer import ProcessReader
 from pumice.runtime.determinism import deterministic
 from pumice.runtime.leaping import leaping
 from pumice.storage import codec

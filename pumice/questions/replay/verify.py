@@ -11,8 +11,8 @@ from pumice.core.shadow.standing import wishes_of
 from pumice.questions.replay.agreement import Agreement
 from pumice.questions.replay.compare import CycleDifference, compare
 from pumice.questions.replay.replayer import start
+from pumice.storage.chain import leniently
 from pumice.storage.errors import CodecError
-from pumice.storage.scan import leniently
 from pumice.storage.sqlite.failures import MANGLED
 
 if TYPE_CHECKING:

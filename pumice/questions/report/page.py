@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import yaml
 
-from pumice.cluster.kube.conditions import timestamp
-from pumice.extras import demand
+from pumice.cluster.kube.statuses import timestamp
+from pumice.errors import demand
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

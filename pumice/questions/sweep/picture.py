@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.errors import InputError
-from pumice.extras import demand
-from pumice.questions.report.plot import CONFIG, SCHEMA
+from pumice.errors import InputError, demand
+from pumice.questions.report.charts import CONFIG, SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

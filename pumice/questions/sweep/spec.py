@@ -25,11 +25,11 @@ from typing import Any, Final
 
 import yaml
 
+from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.config.durations import duration_s
-from pumice.config.yaml_events import bounded_events
+from pumice.config.yaml_tree import bounded_events
 from pumice.errors import InputError
 from pumice.load.source import read_text
-from pumice.shapes import is_list, is_mapping
 
 ARGUMENTS: Final = "arguments."
 KEYS: Final = ("fixed", "grid", "list")

@@ -11,9 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from pumice.errors import InputError
+from pumice.errors import InputError, demand
 from pumice.executors import Executors, as_ended, died
-from pumice.extras import demand
 from pumice.questions.sweep.one_run import WALL, key_of, lived
 from pumice.questions.sweep.spec import Settings, SweepSpec
 

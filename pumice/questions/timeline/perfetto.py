@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from pumice.extras import demand
+from pumice.errors import demand
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,6 +12,7 @@ import yaml
 
 from pumice.belonging import owner_of
 from pumice.cluster.api import schema
+from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.kinds import KINDS, kind_of
 from pumice.cluster.api.origin import as_new
 from pumice.cluster.kernel.fork import Fork
@@ -22,7 +23,6 @@ from pumice.errors import InputError
 from pumice.questions.oneshot.prepare import identity
 from pumice.questions.whatif.naming import found, identity_named
 from pumice.questions.whatif.sources import arrivals
-from pumice.shapes import is_list, is_mapping
 
 # --- A field of an object by its path, and what it is to be: `spec.weight=3`, `spec.tasks[name=worker].replicas=4`,
 # `metadata.labels["pool/x"]=fast`, `spec.taints[0]=null`.

@@ -23,11 +23,10 @@ from pumice.errors import InputError
 from pumice.questions.replay.handover import Beginnings
 from pumice.runtime.arrivals import ARRIVAL, arrival_at, arriving
 from pumice.storage import codec
-from pumice.storage.checkpoint import read_checkpoint
-from pumice.storage.contents import content
+from pumice.storage.chain import verified
+from pumice.storage.checkpoint import Recovered, read_checkpoint
 from pumice.storage.journal import Head, Journal, Stored
-from pumice.storage.recovered import Recovered
-from pumice.storage.scan import verified
+from pumice.storage.shared_objects import content
 from pumice.storage.sqlite import SqliteJournal
 from pumice.storage.truth import Truth
 

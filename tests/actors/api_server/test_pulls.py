@@ -9,9 +9,9 @@ from pumice.actors.api_server import pulls
 from pumice.actors.api_server.pulls import Pulls
 from pumice.actors.runtime.envelope import Answer, Received
 from pumice.cluster.api.watch import RevisionLog
+from pumice.core.messages.commands import Pull, Pulled
 from pumice.core.messages.events import Mutation
 from pumice.core.messages.replies import ApiReply, Failed
-from pumice.core.messages.watch import Pull, Pulled
 from pumice.storage import codec
 
 

@@ -7,9 +7,9 @@ import anyio
 import pytest
 
 from pumice.actors.errors import ActorFailedError, ActorStoppedError
-from pumice.actors.runtime.asking import expected
-from pumice.core.messages import commands, replies, watch
-from pumice.core.messages.commands import FaultsRead, ReadFaults
+from pumice.actors.runtime.mailbox import expected
+from pumice.core.messages import commands, replies
+from pumice.core.messages.commands import FaultsRead, Pull, Pulled, ReadFaults
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 from tests.actors.bench import Bench, running
@@ -75,7 +75,7 @@ async def test_a_watcher_is_woken_and_finds_the_change() -> None:
         found: list[str] = []
 
         async def pull() -> None:
-            reply = expected(await bench.api.ask(watch.Pull("test", 0, ("Node",))), watch.Pulled)
+            reply = expected(await bench.api.ask(Pull("test", 0, ("Node",))), Pulled)
             found.extend(each.name for each in bench.context.objects.changes(reply.revisions, reply.events))
 
         async with anyio.create_task_group() as tasks:

@@ -8,7 +8,8 @@ import pytest
 
 from pumice.actors.errors import ActorFailedError, ActorStoppedError
 from pumice.actors.runtime.level_signal import LevelSignal
-from pumice.core.messages import commands, recording, replies
+from pumice.core.messages import commands, replies
+from pumice.core.messages.commands import Append
 from pumice.storage import codec
 from tests.actors.bench import PATIENCE_S, Bench
 from tests.kit.nodes import node
@@ -51,7 +52,7 @@ class Asked:
     async def write(self) -> None:
         """The oldest append is on disk."""
         (item,) = await self.bench.recorder.receive(1)
-        assert isinstance(item.message, recording.Append)
+        assert isinstance(item.message, Append)
         self.bench.written += item.message.entries
         item.reply(replies.Appended(1, len(self.bench.written)))
         await anyio.wait_all_tasks_blocked()

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from pumice.actors.dry_run.pool import DryRunPool, Finding
 from pumice.actors.dry_run.worker import DryRunWorker, TryRows
 from pumice.actors.errors import DryRunLostError
+from pumice.actors.runtime.actor import Context
 from pumice.actors.runtime.clock import RealClock
-from pumice.actors.runtime.context import Context
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.runtime.supervisor import Child, Supervisor
 from pumice.actors.system.ports import DryRunPort

@@ -14,10 +14,9 @@ import pytest
 from pumice.actors.dry_run.worker import DryRunWorker
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
-from pumice.core.messages.commands import Chunk
+from pumice.core.messages.commands import Chunk, Restart
 from pumice.core.messages.decisions import Decision, Evict
 from pumice.core.messages.replies import Candidates, DryRunFailed
-from pumice.core.messages.supervision import Restart
 from pumice.core.objects.metadata import Object
 from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import PATIENCE_S, cycles, journaled, placed, started
@@ -144,7 +143,7 @@ async def live_through(settings: SystemSettings, systems: list[System]) -> Outco
 
 def outcome(monkeypatch: pytest.MonkeyPatch, backend: str, workers: int, trouble: Trouble) -> Outcome:
     systems: list[System] = []
-    monkeypatch.setattr("pumice.actors.dry_run.crew.DryRunWorker", troubled(trouble, systems))
+    monkeypatch.setattr("pumice.actors.dry_run.pool.DryRunWorker", troubled(trouble, systems))
     settings = SystemSettings(
         config_text=CONFIG, schedule_period_s=3600.0, dry_run_workers=workers, dry_run_deadline_s=0.5, check_view=True
     )

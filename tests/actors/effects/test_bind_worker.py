@@ -10,14 +10,13 @@ import anyio
 import pytest
 
 from pumice.actors.effects.bind_worker import BindWorker
-from pumice.actors.runtime.context import Context
+from pumice.actors.runtime.actor import Context
 from pumice.actors.runtime.envelope import Received
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.system.ports import ApiPort
-from pumice.core.messages.commands import ApiRequest, BindPod
+from pumice.core.messages.commands import ApiRequest, BindOrder, BindPod, WriteStatus
 from pumice.core.messages.decisions import Bind, PodCondition
 from pumice.core.messages.events import BindRefused, Bound, TasksBound
-from pumice.core.messages.orders import BindOrder, WriteStatus
 from pumice.core.messages.replies import Accepted, ApiReply, Done, Refused
 from tests.actors.effects.told import Told
 

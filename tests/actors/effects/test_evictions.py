@@ -11,16 +11,15 @@ import msgspec
 import pytest
 
 from pumice.actors.effects.evict_worker import EvictWorker
+from pumice.actors.runtime.actor import Context
 from pumice.actors.runtime.clock import RealClock
-from pumice.actors.runtime.context import Context
 from pumice.actors.runtime.envelope import Received
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.scheduling.core_decider import core_decider
 from pumice.actors.scheduling.decider import Decider, always
-from pumice.core.messages.commands import EvictPod, StoreRequest
+from pumice.core.messages.commands import EvictOrder, EvictPod, StoreRequest
 from pumice.core.messages.decisions import CycleResult, Decision, Evict
 from pumice.core.messages.events import Evicted, EvictRefused, EvictTimedOut, Mutation, Outcome
-from pumice.core.messages.orders import EvictOrder
 from pumice.core.messages.replies import Accepted, ApiReply, Done, Listing, Refused
 from pumice.storage import codec
 from pumice.storage.memory import MemoryJournal

@@ -23,10 +23,10 @@ from pumice.core.messages.commands import (
     Patch,
     ReportStatus,
     StoreRequest,
+    WriteStatus,
 )
 from pumice.core.messages.decisions import PodGroupEvent, PodGroupStatus
 from pumice.core.messages.events import BindRefused, Bound, Outcome, StatusRefused
-from pumice.core.messages.orders import WriteStatus
 from pumice.core.messages.replies import ApiReply, Refused
 from pumice.storage import codec
 from pumice.storage.memory import MemoryJournal

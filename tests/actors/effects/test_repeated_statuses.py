@@ -11,14 +11,14 @@ import anyio
 import pytest
 
 from pumice.actors.effects.status_writer import StatusWriter
+from pumice.actors.runtime.actor import Context
 from pumice.actors.runtime.clock import RealClock
-from pumice.actors.runtime.context import Context
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.system.ports import ApiPort, CacheMessage, CachePort, CacheReply, StatusPort
 from pumice.cluster.api.bootstrap import system_queues
-from pumice.core.messages import commands, orders, replies
+from pumice.core.messages import commands, replies
+from pumice.core.messages.commands import StatusWriterCommand, WriteStatus
 from pumice.core.messages.decisions import PodGroupEvent, PodGroupStatus
-from pumice.core.messages.orders import WriteStatus
 from pumice.storage.codec import pack, unpack
 from tests.actors.bench import Bench, running
 from tests.actors.effects.told import Told
@@ -40,7 +40,7 @@ async def written(says: Sequence[tuple[str, int]], monkeypatch: pytest.MonkeyPat
         return apply(request, now)
 
     monkeypatch.setattr(bench.store, "apply", remember)
-    mailbox: StatusPort = Mailbox("status-writer", orders.StatusWriterCommand, replies.Done)
+    mailbox: StatusPort = Mailbox("status-writer", StatusWriterCommand, replies.Done)
     cache: CachePort = Mailbox("cache", CacheMessage, CacheReply)
     async with running(bench):
         for obj in (*system_queues(), pod_group("g")):
@@ -82,7 +82,7 @@ async def test_only_what_may_be_news_is_written(
 @pytest.mark.anyio
 async def test_what_every_cycle_has_seen_is_remembered_no_longer_though_events_come_with_it() -> None:
     bench = Bench()
-    mailbox: StatusPort = Mailbox("status-writer", orders.StatusWriterCommand, replies.Done)
+    mailbox: StatusPort = Mailbox("status-writer", StatusWriterCommand, replies.Done)
     cache: CachePort = Mailbox("cache", CacheMessage, CacheReply)
     writer = StatusWriter("status-writer", mailbox, bench.context, api=bench.api, cache=cache, recorder=bench.recorder)
     async with running(bench), anyio.create_task_group() as tasks:
@@ -103,7 +103,7 @@ async def test_what_every_cycle_has_seen_is_remembered_no_longer_though_events_c
 @pytest.mark.anyio
 async def test_what_nobody_waits_for_outlives_a_crash_over_it(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, crashes = Bench(), 2
-    mailbox: StatusPort = Mailbox("status-writer", orders.StatusWriterCommand, replies.Done)
+    mailbox: StatusPort = Mailbox("status-writer", StatusWriterCommand, replies.Done)
     cache: CachePort = Mailbox("cache", CacheMessage, CacheReply)
     async with running(bench):
         for obj in (*system_queues(), pod_group("g")):
@@ -144,7 +144,7 @@ GROUP = PodGroupStatus("default", "g", "Inqueue")
 @asynccontextmanager
 async def unheard() -> AsyncGenerator[tuple[StatusPort, Silent, Told]]:
     """The way to a writer, the api that never answers it, and what its cache is told."""
-    mailbox: StatusPort = Mailbox("w", orders.StatusWriterCommand, replies.Done)
+    mailbox: StatusPort = Mailbox("w", StatusWriterCommand, replies.Done)
     api, cache = Silent(), Told()
     ports: dict[str, Any] = {"api": api, "cache": cache, "recorder": Told()}
     writer = StatusWriter("w", mailbox, Context(RealClock()), **ports)
@@ -189,7 +189,7 @@ async def test_a_cycle_that_does_not_say_what_it_saw_is_taken_to_have_seen_nothi
 @pytest.mark.anyio
 async def test_statuses_are_written_in_a_turn_of_their_own_while_the_api_is_at_work() -> None:
     """On virtual time, where others write them in the turn of who sends: there, waiting is a crash."""
-    mailbox: StatusPort = Mailbox("w", orders.StatusWriterCommand, replies.Done)
+    mailbox: StatusPort = Mailbox("w", StatusWriterCommand, replies.Done)
     api: ApiPort = Mailbox("api-server", commands.ApiRequest, replies.ApiReply)
     ports: dict[str, Any] = {"api": api, "cache": Told(), "recorder": Told()}
     writer = StatusWriter("w", mailbox, Context(RealClock(), at_once=True), **ports)

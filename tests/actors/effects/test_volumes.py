@@ -8,12 +8,10 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from pumice.actors.runtime.asking import expected
-from pumice.core.messages.commands import BindPod, Create, StoreRequest, Update
+from pumice.actors.runtime.mailbox import expected
+from pumice.core.messages.commands import BindPod, Create, Pull, Pulled, Restart, StoreRequest, Update
 from pumice.core.messages.events import BindRefused, Bound, Mutation, Outcome
 from pumice.core.messages.replies import ApiReply, Refused
-from pumice.core.messages.supervision import Restart
-from pumice.core.messages.watch import Pull, Pulled
 from pumice.core.objects.metadata import Object
 from pumice.questions.replay.verify import verify
 from pumice.storage import codec

@@ -10,19 +10,16 @@ import anyio
 import pytest
 import trio.testing
 
-from pumice.actors.effects.pre_bind_worker import PreBindWorker
-from pumice.actors.effects.waiting_binds import WaitingBinds
+from pumice.actors.effects.pre_bind_worker import PreBindWorker, WaitingBinds
+from pumice.actors.runtime.actor import Context
 from pumice.actors.runtime.clock import RealClock, VirtualClock
-from pumice.actors.runtime.context import Context
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.cluster.kernel.pre_bind import Place, claim_place
 from pumice.core.kube.storage import BIND_COMPLETED, SELECTED_NODE
-from pumice.core.messages.commands import BindPod, Get, Update
+from pumice.core.messages.commands import BindOrder, BindPod, Get, Pull, Pulled, ReadRevision, RevisionRead, Update
 from pumice.core.messages.decisions import Bind, BindContext
 from pumice.core.messages.events import BindRefused, BindTimedOut, Bound, TasksBound
-from pumice.core.messages.orders import BindOrder
 from pumice.core.messages.replies import Accepted, Done, Refused
-from pumice.core.messages.watch import Pull, Pulled, ReadRevision, RevisionRead
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 from tests.actors.effects.told import Told

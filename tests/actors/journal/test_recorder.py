@@ -10,11 +10,11 @@ import pytest
 
 from pumice.actors.errors import ActorFailedError, RecorderFailedError
 from pumice.actors.journal.recorder import Recorder
+from pumice.actors.runtime.actor import Context
 from pumice.actors.runtime.clock import VirtualClock
-from pumice.actors.runtime.context import Context
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.system.ports import RecorderPort
-from pumice.core.messages.recording import Append, Entry, RecorderCommand
+from pumice.core.messages.commands import Append, Entry, RecorderCommand
 from pumice.core.messages.replies import Appended
 from pumice.storage.memory import MemoryJournal
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.actors.metrics.families import MOST as MOST_TRIED
+from pumice.actors.metrics.families import PendingFamilies
 from pumice.actors.metrics.metrics import AMOUNTS, MOST, OF_CARDS, Families, HistogramFamily
-from pumice.actors.metrics.pending_families import MOST as MOST_TRIED
-from pumice.actors.metrics.pending_families import PendingFamilies
+from pumice.core.messages.commands import MailboxStatistics
 from pumice.core.messages.decisions import BindingJob
 from pumice.core.messages.events import CycleMeasured, TasksBound
 from pumice.core.messages.queue_tables import CardTable, PodOnCard, QueueTables
-from pumice.core.messages.supervision import MailboxStatistics
 from tests.actors.rig import idle, started, three_nodes
 from tests.kit.jobs import gang
 

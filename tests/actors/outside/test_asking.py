@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from pumice.actors.outside.over_http import ExtenderRequest
+from pumice.core.messages.commands import Restart
 from pumice.core.messages.events import ActorCrashed, CycleDropped
 from pumice.core.messages.questions import OutsideAnswer
-from pumice.core.messages.supervision import Restart
 from pumice.questions.replay.verify import verify
 from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import QUICK, cycles, idle, lives, placed, started, three_nodes

@@ -11,15 +11,13 @@ import anyio
 import pytest
 
 from pumice.actors.errors import ActorFailedError, ActorStoppedError
-from pumice.actors.runtime.actor import Actor
+from pumice.actors.runtime.actor import Actor, Context
 from pumice.actors.runtime.clock import VirtualClock
-from pumice.actors.runtime.context import Context
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.runtime.supervisor import Child, Supervisor
-from pumice.core.messages.commands import TakeSnapshot
+from pumice.core.messages.commands import Restart, TakeSnapshot
 from pumice.core.messages.events import ActorCrashed, ActorEvent, ActorStarted, ActorStopped
 from pumice.core.messages.replies import ViewChecked
-from pumice.core.messages.supervision import Restart
 
 pytestmark = pytest.mark.anyio
 CRASH, HANG, SILENT = 1_000_001, 1_000_002, 1_000_003

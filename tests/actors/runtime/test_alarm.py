@@ -9,8 +9,7 @@ import anyio
 import pytest
 import trio.testing
 
-from pumice.actors.runtime.alarm import Alarm
-from pumice.actors.runtime.clock import VirtualClock
+from pumice.actors.runtime.clock import Alarm, VirtualClock
 
 SHORT_S = 0.01
 

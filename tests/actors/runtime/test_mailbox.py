@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 
 from pumice.actors.errors import ActorFailedError, ActorStoppedError, UnexpectedReplyError, UnknownMessageError
 from pumice.actors.runtime.activity import Activity
-from pumice.actors.runtime.asking import expected
 from pumice.actors.runtime.envelope import BATCH
-from pumice.actors.runtime.mailbox import Mailbox
-from pumice.core.messages.commands import Poke, TakeSnapshot
-from pumice.core.messages.cycles import RunCycle
+from pumice.actors.runtime.mailbox import Mailbox, expected
+from pumice.core.messages.commands import Poke, RunCycle, TakeSnapshot
 from pumice.core.messages.replies import Done, SnapshotTaken, ViewChecked
 from pumice.storage import codec
 

@@ -5,18 +5,18 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from pumice.actors.runtime.asking import expected
 from pumice.actors.runtime.clock import RealClock, VirtualClock
-from pumice.actors.runtime.mailbox import Mailbox
+from pumice.actors.runtime.mailbox import Mailbox, expected
 from pumice.actors.runtime.reconciler import TOLD, Reconciler
 from pumice.actors.system.ports import PokePort
 from pumice.cluster.controllers.family import FamilyMachine
 from pumice.cluster.controllers.groups import PodGroupMachine
 from pumice.cluster.controllers.jobs.machine import JobMachine
-from pumice.cluster.controllers.queues.machine import QueueMachine
+from pumice.cluster.controllers.queues import QueueMachine
 from pumice.cluster.kernel.roster import Surroundings, deployment_rules, kubelets
 from pumice.cluster.machine import Machine
-from pumice.core.messages import commands, replies, watch
+from pumice.core.messages import commands, replies
+from pumice.core.messages.commands import Pull, Pulled
 from pumice.core.objects.metadata import Object, text_map
 from pumice.storage.codec import pack, unpack
 from tests.actors.bench import Bench, running
@@ -224,7 +224,7 @@ async def schedule(bench: Bench) -> None:
     """A scheduler that enqueues every group and puts every pod on n1."""
     seen = 0
     while True:
-        seen = expected(await bench.api.ask(watch.Pull("schedule", seen)), watch.Pulled).revision
+        seen = expected(await bench.api.ask(Pull("schedule", seen)), Pulled).revision
         for request in _decisions(bench):
             await bench.api.ask(request)
 

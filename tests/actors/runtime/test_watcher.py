@@ -12,15 +12,15 @@ import pytest
 from pumice.actors.api_server.server import ApiServer
 from pumice.actors.errors import ActorStoppedError
 from pumice.actors.journal.recorder import Recorder
-from pumice.actors.runtime.asking import expected
+from pumice.actors.runtime.actor import Context
 from pumice.actors.runtime.clock import RealClock
-from pumice.actors.runtime.context import Context
 from pumice.actors.runtime.envelope import Received
-from pumice.actors.runtime.mailbox import Mailbox
+from pumice.actors.runtime.mailbox import Mailbox, expected
 from pumice.actors.runtime.watcher import WatchedChanges, Watcher
 from pumice.actors.system.ports import ApiPort, RecorderPort
 from pumice.cluster.api.store import Store
-from pumice.core.messages import commands, recording, replies, watch
+from pumice.core.messages import commands, replies
+from pumice.core.messages.commands import Pull, Pulled, ReadRevision, RecorderCommand, RevisionRead
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.parts import POD_PLACED
 from pumice.storage import codec
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.anyio
 @asynccontextmanager
 async def serving(log_capacity: int = 1000) -> AsyncGenerator[tuple[ApiPort, Context]]:
     context = Context(RealClock())
-    recorder: RecorderPort = Mailbox("recorder", recording.RecorderCommand, replies.Appended, activity=context.activity)
+    recorder: RecorderPort = Mailbox("recorder", RecorderCommand, replies.Appended, activity=context.activity)
     api: ApiPort = Mailbox("api-server", commands.ApiRequest, replies.ApiReply, activity=context.activity)
     store = Store(log_capacity=log_capacity)
     async with anyio.create_task_group() as tasks:
@@ -54,7 +54,7 @@ async def create(api: ApiPort, *objects: dict[str, Any]) -> None:
 
 
 async def newest(api: ApiPort) -> int:
-    return expected(await api.ask(watch.ReadRevision()), watch.RevisionRead).revision
+    return expected(await api.ask(ReadRevision()), RevisionRead).revision
 
 
 def names(changes: WatchedChanges) -> list[tuple[str, str]]:
@@ -148,7 +148,7 @@ async def test_a_pull_waits_for_news_of_what_it_asks_for_and_a_later_one_takes_i
         replies_of: dict[str, replies.ApiReply] = {}
 
         async def pull(what: str, watcher: str, kind: str) -> None:
-            replies_of[what] = await api.ask(watch.Pull(watcher, 0, (kind,)))
+            replies_of[what] = await api.ask(Pull(watcher, 0, (kind,)))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(pull, "earlier", "one", "Node")
@@ -156,16 +156,16 @@ async def test_a_pull_waits_for_news_of_what_it_asks_for_and_a_later_one_takes_i
             tasks.start_soon(pull, "later", "one", "Node")
             tasks.start_soon(pull, "of queues", "other", "Queue")
             await anyio.wait_all_tasks_blocked()
-            assert replies_of == {"earlier": watch.Pulled(0)}
+            assert replies_of == {"earlier": Pulled(0)}
             assert context.activity.is_idle(), "who waits for news is not at work"
             await create(api, node("a"))
             await anyio.wait_all_tasks_blocked()
             assert replies_of.keys() == {"earlier", "later"}
             await create(api, queue("q"))
         found = [replies_of[what] for what in ("later", "of queues")]
-        assert [each.revisions for each in found if isinstance(each, watch.Pulled)] == [(1,), (2,)]
-        at_once = await api.ask(watch.Pull("one", 1, ("Node",), held=False))
-        assert at_once == watch.Pulled(2)
+        assert [each.revisions for each in found if isinstance(each, Pulled)] == [(1,), (2,)]
+        at_once = await api.ask(Pull("one", 1, ("Node",), held=False))
+        assert at_once == Pulled(2)
 
 
 async def test_a_watcher_that_keeps_up_asks_once() -> None:
@@ -205,7 +205,7 @@ async def test_who_waits_for_news_of_a_server_that_ends_is_told() -> None:
 
         async def pull() -> None:
             with pytest.raises(ActorStoppedError):
-                await api.ask(watch.Pull("one", 0))
+                await api.ask(Pull("one", 0))
             told.append("stopped")
 
         tasks.start_soon(pull)
@@ -217,7 +217,7 @@ async def test_who_waits_for_news_of_a_server_that_ends_is_told() -> None:
 class Scripted:
     """An api that gives prepared answers to pulls, one after the other; None: it crashes over this one."""
 
-    def __init__(self, *answers: watch.Pulled | None) -> None:
+    def __init__(self, *answers: Pulled | None) -> None:
         self.api: ApiPort = Mailbox("api-server", commands.ApiRequest, replies.ApiReply)
         self.asked: list[commands.ApiRequest] = []
         self.items: list[Received[commands.ApiRequest, replies.ApiReply]] = []
@@ -235,9 +235,9 @@ class Scripted:
                     item.reply(answer)
 
 
-def pulled(*changes: Mutation) -> watch.Pulled:
+def pulled(*changes: Mutation) -> Pulled:
     frames = tuple(codec.encode(change) for change in changes)
-    return watch.Pulled(changes[-1].revision, tuple(change.revision for change in changes), frames)
+    return Pulled(changes[-1].revision, tuple(change.revision for change in changes), frames)
 
 
 async def test_what_a_replayed_watch_brings_again_is_no_news() -> None:
@@ -249,7 +249,7 @@ async def test_what_a_replayed_watch_brings_again_is_no_news() -> None:
         changes = await watcher.next()
         assert [event.revision for event in changes.events] == [5, 6]
         assert changes.revision == 6
-    assert scripted.asked == [watch.Pull("test", 4, ("Pod",), 1000)]
+    assert scripted.asked == [Pull("test", 4, ("Pod",), 1000)]
 
 
 async def test_a_server_that_ended_after_its_answer_is_not_waited_for() -> None:
@@ -261,7 +261,7 @@ async def test_a_server_that_ended_after_its_answer_is_not_waited_for() -> None:
         scripted.items[0].fail("api-server", "crashed")
         watcher.done(changes)
         assert names(await watcher.next()) == [("ADDED", "p7")]
-    assert scripted.asked == [watch.Pull("test", at, ("Pod",), 1000) for at in (5, 6)]
+    assert scripted.asked == [Pull("test", at, ("Pod",), 1000) for at in (5, 6)]
 
 
 async def test_a_broken_watch_is_pulled_again() -> None:

@@ -10,8 +10,8 @@ import anyio
 import pytest
 from anyio import lowlevel
 
+from pumice.actors.runtime.actor import Context
 from pumice.actors.runtime.clock import RealClock
-from pumice.actors.runtime.context import Context
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.scheduling.action_worker import ActionWorker
 from pumice.cluster.handles import HandleTable

@@ -16,7 +16,7 @@ from pumice.actors.system.ports import CacheMessage, CachePort, CacheReply
 from pumice.cluster.handles import HandleTable
 from pumice.config.errors import RequestError
 from pumice.core.messages.commands import TakeSnapshot
-from pumice.core.messages.operations import BeganAnew, ViewOperation
+from pumice.core.messages.events import BeganAnew, ViewOperation
 from pumice.core.messages.replies import SnapshotTaken
 from pumice.core.state.snapshot import Snapshot
 from pumice.core.state.view import View

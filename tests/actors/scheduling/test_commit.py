@@ -16,12 +16,19 @@ from pumice.actors.scheduling.commit import Commit, statuses_of
 from pumice.actors.scheduling.cycle_memory import CycleMemory, Unsent
 from pumice.actors.system import ports
 from pumice.actors.system.ports import StatusPort
-from pumice.core.messages import orders, recording, replies
-from pumice.core.messages.commands import ApiRequest, ReportStatus
+from pumice.core.messages import replies
+from pumice.core.messages.commands import (
+    ApiRequest,
+    BindWorkerCommand,
+    EvictWorkerCommand,
+    RecorderCommand,
+    ReportStatus,
+    Restart,
+    StatusWriterCommand,
+    WriteStatus,
+)
 from pumice.core.messages.decisions import CycleResult, PodGroupEvent, PodGroupStatus
-from pumice.core.messages.orders import WriteStatus
 from pumice.core.messages.replies import ApiReply, Done
-from pumice.core.messages.supervision import Restart
 from pumice.storage import codec
 from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import cycles, idle, started, stored, three_nodes
@@ -37,14 +44,14 @@ class Desk:
     """A commit whose status writer is whoever receives here, and the memory of a cycle that is to be carried out."""
 
     def __init__(self, result: CycleResult) -> None:
-        self.status: StatusPort = Mailbox("status-writer", orders.StatusWriterCommand, replies.Done)
-        binder: ports.BindPort = Mailbox("bind-worker:0", orders.BindWorkerCommand, replies.Done)
+        self.status: StatusPort = Mailbox("status-writer", StatusWriterCommand, replies.Done)
+        binder: ports.BindPort = Mailbox("bind-worker:0", BindWorkerCommand, replies.Done)
         self.commit = Commit(
             cache=Mailbox("cache", ports.CacheMessage, ports.CacheReply),
-            recorder=Mailbox("recorder", recording.RecorderCommand, replies.Appended),
+            recorder=Mailbox("recorder", RecorderCommand, replies.Appended),
             binders=[binder],
             pre_binder=binder,
-            evictors=[Mailbox("evict-worker:0", orders.EvictWorkerCommand, replies.Done)],
+            evictors=[Mailbox("evict-worker:0", EvictWorkerCommand, replies.Done)],
             status=self.status,
         )
         self.memory = CycleMemory(LevelSignal(), cycle=1, done=0, carry={}, seen=0)

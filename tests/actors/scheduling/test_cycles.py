@@ -16,15 +16,13 @@ from pumice.actors.errors import RecorderFailedError
 from pumice.actors.runtime.envelope import Received
 from pumice.actors.scheduling.core_decider import core_decider
 from pumice.config.errors import ConfigError
-from pumice.core.messages.commands import BindPod, StoreRequest
-from pumice.core.messages.cycles import AwaitCycle
+from pumice.core.messages.commands import AwaitCycle, BindPod, Restart, StoreRequest
 from pumice.core.messages.decisions import Bind, Decision
 from pumice.core.messages.events import (
     ConfigLoaded,
     Outcome,
 )
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
-from pumice.core.messages.supervision import Restart
 from pumice.storage import codec
 from pumice.storage.journal import Record
 from pumice.storage.memory import MemoryJournal

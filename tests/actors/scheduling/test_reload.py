@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from pumice.actors.runtime.clock import VirtualClock
-from pumice.core.messages.cycles import OfferConfig
+from pumice.core.messages.commands import OfferConfig
 from pumice.core.messages.replies import Done
 from tests.actors.rig import QUICK, idle, placed, started, three_nodes
 from tests.kit.jobs import gang

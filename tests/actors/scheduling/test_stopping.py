@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from pumice.actors.errors import ActorFailedError
-from pumice.actors.scheduling.stopping import driven, stopping
+from pumice.actors.scheduling.core_decider import driven, stopping
 from pumice.core.messages.questions import OutsideAnswer, OutsideQuestion
 from pumice.core.outside import Asking
 

@@ -15,8 +15,7 @@ from pumice.actors.scheduling import usage_collector
 from pumice.actors.scheduling.usage_collector import interval_s, new_client, sources_of
 from pumice.core.messages.commands import Poke
 from pumice.core.messages.replies import Done
-from pumice.core.objects.node_usage import ANNOTATION
-from pumice.core.objects.prometheus import CPU_QUERY
+from pumice.core.objects.node_usage import ANNOTATION, CPU_QUERY
 from tests.actors.rig import PATIENCE_S, QUICK, idle, placed, started, stored, three_nodes
 from tests.kit import gang
 

@@ -10,7 +10,7 @@ import pytest
 
 from pumice.actors.scheduling import usage_collector
 from pumice.actors.system.settings import SystemSettings
-from pumice.core.objects.prometheus import CPU_QUERY, MEMORY_QUERY
+from pumice.core.objects.node_usage import CPU_QUERY, MEMORY_QUERY
 from tests.actors.rig import idle, placed, started, stored, three_nodes
 from tests.actors.scheduling.test_usage_collector import CONFIG, SETTINGS, until
 from tests.kit import gang

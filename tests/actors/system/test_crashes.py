@@ -16,11 +16,10 @@ from pumice.actors.errors import ActorFailedError
 from pumice.actors.runtime.clock import VirtualClock
 from pumice.actors.system.roles import LINKS
 from pumice.actors.system.system import System
-from pumice.core.messages.commands import BindPod, StoreRequest
+from pumice.core.messages.commands import BindPod, Restart, StoreRequest
 from pumice.core.messages.decisions import Bind, Decision
 from pumice.core.messages.events import BindTimedOut, Mutation, Outcome
 from pumice.core.messages.replies import ApiReply
-from pumice.core.messages.supervision import Restart
 from pumice.storage import codec
 from pumice.storage.memory import MemoryJournal
 from tests.actors.rig import QUICK, cycles, idle, journaled, placed, started, stored, three_nodes

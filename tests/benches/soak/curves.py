@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pumice.questions.report.plot import CONFIG, SCHEMA
+from pumice.questions.report.charts import CONFIG, SCHEMA
 from tests.benches.soak.halves import Row
 
 PANELS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.cluster.api import ordered
-from pumice.cluster.api.ordered import Name, ObjectRecord, Ordered
+from pumice.cluster.api import tables
+from pumice.cluster.api.tables import Name, ObjectRecord, Ordered
 
 NAMES = st.tuples(st.sampled_from(["", "a", "a-b", "b"]), st.text("abc-", min_size=1, max_size=3))
 
@@ -17,7 +17,7 @@ def record(number: int) -> ObjectRecord:
 @given(st.lists(st.tuples(st.booleans(), NAMES), max_size=120))
 def test_it_is_a_sorted_mapping(steps: list[tuple[bool, Name]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ordered, "_RUN", 2)  # so that runs are split and emptied all the time
+        patch.setattr(tables, "_RUN", 2)  # so that runs are split and emptied all the time
         held = Ordered()
         model: dict[Name, ObjectRecord] = {}
         for number, (comes, name) in enumerate(steps):

@@ -12,8 +12,8 @@ from pumice.cluster.controllers.devices import DeviceMachine
 from pumice.cluster.controllers.family import FamilyMachine
 from pumice.cluster.controllers.groups import PodGroupMachine
 from pumice.cluster.controllers.jobs.machine import JobMachine
-from pumice.cluster.controllers.queues.machine import QueueMachine
-from pumice.cluster.controllers.unserved.machine import UnservedMachine
+from pumice.cluster.controllers.queues import QueueMachine
+from pumice.cluster.controllers.unserved import UnservedMachine
 from pumice.cluster.controllers.volumes.drivers import DriversMachine
 from pumice.cluster.controllers.volumes.machine import VolumeMachine
 from pumice.cluster.controllers.volumes.pod_claims import PodClaimsMachine

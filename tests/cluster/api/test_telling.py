@@ -3,7 +3,8 @@
 import pytest
 
 from pumice.actors.api_server.server import told_of
-from pumice.core.messages import commands, watch
+from pumice.core.messages import commands
+from pumice.core.messages.commands import ReadRevision
 from pumice.storage.codec import pack
 
 POD = {"kind": "Pod", "metadata": {"namespace": "default", "name": "a"}}
@@ -20,7 +21,7 @@ POD = {"kind": "Pod", "metadata": {"namespace": "default", "name": "a"}}
         (commands.Create(b"\xc1"), "at the api server"),
         (commands.Patch("Pod", "default", "a", b""), "Pod default/a at the api server"),
         (commands.List("Pod", "default"), "Pod default at the api server"),
-        (watch.ReadRevision(), "at the api server"),
+        (ReadRevision(), "at the api server"),
     ],
 )
 def test_a_request_is_told_by_its_object(request_: commands.StoreRequest, told: str) -> None:

@@ -1,9 +1,8 @@
 """Containers that are added to a pod that runs."""
 
 from pumice.cluster.kubelets.added_containers import AddedContainersMachine
-from pumice.cluster.kubelets.addresses import ClusterAddresses
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
-from pumice.cluster.kubelets.other_agents import OtherAgents
+from pumice.cluster.kubelets.node_reports import ClusterAddresses, OtherAgents
 from pumice.core.messages.commands import Patch
 from pumice.core.messages.replies import Accepted
 from pumice.core.objects.metadata import Object

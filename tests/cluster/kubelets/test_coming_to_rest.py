@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.cluster.kubelets.addresses import ClusterAddresses
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
+from pumice.cluster.kubelets.node_reports import ClusterAddresses
 from pumice.core.objects.metadata import text_map
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pumice.cluster.kubelets.addresses import ClusterAddresses
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
+from pumice.cluster.kubelets.node_reports import ClusterAddresses
 from pumice.core.messages.commands import Patch, UpdateStatus
 from pumice.core.messages.replies import Accepted
 from pumice.core.objects.metadata import Object

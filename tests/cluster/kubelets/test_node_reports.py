@@ -1,9 +1,7 @@
 """Nodes say where they are and that they are alive; those that another agent keeps are left to it."""
 
-from pumice.cluster.kubelets.addresses import ClusterAddresses
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
-from pumice.cluster.kubelets.node_reports import NodeReportsMachine
-from pumice.cluster.kubelets.other_agents import HOLDER, OtherAgents
+from pumice.cluster.kubelets.node_reports import HOLDER, ClusterAddresses, NodeReportsMachine, OtherAgents
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node

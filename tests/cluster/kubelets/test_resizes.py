@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from pumice.cluster.kubelets.addresses import ClusterAddresses
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
+from pumice.cluster.kubelets.node_reports import ClusterAddresses
 from pumice.core.messages.commands import Patch, Update
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
 from pumice.core.objects.metadata import Object

@@ -1,4 +1,4 @@
-"""Who may be asked to go, task by task: what the masks of `pumice.core.actions.victims.asked` must say."""
+"""Who may be asked to go, task by task: what the masks of `pumice.core.actions.victims.on_node` must say."""
 
 from __future__ import annotations
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.config.schema import SchedulerConfig
-from pumice.core.actions.dry_runs.dry_run import DryRun, NodeTrial
-from pumice.core.actions.dry_runs.findings import Candidate
+from pumice.core.actions.dry_runs import Candidate, DryRun, NodeTrial
 from pumice.core.actions.preempt import steps
 from pumice.core.actions.victims.on_node import available
 from pumice.core.cycle import run_action

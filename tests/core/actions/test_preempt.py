@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.core.actions import preempt
-from pumice.core.actions.victims import screen
+from pumice.core.actions.victims import candidates
 from pumice.core.cycle import run_action
 from pumice.core.life.task import TaskStatus
 from pumice.core.session.session import Session
@@ -255,11 +255,11 @@ def test_no_gang_falls_below_its_minimum(objects: Any, aware: bool) -> None:
 @given(crowds())
 def test_screening_only_saves_time(objects: Any) -> None:
     def outcome(tried_first: int) -> Any:
-        before, screen.TRIED_FIRST = screen.TRIED_FIRST, tried_first
+        before, candidates.TRIED_FIRST = candidates.TRIED_FIRST, tried_first
         try:
             session = after("preempt", PLAIN, objects)
         finally:
-            screen.TRIED_FIRST = before
+            candidates.TRIED_FIRST = before
         return session.evicts, pipelined(session), session.nodes.future.tolist()
 
     assert outcome(0) == outcome(1000)

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 
 from pumice.core.actions import reclaim
-from pumice.core.actions.victims import screen
-from pumice.core.actions.victims.asked import asked
+from pumice.core.actions.victims import candidates
+from pumice.core.actions.victims.on_node import asked
 from pumice.core.cycle import Trail, open_session, run_action
 from pumice.core.life.task import TaskStatus
 from pumice.core.objects.metadata import parse_time
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
-from pumice.core.session.points.batches import TaskBatch
+from pumice.core.session.points.nodes import TaskBatch
 from pumice.core.session.session import Session
 from pumice.core.state.volumes import volume_rules
 from tests.core.actions.crowds import after, classes, crowds, evictions, running, waiting
@@ -125,7 +125,7 @@ def test_but_for_the_first_two_no_node_is_tried_where_nobody_may_be_asked(monkey
 
     monkeypatch.setattr(reclaim, "asked", noting)
     after("reclaim", CONFIG, nodes(8, cpu="4"), queue("poor"), classes(), waiting("new", 1, queue="poor"))
-    assert tried == list(range(screen.TRIED_FIRST))
+    assert tried == list(range(candidates.TRIED_FIRST))
 
 
 @given(crowds(queues=("q", "p")))
@@ -135,11 +135,11 @@ def test_screening_only_saves_time(objects: Any) -> None:
     def outcome(tried_first: int) -> Any:
         trail, snapshot = Trail(), view_of(objects).snapshot(volume_rules(CONFIG))
         session = open_session(snapshot, CONFIG, CycleClock(1, parse_time(NOW)), Carry(), trail=trail)
-        before, screen.TRIED_FIRST = screen.TRIED_FIRST, tried_first
+        before, candidates.TRIED_FIRST = candidates.TRIED_FIRST, tried_first
         try:
             run_action(session, "reclaim")
         finally:
-            screen.TRIED_FIRST = before
+            candidates.TRIED_FIRST = before
         left = {(ended.who, ended.node, ended.ending) for endings in trail.endings.values() for ended in endings}
         return session.evicts, session.nodes.future.tolist(), left
 

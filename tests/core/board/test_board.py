@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.board.board import BoardReader, residents_of
+from pumice.core.board import BoardReader, residents_of
 from pumice.core.messages.boards import BoardRead, ReadBoard
 from pumice.core.objects.metadata import Object
 from pumice.core.state.view import View

@@ -11,10 +11,10 @@ from pumice.core.fold.past import Flights
 from pumice.core.fold.shown import Shown
 from pumice.core.life.task import TaskStatus
 from pumice.core.messages.decisions import Bind, BindContext, Evict
-from pumice.core.messages.events import CycleRecord
-from pumice.core.messages.operations import (
+from pumice.core.messages.events import (
     AssumedCycle,
     BeganAnew,
+    CycleRecord,
     ForgotBind,
     HeldBind,
     HeldEviction,

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.cluster.controllers.batch import life as batch
-from pumice.cluster.controllers.flows import life as flows
+from pumice.cluster.controllers.batch.rule import BATCH_JOB_LIFE, BatchJobState, BatchJobTrigger
+from pumice.cluster.controllers.flows import FLOW_LIFE, FlowPhase, FlowTrigger
 from pumice.cluster.controllers.jobs import life as jobs
-from pumice.cluster.controllers.queues import life as queues
+from pumice.cluster.controllers.queues import QUEUE_LIFE, QueueState, QueueTrigger
 from pumice.cluster.kubelets import container_life as containers
 from pumice.cluster.kubelets import pod_life as pods
 from pumice.core.errors import InvalidTransition
@@ -23,9 +23,9 @@ LIVES: list[tuple[type[Enum], type[Enum], LifeCycle[Any, Any]]] = [
     (pods.PodState, pods.PodTrigger, pods.POD_LIFE),
     (containers.ContainerState, containers.ContainerTrigger, containers.CONTAINER_LIFE),
     (jobs.JobPhase, jobs.PhaseTrigger, jobs.JOB_LIFE),
-    (flows.FlowPhase, flows.FlowTrigger, flows.FLOW_LIFE),
-    (batch.BatchJobState, batch.BatchJobTrigger, batch.BATCH_JOB_LIFE),
-    (queues.QueueState, queues.QueueTrigger, queues.QUEUE_LIFE),
+    (FlowPhase, FlowTrigger, FLOW_LIFE),
+    (BatchJobState, BatchJobTrigger, BATCH_JOB_LIFE),
+    (QueueState, QueueTrigger, QUEUE_LIFE),
 ]
 PAIRS = [
     pytest.param(state, trigger, life, id=f"{states.__name__}-{state.name}-{trigger.name}")

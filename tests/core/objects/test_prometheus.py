@@ -5,8 +5,15 @@ import json
 import pytest
 
 from pumice.core.objects.node import read_node
-from pumice.core.objects.node_usage import NodeUsage, usage_of
-from pumice.core.objects.prometheus import CPU_QUERY, MEMORY_QUERY, AnswerError, node_metrics, values_of
+from pumice.core.objects.node_usage import (
+    CPU_QUERY,
+    MEMORY_QUERY,
+    AnswerError,
+    NodeUsage,
+    node_metrics,
+    usage_of,
+    values_of,
+)
 from tests.kit import node
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from pumice.core.objects.metadata import Object
-from pumice.core.objects.resized import FIX, counted_spec
+from pumice.core.objects.pod_template import FIX, counted_spec
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
 from tests.core.plugins.world import configuration

@@ -13,9 +13,7 @@ from pumice.config.load import parse_scheduler_config
 from pumice.core.cycle import run_action
 from pumice.core.objects.metadata import Object
 from pumice.core.plugins import PLUGINS
-from pumice.core.plugins.card_policies.columns import CardColumns
-from pumice.core.plugins.card_policies.keeping import KeptScores
-from pumice.core.plugins.card_policies.plugin import CardPolicy, CardScorer, Fgd, read_classes
+from pumice.core.plugins.card_policies import CardColumns, CardPolicy, CardScorer, Fgd, KeptScores, read_classes
 from pumice.load.openb import OpenbRow
 from pumice.load.openb_cards import card_node, card_pod, class_of, typical_pods
 from tests.core.plugins.world import configuration, open_world, task_of

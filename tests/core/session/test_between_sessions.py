@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pumice.core.cycle import Carry, CycleClock, close_session, open_session, run_action, tables_later
-from pumice.core.kube.labels import label_column
+from pumice.core.kube.node_selector import label_column
 from pumice.core.life.pod_group import PodGroupPhase
 from pumice.core.messages.queue_tables import readable
 from pumice.core.objects.metadata import Object

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pumice.core.session.jobs import ByQueue
 
 if TYPE_CHECKING:
-    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.dimensions import FloatArray
 
 QUEUES = 3
 heights = st.lists(st.integers(1, 4), min_size=1, max_size=3)

@@ -9,9 +9,9 @@ from pumice.core.life.task import LABELS, TaskStatus
 from pumice.core.objects.metadata import Object
 from pumice.core.objects.pod import Task
 from pumice.core.session.closing.close import pod_conditions
+from pumice.core.session.jobs import SubJob
 from pumice.core.session.session import Session
 from pumice.core.session.statement import Statement, save
-from pumice.core.session.subjobs import SubJob
 from tests.core.actions.crowds import classes, running, waiting
 from tests.core.plugins.world import configuration, job_of, open_world, task_of
 from tests.kit import gang, node, queue

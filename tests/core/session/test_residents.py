@@ -15,7 +15,7 @@ from tests.kit import pod
 
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
-    from pumice.core.session.points.batches import TaskBatch
+    from pumice.core.session.points.nodes import TaskBatch
     from pumice.core.session.session import Session
 
 

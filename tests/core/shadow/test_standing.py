@@ -6,7 +6,7 @@ import pytest
 
 from pumice.config.load import default_text, parse_scheduler_config
 from pumice.core.cycle import run_cycle
-from pumice.core.messages.shadow import ShadowDifference
+from pumice.core.messages.events import ShadowDifference
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.shadow.standing import ORIGIN, Persistence, counted, differences, standing_of
 from pumice.core.state.view import View

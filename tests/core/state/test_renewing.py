@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.kube.labels import label_column
+from pumice.core.kube.node_selector import label_column
 from pumice.core.objects.metadata import Object
 from pumice.core.objects.node import read_node, renewed_node
 from pumice.core.objects.pod_group import READY, read_pod_group, renewed_pod_group

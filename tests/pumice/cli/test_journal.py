@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pumice.core.messages.shadow import ShadowCompared, ShadowDifference
+from pumice.core.messages.events import ShadowCompared, ShadowDifference
 from pumice.storage import codec
 from pumice.storage.journal import SHADOW, Checkpoint, Record
 from pumice.storage.sqlite import SqliteJournal

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pumice.cli.tables.lately import drawn
+from pumice.cli.tables.frame import drawn
 from tests.kit.jobs import gang
 from tests.kit.nodes import nodes
 from tests.kit.queues import queue

@@ -16,8 +16,7 @@ import pytest
 import yaml
 
 from pumice.storage import codec
-from pumice.storage.dictionary import deflate
-from pumice.storage.rows import inflate
+from pumice.storage.rows import deflate, inflate
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.pumice.cli.terminal import pumice

@@ -20,7 +20,7 @@ import trio
 
 from pumice.cli import stress
 from pumice.executors import executors
-from pumice.proof.storm.invariants.violation import Violation
+from pumice.proof.storm.invariants.upheld import Violation
 from pumice.proof.storm.report import report
 from pumice.proof.storm.script.events import Script
 from pumice.proof.storm.script.workload import Size

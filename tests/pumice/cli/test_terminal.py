@@ -14,8 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pumice.cli.options import Format, LogLevel
-from pumice.cli.tables.whole import WholeTable
-from pumice.cli.terminal import PlainConsole, PlainLines, Terminal
+from pumice.cli.terminal import PlainConsole, PlainLines, Terminal, WholeTable
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod

@@ -14,7 +14,7 @@ import anyio
 import httpx
 import pytest
 
-from pumice.core.messages.shadow import ShadowCompared
+from pumice.core.messages.events import ShadowCompared
 from pumice.storage import codec
 from pumice.storage.sqlite import SqliteJournal
 from tests.kit import source

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from pumice.actors.real_clusters.mirror.settings import ShadowSettings
-from pumice.core.messages.shadow import ShadowCompared
+from pumice.core.messages.events import ShadowCompared
 from pumice.storage.journal import SHADOW
 from pumice.storage.sqlite import SqliteJournal
 from tests.actors.real_clusters.mirror.rig import cluster, mirror, same, way_to

@@ -10,7 +10,7 @@ import pytest
 
 from pumice.runtime.allocator import give_back, live_long
 from pumice.runtime.main_job import RunPlan, Watching, run_plan
-from pumice.runtime.until import parse_until
+from pumice.runtime.waiting import parse_until
 
 GLIBC = platform.libc_ver()[0] == "glibc"
 MAPPED = """

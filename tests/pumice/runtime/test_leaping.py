@@ -14,7 +14,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from pumice.actors.runtime.alarm import Alarm
+from pumice.actors.runtime.clock import Alarm
 from pumice.runtime.leaping import FEW, Bell, LeapingClock
 
 DAY_S = 86_400.0

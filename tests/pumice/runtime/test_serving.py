@@ -15,8 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from pumice.actors.errors import ListenError
 from pumice.config.errors import ConfigError, ConflictError
 from pumice.config.settings import ProcessSettings
-from pumice.runtime.kubeconfig import export_line, kubeconfig_of, write
-from pumice.runtime.serving import gateway_settings
+from pumice.runtime.serving import export_line, gateway_settings, kubeconfig_of, write
 
 
 def settings(**given: Any) -> ProcessSettings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.runtime.until import Until, parse_until
+from pumice.runtime.waiting import Until, parse_until
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from pumice.cluster.controllers.jobs.plugins.hcclrank import HcclrankPlugin
+from pumice.cluster.controllers.jobs.plugins.frameworks import (
+    HcclrankPlugin,
+    PytorchPlugin,
+    RayPlugin,
+    TensorflowPlugin,
+)
 from pumice.cluster.controllers.jobs.plugins.plugin import (
     JobPlugin,
     hosts_of,
@@ -14,11 +19,8 @@ from pumice.cluster.controllers.jobs.plugins.plugin import (
     with_port,
     with_spec,
 )
-from pumice.cluster.controllers.jobs.plugins.pytorch import PytorchPlugin
-from pumice.cluster.controllers.jobs.plugins.ray import RayPlugin
 from pumice.cluster.controllers.jobs.plugins.ssh import SshPlugin
 from pumice.cluster.controllers.jobs.plugins.svc import SvcPlugin
-from pumice.cluster.controllers.jobs.plugins.tensorflow import TensorflowPlugin
 from pumice.cluster.kube.go_flags import Flag, parsed_flags
 from pumice.core.objects.metadata import Object, section
 

@@ -19,9 +19,9 @@ from pumice.core.state.tasks import NOWHERE
 from pumice.core.state.volumes import attachable_on
 from pumice.proof.storm.invariants.budget_books import BUDGET
 from pumice.proof.storm.invariants.card_books import miscounted_cells, without_cards
-from pumice.proof.storm.invariants.group_status import wrong_statuses
 from pumice.proof.storm.invariants.pod_book import ENDED, unscheduled
 from pumice.proof.storm.invariants.queue_sums import wrong_at_rest
+from pumice.proof.storm.invariants.statuses import wrong_statuses
 from pumice.proof.storm.invariants.truth import SCHEDULERS
 from pumice.storage import codec
 from pumice.storage.journal import API

@@ -17,10 +17,12 @@ import anyio
 from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from pumice.core.fold.past import Flights
 from pumice.core.fold.shown import Shown
+from pumice.core.messages.commands import WriteStatus
 from pumice.core.messages.decisions import Bind, Decision, Evict
 from pumice.core.messages.events import (
     ActorCrashed,
     ActorEvent,
+    AssumedCycle,
     BindRefused,
     BindTimedOut,
     Bound,
@@ -32,19 +34,25 @@ from pumice.core.messages.events import (
     EvictTimedOut,
     Mutation,
     Outcome,
+    ViewOperation,
 )
-from pumice.core.messages.operations import AssumedCycle, ViewOperation
-from pumice.core.messages.orders import WriteStatus
 from pumice.core.objects.metadata import Object, section
 from pumice.proof.storm.invariants.budget_books import BUDGET, BudgetBooks
+from pumice.proof.storm.invariants.card_books import LockBook
 from pumice.proof.storm.invariants.claim_books import KINDS as CLAIM_KINDS
-from pumice.proof.storm.invariants.failures import Failures
-from pumice.proof.storm.invariants.job_counts import JobCounts
 from pumice.proof.storm.invariants.queue_sums import wrong_sums
-from pumice.proof.storm.invariants.shared_card_books import LockBook
+from pumice.proof.storm.invariants.soon import Failures
+from pumice.proof.storm.invariants.statuses import JobCounts
 from pumice.proof.storm.invariants.truth import StormTruth
-from pumice.proof.storm.invariants.upheld import BUDGETS, EVERY, GANGS, VICTIMS, upheld_by
-from pumice.proof.storm.invariants.violation import Violation, ViolationFoundError
+from pumice.proof.storm.invariants.upheld import (
+    BUDGETS,
+    EVERY,
+    GANGS,
+    VICTIMS,
+    Violation,
+    ViolationFoundError,
+    upheld_by,
+)
 from pumice.storage import codec
 from pumice.storage.shared_objects import SharedObjects
 

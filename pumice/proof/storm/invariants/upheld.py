@@ -6,6 +6,7 @@ its capability, budgets that have the last word, free host ports, so many pods a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,26 @@ from pumice.config.load import parse_scheduler_config
 
 if TYPE_CHECKING:
     from pumice.config.schema import PluginOption, SchedulerConfig, Tier
+
+# --- What a storm has found
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A broken invariant by name, in words, at a virtual time."""
+
+    invariant: str
+    words: str
+    at: float = 0.0
+
+
+class ViolationFoundError(Exception):
+    """Ends the storm."""
+
+    def __init__(self, violation: Violation) -> None:
+        self.violation = violation
+        super().__init__(f"{violation.invariant}: {violation.words}")
+
 
 GANGS: Final = "whole-gangs"
 VICTIMS: Final = "victims of gangs"

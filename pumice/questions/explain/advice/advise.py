@@ -10,29 +10,56 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from pumice.cluster.api.admission.priority_classes import HIGHEST
-from pumice.cluster.controllers.unserved.kinds import SCHEDULER
+from pumice.cluster.controllers.unserved import SCHEDULER
 from pumice.config.arguments import Arguments
 from pumice.config.schema import PluginOption, SchedulerConfig, Tier
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.pod import GROUP_NAME, is_strange
 from pumice.core.plugins.overcommit import DEFAULT_FACTOR, FACTOR_KEY
 from pumice.questions.explain.advice.changes import Change, ChangeFamily, Edit, Group, Identity, in_words, single
-from pumice.questions.explain.advice.deadline import TimeOverError, budget
 from pumice.questions.explain.advice.groups import WaitingGroup, about_group, about_misplaced, amounts_in
-from pumice.questions.explain.advice.limits import about_limits, joint_limits
-from pumice.questions.explain.advice.nodes import NodeRefusals, about_nodes, against_each
-from pumice.questions.explain.advice.room import more_room
+from pumice.questions.explain.advice.limits import about_limits, about_victims, joint_limits
+from pumice.questions.explain.advice.nodes import NodeRefusals, about_nodes, against_each, more_room
 from pumice.questions.explain.advice.search import AdviceSearch, Found
-from pumice.questions.explain.advice.trial import WAITING, Bench, TrialResult
-from pumice.questions.explain.advice.unmade import REMARK, with_pods
-from pumice.questions.explain.advice.victims import about_victims
+from pumice.questions.explain.advice.trial import WAITING, Bench, TimeOverError, TrialResult, around, budget
 from pumice.questions.explain.scene import Scene, jobs_of
+from pumice.questions.oneshot.cycles import fill
+from pumice.questions.oneshot.expand import expanded
 from pumice.questions.oneshot.supposing import unasked
 from pumice.questions.whatif.changes import node_like
 from pumice.work import OBJECT, of_cycle
 
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
+
+# --- A job that waits to be admitted and has no pods yet
+
+REMARK: Final = "it has no pods before it is admitted: tried as if they were there"
+
+
+def with_pods(scene: Scene, job: str) -> Scene | None:
+    """That moment with the pods that the owner of the PodGroup "namespace/name" makes once it is admitted; None
+    where there are pods, or nobody who would make some.
+    """
+    handle = scene.view.jobs.by_key[job]
+    if handle.tasks or handle.spec is None:
+        return None
+    objects = scene.objects()
+    group = next((each for each in objects if each["kind"] == "PodGroup" and _key(each) == job), None)
+    owners = {str(each["uid"]) for each in section(group or {}, "metadata").get("ownerReferences") or ()}
+    near = [each for each in objects if around(each, owners)]
+    known = {id(each) for each in near}
+    made = [each for each in expanded(near, scene.clock.now).objects if each["kind"] == "Pod" and id(each) not in known]
+    if not made:
+        return None
+    grown = [*objects, *made]
+    return replace(scene, view=fill(grown, scene.in_flight), recorded=None, objects=lambda: grown)
+
+
+def _key(group: dict[str, object]) -> str:
+    metadata = section(group, "metadata")
+    return f"{metadata.get('namespace') or 'default'}/{metadata['name']}"
+
 
 # --- What is named and not there: the claims of a pod, the priority classes of a job, and the scheduler of its pods.
 

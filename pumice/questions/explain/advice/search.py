@@ -8,8 +8,7 @@ from itertools import combinations
 from typing import Final, Protocol
 
 from pumice.questions.explain.advice.changes import Change, ChangeFamily, Group
-from pumice.questions.explain.advice.deadline import TimeOverError
-from pumice.questions.explain.advice.trial import TrialResult
+from pumice.questions.explain.advice.trial import TimeOverError, TrialResult
 
 NEAREST: Final = 10
 """So many families are tried in pairs when none brings all of the job by itself."""

@@ -3,37 +3,82 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from pumice.cluster.controllers.job_keys import TASK_SPEC
 from pumice.cluster.controllers.jobs.life import Action
 from pumice.cluster.controllers.jobs.policies import POD_EVICTED, JobTrigger, resolve
-from pumice.core.cycle import close_session, open_session, run_action
+from pumice.core.cycle import Trail, close_session, open_session, run_action
 from pumice.core.life.task import ALLOCATED_STATUSES, LABELS, TaskStatus
 from pumice.core.messages.decisions import Evict
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.explain.advice.changes import Change, Identity, identity_of
-from pumice.questions.explain.advice.deadline import Spent, TimedTrail, demand_time, while_time
 from pumice.questions.explain.watch import Subjects, Watched, watch_cycle
 from pumice.questions.oneshot.between import next_objects, object_key
 from pumice.questions.oneshot.cycles import assume, fill
 from pumice.questions.oneshot.expand import expanded
 from pumice.questions.oneshot.prepare import CONTROLLED, stored_as
 from pumice.questions.oneshot.supposing import AskedOnce
-from pumice.work import of_cycle
+from pumice.work import OBJECT, WorkBudget, WorkOverError, of_cycle, of_step
 
 if TYPE_CHECKING:
     from pumice.config.schema import SchedulerConfig
     from pumice.core.messages.decisions import CycleResult
     from pumice.core.objects.pod import Task
+    from pumice.core.session.trail.records import Ending
+    from pumice.core.state.jobs import Job
     from pumice.core.state.snapshot import Snapshot
     from pumice.core.state.view import View
     from pumice.questions.explain.scene import Scene
+
+# --- The work for trying what would help
+
+T = TypeVar("T")
+Spent = WorkBudget
+TimeOverError = WorkOverError
+
+
+def budget(seconds: float) -> WorkBudget:
+    """The work that so many seconds stand for."""
+    return WorkBudget.of_seconds(seconds)
+
+
+def demand_time(spent: Spent) -> None:
+    """Raises TimeOverError."""
+    spent.demand()
+
+
+def while_time(items: Iterable[T], spent: Spent) -> Iterator[T]:
+    """One by one, each an object that is read. Raises TimeOverError before one for which nothing is left."""
+    for item in items:
+        spent.demand(OBJECT)
+        yield item
+
+
+class TimedTrail(Trail):
+    """The trail of one job in a cycle that is broken off (TimeOverError) when the work is over: at the next job or task
+    that an action is done with. `nodes`: how many there are.
+    """
+
+    def __init__(self, job: str, spent: Spent, nodes: int) -> None:
+        super().__init__((), frozenset([job]))
+        self._spent, self._step = spent, of_step(nodes)
+
+    def job_ended(self, job: Job, ending: Ending, detail: str = "", domain: str = "") -> None:
+        """The action is done with the job for now, or with one HyperNode for it."""
+        self._spent.demand(self._step)
+        super().job_ended(job, ending, detail, domain)
+
+    def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:
+        """The action is done with the task, or with one node for it."""
+        self._spent.demand(self._step)
+        super().task_ended(task, ending, detail, node)
+
 
 # --- Who comes in the place of pods that are gone: what their controllers make, of the objects around them only.
 

@@ -15,8 +15,8 @@ from pumice.cluster.kernel.life import Life
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import Object, section
 from pumice.questions.replay.amounts import Amount, allocatable_of, request_of
-from pumice.questions.whatif.belongings import ENDED, asked_by, belongings, running
 from pumice.questions.whatif.changes import ForkChange
+from pumice.questions.whatif.naming import ENDED, asked_by, belongings, running
 from pumice.questions.whatif.search.starting import StartQuestion
 from pumice.storage import codec
 

@@ -8,8 +8,8 @@ from pumice.actors.api_server.faults.faulty_server import REPLAYED, FaultyLog
 from pumice.actors.api_server.faults.network import Network
 from pumice.actors.api_server.faults.strikes import Fault, ListedFaults
 from pumice.actors.errors import ActorFailedError
+from pumice.actors.runtime.actor import Context
 from pumice.actors.runtime.clock import RealClock
-from pumice.actors.runtime.context import Context
 from pumice.cluster.api.watch import RevisionLog
 from pumice.core.messages.events import Mutation
 

@@ -9,10 +9,9 @@ from pumice.actors.api_server.faults.faulty_server import FaultyApiServer
 from pumice.actors.api_server.faults.network import Network
 from pumice.actors.api_server.faults.strikes import Faults, ListedFaults, SeededFaults
 from pumice.actors.api_server.server import ApiServer
-from pumice.actors.runtime.asking import expected
-from pumice.actors.runtime.mailbox import Mailbox
-from pumice.core.messages import commands, supervision, watch
-from pumice.core.messages.commands import FaultsRead, ReadFaults
+from pumice.actors.runtime.mailbox import Mailbox, expected
+from pumice.core.messages import commands
+from pumice.core.messages.commands import FaultsRead, Pull, Pulled, ReadFaults, SupervisorCommand
 from pumice.storage import codec
 from tests.actors.bench import Bench, running
 from tests.kit.nodes import node
@@ -35,7 +34,7 @@ class FaultyBench(Bench):
             recorder=self.recorder,
             faults=self.faults,
             network=self.network,
-            supervisor=Mailbox("supervisor", supervision.SupervisorCommand),
+            supervisor=Mailbox("supervisor", SupervisorCommand),
         )
 
 
@@ -51,8 +50,8 @@ async def test_pulls_do_not_wait_for_what_comes_late_to_be_on_disk() -> None:
         try:
             with anyio.fail_after(2):
                 for _ in range(3):
-                    pulled = await bench.api.ask(watch.Pull("me", 0, held=False))
-                    assert expected(pulled, watch.Pulled).revisions == ()
+                    pulled = await bench.api.ask(Pull("me", 0, held=False))
+                    assert expected(pulled, Pulled).revisions == ()
         finally:
             bench.may_write.set()
 

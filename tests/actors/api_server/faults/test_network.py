@@ -9,8 +9,8 @@ import pytest
 from trio.testing import MockClock
 
 from pumice.actors.api_server.faults.network import Network
+from pumice.actors.runtime.actor import Context
 from pumice.actors.runtime.clock import RealClock
-from pumice.actors.runtime.context import Context
 
 Act = Callable[[Network], object]
 

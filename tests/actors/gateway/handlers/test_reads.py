@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pumice.actors.gateway.kept import MOST
+from pumice.actors.gateway.listings import MOST
 from tests.actors.gateway.rig import PODS, QUEUES, pod_of, serving
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
@@ -116,7 +116,7 @@ async def test_a_list_that_is_too_old_goes_on_as_things_are_by_then(monkeypatch:
     async with serving() as web:
         await web.create_pods("a", "b", "c", "d")
         first = await web.get(f"{PODS}?limit=2")
-        monkeypatch.setattr("pumice.actors.gateway.kept.AGE_S", -1.0)
+        monkeypatch.setattr("pumice.actors.gateway.listings.AGE_S", -1.0)
         await web.create_pods("aa", "bb")
         refused = await web.send("GET", f"{PODS}?limit=2&continue={first['metadata']['continue']}", code=410)
         assert refused["reason"] == "Expired"

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.actors.real_clusters.mirror.changes import RemoteChange, change_of
-from pumice.actors.real_clusters.mirror.cycles import INSIDE, OUTSIDE, CycleCutter
-from pumice.actors.real_clusters.mirror.decisions import Nominated
+from pumice.actors.real_clusters.mirror.cycles import INSIDE, OUTSIDE, CycleCutter, Nominated
 from pumice.core.messages.decisions import Bind, Evict
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod

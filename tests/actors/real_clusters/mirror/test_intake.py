@@ -8,7 +8,7 @@ import pytest
 from pumice.actors.errors import CredentialsError, RemoteError
 from pumice.actors.real_clusters.mirror.changes import Key, change_of
 from pumice.actors.real_clusters.mirror.intake import Intake
-from pumice.actors.real_clusters.remote.listing import RemoteListing, RemoteResource
+from pumice.actors.real_clusters.remote.reflector import RemoteListing, RemoteResource
 
 pytestmark = pytest.mark.anyio
 NODES = RemoteResource("Node", "v1", "Node", "/api/v1/nodes")

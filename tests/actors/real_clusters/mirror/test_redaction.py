@@ -10,8 +10,7 @@ import msgspec
 import pytest
 
 from pumice.actors.real_clusters.mirror.changes import change_of, trimmed
-from pumice.actors.real_clusters.mirror.pseudonym_file import PseudonymFile
-from pumice.actors.real_clusters.mirror.redaction import Redaction
+from pumice.actors.real_clusters.mirror.redaction import PseudonymFile, Redaction
 from pumice.config.errors import ConfigError
 from pumice.core.devices.ascend.reports import Reported, Reports
 from pumice.core.messages.decisions import Bind, CycleResult, Decision

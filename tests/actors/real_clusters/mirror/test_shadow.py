@@ -12,8 +12,7 @@ from pumice.actors.system.system import System
 from pumice.config.load import parse_scheduler_config
 from pumice.core.messages.commands import BindPod, Delete
 from pumice.core.messages.decisions import Evict
-from pumice.core.messages.events import Mutation
-from pumice.core.messages.shadow import ShadowCompared
+from pumice.core.messages.events import Mutation, ShadowCompared
 from pumice.storage.journal import API, SHADOW
 from pumice.storage.memory import MemoryJournal
 from tests.actors.real_clusters.mirror.rig import (

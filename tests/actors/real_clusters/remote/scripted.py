@@ -10,8 +10,7 @@ import httpx
 from pumice.actors.errors import CredentialsError, RemoteError
 from pumice.actors.real_clusters.remote.api import RemoteApi
 from pumice.actors.real_clusters.remote.backoff import Backoff
-from pumice.actors.real_clusters.remote.listing import RemoteListing, RemoteResource
-from pumice.actors.real_clusters.remote.reflector import Reflector
+from pumice.actors.real_clusters.remote.reflector import Reflector, RemoteListing, RemoteResource
 from pumice.config.kubeconfig import ClusterAccess
 from pumice.core.objects.metadata import Object
 

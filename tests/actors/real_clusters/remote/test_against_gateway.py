@@ -9,8 +9,7 @@ import pytest
 from pumice.actors.errors import CredentialsError, RemoteError
 from pumice.actors.real_clusters.remote.api import RemoteApi
 from pumice.actors.real_clusters.remote.backoff import Backoff
-from pumice.actors.real_clusters.remote.listing import RemoteListing, RemoteResource, list_all
-from pumice.actors.real_clusters.remote.reflector import Reflector
+from pumice.actors.real_clusters.remote.reflector import Reflector, RemoteListing, RemoteResource, list_all
 from pumice.config.kubeconfig import ClusterAccess
 from tests.actors.gateway.rig import PODS, serving
 from tests.actors.real_clusters.remote import scripted

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from pumice.actors.errors import RemoteError
-from pumice.actors.real_clusters.remote.credentials import Credential
+from pumice.actors.real_clusters.remote.access import Credential
 from pumice.config.kubeconfig import ClusterAccess
 from tests.actors.real_clusters.remote.scripted import ScriptedServer, Stream, page, status
 

@@ -9,8 +9,15 @@ from typing import Any
 import pytest
 
 from pumice.actors.errors import CredentialsError
-from pumice.actors.real_clusters.remote.access import FromPlugin, credentials_of, in_cluster, proxy_of, trust_of
-from pumice.actors.real_clusters.remote.credentials import Credential, TokenFile
+from pumice.actors.real_clusters.remote.access import (
+    Credential,
+    FromPlugin,
+    TokenFile,
+    credentials_of,
+    in_cluster,
+    proxy_of,
+    trust_of,
+)
 from pumice.config.errors import ConfigError
 from pumice.config.kubeconfig import ClusterAccess, ExecPlugin
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.cluster.api.apply.field_sets import NOTHING, FieldSet, field_set, from_fields, to_fields
-from pumice.cluster.api.apply.paths import Path
+from pumice.cluster.api.apply.field_sets import NOTHING, FieldSet, Path, field_set, from_fields, to_fields
 
 STEPS = st.sampled_from(["f:a", "f:b", 'k:{"name":"x"}', 'v:"x"', "v:1", "f:a.b/c"])
 PATHS = st.frozensets(st.lists(STEPS, min_size=1, max_size=4).map(tuple), max_size=8)

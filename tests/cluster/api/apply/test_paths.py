@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pumice.cluster.api.apply.paths import shown, steps_of
+from pumice.cluster.api.apply.field_sets import shown, steps_of
 from pumice.cluster.api.schema import shape_of_kind
 from pumice.cluster.api.schema.shapes import Shape, field_shape, shape_of_schema
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.cluster.api.apply import Applicant, apply, track_update
-from pumice.cluster.api.apply.tracking import by_update
+from pumice.cluster.api.apply.owners import by_update
 from pumice.cluster.api.schema import shape_of_kind
 from pumice.core.messages.replies import Refused
 

@@ -8,9 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pumice.cluster.api.apply import Applicant, apply, track_update
-from pumice.cluster.api.apply.history import LAST_APPLIED
-from pumice.cluster.api.apply.owners import without_managers
-from pumice.cluster.api.apply.tracking import by_update, resets
+from pumice.cluster.api.apply.owners import LAST_APPLIED, by_update, resets, without_managers
 from pumice.cluster.api.schema import shape_of_kind, shape_of_schema
 from pumice.core.messages.replies import Refused
 

@@ -9,8 +9,7 @@ import pytest
 import pumice.cluster.api.schema
 from pumice.cluster.api.kinds import KINDS
 from pumice.cluster.api.schema import message, of_kind, of_type
-from pumice.cluster.api.schema.model import SchemaMessage, element
-from pumice.cluster.api.schema.table import flat_fields, is_message
+from pumice.cluster.api.schema.table import SchemaMessage, element, flat_fields, is_message
 
 SPECIAL = {
     *("string", "boolean", "int32", "int64", "double", "byte", "Quantity", "IntOrString", "Time", "MicroTime"),

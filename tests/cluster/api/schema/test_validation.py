@@ -16,7 +16,7 @@ from pumice.cluster.api.schema import (
     shape_of_type,
     unknown_fields,
 )
-from pumice.cluster.api.schema.mistyped import Mistyped, json_type
+from pumice.cluster.api.schema.wrong_fields import Mistyped, json_type
 
 POD = shape_of_kind("", "v1", "Pod")
 DEFINED = shape_of_schema(

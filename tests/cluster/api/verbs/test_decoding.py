@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.cluster.api.verbs.decoding import drop_nulls, without_nulls
+from pumice.cluster.api.verbs.requests import drop_nulls, without_nulls
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=2),

@@ -6,7 +6,7 @@ from typing import Any
 
 from pumice.cluster.controllers.batch.rule import JobRule
 from pumice.cluster.controllers.family import FamilyMachine
-from pumice.cluster.kube.conditions import timestamp
+from pumice.cluster.kube.statuses import timestamp
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster

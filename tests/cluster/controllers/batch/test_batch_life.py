@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.cluster.controllers.batch.life import BATCH_JOB_LIFE, OVER, BatchJobState, BatchJobTrigger, state_of
+from pumice.cluster.controllers.batch.rule import BATCH_JOB_LIFE, OVER, BatchJobState, BatchJobTrigger, state_of
 
 S, E = BatchJobState, BatchJobTrigger
 

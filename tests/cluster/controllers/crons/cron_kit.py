@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pumice.cluster.controllers.crons.dialects import KUBERNETES, VOLCANO, Dialect
-from pumice.cluster.controllers.crons.rule import CronRule
+from pumice.cluster.controllers.crons import KUBERNETES, VOLCANO, CronRule, Dialect
 from pumice.cluster.controllers.family import FamilyMachine
-from pumice.cluster.kube.conditions import timestamp
+from pumice.cluster.kube.statuses import timestamp
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.cluster.controllers.crons.dialects import KUBERNETES, VOLCANO, Dialect
-from pumice.cluster.controllers.crons.rule import CronRule
+from pumice.cluster.controllers.crons import KUBERNETES, VOLCANO, CronRule, Dialect
 from pumice.cluster.controllers.family import FamilyMachine
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object

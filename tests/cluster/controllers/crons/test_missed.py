@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.cluster.controllers.crons.missed import due_time
+from pumice.cluster.controllers.crons import due_time
 from pumice.cluster.kube.schedules import read_schedule
 
 

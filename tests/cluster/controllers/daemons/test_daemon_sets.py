@@ -8,7 +8,7 @@ import pytest
 
 from pumice.cluster.controllers.daemons import DaemonSetRule
 from pumice.cluster.controllers.family import FamilyMachine
-from pumice.cluster.kube.conditions import timestamp
+from pumice.cluster.kube.statuses import timestamp
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster

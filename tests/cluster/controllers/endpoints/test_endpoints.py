@@ -4,9 +4,8 @@ from typing import Any
 
 from pumice.cluster.api.bootstrap import api_moved, api_service
 from pumice.cluster.controllers.endpoints import EndpointsMachine
-from pumice.cluster.kubelets.addresses import ClusterAddresses
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
-from pumice.cluster.kubelets.other_agents import OtherAgents
+from pumice.cluster.kubelets.node_reports import ClusterAddresses, OtherAgents
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node

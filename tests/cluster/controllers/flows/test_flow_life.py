@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.cluster.controllers.flows.life import FLOW_LIFE, FlowPhase, FlowTrigger, trigger_of
+from pumice.cluster.controllers.flows import FLOW_LIFE, FlowPhase, FlowTrigger, trigger_of
 
 P, T = FlowPhase, FlowTrigger
 

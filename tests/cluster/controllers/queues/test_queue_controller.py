@@ -4,8 +4,14 @@ import itertools
 
 import pytest
 
-from pumice.cluster.controllers.queues.life import QUEUE_LIFE, QueueAction, QueueState, state_of, trigger_of
-from pumice.cluster.controllers.queues.machine import QueueMachine
+from pumice.cluster.controllers.queues import (
+    QUEUE_LIFE,
+    QueueAction,
+    QueueMachine,
+    QueueState,
+    state_of,
+    trigger_of,
+)
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.pod_groups import pod_group

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pumice.cluster.controllers.family import FamilyMachine
-from pumice.cluster.controllers.stateful.rule import StatefulSetRule
-from pumice.cluster.kube.conditions import timestamp
+from pumice.cluster.controllers.stateful import StatefulSetRule
+from pumice.cluster.kube.statuses import timestamp
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.cluster.controllers.stateful.rule import SetPlanner
+from pumice.cluster.controllers.stateful import SetPlanner
 from pumice.core.objects.metadata import Object
 from tests.cluster.controllers.stateful.set_kit import stateful_set
 

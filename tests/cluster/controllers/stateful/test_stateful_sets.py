@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pumice.cluster.controllers.family import FamilyMachine
-from pumice.cluster.controllers.stateful.rule import StatefulSetRule
+from pumice.cluster.controllers.stateful import StatefulSetRule
 from pumice.core.messages.commands import Delete
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pumice.cluster.api.kinds import KINDS
-from pumice.cluster.controllers.unserved.kinds import LEFT, UNSERVED, other_scheduler
-from pumice.cluster.controllers.unserved.machine import UnservedMachine
+from pumice.cluster.controllers.unserved import LEFT, UNSERVED, UnservedMachine, other_scheduler
 from pumice.core.messages.commands import BindPod
 from pumice.core.messages.replies import Accepted
 from pumice.core.objects.metadata import Object

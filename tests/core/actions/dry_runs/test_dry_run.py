@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.actions.dry_runs.dry_run import DryRun, select_victims
-from pumice.core.actions.dry_runs.findings import LIFT, Candidate
+from pumice.core.actions.dry_runs import LIFT, Candidate, DryRun, select_victims
 from pumice.core.actions.victims.on_node import available, fits
 from pumice.core.session.session import Session
 from tests.core.actions.crowds import PLAIN, TIERS, after, classes, crowds, evictions, running, waiting, with_arguments

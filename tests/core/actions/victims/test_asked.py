@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.actions.victims.asked import asked, movable, reclaimable
+from pumice.core.actions.victims.on_node import asked, movable, reclaimable
 from pumice.core.session.session import Session
 from tests.core.actions.crowds import PLAIN, classes, crowds, running, spare, waiting
 from tests.core.actions.plainly_asked import of_other_jobs, of_other_queues, of_own_job, tasks_that

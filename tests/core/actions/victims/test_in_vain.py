@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from pumice.core.actions import preempt, reclaim
-from pumice.core.actions.victims.in_vain import InVain
+from pumice.core.actions.victims.candidates import InVain
 from pumice.core.cycle import run_action
 from tests.core.actions.crowds import PLAIN, after, classes, crowds, running, waiting
 from tests.core.plugins.world import configuration, open_world

@@ -8,9 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.actions.victims.asked import movable, reclaimable
-from pumice.core.actions.victims.on_node import make_room
-from pumice.core.actions.victims.screen import TRIED_FIRST, worth_trying
+from pumice.core.actions.victims.candidates import TRIED_FIRST, worth_trying
+from pumice.core.actions.victims.on_node import make_room, movable, reclaimable
 from tests.core.actions.crowds import classes, crowds, running, waiting
 from tests.core.actions.plainly_asked import of_other_jobs, of_other_queues, of_own_job, tasks_that
 from tests.core.plugins.world import configuration, open_world, task_of

@@ -8,9 +8,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.devices.milli.fragmentation import NO_CARD, Fragmentation
-from pumice.core.devices.milli.shares import CardAsk, NodeStates
-from pumice.core.devices.milli.typical import CardClass, TypicalPods, typical_of
+from pumice.core.devices.milli import (
+    NO_CARD,
+    CardAsk,
+    CardClass,
+    Fragmentation,
+    NodeStates,
+    TypicalPods,
+    typical_of,
+)
 
 MODELS = ("NVIDIA-G2", "NVIDIA-T4")
 LEFT = st.lists(st.sampled_from([0, 100, 250, 460, 500, 999, 1000]), min_size=0, max_size=4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.core.devices.milli.shares import CardAsk, NodeStates, best_fit, clustering, dot_product, packing
+from pumice.core.devices.milli import CardAsk, NodeStates, best_fit, clustering, dot_product, packing
 
 MOST = (128_000, 8_000)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from pumice.core.kube.claims import COUNT
+from pumice.core.kube.devices import COUNT
 from pumice.core.objects.metadata import Object
 from pumice.core.plugins.capacity import Capacity
 from pumice.core.plugins.capacity.claims import parse_devices

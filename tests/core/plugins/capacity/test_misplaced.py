@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pumice.core.cycle import close_session, run_action
-from pumice.core.plugins.capacity.misplaced import leaves_below, tree_problem
+from pumice.core.plugins.capacity.limits import leaves_below, tree_problem
 from tests.core.plugins.world import configuration, job_of, open_world, task_of
 from tests.kit import gang, node, queue
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from pumice.actors.outside.whole_pods import as_json
+from pumice.actors.outside.client import as_json
 from pumice.config.load import parse_scheduler_config
 from pumice.core.actions import ACTIONS
 from pumice.core.cycle import Carry, CycleClock, open_session, run_action

@@ -14,8 +14,7 @@ from pumice.core.cycle import Trail, close_session, open_session, run_action
 from pumice.core.life.task import TaskStatus
 from pumice.core.messages.questions import AskedPod, OutsideAnswer, OutsideQuestion
 from pumice.core.outside import NOT_RECORDED, AskedOutside, Recorded, WholePod, filled, question
-from pumice.core.plugins.extender.plugin import PREDICATE, PRIORITIZE, ExtenderError, read_answer
-from pumice.core.plugins.extender.settings import read_settings
+from pumice.core.plugins.extender.plugin import PREDICATE, PRIORITIZE, ExtenderError, read_answer, read_settings
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.session.trail.records import Ending
 from tests.core.plugins.extender.test_recorded import acted, asking, decide, recorded

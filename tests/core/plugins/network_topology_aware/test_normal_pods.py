@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from pumice.core.plugins.network_topology_aware.plugin import go_power, read_weights
+from pumice.core.plugins.network_topology_aware import go_power, read_weights
 from pumice.core.session.search.node_search import ErrorCache
 from tests.core.plugins.network_topology_aware.test_topology_occupancy import rack
 from tests.core.plugins.world import configuration, open_world, task_of

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.plugins.network_topology_aware.occupancy import DomainOccupancy
+from pumice.core.plugins.network_topology_aware import DomainOccupancy
 from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, job_of, open_world
 from tests.core.session.test_statement import Step, do, steps

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from pumice.core.kube.placed import placed_pods
 from pumice.core.objects.metadata import Object
 from pumice.core.plugins.predicates.plugin import (
+    PodCount,
     RequiredAffinity,
     StaticFilter,
     Unschedulable,
     UntoleratedTaints,
     terms_conflict,
 )
-from pumice.core.plugins.predicates.pod_count import PodCount
 from pumice.core.plugins.predicates.ports import NodePorts
 from pumice.core.session.reasons import Code, FitFailure
 from tests.core.kube import slow

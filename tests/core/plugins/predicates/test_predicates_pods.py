@@ -11,8 +11,7 @@ from pumice.core.kube.placed import placed_pods
 from pumice.core.objects.metadata import Object
 from pumice.core.plugins.nodeorder.plugin import PodAffinityScorer
 from pumice.core.plugins.nodeorder.topology_spread import TopologySpreadScorer
-from pumice.core.plugins.predicates.pod_affinity import PodAffinityFilter
-from pumice.core.plugins.predicates.pod_affinity_trial import AffinityTrial
+from pumice.core.plugins.predicates.pod_affinity import AffinityTrial, PodAffinityFilter
 from pumice.core.plugins.predicates.topology_spread import TopologySpreadFilter
 from pumice.core.session.reasons import FitFailure
 from pumice.core.state.view import View

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.core.cycle import run_action
-from pumice.core.plugins.proportion import Proportion
-from pumice.core.plugins.proportion.plugin import ProportionAttributes
+from pumice.core.plugins.proportion import Proportion, ProportionAttributes
 from pumice.core.resources import Resource
 from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, evictable, job_of, open_world, task_of

@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.plugins.proportion.water_fill import Basin, fill
+from pumice.core.plugins.proportion import Basin, fill
 from pumice.core.resources import Resource
 from tests.core.plugins.proportion.plain_fill import PlainQueue, plain_fill
 
 if TYPE_CHECKING:
-    from pumice.core.state.columns import FloatArray
+    from pumice.core.state.dimensions import FloatArray
 
 NAMES = ("cpu", "memory", "pods", "nvidia.com/gpu")
 GIB = 1024.0**3

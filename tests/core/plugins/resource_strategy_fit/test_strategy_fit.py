@@ -8,15 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.core.objects.metadata import Object
-from pumice.core.plugins.resource_strategy_fit import arguments as read
-from pumice.core.plugins.resource_strategy_fit.arguments import NO_SRA, IdleShare, Sra, Strategy
-from pumice.core.plugins.resource_strategy_fit.plugin import (
+from pumice.core.plugins.resource_strategy_fit import (
+    DEFAULT_STRATEGIES,
+    NO_SRA,
     TYPE_ANNOTATION,
     WEIGHT_ANNOTATION,
+    IdleShare,
     Proportional,
+    Sra,
+    Strategy,
     StrategyScorer,
     annotated,
     own_weights,
+    read_shares,
+    read_sra,
+    read_strategies,
+    read_weight,
+    strategy_for,
 )
 from tests.core.kube.clusters import clusters
 from tests.core.kube.sessions import opened, put, scores, task_named, texts
@@ -71,7 +79,7 @@ def test_a_pods_own_strategy_overrides(cluster: Cluster, kind: str, weights: dic
     waiting["metadata"]["annotations"] = {TYPE_ANNOTATION: kind, WEIGHT_ANNOTATION: json.dumps(weights)}
     session = opened(*nodes, *running, waiting)
     task, rows = task_named(session, key_of(waiting)), list(range(len(nodes)))
-    score = StrategyScorer(read.DEFAULT_STRATEGIES, 3, NO_SRA).prepare(session, task)
+    score = StrategyScorer(DEFAULT_STRATEGIES, 3, NO_SRA).prepare(session, task)
     own = {name: (kind, weight) for name, weight in weights.items()}
     assert scores(session, score, rows) == [plain_scores.fit(session, task, row, own, 3) for row in rows]
 
@@ -142,7 +150,7 @@ def test_own_weights(text: str, weights: dict[str, int] | None) -> None:
 def test_own_weights_that_cannot_be_read_score_nothing() -> None:
     marks = {TYPE_ANNOTATION: "MostAllocated", WEIGHT_ANNOTATION: "{"}
     session = opened(node("n0"), pod("p", annotations=marks))
-    score = StrategyScorer(read.DEFAULT_STRATEGIES, 1, NO_SRA).prepare(session, task_named(session, "default/p"))
+    score = StrategyScorer(DEFAULT_STRATEGIES, 1, NO_SRA).prepare(session, task_named(session, "default/p"))
     assert scores(session, score, [0]) == [0.0]
 
 
@@ -150,7 +158,7 @@ def test_own_weights_that_cannot_be_read_score_nothing() -> None:
     ("value", "weight"), [({}, 10), (-1, 10), (0, 0), (3, 3), (2.9, 2), ("7", 10), (None, 0), (True, 10)]
 )
 def test_weight(value: Any, weight: int) -> None:
-    assert read.fit_weight({} if value == {} else {"resourceStrategyFitWeight": value}) == weight
+    assert read_weight({} if value == {} else {"resourceStrategyFitWeight": value}) == weight
 
 
 def test_strategies() -> None:
@@ -158,33 +166,33 @@ def test_strategies() -> None:
         "cpu": {"type": "MostAllocated", "weight": 3}, "memory": {"Type": "Whatever", "Weight": -1}, "*": {}, "a*b": {},
         "a**": {}, "a/*": None,
     }  # fmt: skip
-    assert read.strategies({"resources": given_strategies}) == {
+    assert read_strategies({"resources": given_strategies}) == {
         "cpu": Strategy("MostAllocated", 3),
         "memory": Strategy("LeastAllocated", 1),
         "a/*": Strategy("LeastAllocated", 1),
     }
-    assert read.strategies({"resources": {}}) == read.strategies({}) == read.DEFAULT_STRATEGIES
-    assert read.strategies({"resources": {"*": {}}}) == {}
+    assert read_strategies({"resources": {}}) == read_strategies({}) == DEFAULT_STRATEGIES
+    assert read_strategies({"resources": {"*": {}}}) == {}
 
 
 def test_the_longest_prefix_wins_and_the_exact_name_above_all() -> None:
     known = {key: Strategy("MostAllocated", i) for i, key in enumerate(["n*", "nvidia.com/*", "nvidia.com/gpu"], 1)}
-    found = {name: read.strategy_for(name, known) for name in (GPU, "nvidia.com/mig", "new", "other")}
+    found = {name: strategy_for(name, known) for name in (GPU, "nvidia.com/mig", "new", "other")}
     assert [strategy and strategy.weight for strategy in found.values()] == [3, 2, 1, None]
 
 
 def test_sra_arguments() -> None:
     weights = {"a": 2, "b": -4}
     given_sra = {"Enable": True, "resources": "a, b,c,a", "weight": 5, "ResourceWeight": weights}
-    assert read.sra({"sra": given_sra}) == Sra(5, {"a": 2, "b": 1, "c": 1}, 6)
-    assert read.sra({"sra": {**given_sra, "Enable": False}}) == read.sra({}) == NO_SRA
+    assert read_sra({"sra": given_sra}) == Sra(5, {"a": 2, "b": 1, "c": 1}, 6)
+    assert read_sra({"sra": {**given_sra, "Enable": False}}) == read_sra({}) == NO_SRA
 
 
 def test_proportional_arguments() -> None:
     proportion = {"a.cpu": 4, "a.memory": -8, "b.memory": 0.5}
     given_shares = {"enable": True, "resources": "b,a", "resourceProportion": proportion}
-    assert read.proportional({"proportional": given_shares}) == {"a": IdleShare(4.0, 1.0), "b": IdleShare(1.0, 0.5)}
-    assert read.proportional({"proportional": {"resources": "a"}}) is None
+    assert read_shares({"proportional": given_shares}) == {"a": IdleShare(4.0, 1.0), "b": IdleShare(1.0, 0.5)}
+    assert read_shares({"proportional": {"resources": "a"}}) is None
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.plugins.tdm.plugin import MAX_UNAVAILABLE, MIN_AVAILABLE, amount_of, evictable_count
+from pumice.core.plugins.tdm import MAX_UNAVAILABLE, MIN_AVAILABLE, amount_of, evictable_count
 from pumice.core.session.carry import Carry
 from pumice.core.session.reasons import Code
 from pumice.core.session.session import Session

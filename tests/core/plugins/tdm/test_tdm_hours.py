@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pumice.config.pumice_arguments import PumiceArguments
 from pumice.config.time_zones import time_zone
 from pumice.core.objects.metadata import parse_time
-from pumice.core.plugins.tdm.zones import ZoneError, Zones, parse_clock_time, parse_span
+from pumice.core.plugins.tdm import ZoneError, Zones, parse_clock_time, parse_span
 from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import node, pod, pod_group, queue
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pumice.core.plugins.user.failures import CARRIED
+from pumice.core.plugins.user import CARRIED
 from pumice.core.session.carry import Carry
 from pumice.core.session.points.nodes import Reads, Volatility
 from pumice.core.session.points.orders import JobColumn, TaskKey

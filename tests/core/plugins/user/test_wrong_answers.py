@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pumice.core.plugins.user.failures import PluginFailures
-from pumice.core.plugins.user.plugin import (
+from pumice.core.plugins.user import (
     HANDLER,
     INSTEAD,
     GuardedCheck,
     GuardedFilter,
     GuardedScore,
+    PluginFailures,
     guard,
     guarded_rule,
 )
-from pumice.core.session.points.listed import FLAGS
 from pumice.core.session.points.nodes import TEMPLATE_ONLY, Volatility
+from pumice.core.session.points.point import FLAGS
 from pumice.core.session.points.victims import Mask
 from pumice.core.session.points.votes import ValidateResult, Vote
 from pumice.core.session.reasons import Code, FitFailure, Reason

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from pumice.config.pumice_arguments import PumiceArguments
 from pumice.config.schema import PluginOption, SchedulerConfig, Tier
 from pumice.core.session.points.all_points import Points
-from pumice.core.session.points.listed import FLAGS
+from pumice.core.session.points.point import FLAGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pumice.core.objects.pod import Task
-    from pumice.core.session.points.batches import TaskBatch
+    from pumice.core.session.points.nodes import TaskBatch
     from pumice.core.session.points.victims import AsBatch
 
 ALL_ON = {flag: True for flag in FLAGS.values() if flag is not None}

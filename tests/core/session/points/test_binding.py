@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pumice.core.cycle import close_session, run_action
 from pumice.core.messages.decisions import BindContext, ClaimedDevices
-from pumice.core.session.points.binding import merged
+from pumice.core.session.points.all_points import merged
 from tests.core.plugins.world import configuration, open_world, view_of
 from tests.kit import gang, node, queue
 

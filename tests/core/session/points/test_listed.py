@@ -1,7 +1,7 @@
 """Which plugins may speak at which point, and for how long that is kept."""
 
 from pumice.config.schema import PluginOption, SchedulerConfig, Tier
-from pumice.core.session.points.listed import FLAGS, Listed, listed_plugins
+from pumice.core.session.points.point import FLAGS, Listed, listed_plugins
 from pumice.core.state.derived import itself
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.config.known import FLAGS as KNOWN_FLAGS
-from pumice.core.session.points.listed import FLAGS
+from pumice.core.session.points.point import FLAGS
 from pumice.core.session.points.votes import ValidateResult, Vote
 from tests.core.session.points.answers import ALL_ON, constant, given_answers, points
 

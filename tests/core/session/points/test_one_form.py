@@ -10,7 +10,7 @@ from tests.kit import source
 FORMS: Final = ({"reject", "reject_one"}, {"score", "score_one"})
 BOTH: Final = {
     "core/plugins/deviceshare.py",  # states no rule: passes on what families say of rows, and remember of one
-    "core/plugins/user/plugin.py",  # passes on what a user's plugin says
+    "core/plugins/user.py",  # passes on what a user's plugin says
     "core/session/search/filters.py",  # merges what all filters say
 }
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from pumice.core.objects.pod import Task
-from pumice.core.session.points.listed import Listed
-from pumice.core.session.points.node_points import NodePoints
+from pumice.core.session.points.all_points import NodePoints
 from pumice.core.session.points.nodes import Volatility
 from pumice.core.session.points.per_node import NodeLook, PerNodeFilter, PerNodeScorer
+from pumice.core.session.points.point import Listed
 from pumice.core.session.reasons import Code, Reason
 from tests.core.kube.sessions import opened, put, scores, task_named, texts
 from tests.core.session.points.test_listed import config

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pumice.core.objects.pod import Task
-    from pumice.core.session.points.batches import BoolArray, TaskBatch
+    from pumice.core.session.points.nodes import BoolArray, TaskBatch
 
 PERMIT, ABSTAIN, REJECT = Vote.PERMIT, Vote.ABSTAIN, Vote.REJECT
 

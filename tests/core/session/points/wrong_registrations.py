@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
-    from pumice.core.session.points.batches import TaskBatch
+    from pumice.core.session.points.nodes import TaskBatch
     from pumice.core.session.points.per_node import NodeLook
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.config.schema import PluginOption, SchedulerConfig, Tier
-from pumice.core.session.points.listed import Listed
-from pumice.core.session.points.node_points import FilterPoint
+from pumice.core.session.points.all_points import FilterPoint
 from pumice.core.session.points.nodes import TEMPLATE_ONLY
+from pumice.core.session.points.point import Listed
 from pumice.core.session.points.ready import ReadyCheck
 from pumice.core.session.reasons import Code, Reason
 from pumice.core.session.search.filters import Filters

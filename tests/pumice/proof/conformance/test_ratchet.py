@@ -16,8 +16,7 @@ import pytest
 
 from pumice.executors import cores, executors
 from pumice.proof.conformance.case import find_suites
-from pumice.proof.conformance.runner import Slice, run_slice, run_suites
-from pumice.proof.conformance.score import Score, score_of
+from pumice.proof.conformance.runner import Score, Slice, run_slice, run_suites, score_of
 from tests.kit import source
 
 SHARED: Final = source.SHARED

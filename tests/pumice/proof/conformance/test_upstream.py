@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.proof.conformance.upstream import binds_per_hyper_node, compare_expect
+from pumice.proof.conformance.compare import binds_per_hyper_node, compare_expect
 
 JOBS = {"a/p0": "a/j", "a/p1": "a/j", "a/p2": "a/k"}
 OUTCOME: dict[str, Any] = {

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from pumice.cli.stress import MOST_LINES, lines_of
-from pumice.proof.storm.invariants.violation import Violation
+from pumice.proof.storm.invariants.upheld import Violation
 from pumice.proof.storm.report import SHRUNK, TRIED, line_of, report
 from pumice.proof.storm.script.events import Event, Script, read_script
 from pumice.proof.storm.script.shrink import shrink

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pumice.core.cycle import run_cycle
 from pumice.core.objects.metadata import Object
-from pumice.core.resources.names import CSI_VOLUMES
+from pumice.core.resources.lists import CSI_VOLUMES
 from pumice.questions.adviser.census import NoSuchQueueError, census_of
 from pumice.questions.adviser.classes import WaitClass, WaitReason
 from pumice.questions.adviser.queues import in_tree_order

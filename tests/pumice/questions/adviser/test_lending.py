@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.messages.queue_gauges import borrowed
+from pumice.core.messages.queue_tables import borrowed
 from pumice.questions.adviser.census import lending, loans
 from pumice.questions.adviser.queues import QueueStanding
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pumice.questions.adviser.stories import GangLives, tries_of
+from pumice.questions.adviser.pictures import GangLives, tries_of
 from pumice.questions.measures.jobs import JobRow, Jobs
 from pumice.questions.measures.lives import Lives
 from pumice.storage.journal import Record, Stored

@@ -12,7 +12,7 @@ from pumice.config.known import FLAGS
 from pumice.config.load import parse_scheduler_config
 from pumice.core.actions import ACTIONS
 from pumice.core.plugins import PLUGINS
-from pumice.core.session.points.listed import FLAGS as FLAG_OF
+from pumice.core.session.points.point import FLAGS as FLAG_OF
 from pumice.questions.check import words
 from pumice.questions.check.effects import NAMES_VICTIMS_OF_GANGS, without_effect
 from pumice.questions.check.review import review

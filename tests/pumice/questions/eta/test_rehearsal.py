@@ -10,8 +10,7 @@ from pumice.core.messages.events import ConfigLoaded
 from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
 from pumice.questions.eta.estimate import FutureSampling
-from pumice.questions.eta.rehearsal import rehearsed, to_rehearse
-from pumice.questions.eta.score import calibration_of, score
+from pumice.questions.eta.score import calibration_of, rehearsed, score, to_rehearse
 from pumice.questions.oneshot.moment import BEGAN
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import nodes

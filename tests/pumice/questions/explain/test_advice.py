@@ -10,8 +10,7 @@ from pumice.config.load import parse_scheduler_config
 from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.questions.explain.advice.advise import Advice, advise, candidates
-from pumice.questions.explain.advice.deadline import budget
-from pumice.questions.explain.advice.trial import Bench
+from pumice.questions.explain.advice.trial import Bench, budget
 from pumice.questions.explain.scene import Scene
 from pumice.questions.oneshot.cycles import fill
 from tests.kit.jobs import gang

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from pumice.questions.explain.advice.advise import advise
 from pumice.questions.explain.advice.changes import Change, ChangeFamily
-from pumice.questions.explain.advice.deadline import TimeOverError
 from pumice.questions.explain.advice.search import AdviceSearch
-from pumice.questions.explain.advice.trial import Bench, TrialResult
+from pumice.questions.explain.advice.trial import Bench, TimeOverError, TrialResult
 from pumice.work import WorkBudget
 from tests.pumice.questions.explain.test_advice import FOUND, scene
 

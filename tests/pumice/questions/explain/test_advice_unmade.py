@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from pumice.core.objects.metadata import Object
-from pumice.questions.history.owners import owners_at
+from pumice.questions.history.rewind import owners_at
 from tests.kit.nodes import node
 from tests.pumice.cli.terminal import pumice
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from pumice.core.devices.family import told_of
 from pumice.core.devices.telling import given_cards
-from pumice.core.devices.words import told_of
 from pumice.core.objects.metadata import format_time
 from tests.core.devices.cards import asking, gpu_node, limited, shared, vgpu_node, virtual
 from tests.core.devices.test_hami import chips_on, npu_node, npus

@@ -9,7 +9,7 @@ import anyio
 import pytest
 import yaml
 
-from pumice.cluster.kube.scheduler_words import not_bound, not_prepared, refused_bind
+from pumice.cluster.kube.events import not_bound, not_prepared, refused_bind
 from pumice.core.objects.metadata import Object
 from pumice.questions.adviser.census import census_of
 from pumice.questions.adviser.classes import WaitReason

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from pumice.cli import sources
-from pumice.cli.configurations import in_force
+from pumice.cli.inputs import in_force
 from pumice.cluster.api.kinds import KINDS
 from pumice.config.errors import ConfigError
 from pumice.config.load import default_text

@@ -1,6 +1,6 @@
 """What a shadow found, as a line of a story."""
 
-from pumice.core.messages.shadow import ShadowCompared, ShadowDifference
+from pumice.core.messages.events import ShadowCompared, ShadowDifference
 from pumice.questions.history.entries import entry_of
 from pumice.storage import codec
 from pumice.storage.journal import SHADOW, Stored

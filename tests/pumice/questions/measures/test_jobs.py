@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.cluster.kube.conditions import timestamp
+from pumice.cluster.kube.statuses import timestamp
 from pumice.core.messages.decisions import Evict
 from pumice.core.messages.events import Evicted, EvictRefused, Mutation
 from pumice.questions.measures.jobs import JobRow

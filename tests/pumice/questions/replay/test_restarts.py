@@ -13,7 +13,7 @@ from pumice.core.messages.events import CycleRecord
 from pumice.core.objects.metadata import parse_time
 from pumice.questions.replay import parting
 from pumice.questions.replay.compare import CycleDifference
-from pumice.questions.replay.processes import ProcessReader
+from pumice.questions.replay.replayer import ProcessReader
 from pumice.runtime.journals import keep
 from pumice.storage.journal import CYCLE, OUTCOME, Record, Stored
 from pumice.storage.memory import MemoryJournal

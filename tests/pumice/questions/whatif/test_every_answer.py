@@ -14,8 +14,8 @@ import pytest
 from pumice.cluster.kernel.fork import Fork
 from pumice.questions.whatif import changes
 from pumice.questions.whatif.ask import lived, lived_with
-from pumice.questions.whatif.belongings import belongings, running
 from pumice.questions.whatif.changes import nodes_like
+from pumice.questions.whatif.naming import belongings, running
 from pumice.questions.whatif.search.defragment import StartAnswer, plans
 from pumice.questions.whatif.search.searches import searched
 from pumice.questions.whatif.search.starting import StartQuestion

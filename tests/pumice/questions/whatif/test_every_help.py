@@ -19,8 +19,8 @@ from pumice.questions.explain.scene import Scene
 from pumice.questions.oneshot.cycles import fill
 from pumice.questions.whatif import changes
 from pumice.questions.whatif.ask import lived_with
-from pumice.questions.whatif.belongings import belongings
 from pumice.questions.whatif.changes import changed
+from pumice.questions.whatif.naming import belongings
 from tests.pumice.questions.whatif.clusters import CLUSTERS
 from tests.pumice.questions.whatif.test_every_answer import drawn
 from tests.pumice.questions.whatif.test_searches import BIG

@@ -14,7 +14,7 @@ from pumice.actors.system.system import System
 from pumice.cluster.kernel.fork import NOTHING_TOLD, Fork
 from pumice.cluster.kernel.life import Life
 from pumice.cluster.kernel.order import in_order
-from pumice.cluster.kube.conditions import timestamp
+from pumice.cluster.kube.statuses import timestamp
 from pumice.core.messages.decisions import Bind, CycleResult, Decision, Evict
 from pumice.core.messages.events import CycleRecord, Mutation
 from pumice.core.messages.replies import Refused

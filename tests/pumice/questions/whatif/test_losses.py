@@ -8,7 +8,7 @@ import pytest
 
 from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.life import Life
-from pumice.cluster.kube.conditions import timestamp
+from pumice.cluster.kube.statuses import timestamp
 from pumice.questions.whatif import changes
 from pumice.questions.whatif.ask import what_if
 from pumice.questions.whatif.difference import ChangeCode

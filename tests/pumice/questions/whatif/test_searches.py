@@ -17,8 +17,8 @@ from pumice.errors import InputError
 from pumice.executors import WorkerDiedError
 from pumice.questions.whatif import changes
 from pumice.questions.whatif.ask import lived, lived_with
-from pumice.questions.whatif.belongings import belongings
 from pumice.questions.whatif.changes import ForkChange, nodes_like
+from pumice.questions.whatif.naming import belongings
 from pumice.questions.whatif.search.defragment import Move, StartAnswer, plans, stock_of, works
 from pumice.questions.whatif.search.searches import searched
 from pumice.questions.whatif.search.starting import StartQuestion, known_job, starts_s

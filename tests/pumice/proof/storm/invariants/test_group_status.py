@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.core.messages.events import Mutation
-from pumice.proof.storm.invariants.group_status import wrong_statuses
+from pumice.proof.storm.invariants.statuses import wrong_statuses
 from pumice.proof.storm.invariants.truth import StormTruth
 from pumice.storage import codec
 from tests.pumice.proof.storm.invariants.test_truth import group, pod, queue

@@ -8,7 +8,7 @@ import pytest
 
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import Object
-from pumice.proof.storm.invariants.job_counts import LAG_S, JobCounts
+from pumice.proof.storm.invariants.statuses import LAG_S, JobCounts
 from pumice.proof.storm.invariants.truth import StormTruth
 from pumice.storage import codec
 

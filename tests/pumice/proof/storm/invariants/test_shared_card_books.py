@@ -9,7 +9,7 @@ import pytest
 from pumice.core.devices.ascend import CORE
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import Object
-from pumice.proof.storm.invariants.shared_card_books import LockBook, chips_too_full, npus_too_full, shared_too_much
+from pumice.proof.storm.invariants.card_books import LockBook, chips_too_full, npus_too_full, shared_too_much
 from pumice.storage.codec import pack, unpack
 from tests.kit.nodes import node
 from tests.kit.pods import pod

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from pumice.proof.storm.invariants.violation import Violation
+from pumice.proof.storm.invariants.upheld import Violation
 from pumice.proof.storm.script.events import Event, Script
 from pumice.proof.storm.script.shrink import FEW, PATIENCE, shrink, subject, written_out
 from pumice.proof.storm.simulation import StormOutcome

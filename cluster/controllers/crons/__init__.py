@@ -1,1 +1,0 @@
-"""CronJobs: Kubernetes' own and Volcano's."""

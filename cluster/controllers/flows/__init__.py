@@ -1,1 +1,0 @@
-"""JobFlows and JobTemplates of Volcano."""

@@ -1,1 +1,0 @@
-"""Queues: their states, and how many PodGroups they hold."""

@@ -1,0 +1,336 @@
+"""The controller of StatefulSets: pods with numbers, in order, each with its own claims.
+
+Source: Kubernetes' statefulset controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pumice.cluster.controllers.family import Agenda, ChildWords, OwnerRule, OwnFamily
+from pumice.cluster.controllers.pods_of import (
+    ENDED,
+    Belongs,
+    available_at,
+    by_selector,
+    is_leaving,
+    phase,
+    pod_from,
+    reference,
+)
+from pumice.cluster.controllers.revisions import KIND, POD_HASH, outdated, revisions_of, template_of
+from pumice.cluster.kube.budgets import is_ready
+from pumice.cluster.kube.events import event
+from pumice.cluster.kube.merge_patch import diff_patch
+from pumice.core.messages.commands import Create, Delete, Patch, UpdateStatus
+from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
+from pumice.core.texts import whole_number
+from pumice.storage.codec import pack
+
+# --- Pods and claims with numbers
+
+POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
+POD_INDEX: Final = "apps.kubernetes.io/pod-index"
+
+
+def first_ordinal(owner: Object) -> int:
+    """The number of its first pod."""
+    return section(section(owner, "spec"), "ordinals").get("start") or 0
+
+
+def ordinal_of(owner: Object, pod: Object) -> int | None:
+    """A pod's number; None for a name that is not of this set."""
+    prefix = f"{owner['metadata']['name']}-"
+    name: str = pod["metadata"]["name"]
+    return whole_number(name.removeprefix(prefix)) if name.startswith(prefix) else None
+
+
+def pod_of_set(owner: Object, revision: Object, ordinal: int) -> Object:
+    """The pod of a number, of the template of a revision."""
+    name = f"{owner['metadata']['name']}-{ordinal}"
+    pod = pod_from(template_of(revision), owner, name)
+    labels, spec = pod["metadata"]["labels"], pod["spec"]
+    labels |= {POD_NAME: name, POD_INDEX: str(ordinal), POD_HASH: revision["metadata"]["name"]}
+    spec["hostname"] = name
+    if owner["spec"].get("serviceName"):
+        spec["subdomain"] = owner["spec"]["serviceName"]
+    claimed = {each["metadata"]["name"]: claim_name(owner, each, ordinal) for each in _templates(owner)}
+    others = [volume for volume in spec.get("volumes") or () if volume.get("name") not in claimed]
+    own = [
+        {"name": volume, "persistentVolumeClaim": {"claimName": claim, "readOnly": False}}
+        for volume, claim in claimed.items()
+    ]
+    if claimed:
+        spec["volumes"] = [*own, *others]
+    return pod
+
+
+def claim_name(owner: Object, template: Object, ordinal: int) -> str:
+    """Of the claim of a pod."""
+    return f"{template['metadata']['name']}-{owner['metadata']['name']}-{ordinal}"
+
+
+def claims_of(owner: Object, ordinal: int) -> list[Object]:
+    """The claims that a pod needs; they outlive the set unless its retention policy says otherwise."""
+    found: list[Object] = []
+    kept = section(owner["spec"], "persistentVolumeClaimRetentionPolicy").get("whenDeleted") != "Delete"
+    labels = text_map(section(owner["spec"], "selector").get("matchLabels"))
+    for template in _templates(owner):
+        meta = template["metadata"]
+        made: Object = {
+            "name": claim_name(owner, template, ordinal),
+            "namespace": owner["metadata"]["namespace"],
+            "labels": {**text_map(meta.get("labels")), **labels},
+            "annotations": dict(text_map(meta.get("annotations"))),
+        }
+        if not kept:
+            made["ownerReferences"] = [reference(owner)]
+        spec = section(template, "spec")
+        found.append({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": made, "spec": spec})
+    return found
+
+
+def missing_claims(owner: Object, ordinal: int, there: Container[tuple[str, str]]) -> list[Object]:
+    """Those that are not there yet."""
+    wanted = claims_of(owner, ordinal)
+    return [each for each in wanted if (each["metadata"]["namespace"], each["metadata"]["name"]) not in there]
+
+
+def is_running_and_ready(pod: Object) -> bool:
+    """Whether it runs, is ready and stays."""
+    return section(pod, "status").get("phase") == "Running" and is_ready(pod) and not is_leaving(pod)
+
+
+def _templates(owner: Object) -> list[Object]:
+    found: list[Object] = owner["spec"].get("volumeClaimTemplates") or []
+    return found
+
+
+# --- The next step of a StatefulSet: which of its pods is made or taken away now (source: Kubernetes'
+# `stateful_set_control`, `updateStatefulSet`).
+
+
+@dataclass(slots=True)
+class SetPlan:
+    """`new`: numbers of pods to be made; `failed`: who have ended and come again; `condemned`: those of `remove` whose
+    number is beyond the last; `wait_until`: a pod is ready, and counts from then on.
+    """
+
+    new: list[int] = field(default_factory=list[int])
+    remove: list[Object] = field(default_factory=list[Object])
+    failed: list[Object] = field(default_factory=list[Object])
+    condemned: list[Object] = field(default_factory=list[Object])
+    wait_until: float | None = None
+
+
+class SetPlanner:
+    """Of one set, at one time. `update`: the name of the revision that its pods are to be of."""
+
+    def __init__(self, owner: Object, pods: Sequence[Object], update: str, now: float) -> None:
+        self._owner, self._update, self._now = owner, update, now
+        spec = owner["spec"]
+        self._first, self._last = first_ordinal(owner), first_ordinal(owner) + spec["replicas"] - 1
+        numbered = {number: pod for pod in pods if (number := ordinal_of(owner, pod)) is not None}
+        self._kept = {number: pod for number, pod in numbered.items() if self._first <= number <= self._last}
+        surplus = sorted((number for number in numbered if number not in self._kept), reverse=True)
+        self._condemned = [numbered[number] for number in surplus]
+        self._one_by_one = spec.get("podManagementPolicy") != "Parallel"
+        self._plan = SetPlan()
+
+    def plan(self) -> SetPlan:
+        """One step; the next follows when the api has answered."""
+        if self._fill() and self._shrink():
+            self._roll()
+        return self._plan
+
+    def _fill(self) -> bool:
+        """Every number has a pod that works; one after the other, unless they may come together."""
+        for number in range(self._first, self._last + 1):
+            pod = self._kept.get(number)
+            if pod is None:
+                self._plan.new.append(number)
+            elif phase(pod) in ENDED:
+                if not is_leaving(pod):
+                    self._plan.failed.append(pod)
+            elif not self._one_by_one or self._works(pod):
+                continue
+            if self._one_by_one:
+                return False
+        return True
+
+    def _shrink(self) -> bool:
+        """Those beyond the last go, the highest first, and only while all others work."""
+        well = all(map(self._works, self._kept.values()))
+        for pod in self._condemned:
+            if is_leaving(pod):
+                if self._one_by_one:
+                    return False
+                continue
+            if self._one_by_one and not well and self._works(pod):
+                return False
+            self._plan.remove.append(pod)
+            self._plan.condemned.append(pod)
+            if self._one_by_one:
+                return False
+        return True
+
+    def _roll(self) -> None:
+        """From the highest down to the partition, one by one, pods become those of the newest template."""
+        strategy = section(self._owner["spec"], "updateStrategy")
+        if strategy.get("type") == "OnDelete":
+            return
+        partition = section(strategy, "rollingUpdate").get("partition") or 0
+        for number in range(self._last, self._first + partition - 1, -1):
+            pod = self._kept.get(number)
+            if pod is None:
+                return
+            if text_map(pod["metadata"].get("labels")).get(POD_HASH) != self._update and not is_leaving(pod):
+                self._plan.remove.append(pod)
+                return
+            if not self._works(pod):
+                return
+
+    def _works(self, pod: Object) -> bool:
+        """Whether it has been ready for long enough."""
+        if not is_running_and_ready(pod):
+            return False
+        at = available_at(pod, self._owner["spec"].get("minReadySeconds") or 0)
+        if at is not None and at > self._now:
+            soonest = self._plan.wait_until
+            self._plan.wait_until = at if soonest is None else min(soonest, at)
+            return False
+        return True
+
+
+# ---
+
+CLAIM: Final = "PersistentVolumeClaim"
+
+
+class StatefulSetRule(OwnerRule):
+    """What StatefulSets want."""
+
+    owner = "StatefulSet"
+    owner_type = ("apps/v1", "StatefulSet")
+    children = (POD_OF_WORKLOAD, POD_OF_NOBODY, KIND)
+    others = (CLAIM,)
+    reporter = "statefulset-controller"
+    user = "workload-controller"
+
+    def belongs(self, owner: Object) -> Belongs | None:
+        """Which of those that it `adopts` are the owner's, by what they are like; None: those that it has made."""
+        selects = by_selector(owner["spec"].get("selector"))
+        return lambda pod: ordinal_of(owner, pod) is not None and selects(pod)
+
+    def words(self, owner: Object, child: Object) -> ChildWords:
+        """What is said about a child: of pods what most of Kubernetes' controllers say, of anything else nothing."""
+        if child["kind"] != "Pod":
+            return ChildWords()
+        who = f"Pod {child['metadata'].get('name', '')} in StatefulSet {owner['metadata']['name']}"
+        return ChildWords(f"create {who} successful", f"create {who} failed error: ", f"delete {who} successful")
+
+    def work(self, family: OwnFamily, now: float) -> Agenda:
+        """What to ask of the api for an owner that is not being deleted."""
+        owner, pods, known = family.owner, family.of("Pod"), family.of(KIND)
+        agenda = Agenda()
+        found = revisions_of(owner, known, self.user)
+        agenda.requests += found.requests
+        if found.new is not None:
+            agenda.new.append(found.new)
+            return agenda  # the pods follow when it is there
+        update = found.update
+        name = section(owner, "status").get("currentRevision")
+        current = next((each for each in known if each["metadata"]["name"] == name), update)
+        plan = SetPlanner(owner, pods, update["metadata"]["name"], now).plan()
+        agenda.due = plan.wait_until
+        self._make(agenda, family, plan, current, update, now)
+        self._take_away(agenda, family, plan, now)
+        status = set_status(owner, pods, current, update, now)
+        meta = owner["metadata"]
+        if patch := diff_patch(section(owner, "status"), status):
+            agenda.requests.append(
+                UpdateStatus("StatefulSet", meta["namespace"], meta["name"], pack(patch), user=self.user)
+            )
+        used = {text_map(pod["metadata"].get("labels")).get(POD_HASH) for pod in pods}
+        names = {str(each) for each in used} | {status["currentRevision"], status["updateRevision"]}
+        agenda.requests += outdated(owner, known, names, self.user)
+        return agenda
+
+    def _make(
+        self, agenda: Agenda, family: OwnFamily, plan: SetPlan, current: Object, update: Object, now: float
+    ) -> None:
+        owner, there = family.owner, family.world[CLAIM]
+        name = owner["metadata"]["name"]
+        for ordinal in plan.new:
+            revision = current if _keeps_revision(owner, ordinal) else update
+            pod = pod_of_set(owner, revision, ordinal)
+            for claim in missing_claims(owner, ordinal, there):
+                agenda.requests.append(Create(pack(claim), user=self.user))
+                what = f"create Claim {claim['metadata']['name']} Pod {pod['metadata']['name']}"
+                text = f"{what} in StatefulSet {name} success"
+                said = event(owner, "SuccessfulCreate", text, now, source=self.reporter)
+                agenda.requests.append(Create(pack(said), user=self.user))
+            agenda.new.append(pod)
+
+    def _take_away(self, agenda: Agenda, family: OwnFamily, plan: SetPlan, now: float) -> None:
+        owner = family.owner
+        meta = owner["metadata"]
+        for pod in plan.failed:
+            who = f"{meta['namespace']}/{meta['name']} is recreating failed Pod {pod['metadata']['name']}"
+            said = event(owner, "RecreatingFailedPod", f"StatefulSet {who}", now, source=self.reporter, warning=True)
+            agenda.requests.append(Create(pack(said), user=self.user))
+        policy = section(owner["spec"], "persistentVolumeClaimRetentionPolicy")
+        for pod in plan.condemned if policy.get("whenScaled") == "Delete" else ():
+            agenda.requests += self._claims_go_with(family, pod)
+        for pod in (*plan.failed, *plan.remove):
+            goes = pod["metadata"]
+            agenda.requests.append(Delete("Pod", goes["namespace"], goes["name"], uid=goes["uid"], user=self.user))
+
+    def _claims_go_with(self, family: OwnFamily, pod: Object) -> list[Patch]:
+        """A claim whose only owner is its pod goes when the pod has gone."""
+        meta, ordinal = pod["metadata"], ordinal_of(family.owner, pod)
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
+        there, found = family.world[CLAIM], list[Patch]()
+        for claim in claims_of(family.owner, ordinal or 0):
+            key = (claim["metadata"]["namespace"], claim["metadata"]["name"])
+            if key in there:
+                patch = {"metadata": {"ownerReferences": [owner]}}
+                found.append(Patch(CLAIM, *key, pack(patch), user=self.user))
+        return found
+
+
+def _keeps_revision(owner: Object, ordinal: int) -> bool:
+    """Whether a pod that comes again is as it was: below the partition."""
+    strategy = section(owner["spec"], "updateStrategy")
+    if strategy.get("type") == "OnDelete":
+        return False
+    return ordinal < first_ordinal(owner) + (section(strategy, "rollingUpdate").get("partition") or 0)
+
+
+def set_status(owner: Object, pods: Sequence[Object], current: Object, update: Object, now: float) -> Object:
+    """The status as it is to be: its pods counted, by the revision they are of."""
+    least = owner["spec"].get("minReadySeconds") or 0
+    names = [text_map(pod["metadata"].get("labels")).get(POD_HASH) for pod in pods if not is_leaving(pod)]
+    ready = [pod for pod in pods if is_running_and_ready(pod)]
+    available = sum((at := available_at(pod, least)) is not None and at <= now for pod in ready)
+    present, newest = current["metadata"]["name"], update["metadata"]["name"]
+    status: Object = {
+        "observedGeneration": owner["metadata"].get("generation", 1),
+        "replicas": len(pods),
+        "availableReplicas": available,
+        "collisionCount": 0,
+    }
+    updated = names.count(newest)
+    rolling = section(owner["spec"], "updateStrategy").get("type") != "OnDelete"
+    if rolling and updated == len(pods) == len(ready):
+        present = newest
+    numbers = {
+        "readyReplicas": len(ready),
+        "currentReplicas": names.count(present),
+        "updatedReplicas": updated,
+    }
+    status |= {name: number for name, number in numbers.items() if number}
+    return {**status, "currentRevision": present, "updateRevision": newest}

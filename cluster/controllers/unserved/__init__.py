@@ -1,1 +1,0 @@
-"""What nobody here serves, and who says so."""

@@ -1,0 +1,224 @@
+"""The board: what is where, as a picture needs it, read off a view, which it does not change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from pumice.core.life.pod_group import PodGroupPhase
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.boards import BoardLayout, BoardPod, BoardRead, ReadBoard, ResidentsRead
+from pumice.core.messages.queue_tables import told
+from pumice.core.objects.hyper_node import read_hyper_node
+from pumice.core.objects.metadata import section
+from pumice.core.state.dimensions import MEMORY, PODS
+from pumice.core.state.hypernodes import TOP, build_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pumice.core.objects.node import NodeSpec
+    from pumice.core.objects.pod import Task
+    from pumice.core.state.dimensions import FloatArray
+    from pumice.core.state.view import View
+
+# --- The layout: which nodes there are, and in which groups they stand
+
+# --- How much of what is used, being released, being bound and nominated on each node
+
+Rows = npt.NDArray[np.intp]
+
+VOLUMES: Final = "attachable-volumes-"
+
+
+def worth_showing(view: View) -> list[int]:
+    """The dimensions that some node has something of; how many volumes a driver attaches at most is no amount."""
+    names = view.dimensions.names
+    most = view.nodes.allocatable[:, : view.nodes.count].max(axis=1, initial=0.0)
+    places: list[int] = np.flatnonzero(most[: len(view.dimensions)]).tolist()
+    return [place for place in places if not names[place].startswith(VOLUMES)]
+
+
+def _in_rows(view: View, columns: FloatArray, shown: Sequence[int], rows: Rows) -> FloatArray:
+    """Columns of nodes as people read them: cpu in cores, memory in bytes, all else in pieces."""
+    scale = np.array([1.0 if number in (MEMORY, PODS) else 1000.0 for number in shown])
+    chosen: FloatArray = columns[np.ix_(np.array(shown, dtype=np.intp), rows)] / scale[:, None]
+    return chosen
+
+
+def amounts_of(view: View, rows: Rows, shown: Sequence[int]) -> bytes:
+    """Float64 [4, resource, node]: used, and of that releasing and being bound; nominated."""
+    tasks, nodes = view.tasks.status[: view.tasks.rows.used], view.nodes
+    found = np.zeros((4, len(shown), len(rows)))
+    used = nodes.used.copy()
+    used[PODS, : nodes.count] = nodes.pod_count[: nodes.count]
+    found[0] = _in_rows(view, used, shown, rows)
+    if nodes.releasing.any():
+        found[1] = _in_rows(view, nodes.releasing, shown, rows)
+    for part, placed in (
+        (2, _binding(view, np.flatnonzero(tasks == TaskStatus.BINDING).tolist())),
+        (3, _nominated(view, np.flatnonzero(tasks == TaskStatus.PENDING).tolist())),
+    ):
+        if (sums := _sums(view, placed)) is not None:
+            found[part] = _in_rows(view, sums, shown, rows)
+    return found.tobytes()
+
+
+def _sums(view: View, placed: Iterator[tuple[Task, int]]) -> FloatArray | None:
+    """What is asked for by node; None where nobody asks."""
+    found: FloatArray | None = None
+    for task, node in placed:
+        if found is None:
+            found = np.zeros_like(view.nodes.used)
+        for dimension, value in task.template.items:
+            found[dimension, node] += value
+    return found
+
+
+def _binding(view: View, rows: Sequence[int]) -> Iterator[tuple[Task, int]]:
+    """Pods that are being bound, and the row of their node, which counts them as used."""
+    for row in rows:
+        task, node = view.tasks.handles[row], view.tasks.node_at[row]
+        if task is not None and node >= 0:
+            yield task, node
+
+
+def _nominated(view: View, rows: Sequence[int]) -> Iterator[tuple[Task, int]]:
+    """Pods that wait for room on a node that they are nominated for, and its row."""
+    for row in rows:
+        task = view.tasks.handles[row]
+        if task is not None and task.nominated and task.nominated in view.nodes.row:
+            yield task, view.nodes.row[task.nominated]
+
+
+PLACES: Final = (
+    ("topology.kubernetes.io/region",),
+    ("topology.kubernetes.io/zone", "zone"),
+    ("topology.kubernetes.io/rack", "rack"),
+)
+"""Labels that say where a node stands, from wide to narrow; the first of a row that it has."""
+
+LayoutVersion = tuple[int, ...]
+
+
+def layout_version(view: View) -> LayoutVersion:
+    """Another one when the layout may be another one."""
+    versions = view.others.versions
+    return (*view.nodes.versions.values(), versions.get("HyperNode", 0), len(view.dimensions))
+
+
+def layout_of(view: View, rows: Rows) -> BoardLayout:
+    """The nodes of these rows, in this order."""
+    numbers: list[int] = rows.tolist()
+    specs = [view.nodes.specs[row] for row in numbers]
+    paths = _by_hyper_node(view, specs) or [_by_labels(spec) for spec in specs]
+    places = {path: number for number, path in enumerate(sorted(set(paths)))}
+    shown = worth_showing(view)
+    return BoardLayout(
+        [view.dimensions.names[each] for each in shown],
+        [spec.name for spec in specs],
+        [list(path) for path in places],
+        [places[path] for path in paths],
+        bytes(spec.unschedulable for spec in specs),
+        bytes(_ready(spec) for spec in specs),
+        _in_rows(view, view.nodes.allocatable, shown, rows).tobytes(),
+    )
+
+
+def _by_hyper_node(view: View, specs: Sequence[NodeSpec]) -> list[tuple[str, ...]]:
+    """Nothing where there are no HyperNodes, or they make no tree."""
+    objects = view.others.by_kind.get("HyperNode") or {}
+    tree = build_tree([read_hyper_node(each) for each in objects.values()], specs) if objects else None
+    if tree is None or tree.problem or tree.is_trivial:
+        return []
+    paths = {name: tuple(each for each in reversed(tree.ancestors(name)) if each != TOP) for name in tree.domains}
+    found: list[tuple[str, ...]] = [()] * len(specs)
+    for name in sorted(tree.domains, key=lambda each: len(paths[each])):
+        for row in tree.domains[name].rows.tolist():
+            found[row] = paths[name]
+    return found
+
+
+def _by_labels(spec: NodeSpec) -> tuple[str, ...]:
+    named = (next((spec.labels[label] for label in row if label in spec.labels), "") for row in PLACES)
+    return tuple(name for name in named if name)
+
+
+def _ready(spec: NodeSpec) -> bool:
+    """Whether its kubelet says so; one that says nothing is."""
+    conditions = section(spec.node, "status").get("conditions") or ()
+    return all(each.get("type") != "Ready" or each.get("status") == "True" for each in conditions)
+
+
+def in_name_order(view: View) -> Rows:
+    """Rows of nodes by name: a view brings them into order when a snapshot is taken, and not before."""
+    specs = view.nodes.specs
+    rows = range(len(specs))
+    return np.array(rows if view.nodes.sorted else sorted(rows, key=lambda row: specs[row].name), dtype=np.intp)
+
+
+NOTHING_SEEN = ReadBoard()
+
+
+class BoardReader:
+    """Remembers which layout the view had when it was last asked. `version` may rise across views."""
+
+    def __init__(self) -> None:
+        self._layout: BoardLayout | None = None
+        self._of: tuple[int, LayoutVersion] | None = None
+        self._number = 0
+        self._rows: Rows = np.zeros(0, dtype=np.intp)
+
+    def read(self, view: View, version: int, asked: ReadBoard = NOTHING_SEEN) -> BoardRead:
+        """What is to be shown of the view, which is of that version."""
+        if version == asked.version:
+            return BoardRead(version, asked.layout)
+        layout = self._newest_layout(view)
+        return BoardRead(
+            version,
+            self._number,
+            None if asked.layout == self._number else layout,
+            amounts_of(view, self._rows, worth_showing(view)),
+            _pods(view),
+            _jobs(view),
+            *view.on_their_way,
+        )
+
+    def _newest_layout(self, view: View) -> BoardLayout:
+        of = (id(view), layout_version(view))
+        if self._layout is None or of != self._of:
+            self._rows = in_name_order(view)
+            self._layout, self._of = layout_of(view, self._rows), of
+            self._number += 1
+        return self._layout
+
+
+def residents_of(view: View, node: str) -> ResidentsRead:
+    """The pods on a node, by name."""
+    if node not in view.nodes.row:
+        return ResidentsRead(node, known=False)
+    tasks = view.residents.node_tasks.get(node, {})
+    return ResidentsRead(node, True, tuple(_resident(view, tasks[key]) for key in sorted(tasks)))
+
+
+def _resident(view: View, task: Task) -> BoardPod:
+    names = view.dimensions.names
+    asks = {
+        names[number]: told(names[number], value) for number, value in task.template.items if value and number != PODS
+    }
+    status = TaskStatus(view.tasks.status_at[task.row]).label
+    return BoardPod(task.key, task.job, status, task.priority, asks, task.created)
+
+
+def _pods(view: View) -> dict[str, int]:
+    counts: list[int] = view.jobs.counts.sum(axis=1).tolist()
+    return {each.label: counts[each] for each in TaskStatus if counts[each]}
+
+
+def _jobs(view: View) -> dict[str, int]:
+    jobs, rows = view.jobs, view.jobs.in_key_order()
+    phases = np.maximum(jobs.phase[rows][jobs.has_spec[rows]], PodGroupPhase.PENDING.value)
+    counts: list[int] = np.bincount(phases, minlength=len(PodGroupPhase)).tolist()
+    return {each.label: counts[each] for each in PodGroupPhase if counts[each]}

@@ -1,0 +1,285 @@
+"""Cards in thousandths: what a pod asks for, which cards of a node it would get, and what that leaves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import IntEnum
+from math import prod
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+FULL: Final = 1000
+"""Thousandths of a card."""
+_TAKEN: Final = 2**40
+
+
+class CardAsk(NamedTuple):
+    """So many cards with `milli` thousandths of each, and milli-cores of CPU; 0 cards: none at all."""
+
+    cpu: int
+    cards: int
+    milli: int
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it asks for a part of one card."""
+        return self.cards == 1 and self.milli < FULL
+
+    @property
+    def total(self) -> int:
+        """Thousandths of all its cards."""
+        return self.cards * self.milli
+
+
+class NodeStates(NamedTuple):
+    """Nodes as they stand: thousandths left of each card int64 [R, C], where there is a card bool [R, C], milli-cores
+    of CPU left int64 [R], the number of the cards' model int64 [R].
+    """
+
+    left: IntArray
+    there: BoolArray
+    cpu: IntArray
+    model: IntArray
+
+    def at(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.int64]) -> NodeStates:
+        """Some of them."""
+        return NodeStates(self.left[rows], self.there[rows], self.cpu[rows], self.model[rows])
+
+
+def fitting(states: NodeStates, ask: CardAsk) -> BoolArray:
+    """The cards with as much left [R, C]."""
+    return states.there & (states.left >= ask.milli)
+
+
+def fullest(states: NodeStates, ask: CardAsk) -> BoolArray:
+    """The cards that a pod gets: of those that fit the ones with the least left, the first of equals [R, C]."""
+    places = np.where(fitting(states, ask), states.left, _TAKEN).argsort(axis=1, kind="stable")
+    chosen = np.zeros(states.left.shape, dtype=np.bool_)
+    np.put_along_axis(chosen, places[:, : ask.cards], values=True, axis=1)
+    return chosen
+
+
+# --- Scores of nodes, whole numbers from 0 to 100 [R]: the policies to which "Beware of Fragmentation" (USENIX ATC
+# 2023) compares its own.
+
+FloatArray = npt.NDArray[np.float64]
+PARTS: Final = 25
+OWN_ONLY, OWN, FREE_NODE = 75, 50, 25
+IDLE_CARDS, SHARED = 33, 50
+
+
+def _left(states: NodeStates) -> IntArray:
+    left: IntArray = np.where(states.there, states.left, 0).sum(axis=1)
+    return left
+
+
+def best_fit(states: NodeStates, ask: CardAsk, most: tuple[int, int]) -> FloatArray:
+    """The less is left afterwards of CPU and cards, the better; `most`: milli-cores and thousandths of cards that the
+    largest nodes have.
+    """
+    cpu, cards = (states.cpu - ask.cpu) / most[0], (_left(states) - ask.total) / most[1]
+    return np.trunc(100.0 * (1.0 - 0.5 * cpu - 0.5 * cards))
+
+
+def dot_product(states: NodeStates, ask: CardAsk, most: tuple[int, int]) -> FloatArray:
+    """The less alike what is left and what is asked for, the better."""
+    cpu, cards = states.cpu * ask.cpu / most[0] ** 2, _left(states) * ask.total / most[1] ** 2
+    return np.trunc(100.0 * (1.0 - 0.5 * (cpu + cards)))
+
+
+def clustering(states: NodeStates, ask: CardAsk, most: tuple[int, int], own: IntArray, others: IntArray) -> FloatArray:
+    """Nodes that hold pods with as many cards: `own`; `others`: how many pods they hold with cards of other classes."""
+    if not ask.cards:
+        return np.zeros(len(states.cpu))
+    held = np.where(own > 0, np.where(others > 0, OWN, OWN_ONLY), np.where(others > 0, 0, FREE_NODE))
+    worth: FloatArray = (PARTS * (most[1] - _left(states)) // most[1] + held).astype(np.float64)
+    return worth
+
+
+def packing(states: NodeStates, ask: CardAsk) -> FloatArray:
+    """Cards in use go before idle ones on nodes in use, and these before idle nodes."""
+    if not ask.cards:
+        return np.zeros(len(states.cpu))
+    count = states.there.sum(axis=1)
+    idle_node = ((states.left == FULL) | ~states.there).all(axis=1)
+    fits = fitting(states, ask)
+    left = np.sort(np.where(fits, states.left, 2 * FULL), axis=1)[:, : ask.cards]
+    idle: IntArray = (left == FULL).sum(axis=1)
+    spread = np.where(left <= FULL, left // (FULL // 100), 0).sum(axis=1)
+    shared: IntArray = np.asarray(np.maximum(100 - spread // 10, SHARED))
+    worth: IntArray = np.asarray(np.where(idle > 0, np.maximum(SHARED - idle, IDLE_CARDS), shared))
+    found: IntArray = np.asarray(np.where(idle_node, np.maximum(IDLE_CARDS - count, count), worth))
+    return found.astype(np.float64)
+
+
+# --- Typical pods
+
+MODELS = "|"
+"""Between the models of a class."""
+
+
+class CardClass(NamedTuple):
+    """Milli-cores of CPU, thousandths of each card, cards, and their models ("A|B", "" for any)."""
+
+    cpu: int
+    milli: int
+    cards: int
+    models: str = ""
+
+    def suits(self, model: str) -> bool:
+        """Whether cards of a model will do."""
+        return not self.models or any(part.upper() in model.upper() for part in self.models.split(MODELS))
+
+
+def typical_of(pods: Iterable[CardClass] | Mapping[CardClass, int], percent: float = 95.0) -> dict[CardClass, int]:
+    """The most frequent classes, until they cover so many per cent of the pods; equals: the greater class first.
+
+    `pods`: each by its class, or how many there are of each class.
+    """
+    counts = Counter(pods)
+    wanted, covered = counts.total() * percent / 100.0, 0
+    found: dict[CardClass, int] = {}
+    for pod in sorted(counts, key=lambda pod: (counts[pod], pod), reverse=True):
+        if covered >= wanted:
+            break
+        found[pod] = counts[pod]
+        covered += counts[pod]
+    return found
+
+
+class TypicalPods:
+    """Classes as columns [T], in their order. `share`: of all typical pods; `level`: which of the `steps` (distinct
+    thousandths asked for, ascending [K]) each asks for; `of_cards`: whether it asks for any.
+
+    `total`: how many pods there were before the rare ones were left out (None: these). The shares are worked out of it
+    as the authors do: their last digits count, see `Fragmentation`.
+    """
+
+    def __init__(self, classes: Mapping[CardClass, int], models: Sequence[str], total: int | None = None) -> None:
+        counts = np.array([*classes.values()], dtype=np.float64)
+        covered = sum(classes.values())
+        among = max(covered if total is None else total, 1)
+        self.share: npt.NDArray[np.float64] = counts / among / (max(covered, 1) / among)
+        self.cards: IntArray = np.array([pod.cards for pod in classes], dtype=np.int64)
+        self.cpu: IntArray = np.array([pod.cpu for pod in classes], dtype=np.int64)
+        self.of_cards: BoolArray = self.cards > 0
+        milli = np.array([pod.milli for pod in classes], dtype=np.int64)
+        self.steps, self.level = np.unique(milli, return_inverse=True)
+        suits = [[pod.suits(model) for pod in classes] for model in models]
+        self.suits: BoolArray = np.array(suits, dtype=np.bool_).reshape(len(models), len(classes))
+
+
+# --- Fragmentation ("Beware of Fragmentation", USENIX ATC 2023)
+# For a typical pod with cards: where the model suits, the CPU is enough and enough cards have as much left as it asks
+# for, what is left on cards that have less; otherwise all that is left. The fragmentation F of a node is the mean
+# over the typical pods, in thousandths of a card.
+#
+# It is added up in the order in which the authors' simulator does (`pkg/utils/frag.go`): first the pods that cannot
+# use something for the same reason, in their order, then these sums. In exact arithmetic a pod that takes CPU alone
+# leaves F as it is as long as nobody's reason is new to matter, and is worth 50; in theirs the last digits differ
+# when a reason changes, and it is worth 49 or 50. Where many pods ask for CPU alone that decides where they go.
+
+HUNDRED: Final = 100.0
+NO_CARD: Final = -1
+
+
+class Lack(IntEnum):
+    """Why a typical pod cannot use something, in the order in which it is added up."""
+
+    CPU_AND_CARDS = 0
+    CARDS = 1
+    CPU = 2
+    ASKS_FOR_NONE = 3
+    ASKS_FOR_NONE_NO_CPU = 4
+    MODEL = 5
+
+
+class Fragmentation:
+    """F of nodes, and what pods would make of it."""
+
+    def __init__(self, typical: TypicalPods) -> None:
+        self._typical = typical
+
+    def of(self, states: NodeStates) -> FloatArray:
+        """F of each node [R]."""
+        left = np.where(states.there, states.left, 0)
+        scraps, enough = self._by_level(left, states)
+        return self._sum(left.sum(axis=1), scraps, enough, states)
+
+    def _by_level(self, left: IntArray, states: NodeStates) -> tuple[IntArray, IntArray]:
+        """Of each level: what is left on cards with less, and how many have as much, int64 [R, K] both."""
+        less = left[:, :, None] < self._typical.steps
+        scraps = (left[:, :, None] * less).sum(axis=1)
+        return scraps, (states.there[:, :, None] & ~less).sum(axis=1)
+
+    def _sum(self, total: IntArray, scraps: IntArray, enough: IntArray, states: NodeStates) -> FloatArray:
+        """`total` [...], `scraps` and `enough` [..., K] of nodes, with further axes after the first or without."""
+        typical, further = self._typical, (1,) * (total.ndim - 1)
+        cpu = states.cpu[:, None] >= typical.cpu
+        alone = np.where(cpu, Lack.ASKS_FOR_NONE.value, Lack.ASKS_FOR_NONE_NO_CPU.value)
+        barred = np.where(typical.of_cards, Lack.MODEL.value, alone)
+        open_to = typical.suits[states.model] & typical.of_cards
+        cpu, barred, open_to = (each.reshape(len(cpu), *further, -1) for each in (cpu, barred, open_to))
+        fits = enough[..., typical.level] >= typical.cards
+        # with CPU and cards: what is left on cards that have less lacks cards
+        lacks = np.where(fits, Lack.CPU.value - cpu, Lack.CPU_AND_CARDS.value + cpu)
+        amount = np.where(open_to & fits & cpu, scraps[..., typical.level], total[..., None]) * typical.share
+        return _added_up(np.where(open_to, lacks, barred), amount).reshape(total.shape)
+
+    def scores(self, states: NodeStates, ask: CardAsk, before: FloatArray | None = None) -> tuple[FloatArray, IntArray]:
+        """What nodes are worth for a pod, 0 to 100 in whole numbers [R] (0 where it does not fit), and which card a pod
+        with a share of one would get there (NO_CARD: the fullest). `before`: what `of` says of the nodes.
+        """
+        before = self.of(states) if before is None else before
+        after = states._replace(cpu=states.cpu - ask.cpu)
+        if ask.is_shared and states.left.size:
+            return self._best_card(before, states, after, ask)
+        if ask.cards:
+            after = after._replace(left=np.where(fullest(states, ask), states.left - ask.milli, states.left))
+        worth = self._worth(before, self.of(after))
+        return np.where(_has_cards(states, ask), worth, 0.0), np.full(len(worth), NO_CARD)
+
+    def _best_card(
+        self, before: FloatArray, states: NodeStates, after: NodeStates, ask: CardAsk
+    ) -> tuple[FloatArray, IntArray]:
+        steps, left = self._typical.steps, np.where(states.there, states.left, 0)
+        scraps, enough = self._by_level(left, states)
+        rest = left - ask.milli
+        was_less, is_less = left[:, :, None] < steps, rest[:, :, None] < steps
+        scraps = scraps[:, None] - left[:, :, None] * was_less + rest[:, :, None] * is_less
+        enough = enough[:, None] - (is_less & ~was_less)
+        total = np.broadcast_to(left.sum(axis=1)[:, None] - ask.milli, left.shape)
+        worth = self._worth(before[:, None], self._sum(total, scraps, enough, after))
+        worth[~fitting(states, ask)] = NO_CARD
+        cards = worth.argmax(axis=1)
+        best = worth[np.arange(len(worth)), cards]
+        return np.maximum(best, 0.0), np.where(best >= 0.0, cards, NO_CARD)
+
+    def _worth(self, before: FloatArray, after: FloatArray) -> FloatArray:
+        worth: FloatArray = np.floor(1.0 / (1.0 + np.exp(-(before - after) / FULL)) * HUNDRED)
+        return worth
+
+
+def _added_up(lacks: npt.NDArray[np.intp], amount: FloatArray) -> FloatArray:
+    """By state and reason, one typical pod after the other, then the reasons: [..., T] both."""
+    kinds, states, pods = len(Lack), prod(amount.shape[:-1]), amount.shape[-1]
+    firsts: npt.NDArray[np.intp] = np.arange(0, kinds * states, kinds, dtype=np.intp)
+    places: npt.NDArray[np.intp] = np.add(lacks.reshape(states, pods), firsts[:, None])
+    by_kind: FloatArray = np.zeros((states, kinds))
+    by_kind += np.bincount(places.ravel(), amount.ravel(), minlength=kinds * states).reshape(states, kinds)
+    added = by_kind[:, 0].copy()
+    for kind in range(1, kinds):
+        added += by_kind[:, kind]
+    return added
+
+
+def _has_cards(states: NodeStates, ask: CardAsk) -> npt.NDArray[np.bool_]:
+    fits: npt.NDArray[np.bool_] = np.count_nonzero(fitting(states, ask), axis=1) >= ask.cards
+    return fits

@@ -1,0 +1,448 @@
+"""fgd, bestfit, dotprod, gpuclustering, gpupacking: which node, by what a pod leaves of its cards and CPU.
+
+Source: "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent" (USENIX ATC
+2023). The cards are deviceshare's virtual GPUs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
+
+import numpy as np
+
+from pumice.config.argument_types import CLASSES, SHARE
+from pumice.config.arguments import Arguments
+from pumice.core.devices.milli import (
+    FULL,
+    MODELS,
+    CardAsk,
+    CardClass,
+    Fragmentation,
+    NodeStates,
+    TypicalPods,
+    best_fit,
+    clustering,
+    dot_product,
+    packing,
+    typical_of,
+)
+from pumice.core.devices.vgpu import Vgpu
+from pumice.core.devices.vgpu.asking import UNSAID, USE
+from pumice.core.life.task import TaskStatus
+from pumice.core.once import once
+from pumice.core.session.points.nodes import Reads
+from pumice.core.session.points.ready import RowsScore
+from pumice.core.state.dimensions import CPU
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from pumice.core.devices.milli import IntArray
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.points.nodes import FloatArray, RowArray, Rows
+    from pumice.core.session.session import Session
+
+    Scores = tuple[FloatArray, IntArray | None]
+    from collections.abc import Hashable, Iterable
+
+    from pumice.core.devices.milli import BoolArray, IntArray
+
+# --- Policies
+
+# --- Scores by class of pod
+
+
+class Scorer(Protocol):
+    """Scores some nodes."""
+
+    def __call__(
+        self, states: NodeStates, ask: CardAsk, rows: npt.NDArray[np.intp], /
+    ) -> tuple[FloatArray, IntArray | None]:
+        """What the nodes (`rows`, as they stand) are worth for a pod [R], and which card it is to get first [R], -1
+        where that is all the same; None: everywhere.
+        """
+        ...
+
+
+Pick = Callable[["NodeStates", "CardAsk"], int]
+"""(one node, as it was before a pod came, what the pod asks for) -> the card that it is to get first, -1 for any."""
+
+
+class ScoringPolicy(NamedTuple):
+    """What nodes are worth for a pod, and which card of its node it is to get first; None: any, whatever the pod."""
+
+    scores: Scorer
+    pick: Pick | None
+
+
+@dataclass(slots=True)
+class Kept:
+    """`worth` and `card` of each node [N] as of the first `read` touches of the session."""
+
+    worth: FloatArray
+    card: IntArray
+    read: int
+
+
+class KeptScores:
+    """A node's score follows from what is left there and from the class of the pod: it is worked out again when the
+    node was touched since, and that alone.
+    """
+
+    def __init__(self, session: Session, columns: CardColumns, policy: ScoringPolicy) -> None:
+        self._nodes, self._columns, self._policy = session.nodes, columns, policy
+        self._kept: dict[CardWish, Kept] = {}
+
+    def of(self, wish: CardWish) -> FloatArray:
+        """The scores for a class, of all nodes as they stand; nobody may change them."""
+        return self._renewed(wish).worth
+
+    def _renewed(self, wish: CardWish) -> Kept:
+        kept, touched = self._kept.get(wish), self._nodes.touched
+        if kept is None:
+            count = self._nodes.count
+            kept = self._kept[wish] = Kept(np.zeros(count), np.full(count, -1), len(touched))
+            self._look(kept, wish, np.arange(count))
+        elif kept.read < len(touched):
+            fresh = touched[kept.read] if len(touched) == kept.read + 1 else None
+            rows = [fresh] if fresh is not None else sorted(set(touched[kept.read :]))
+            kept.read = len(touched)
+            self._look(kept, wish, np.array(rows, dtype=np.intp))
+        return kept
+
+    def _look(self, kept: Kept, wish: CardWish, rows: npt.NDArray[np.intp]) -> None:
+        columns = self._columns
+        for number, size in enumerate(columns.sizes.tolist()):
+            some = rows if len(columns.sizes) == 1 else rows[columns.size[rows] == number]
+            if len(some):
+                worth, card = self._policy.scores(columns.states(some), wish.of(size), some)
+                kept.worth[some] = worth
+                if card is not None:
+                    kept.card[some] = card
+
+    def card(self, wish: CardWish, row: int, pick: Pick) -> int:
+        """Which card of a node a pod is to get first that has just been put there, -1 where that is all the same."""
+        kept, touched = self._kept.get(wish), self._nodes.touched
+        if kept is not None and kept.read >= len(touched) - 1 and touched[-1] == row:
+            return int(kept.card[row])
+        states = self._columns.states(np.array([row]))
+        size = int(self._columns.sizes[self._columns.size[row]])
+        return pick(states._replace(cpu=states.cpu + wish.cpu), wish.of(size))
+
+
+SHARED = 0
+"""The class of pods that share a card; of others it is how many cards they have."""
+
+
+class FragmentationGradient:
+    """Down the gradient of fragmentation of typical pods.
+
+    What nodes are worth as they stand is the same for every class: it is kept until they are touched.
+    """
+
+    def __init__(self, session: Session, typical: TypicalPods) -> None:
+        self._fragmentation = Fragmentation(typical)
+        self._touched, self._read = session.nodes.touched, 0
+        self._now = np.full(session.nodes.count, np.nan)
+
+    def scores(self, states: NodeStates, ask: CardAsk, rows: RowArray) -> Scores:
+        """What the nodes are worth for a pod, [R], and which card it is to get first, [R], None for any."""
+        fresh = self._touched[self._read :]
+        self._read += len(fresh)
+        self._now[fresh] = np.nan
+        unknown = np.flatnonzero(np.isnan(self._now[rows]))
+        if len(unknown):
+            self._now[rows[unknown]] = self._fragmentation.of(states.at(unknown))
+        return self._fragmentation.scores(states, ask, self._now[rows])
+
+    def pick(self, state: NodeStates, ask: CardAsk) -> int:
+        """The card that a pod is to get first of one node, as that was before it came."""
+        return int(self._fragmentation.scores(state, ask)[1][0])
+
+
+def by_room(columns: CardColumns, rule: Callable[[NodeStates, CardAsk, tuple[int, int]], FloatArray]) -> ScoringPolicy:
+    """By what is left on nodes beside the most that a node has."""
+
+    def scores(states: NodeStates, ask: CardAsk, rows: RowArray) -> Scores:
+        del rows
+        return rule(states, ask, columns.most), None
+
+    return ScoringPolicy(scores, pick=None)
+
+
+def _packed(states: NodeStates, ask: CardAsk, rows: RowArray) -> Scores:
+    del rows
+    return packing(states, ask), None
+
+
+PACKING: Final = ScoringPolicy(_packed, pick=None)
+
+
+class GpuClustering:
+    """Nodes that hold pods with as many cards. It counts them as they come and go."""
+
+    def __init__(self, session: Session, columns: CardColumns) -> None:
+        self._columns = columns
+        self._held: dict[int, IntArray] = {}
+        self._total = np.zeros(session.nodes.count, dtype=np.int64)
+        for row in np.flatnonzero(columns.there.any(axis=1)).tolist():
+            for task in session.nodes.tasks_on(row):
+                self.count(task, row, 1)
+
+    def count(self, task: Task, row: int, sign: int) -> None:
+        """A pod came to a node, or left it."""
+        size = int(self._columns.sizes[self._columns.size[row]])
+        ask = self._columns.wish_of(task).of(size)
+        if ask.cards:
+            self._of(ask)[row] += sign
+            self._total[row] += sign
+
+    def _of(self, ask: CardAsk) -> IntArray:
+        kind = SHARED if ask.is_shared else ask.cards
+        return self._held.setdefault(kind, np.zeros(len(self._total), dtype=np.int64))
+
+    def scores(self, states: NodeStates, ask: CardAsk, rows: RowArray) -> Scores:
+        """What the nodes are worth for a pod, [R], and which card it is to get first, [R], None for any."""
+        own = self._of(ask)[rows]
+        return clustering(states, ask, self._columns.most, own, self._total[rows] - own), None
+
+
+# --- Cards in thousandths
+
+ENDED = (TaskStatus.SUCCEEDED, TaskStatus.FAILED, TaskStatus.UNKNOWN)
+
+
+class CardWish(NamedTuple):
+    """What a pod asks for: milli-cores of CPU, cards, MiB of each or, where more than 0, per cent of each."""
+
+    cpu: int
+    cards: int
+    memory: int
+    percent: int
+    models: str
+
+    def of(self, size: int) -> CardAsk:
+        """Of cards with so many MiB: a share of one counts up to its whole thousandths."""
+        milli = FULL * self.percent // 100 if self.percent else -(-FULL * self.memory // size) if size else 0
+        return CardAsk(self.cpu, self.cards, min(milli, FULL) if self.cards else 0)
+
+
+class CardColumns:
+    """Over node rows. `sizes`: the distinct MiB that a node's cards have, `size`: which of them each node's have;
+    `models`: the distinct types of cards; `most`: milli-cores and thousandths of cards that the largest nodes have.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.family = next((each for each in session.devices if isinstance(each, Vgpu)), None)
+        count = session.nodes.count
+        kinds = [] if self.family is None else self.family.cards.types
+        self.models = [*kinds, ""]
+        first = np.full(count, -1) if self.family is None else self.family.cards.kind[:, :1].max(axis=1, initial=-1)
+        self.model: IntArray = np.where(first >= 0, first, len(kinds))
+        memory = np.zeros((count, 1), dtype=np.int64) if self.family is None else self.family.cards.memory
+        self._memory: IntArray = memory
+        self.there: BoolArray = memory > 0
+        self.sizes, self.size = np.unique(memory.max(axis=1, initial=0), return_inverse=True)
+        cards = FULL * np.count_nonzero(self.there, axis=1).max(initial=1)
+        self.most = int(session.nodes.allocatable[CPU].max(initial=1.0)), int(cards)
+        self._wishes: dict[tuple[int, str], CardWish] = {}
+
+    def states(self, rows: slice | npt.NDArray[np.intp]) -> NodeStates:
+        """Some nodes as they stand."""
+        memory, there = self._memory[rows], self.there[rows]
+        if self.family is None:
+            left = np.zeros(memory.shape, dtype=np.int64)
+        else:
+            left = FULL * (memory - self.family.memory[rows]) // np.maximum(memory, 1)
+        return NodeStates(left, there, self._session.nodes.idle[CPU][rows].astype(np.int64), self.model[rows])
+
+    def wish_of(self, task: Task) -> CardWish:
+        """What the pod asks for: of several containers all cards together, each as large as the largest."""
+        models = task.annotations.get(USE, "").replace(",", MODELS)
+        key = task.template.number, models
+        found = self._wishes.get(key)
+        if found is None:
+            asked = () if self.family is None else self.family.asked_of(task.template)
+            percents = [each.percent for each in asked if each.percent != UNSAID]
+            found = self._wishes[key] = CardWish(
+                cpu=int(task.template.request.milli_cpu),
+                cards=sum(each.cards for each in asked),
+                memory=max((each.memory for each in asked), default=0),
+                percent=max(percents, default=0),
+                models=models,
+            )
+        return found
+
+    def classes(self) -> Iterable[CardClass]:
+        """Of all pods that have not ended, as if all cards were as large as the largest."""
+        size = int(self.sizes.max(initial=0))
+        status = self._session.jobs.status
+        for task in self._session.snapshot.tasks.handles:
+            if task is not None and status[task.row] not in ENDED:
+                wish = self.wish_of(task)
+                ask = wish.of(size)
+                yield CardClass(ask.cpu, ask.milli, ask.cards, wish.models)
+
+
+COVERAGE = 95.0
+
+
+class CardScore(RowsScore):
+    """One class of pods at work."""
+
+    def __init__(self, kept: KeptScores, wish: CardWish, weight: int) -> None:
+        self._kept, self._wish, self._weight = kept, wish, weight
+
+    def score(self, rows: Rows, /) -> FloatArray:
+        """Raw score per row, shape [len(rows)]."""
+        return self._kept.of(self._wish)[rows] * self._weight
+
+
+class CardScorer:
+    """Scores nodes by a policy. Cards are looked for when a pod is first scored: deviceshare may come later in the
+    tiers.
+    """
+
+    def __init__(self, plugin: CardPolicy, session: Session) -> None:
+        self.name = plugin.name
+        self.reads = Reads(kind=_models)
+        self._plugin, self._session = plugin, session
+
+    @once
+    def columns(self) -> CardColumns:
+        """The session's cards."""
+        return CardColumns(self._session)
+
+    @once
+    def policy(self) -> ScoringPolicy:
+        """The policy over them."""
+        return self._plugin.policy(self._session, self.columns)
+
+    @once
+    def kept(self) -> KeptScores:
+        """The scores; from now on the policy says which card goes first."""
+        kept, columns = KeptScores(self._session, self.columns, self.policy), self.columns
+        pick = self.policy.pick
+        if columns.family is not None and pick is not None:
+            columns.family.prefers = lambda task, row: kept.card(columns.wish_of(task), row, pick)
+        return kept
+
+    def prepare(self, session: Session, task: Task) -> CardScore:
+        """What scores nodes for the task (PreScore)."""
+        del session
+        return CardScore(self.kept, self.columns.wish_of(task), self._plugin.weight)
+
+
+def _models(task: Task) -> Hashable:
+    return task.annotations.get(USE)
+
+
+class CardPolicy:
+    """`NAME.weight` (1): what its scores count; 0 leaves it out."""
+
+    name = ""
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self.weight = Arguments(self.name, arguments).get_int(f"{self.name}.weight", 1)
+
+    def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
+        """The policy over a session's cards."""
+        raise NotImplementedError
+
+    def on_session_open(self, session: Session) -> None:
+        """Register the scorer."""
+        if self.weight:
+            session.points.node_order.add(self.name, [CardScorer(self, session)])
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to do."""
+
+
+class Fgd(CardPolicy):
+    """Fragmentation gradient descent. `fgd.typicalPods`: classes of pods ({cpu: milli-cores, milli: thousandths of each
+    card, cards, models: "A|B", pods: how many}), without it the pods that are there; `fgd.coverage` (95): of which the
+    most frequent classes count that make up so many per cent.
+    """
+
+    name = "fgd"
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        super().__init__(arguments)
+        coverage = Arguments(self.name, arguments).get_float("fgd.coverage", COVERAGE)
+        self._coverage = coverage if SHARE.holds(coverage) else COVERAGE
+        self._classes = read_classes(arguments.get("fgd.typicalPods"))
+
+    def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
+        """The policy over a session's cards."""
+        counts = Counter(self._classes or columns.classes())
+        typical = TypicalPods(typical_of(counts, self._coverage), columns.models, counts.total())
+        gradient = FragmentationGradient(session, typical)
+        return ScoringPolicy(gradient.scores, gradient.pick)
+
+
+def read_classes(listed: object) -> dict[CardClass, int]:
+    """The classes that an argument lists, with how many pods each stands for; none when one of them is no class."""
+    found: dict[CardClass, int] = {}
+    for said in cast("list[dict[str, Any]]", listed) if CLASSES.holds(listed) else []:
+        cpu, milli, cards = (said.get(name, 0) for name in ("cpu", "milli", "cards"))
+        pod = CardClass(cpu, milli, cards, said.get("models", ""))
+        found[pod] = found.get(pod, 0) + said.get("pods", 1)
+    return found
+
+
+class BestFit(CardPolicy):
+    """The fullest node."""
+
+    name = "bestfit"
+
+    def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
+        """The policy over a session's cards."""
+        del session
+        return by_room(columns, best_fit)
+
+
+class DotProd(CardPolicy):
+    """The node whose room is least like what is asked for."""
+
+    name = "dotprod"
+
+    def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
+        """The policy over a session's cards."""
+        del session
+        return by_room(columns, dot_product)
+
+
+class GpuPacking(CardPolicy):
+    """Cards in use, then idle cards of nodes in use, then idle nodes."""
+
+    name = "gpupacking"
+
+    def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
+        """The policy over a session's cards."""
+        del session, columns
+        return PACKING
+
+
+class Clustering(CardPolicy):
+    """Nodes that hold pods with as many cards."""
+
+    name = "gpuclustering"
+
+    def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
+        """The policy over a session's cards."""
+        found = GpuClustering(session, columns)
+
+        def came(task: Task, node: int) -> str | None:
+            found.count(task, node, 1)
+            return None
+
+        def left(task: Task, node: int) -> str | None:
+            found.count(task, node, -1)
+            return None
+
+        session.points.handle(came, left)
+        return ScoringPolicy(found.scores, pick=None)

@@ -1,0 +1,450 @@
+"""network-topology-aware: jobs into performance domains, near before far. Source: Volcano
+`plugins/network-topology-aware`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pumice.config.arguments import Arguments
+from pumice.core.resources import MIN_RESOURCE, Resource
+from pumice.core.session.points.nodes import TEMPLATE_ONLY, FloatArray, Volatility
+from pumice.core.session.points.ready import WholeScore
+from pumice.core.state.dimensions import floats
+
+if TYPE_CHECKING:
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.jobs import SubJob
+    from pumice.core.session.points.nodes import NodeScore
+    from pumice.core.session.session import Session
+    from pumice.core.state.hypernodes import Domain, HyperNodeTree, RowArray
+    from pumice.core.state.jobs import Job
+
+# --- Occupancy of domains
+# Only `used` follows the session; idle stays as it was at opening (fix topology-idle-follows: it does not).
+
+
+class DomainOccupancy:
+    """Float64 [dimension, domain]: `allocatable`, `used`, `idle`, `future`. `index`: domain name -> column;
+    `above[row]`: columns of the domains that hold a node.
+    """
+
+    def __init__(self, session: Session) -> None:
+        nodes, domains = session.nodes, session.topology.tree.domains
+        self.index = {name: i for i, name in enumerate(domains)}
+        self.above: list[list[int]] = [[] for _ in range(nodes.count)]
+        shape = (nodes.idle.shape[0], len(domains))
+        self.allocatable, self.used = np.zeros(shape), np.zeros(shape)
+        self.idle, self.future = np.zeros(shape), np.zeros(shape)
+        pairs = (
+            (self.allocatable, nodes.allocatable),
+            (self.used, nodes.used),
+            (self.idle, nodes.idle),
+            (self.future, nodes.future),
+        )
+        for name, domain in domains.items():
+            column = self.index[name]
+            rows: list[int] = domain.rows.tolist()
+            for row in rows:
+                self.above[row].append(column)
+            for total, of_nodes in pairs:
+                # whole numbers of milli-units and bytes: exact in any order of summation
+                total[:, column] = of_nodes[:, domain.rows].sum(axis=1)
+        self._used_at = [floats(line) for line in self.used]
+        follows = "topology-idle-follows" in session.config.pumice.fix
+        self._followed = [(self.idle, nodes.idle), (self.future, nodes.future)] if follows else []
+        self._seen = [of_nodes.copy() for _, of_nodes in self._followed]
+
+    def on_allocate(self, task: Task, node: int) -> None:
+        """A task was put on a node."""
+        self._change(task, node, 1.0)
+
+    def on_deallocate(self, task: Task, node: int) -> None:
+        """A task was taken off."""
+        self._change(task, node, -1.0)
+
+    def _change(self, task: Task, node: int, sign: float) -> None:
+        if node < 0:
+            return
+        for dimension, value in task.template.items:
+            line = self._used_at[dimension]
+            for column in self.above[node]:
+                line[column] += sign * value
+        for (total, of_nodes), seen in zip(self._followed, self._seen, strict=True):
+            total[:, self.above[node]] += (of_nodes[:, node] - seen[:, node])[:, None]
+            seen[:, node] = of_nodes[:, node]
+
+    def packed(self, wanted: dict[int, float], weights: dict[int, int], columns: RowArray) -> FloatArray:
+        """Weighted mean of (used + wanted) / allocatable per domain; 0 where it overflows in one dimension or no
+        weight is left.
+
+        `wanted`: dimension -> request, in the order in which Volcano adds the terms up.
+        """
+        total = np.zeros(len(columns))
+        overflows = np.zeros(len(columns), dtype=np.bool_)
+        weight_sum = 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for dimension, request in wanted.items():
+                future = self.used[dimension, columns] + request
+                allocatable = self.allocatable[dimension, columns]
+                overflows |= future > allocatable
+                total += weights[dimension] * (future / allocatable)
+                weight_sum += weights[dimension]
+            if weight_sum <= 0:
+                return np.zeros(len(columns))
+            return np.where(overflows, 0.0, total / weight_sum)
+
+    def fits(self, request: tuple[tuple[int, float], ...], columns: FloatArray, column: int) -> bool:
+        """Request <= what the domain has, tolerant."""
+        return all(value - columns[dimension, column] < MIN_RESOURCE for dimension, value in request)
+
+
+# --- The plugin's arguments.
+
+DEFAULT_WEIGHT, DEFAULT_FADING, DEFAULT_MAX_HYPER_NODES = 1, 0.8, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """`weight` scales all scores; `resources`: weight of each resource in binpacking; `normal_pods`: whether pods
+    without a topology are scored, tiers fading by `fading`; `max_hyper_nodes`: how many domains an eviction may look
+    at.
+    """
+
+    weight: int = DEFAULT_WEIGHT
+    resources: dict[str, int] = field(default_factory=dict[str, int])
+    normal_pods: bool = True
+    fading: float = DEFAULT_FADING
+    max_hyper_nodes: int = DEFAULT_MAX_HYPER_NODES
+
+
+def _weight(arguments: Arguments, key: str) -> int:
+    weight = arguments.get_int(key, DEFAULT_WEIGHT)
+    return DEFAULT_WEIGHT if weight < 0 else weight
+
+
+def read_weights(name: str, values: dict[str, Any]) -> Weights:
+    """Read the arguments; negative weights and fading, and a cap that is not positive, become the defaults."""
+    arguments = Arguments(name, values)
+    resources = {
+        "cpu": _weight(arguments, "hypernode.binpack.cpu"),
+        "memory": _weight(arguments, "hypernode.binpack.memory"),
+    }
+    listed = values.get("hypernode.binpack.resources")
+    for resource in listed.split(",") if isinstance(listed, str) else ():
+        if resource.strip():
+            resources[resource.strip()] = _weight(arguments, f"hypernode.binpack.resources.{resource.strip()}")
+    fading = arguments.get_float("hypernode.binpack.normal-pod.fading", DEFAULT_FADING)
+    most = arguments.get_int("hypernode.gradient.evict.max-hypernodes", DEFAULT_MAX_HYPER_NODES)
+    return Weights(
+        weight=_weight(arguments, "weight"),
+        resources=resources,
+        normal_pods=arguments.get_bool("hypernode.binpack.normal-pod.enable", True),
+        fading=DEFAULT_FADING if fading < 0 else fading,
+        max_hyper_nodes=DEFAULT_MAX_HYPER_NODES if most <= 0 else most,
+    )
+
+
+# ---
+
+# --- Scores of domains and of nodes. Source: Volcano `HyperNodeOrderFn`, `batchNodeOrderFn`.
+
+MAX_SCORE = 100.0
+PYTHON: Final = "powers-as-python-has-them"
+"""The rule of earlier versions: the last bit of a tier's weight is Python's."""
+
+
+def python_power(base: float, exponent: int) -> float:
+    """The base to the power of a whole number, as the C library has it."""
+    return math.pow(base, exponent)
+
+
+def go_power(base: float, exponent: int) -> float:
+    """The base, which is not negative, to the power of a whole number, with the last bit that Go's math.Pow gives it:
+    squares are multiplied, and powers of two are counted beside them.
+    """
+    if exponent == 0 or base == 1.0:
+        return 1.0
+    if base == 0.0:
+        return 0.0 if exponent > 0 else math.inf
+    product, twos = 1.0, 0
+    square, shift = math.frexp(base)
+    left = abs(exponent)
+    while left:
+        if left & 1:
+            product, twos = product * square, twos + shift
+        square, shift = square * square, 2 * shift
+        if square < 0.5:
+            square, shift = square + square, shift - 1
+        left >>= 1
+    try:
+        return math.ldexp(1.0 / product, -twos) if exponent < 0 else math.ldexp(product, twos)
+    except OverflowError:
+        return math.inf
+
+
+class Scores:
+    """Scores within one session.
+
+    Domains score by how full they would be, ties by how many of the group's tasks are there.
+    """
+
+    name = "network-topology-aware"
+    reads = TEMPLATE_ONLY
+
+    def __init__(self, session: Session, occupancy: DomainOccupancy, weights: Weights) -> None:
+        self.session = session
+        self._session = session
+        self._tree = session.topology.tree
+        self._occupancy = occupancy
+        self._weights = weights
+        self._by_dimension = {session.dims.index(name): weight for name, weight in weights.resources.items()}
+        self._scale = MAX_SCORE * weights.weight
+        tiers = self._tree.tiers
+        self._low, self._high = tiers[0], tiers[-1]
+        power = python_power if PYTHON in session.config.pumice.fix else go_power
+        self._tier_weights = [(tier, power(weights.fading, tier - 1)) for tier in range(self._low, self._high + 1)]
+        self._column_at: dict[int, RowArray] = {}
+
+    # --- domains
+    # --------------------------------------------------------------------------------------------------------
+
+    def of_domains(self, sub_job: SubJob, names: list[str], *, alone: bool = False) -> dict[str, float]:
+        """HyperNodeOrder. `alone`: as if each were the only candidate, so that nothing is there to tie with."""
+        columns = np.array([self._occupancy.index[name] for name in names], dtype=np.intp)
+        scores = self._occupancy.packed(self._wanted(sub_job.tasks), self._by_dimension, columns).tolist()
+        highest = max(scores)
+        best = [i for i, score in enumerate(scores) if score == highest]
+        if len(best) > 1 and not alone:
+            for i in best:
+                scores[i] += self._share_in(sub_job, names[i])
+        return {name: self._scale * score for name, score in zip(names, scores, strict=True)}
+
+    def _wanted(self, tasks: list[Task]) -> dict[int, float]:
+        wanted: dict[int, float] = {}
+        for task in tasks:
+            for dimension, value in task.template.items:
+                if dimension in self._by_dimension and value >= MIN_RESOURCE:
+                    wanted[dimension] = wanted.get(dimension, 0.0) + value
+        return wanted
+
+    def _share_in(self, sub_job: SubJob, name: str) -> float:
+        """Which part of the group's tasks is on the domain's nodes already."""
+        domain = self._tree.domains.get(name)
+        inside = set(domain.rows.tolist()) if domain else set[int]()
+        node = self._session.jobs.node
+        there = sum(node[task.row] in inside for task in sub_job.tasks)
+        return there / len(sub_job.tasks) if sub_job.tasks else 0.0
+
+    # --- nodes
+    # ------------------------------------------------------------------------------------------------------------
+
+    def prepare(self, session: Session, task: Task) -> NodeScore | None:
+        """BatchNodeOrder: by the domain the group occupies, or by how full the domains of the node are."""
+        return MomentaryScore(self)
+
+    def of_nodes(self, task: Task, rows: RowArray) -> FloatArray:
+        """Total score of these candidates, now."""
+        job = self._session.job_of(task)
+        if job is None:
+            return np.zeros(len(rows))
+        sub_job = self._session.sub_job_of(job, task)
+        if sub_job.network_topology is not None:
+            return self._scale * self._near(task, sub_job, rows)
+        return self._scale * self._normal(task, rows)
+
+    def _near(self, task: Task, sub_job: SubJob, rows: RowArray) -> FloatArray:
+        occupied = self._session.topology.heading.get(task.row, "")
+        if not occupied:
+            return np.zeros(len(rows))
+        lowest = [self._tree.lowest_of(row) for row in rows.tolist()]
+        by_name = {name: self._nearness(name, occupied) for name in set(lowest)}
+        scores = np.array([by_name[name] for name in lowest])
+        best = np.flatnonzero(scores == scores.max())
+        if len(best) > 1:
+            shares = {name: self._share_in(sub_job, name) for name in {lowest[i] for i in best.tolist()}}
+            for i in best.tolist():
+                scores[i] += shares[lowest[i]]
+        return scores
+
+    def _nearness(self, name: str, occupied: str) -> float:
+        if not name:
+            return 0.0
+        if name == occupied:
+            return 1.0
+        domain = self._tree.domains.get(self._tree.lowest_common(name, occupied))
+        if domain is None:
+            return 0.0
+        if self._low == self._high:
+            return 1.0
+        inside = self._low <= domain.tier <= self._high
+        return float(self._high - domain.tier) / float(self._high - self._low) if inside else 0.0
+
+    def _normal(self, task: Task, rows: RowArray) -> FloatArray:
+        if not self._weights.normal_pods:
+            return np.zeros(len(rows))
+        total = np.zeros(len(rows))
+        weight_sum = 0.0
+        for _, weight in self._tier_weights:
+            weight_sum += weight
+        wanted = self._wanted([task])
+        for tier, weight in self._tier_weights:
+            columns = self._columns(tier)[rows]
+            packed = self._occupancy.packed(wanted, self._by_dimension, np.maximum(columns, 0))
+            total += weight * np.where(columns >= 0, packed, 1.0)
+        return total / weight_sum if weight_sum > 0 else np.zeros(len(rows))
+
+    def _columns(self, tier: int) -> RowArray:
+        """Column of the tier's first domain (by name) that holds each node, -1 for none."""
+        found = self._column_at.get(tier)
+        if found is None:
+            found = np.full(self._session.nodes.count, -1, dtype=np.intp)
+            for name in reversed(self._tree.by_tier.get(tier, [])):
+                found[self._tree.domains[name].rows] = self._occupancy.index[name]
+            self._column_at[tier] = found
+        return found
+
+
+class MomentaryScore(WholeScore):
+    """A score that depends on the very task and on what its group occupies: asked anew at every choice, never kept."""
+
+    volatility = Volatility.MOMENT
+
+    def __init__(self, scores: Scores) -> None:
+        super().__init__(scores.session.nodes.count)
+        self._scores = scores
+
+    def of(self, rows: RowArray) -> FloatArray:
+        """The scores of the candidates for the task that is being placed."""
+        task = self._scores.session.searches.current
+        assert task is not None
+        return self._scores.of_nodes(task, rows)
+
+
+# ---
+
+# --- Which domains to try for a hard topology, nearest tier first. Source: Volcano `hyperNodeGradientFn`,
+# `getSearchRoot`.
+
+EVICT = "evict"
+BY_NAME: Final = "domains-of-a-tier-by-name"
+"""The rule of earlier versions."""
+
+
+@dataclass(slots=True)
+class Gradients:
+    """The gradients of jobs and groups within one session."""
+
+    session: Session
+    occupancy: DomainOccupancy
+    max_hyper_nodes: int
+
+    def for_job(self, job: Job, domain: Domain, purpose: str) -> list[list[Domain]]:
+        """Domains for a whole job: those with room for its minResources, unless it occupies one already."""
+        topology = self.session.topology
+        wish = topology.of_job(job)
+        if wish is None or wish.limit is None:
+            return [[domain]]
+        needs = self.session.dims.items(job.pod_group.min_resources or Resource())
+        return self._find(domain, wish.limit, topology.occupied.get(job.row, ""), needs, purpose)
+
+    def for_sub_job(self, sub_job: SubJob, domain: Domain, purpose: str) -> list[list[Domain]]:
+        """Domains for one group: those with room for all its pending tasks."""
+        wish = self.session.topology.of_sub_job(sub_job)
+        if wish is None or wish.limit is None:
+            return [[domain]]
+        total = Resource()
+        for task in sub_job.pending(self.session.jobs):
+            total.add(task.template.request)
+        needs = self.session.dims.items(total)
+        return self._find(domain, wish.limit, sub_job.allocated_hyper_node, needs, purpose)
+
+    def _find(
+        self, domain: Domain, highest: int, occupied: str, needs: tuple[tuple[int, float], ...], purpose: str
+    ) -> list[list[Domain]]:
+        tree = self.session.topology.tree
+        root = search_root(tree, domain, highest, occupied)
+        if root is None:
+            return []
+        by_tier: dict[int, list[Domain]] = {}
+        queue, seen = [root], {root.name}
+        for current in queue:  # grows while it is walked: breadth first
+            if current.tier <= highest and (occupied or self._has_room(current, needs, purpose)):
+                by_tier.setdefault(current.tier, []).append(current)
+            for child in current.children:
+                if child not in seen:
+                    seen.add(child)
+                    queue.append(tree.domains[child])
+        gradients = [by_tier[tier] for tier in sorted(by_tier)]
+        if BY_NAME in self.session.config.pumice.fix:
+            gradients = [sorted(gradient, key=lambda one: one.name) for gradient in gradients]
+        return self._widest_first(gradients) if purpose == EVICT else gradients
+
+    def _has_room(self, domain: Domain, needs: tuple[tuple[int, float], ...], purpose: str) -> bool:
+        column, occupancy = self.occupancy.index[domain.name], self.occupancy
+        if purpose == EVICT:
+            return occupancy.fits(needs, occupancy.allocatable, column)
+        return occupancy.fits(needs, occupancy.idle, column) or occupancy.fits(needs, occupancy.future, column)
+
+    def _widest_first(self, gradients: list[list[Domain]]) -> list[list[Domain]]:
+        """For eviction: the widest tier first, at most so many domains in all."""
+        left = self.max_hyper_nodes
+        found: list[list[Domain]] = []
+        for gradient in reversed(gradients):
+            if left == 0:
+                break
+            found.append(gradient[-left:])
+            left -= len(found[-1])
+        return found
+
+
+def search_root(tree: HyperNodeTree, domain: Domain, highest: int, occupied: str) -> Domain | None:
+    """Where to begin:
+
+    `domain`, or below it the highest allowed HyperNode above what is occupied; None when the two do not meet.
+    """
+    if not occupied:
+        return domain
+    allowed = ""
+    for ancestor in tree.ancestors(occupied):
+        if ancestor not in tree.domains:
+            return None
+        if tree.domains[ancestor].tier > highest:
+            break
+        allowed = ancestor
+    if not allowed:
+        return None
+    common = tree.lowest_common(domain.name, allowed)
+    if common == allowed:
+        return domain
+    return tree.domains[allowed] if common == domain.name else None
+
+
+# ---
+
+
+class NetworkTopologyAware:
+    """Arguments: see `read_weights`."""
+
+    name = "network-topology-aware"
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self._weights = read_weights(self.name, arguments)
+
+    def on_session_open(self, session: Session) -> None:
+        """Sum up the domains; register gradients, scores and handlers."""
+        occupancy = DomainOccupancy(session)
+        gradients = Gradients(session, occupancy, self._weights.max_hyper_nodes)
+        scores = Scores(session, occupancy, self._weights)
+        session.points.hyper_node_order.add(self.name, scores.of_domains)
+        session.points.batch_node_order.add(self.name, [scores])
+        session.points.hyper_node_gradient_for_job.add(self.name, gradients.for_job)
+        session.points.hyper_node_gradient_for_sub_job.add(self.name, gradients.for_sub_job)
+        session.points.handle(occupancy.on_allocate, occupancy.on_deallocate)
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to write."""

@@ -1,0 +1,337 @@
+"""resource-strategy-fit: fill or spread by resource, keep off scarce ones, reserve cpu and memory for them.
+
+Source: Volcano `plugins/resource-strategy-fit`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+import msgspec
+import numpy as np
+
+from pumice.core.resources import MIN_RESOURCE
+from pumice.core.session.fill import FULL, FillTerm, fill_score
+from pumice.core.session.points.columns import Clause, ColumnCheck
+from pumice.core.session.points.nodes import TEMPLATE_ONLY, Reads
+from pumice.core.session.points.ready import ReadyScore
+from pumice.core.session.reasons import Code, Reason
+from pumice.core.state.dimensions import CellColumn, cells_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping
+
+    from pumice.core.objects.pod import Task
+    from pumice.core.resources import Resource
+    from pumice.core.session.points.columns import At, ColumnScore, RowReader, V
+    from pumice.core.session.points.nodes import BoolArray, FloatArray
+    from pumice.core.session.session import Session
+
+# --- Arguments
+# Source: Volcano `plugins/resource-strategy-fit` (`calculateWeight`, `calculateSraWeight`,
+# `calculateProportionalResources`).
+#
+# Keys of nested records may be written in any letter case, as there. A value of the wrong type ends Volcano's
+# process; here the default stays.
+
+MOST, LEAST = "MostAllocated", "LeastAllocated"
+DEFAULT_WEIGHT: Final = 10
+
+
+class Strategy(NamedTuple):
+    """How one resource counts."""
+
+    kind: str
+    weight: int
+
+
+class IdleShare(NamedTuple):
+    """cpu (milli-cores per thousandth) and memory (millions of bytes per thousandth) kept per idle scarce resource."""
+
+    cpu: float
+    memory: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sra:
+    """Scarce resources avoidance; `total` is the sum of the weights as listed. `weight` 0: off."""
+
+    weight: int
+    weights: dict[str, int]
+    total: int
+
+
+DEFAULT_STRATEGIES: Final = {"cpu": Strategy(LEAST, 1), "memory": Strategy(LEAST, 1)}
+NO_SRA: Final = Sra(0, {}, 0)
+
+
+def record(value: object) -> dict[str, Any]:
+    """A nested record with its keys in lower case; of anything else an empty one."""
+    if not isinstance(value, dict):
+        return {}
+    items = cast("dict[str, Any]", value)
+    return {str(key).lower(): item for key, item in items.items()}
+
+
+def whole(value: object, default: int) -> int:
+    """A number as Go's mapstructure makes an int of it: a fraction is cut off."""
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
+
+
+def names_in(text: object) -> list[str]:
+    """Names with commas between."""
+    listed = text.split(",") if isinstance(text, str) else []
+    return [name.strip() for name in listed if name.strip()]
+
+
+def read_weight(arguments: Mapping[str, Any]) -> int:
+    """`resourceStrategyFitWeight`; 10 when absent or negative, 0 leaves the score out."""
+    value = arguments.get("resourceStrategyFitWeight", DEFAULT_WEIGHT)
+    weight = 0 if value is None else whole(value, DEFAULT_WEIGHT)
+    return weight if weight >= 0 else DEFAULT_WEIGHT
+
+
+def read_strategies(arguments: Mapping[str, Any]) -> dict[str, Strategy]:
+    """`resources`: name or prefix with a trailing asterisk -> strategy. A pattern of any other shape is left out."""
+    value = arguments.get("resources")
+    if not isinstance(value, dict) or not value:
+        return dict(DEFAULT_STRATEGIES)
+    found = {str(name): record(item) for name, item in cast("dict[str, Any]", value).items()}
+    return {name: _strategy(item) for name, item in found.items() if _is_pattern(name)}
+
+
+def _is_pattern(name: str) -> bool:
+    return "*" not in name or (name.endswith("*") and name.count("*") == 1 and name != "*")
+
+
+def _strategy(item: dict[str, Any]) -> Strategy:
+    kind, weight = item.get("type"), whole(item.get("weight"), 0)
+    return Strategy(MOST if kind == MOST else LEAST, weight if weight > 0 else 1)
+
+
+def strategy_for(name: str, configured: dict[str, Strategy]) -> Strategy | None:
+    """The resource's own entry, else the one of the longest prefix, else None."""
+    if name in configured:
+        return configured[name]
+    prefixes = [key for key in configured if key.endswith("*") and name.startswith(key[:-1])]
+    return configured[max(prefixes, key=len)] if prefixes else None
+
+
+def read_sra(arguments: Mapping[str, Any]) -> Sra:
+    """`sra`: enable, resources, weight (0 when absent), resourceWeight by name (1 when absent or negative)."""
+    given = record(arguments.get("sra"))
+    if given.get("enable") is not True:
+        return NO_SRA
+    own: dict[str, Any] = given.get("resourceweight") or {}
+    listed = [(name, whole(own.get(name), 1)) for name in names_in(given.get("resources"))]
+    weights = [(name, weight if weight >= 0 else 1) for name, weight in listed]
+    return Sra(whole(given.get("weight"), 0), dict(weights), sum(weight for _, weight in weights))
+
+
+def read_shares(arguments: Mapping[str, Any]) -> dict[str, IdleShare] | None:
+    """`proportional`: enable, resources, resourceProportion "<name>.cpu" and "<name>.memory" (1 when absent or
+    negative). By name in name order; None when it is off.
+    """
+    given = record(arguments.get("proportional"))
+    if given.get("enable") is not True:
+        return None
+    rates: dict[str, Any] = given.get("resourceproportion") or {}
+    names = sorted(set(names_in(given.get("resources"))))
+    return {name: IdleShare(_rate(rates.get(f"{name}.cpu")), _rate(rates.get(f"{name}.memory"))) for name in names}
+
+
+def _rate(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 1.0
+    return float(value) if value >= 0 else 1.0
+
+
+# --- The score: fit by the resources' strategies, and sra. Source: Volcano `plugins/resource-strategy-fit` (`Score`,
+# `sraScore`).
+
+TYPE_ANNOTATION: Final = "volcano.sh/resource-strategy-scoring-type"
+WEIGHT_ANNOTATION: Final = "volcano.sh/resource-strategy-weight"
+
+
+def own_weights(text: str) -> dict[str, int] | None:
+    """Weights by resource name from a pod's annotation (a JSON object of whole numbers); None when it is none."""
+    try:
+        given = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        return None
+    weights: dict[str, int] = {}
+    for name, weight in cast("dict[str, Any]", given).items():
+        if isinstance(weight, bool) or not isinstance(weight, int | None):
+            return None
+        weights[name] = weight or 0
+    return weights
+
+
+def annotated(task: Task) -> Hashable:
+    """What of a task the score depends on, beside its template."""
+    return task.annotations.get(TYPE_ANNOTATION), task.annotations.get(WEIGHT_ANNOTATION)
+
+
+class StrategyScorer:
+    """The scorer; a pod's annotations override the configured strategies."""
+
+    name = "resource-strategy-fit"
+    reads = Reads(kind=annotated)
+
+    def __init__(self, configured: dict[str, Strategy], weight: int, sra: Sra) -> None:
+        self._configured, self._weight, self._sra = configured, weight, sra
+
+    def prepare(self, session: Session, task: Task) -> ColumnScore | ReadyScore | None:
+        """For the task's template and annotations."""
+        extra = self._sra_scores(session, task) if self._sra.weight > 0 else None
+        if self._weight > 0:
+            return self._fit(session, task, extra)
+        return None if extra is None else ReadyScore(extra)
+
+    def _fit(self, session: Session, task: Task, extra: FloatArray | None) -> ColumnScore | ReadyScore:
+        strategies = self._strategies(session, task)
+        terms = [
+            FillTerm(dimension, request, float(strategy.weight), strategy.kind == LEAST)
+            for dimension, request, strategy in strategies
+            if strategy.weight and strategy.kind in (MOST, LEAST)
+        ]
+        weights = float(sum(strategy.weight for _, _, strategy in strategies))
+        return fill_score(session, terms, weights, FULL * self._weight, extra)
+
+    def _strategies(self, session: Session, task: Task) -> list[tuple[int, float, Strategy]]:
+        """(dimension, request, strategy) of what the task asks for and what counts."""
+        names, own_type = session.dims.names, task.annotations.get(TYPE_ANNOTATION)
+        own = own_weights(task.annotations.get(WEIGHT_ANNOTATION, "")) or {} if own_type else {}
+        found: list[tuple[int, float, Strategy]] = []
+        for dimension, request in task.template.items:
+            name = names[dimension]
+            if own_type:
+                strategy = Strategy(own_type, own[name]) if name in own else None
+            else:
+                strategy = strategy_for(name, self._configured)
+            if strategy and request >= MIN_RESOURCE:
+                found.append((dimension, request, strategy))
+        return found
+
+    def _sra_scores(self, session: Session, task: Task) -> FloatArray:
+        """weight * 100 * (1 - the node's scarce resources by weight); 0 where it lacks something asked for. [N]."""
+        allocatable, sra = session.nodes.allocatable, self._sra
+        held = np.zeros(session.nodes.count)
+        for dimension, name in enumerate(session.dims.names[: len(allocatable)]):
+            if name in sra.weights:
+                held += np.where(allocatable[dimension] > 0.0, float(sra.weights[name]), 0.0)
+        if sra.total > 0:
+            held = 1.0 - held / sra.total
+        held *= FULL * sra.weight
+        for dimension, request in task.template.items:
+            if request >= MIN_RESOURCE:
+                held[allocatable[dimension] == 0.0] = 0.0
+        return held
+
+
+# ---
+
+# --- Keeps cpu and memory beside idle scarce resources free. Source: Volcano `plugins/resource-strategy-fit`
+# (`checkNodeResourceIsProportional`).
+
+CPU, MEMORY = 0, 1
+MEGA = 1000
+
+
+class ScarceResource(NamedTuple):
+    """What is kept for one resource: what is idle of it, where nodes have it, the shares and the reason's number."""
+
+    idle: CellColumn
+    named: CellColumn
+    share: IdleShare
+    code: int
+
+
+class LeavesTooLittle(NamedTuple):
+    """Less cpu or memory would be left on the node than its idle scarce resource needs beside it."""
+
+    kept: ScarceResource
+    cpu: CellColumn
+    memory: CellColumn
+    request: Resource
+
+    def __call__(self, read: RowReader[V], /) -> Callable[[At], bool | BoolArray]:
+        """(how columns are read) -> (where) -> whether it holds."""
+        idle, named, cpu, memory = (read.of(each) for each in (self.kept.idle, self.kept.named, self.cpu, self.memory))
+        share, own_cpu, own_memory = self.kept.share, self.request.milli_cpu, self.request.memory
+
+        def refuses(at: At) -> bool | BoolArray:
+            scarce = idle[at]
+            short = (cpu[at] - own_cpu < scarce * share.cpu) | (
+                memory[at] - own_memory < scarce * share.memory * MEGA * MEGA
+            )
+            where: bool | BoolArray = short & (named[at] != 0)
+            return where
+
+        return refuses
+
+
+class Proportional:
+    """The filter. Tasks that ask for one of the scarce resources pass everywhere."""
+
+    name = "resource-strategy-fit"
+    reads = TEMPLATE_ONLY
+
+    def __init__(self, shares: dict[str, IdleShare]) -> None:
+        self._shares = shares
+        self._kept: list[ScarceResource] | None = None
+
+    def prepare(self, session: Session, task: Task) -> ColumnCheck | None:
+        """None where nothing is to be kept from this task. The first resource by name is the reason."""
+        request = task.template.request
+        if any((request.scalars or {}).get(name, 0.0) > 0.0 for name in self._shares):
+            return None
+        if self._kept is None:
+            self._kept = self._find(session)
+        nodes = session.nodes
+        cpu, memory = (CellColumn(nodes.idle[each], nodes.idle_at[each]) for each in (CPU, MEMORY))
+        clauses = [Clause(LeavesTooLittle(kept, cpu, memory, request), kept.code) for kept in self._kept]
+        return ColumnCheck(clauses) if clauses else None
+
+    def _find(self, session: Session) -> list[ScarceResource]:
+        nodes = session.nodes
+        rows = {name: row for row, name in enumerate(session.dims.names[: len(nodes.idle)]) if row > MEMORY}
+        found: list[ScarceResource] = []
+        for name, share in self._shares.items():
+            if name in rows:
+                idle = CellColumn(nodes.idle[rows[name]], nodes.idle_at[rows[name]])
+                named = [name in (spec.allocatable.scalars or ()) for spec in nodes.specs]
+                text = f"proportional of resource {name} check failed"
+                code = session.reasons.intern(Reason("resource-strategy-fit", Code.UNRESOLVABLE, text))
+                found.append(ScarceResource(idle, cells_of(np.array(named, dtype=np.bool_)), share, code))
+        return found
+
+
+# ---
+
+
+class ResourceStrategyFit:
+    """`resourceStrategyFitWeight` (10), `resources` (cpu and memory LeastAllocated), `sra`, `proportional`."""
+
+    name = "resource-strategy-fit"
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self._weight = read_weight(arguments)
+        self._strategies = read_strategies(arguments)
+        self._sra = read_sra(arguments)
+        self._shares = read_shares(arguments)
+
+    def on_session_open(self, session: Session) -> None:
+        """Register the filter when proportional is on, the scorer when a weight is above 0."""
+        if self._shares is not None:
+            session.points.predicate.add(self.name, [Proportional(self._shares)])
+        if self._weight > 0 or self._sra.weight > 0:
+            session.points.node_order.add(self.name, [StrategyScorer(self._strategies, self._weight, self._sra)])
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to do."""

@@ -1,0 +1,338 @@
+"""tdm: nodes that belong to others at certain hours. Source: Volcano `plugins/tdm` (time-division multiplexing)."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pumice.config.durations import parse_duration
+from pumice.config.time_zones import WallClock, time_zone
+from pumice.core.life.task import TaskStatus
+from pumice.core.session.points.nodes import Reads
+from pumice.core.session.points.orders import JobColumn
+from pumice.core.session.points.ready import ReadyCheck, ReadyScore
+from pumice.core.session.points.votes import Vote
+from pumice.core.session.reasons import Code, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import tzinfo
+
+    import numpy.typing as npt
+
+    from pumice.core.objects.pod import Task
+    from pumice.core.session.jobs import SessionJobs
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
+
+# --- Zones
+# Source: Volcano tdm (`parseRevocableZone`), which reads them by the clock of its machine; here the configuration
+# says whose clock it is.
+
+_CLOCK_TIME: Final = re.compile(r"([0-9]{1,2}):([0-9]{2})(.*)", re.ASCII | re.DOTALL)
+
+
+class ZoneError(ValueError):
+    """Why a zone cannot be used now, in Volcano's words."""
+
+
+class Zones:
+    """Zones by name, "HH:MM-HH:MM" each by the clock of a time zone, as of `now` (seconds since the epoch).
+
+    A span that ends before it starts runs into the next day. As in Volcano it begins today, so that between midnight
+    and its end it is not seen; `past_midnight` (fix) sees it.
+    """
+
+    def __init__(
+        self, spans: Mapping[str, str], now: float, *, time_zone: tzinfo = UTC, past_midnight: bool = False
+    ) -> None:
+        self._spans = spans
+        self._now = int(now // 1)
+        self._clock = WallClock(now, time_zone)
+        self._past_midnight = past_midnight
+        self._problems: dict[str, str] = {}
+
+    def problem(self, zone: str) -> str:
+        """Why the zone cannot be used now; "" when it can."""
+        if zone not in self._problems:
+            self._problems[zone] = self._find_problem(zone)
+        return self._problems[zone]
+
+    def _find_problem(self, zone: str) -> str:
+        if zone not in self._spans:
+            return f"revocable zone {zone} not support"
+        try:
+            first, last = parse_span(self._spans[zone])
+        except ZoneError as error:
+            return str(error)
+        if any(start <= self._now <= end for start, end in self._windows(first, last)):
+            return ""
+        return f"current time beyond revocable zone {zone}:{self._spans[zone]}"
+
+    def _windows(self, first: int, last: int) -> list[tuple[int, int]]:
+        moment, nights = self._clock.moment, int(first >= last)
+        days = (-1, 0) if self._past_midnight and nights else (0,)
+        return [(moment(day, first), moment(day + nights, last)) for day in days]
+
+    def next_change(self) -> float | None:
+        """When a zone opens or closes next; None without zones."""
+        moments: list[int] = []
+        for text in self._spans.values():
+            try:
+                first, last = parse_span(text)
+            except ZoneError:
+                continue
+            # A zone is open to the end of its last second; midnight ends every zone that began the day before.
+            moments.append(self._clock.moment(1, 0))
+            for day in (0, 1):
+                moments += [self._clock.moment(day, first), self._clock.moment(day, last) + 1]
+        return float(min((m for m in moments if m > self._now), default=0)) or None
+
+
+def parse_span(text: str) -> tuple[int, int]:
+    """(start, end) of "HH:MM-HH:MM" in seconds since midnight. Raises ZoneError."""
+    parts = text.strip().split("-")
+    if len(parts) != 2:
+        raise ZoneError(f"revocable zone {text} format error")
+    return parse_clock_time(parts[0]), parse_clock_time(parts[1])
+
+
+def parse_clock_time(text: str) -> int:
+    """Seconds since midnight of "15:04". Raises ZoneError with the words of Go's time.Parse."""
+    match = _CLOCK_TIME.fullmatch(text)
+    whole = f'parsing time "{text}"'
+    if match is None:
+        hour = re.match(r"[0-9]{1,2}", text, re.ASCII)
+        rest = text[hour.end() :] if hour else text
+        wanted = "15" if hour is None else ":" if not rest.startswith(":") else "04"
+        found = rest[1:] if wanted == "04" else rest
+        raise ZoneError(f'{whole} as "15:04": cannot parse "{found}" as "{wanted}"')
+    hours, minutes = int(match[1]), int(match[2])
+    if hours >= 24:
+        raise ZoneError(f"{whole}: hour out of range")
+    if minutes >= 60:
+        raise ZoneError(f"{whole}: minute out of range")
+    if match[3]:
+        raise ZoneError(f'{whole}: extra text: "{match[3]}"')
+    return hours * 3600 + minutes * 60
+
+
+# --- Which revocable nodes a task may use, and that it should rather use them.
+
+NAME: Final = "tdm"
+NOT_ALLOWED: Final = "not allow to dispatch to revocable node"
+FULL_SCORE: Final = 100.0
+
+
+def is_revocable(task: Task) -> bool:
+    """Whether the task may go to nodes that are taken back."""
+    return bool(task.revocable_zone)
+
+
+class RevocableNodes:
+    """Filter and scorer in one: both ask whether the node's zone is open, and whether the task may be revoked."""
+
+    name = NAME
+    reads = Reads(kind=is_revocable)
+
+    def __init__(self, session: Session, zones: Zones) -> None:
+        self._zones = [spec.revocable_zone for spec in session.nodes.specs]
+        self._problems = [zones.problem(zone) if zone else "" for zone in self._zones]
+        self._session = session
+        self._codes: dict[bool, ReadyCheck] = {}
+
+    @property
+    def any(self) -> bool:
+        """Whether there are revocable nodes at all."""
+        return any(self._zones)
+
+
+class RevocableFilter(RevocableNodes):
+    """A closed zone takes nobody; an open one only tasks that may be revoked."""
+
+    def prepare(self, session: Session, task: Task) -> ReadyCheck | None:
+        """The answer for tasks of this kind."""
+        if not self.any:
+            return None
+        allowed = bool(task.revocable_zone)
+        if allowed not in self._codes:
+            codes = [
+                self._code(zone, problem, allowed) for zone, problem in zip(self._zones, self._problems, strict=True)
+            ]
+            self._codes[allowed] = ReadyCheck(np.array(codes, dtype=np.int32))
+        return self._codes[allowed]
+
+    def _code(self, zone: str, problem: str, allowed: bool) -> int:
+        if not zone or (allowed and not problem):
+            return 0
+        return self._session.reasons.intern(Reason(NAME, Code.UNRESOLVABLE, problem or NOT_ALLOWED))
+
+
+class RevocableScorer(RevocableNodes):
+    """100 for open revocable nodes, for tasks that may be revoked."""
+
+    def prepare(self, session: Session, task: Task) -> ReadyScore | None:
+        """The scores for tasks of this kind."""
+        if not self.any or not task.revocable_zone:
+            return None
+        lines = zip(self._zones, self._problems, strict=True)
+        return ReadyScore(np.array([FULL_SCORE if zone and not problem else 0.0 for zone, problem in lines]))
+
+
+# ---
+
+# --- How many pods of a job may be evicted at once. Source: Volcano tdm (`getMaxPodEvictNum`).
+
+MIN_AVAILABLE: Final = "volcano.sh/jdb-min-available"
+MAX_UNAVAILABLE: Final = "volcano.sh/jdb-max-unavailable"
+WITHOUT_BUDGET: Final = 1
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
+
+def evictable_count(jobs: SessionJobs, job: Job) -> int:
+    """By the PodGroup's annotations: minAvailable goes before maxUnavailable; without either, one pod."""
+    annotations, counts, row = job.pod_group.annotations, jobs.counts, job.row
+    running, total = int(counts[TaskStatus.RUNNING][row]), len(job.tasks)
+    least = annotations.get(MIN_AVAILABLE)
+    if least is None and annotations.get(MAX_UNAVAILABLE):
+        ended = int(counts[TaskStatus.SUCCEEDED][row] + counts[TaskStatus.FAILED][row])
+        missing = total - ended - running
+        return max(amount_of(annotations[MAX_UNAVAILABLE], total) - missing, 0)
+    if least:
+        spare = running - amount_of(least, total)
+        return spare if spare >= 0 else WITHOUT_BUDGET
+    return WITHOUT_BUDGET
+
+
+def amount_of(text: str, total: int) -> int:
+    """A number, or a percentage of `total` rounded up; 0 for anything else."""
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if text.endswith("%") and _INTEGER.fullmatch(text[:-1]):
+        return -(-int(text[:-1]) * total // 100)
+    return 0
+
+
+# ---
+
+ZONE_PREFIX: Final = "tdm.revocable-zone."
+PERIOD: Final = "tdm.evict.period"
+DEFAULT_PERIOD_S: Final = 60.0
+DAY_S: Final = 86_400.0
+LAST_EVICTION: Final = "last_eviction"  # in the carry: seconds since the epoch
+
+
+class Tdm:
+    """`tdm.revocable-zone.<zone>` ("HH:MM-HH:MM") and `tdm.evict.period` (a Go duration, 1m).
+
+    A zone without an argument is closed. The clock is that of pumice's `timeZone`.
+    """
+
+    name = "tdm"
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self._spans = {k.replace(ZONE_PREFIX, "", 1): str(v) for k, v in sorted(arguments.items()) if ZONE_PREFIX in k}
+        self._period_s = _period(arguments.get(PERIOD))
+
+    def on_session_open(self, session: Session) -> None:
+        """Register filter, scorer, orders and victims; wake when a zone opens or closes."""
+        self._session = session
+        settings = session.config.pumice
+        where, past_midnight = time_zone(settings.time_zone), "tdm-past-midnight" in settings.fix
+        self._zones = Zones(self._spans, session.clock.now, time_zone=where, past_midnight=past_midnight)
+        self._state: dict[str, float] = session.carry.plugins.setdefault(self.name, {})
+        session.points.predicate.add(self.name, [RevocableFilter(session, self._zones)])
+        session.points.node_order.add(self.name, [RevocableScorer(session, self._zones)])
+        points = session.points
+        points.preemptable.add(self.name, self.preemptable)
+        points.victim_tasks.add(self.name, [self.victims])
+        points.job_order.add(self.name, JobColumn(self._preemptable_jobs))
+        points.job_pipelined.add(self.name, self.job_pipelined)
+        points.job_starving.add(self.name, self.job_starving)
+        change = self._zones.next_change()
+        if change is not None and self._concerns_anybody():
+            session.wake(change, every_s=DAY_S)
+
+    def on_session_close(self, session: Session) -> None:
+        """Nothing to write."""
+
+    def _concerns_anybody(self) -> bool:
+        """Return whether hours make a difference to anybody: there are nodes of zones, and pods that have not ended."""
+        counts = self._session.jobs.counts
+        over = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
+        live = any(any(line) for status, line in enumerate(counts) if status not in over)
+        return live and any(spec.revocable_zone for spec in self._session.nodes.specs)
+
+    def _preemptable_jobs(self) -> npt.NDArray[np.int8]:
+        """Job order: jobs that may not be preempted first."""
+        jobs = self._session.jobs
+        column = np.zeros(len(jobs.readiness), dtype=np.int8)
+        column[jobs.columns.order] = [job.pod_group.preemptable for job in jobs.in_order]
+        return column
+
+    def job_pipelined(self, job: Job) -> Vote:
+        """Permits a job that its own count calls pipelined, rejects any other."""
+        return Vote.PERMIT if self._session.jobs.is_pipelined(job) else Vote.REJECT
+
+    def job_starving(self, job: Job) -> bool:
+        """A job that may not be preempted starves as long as a task of it is pending."""
+        return not job.pod_group.preemptable and self._session.jobs.has_pending(job)
+
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+        """Running preemptable tasks outside of the zones, within each job's budget; who may be preempted preempts
+        nobody.
+        """
+        if preemptor.preemptable or preemptor.revocable_zone:
+            return [], Vote.REJECT
+        nodes, node_of = self._session.nodes, self._session.jobs.node
+        fixed = [
+            task
+            for task in candidates
+            if self._may_go(task) and node_of[task.row] >= 0 and not nodes.specs[node_of[task.row]].revocable_zone
+        ]
+        return self._within_budgets(fixed), Vote.PERMIT
+
+    def victims(self, _: Sequence[Task]) -> list[Task]:
+        """Once a period: preemptable tasks on the nodes of closed zones, zone by zone, within each job's budget."""
+        now = self._session.clock.now
+        if self._state.get(LAST_EVICTION, -self._period_s) + self._period_s > now:
+            self._session.wake(self._state[LAST_EVICTION] + self._period_s)
+            return []
+        victims: list[Task] = []
+        for zone in sorted(self._spans):
+            if self._zones.problem(zone):
+                victims += self._within_budgets(self._on_nodes_of(zone))
+        self._state[LAST_EVICTION] = now
+        if victims:
+            self._session.wake(now + self._period_s)
+        return victims
+
+    def _on_nodes_of(self, zone: str) -> list[Task]:
+        nodes = self._session.nodes
+        rows = (row for row, spec in enumerate(nodes.specs) if spec.revocable_zone == zone)
+        return [task for row in rows for task in nodes.tasks_on(row) if self._may_go(task)]
+
+    def _may_go(self, task: Task) -> bool:
+        return task.preemptable and self._session.jobs.status[task.row] == TaskStatus.RUNNING
+
+    def _within_budgets(self, tasks: Sequence[Task]) -> list[Task]:
+        """The first tasks of each job, as many as its budget allows, jobs by "namespace/name"."""
+        by_job: dict[str, list[Task]] = {}
+        for task in tasks:
+            by_job.setdefault(task.job, []).append(task)
+        victims: list[Task] = []
+        for key in sorted(by_job):
+            job = self._session.job_of(by_job[key][0])
+            if job is not None:
+                victims += by_job[key][: evictable_count(self._session.jobs, job)]
+        return victims
+
+
+def _period(text: object) -> float:
+    try:
+        return parse_duration(text) if isinstance(text, str) else DEFAULT_PERIOD_S
+    except ValueError:
+        return DEFAULT_PERIOD_S

@@ -1,0 +1,677 @@
+"""Plugins that users wrote, kept from harming a cycle: what they raise is named and answered for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
+
+import numpy as np
+from msgspec.structs import replace
+
+from pumice.core.messages.decisions import MOST, NOWHERE, BindContext, FailedAnswers
+from pumice.core.objects.pod import Task
+from pumice.core.session.points.all_points import lifted_filters, lifted_scorers
+from pumice.core.session.points.nodes import TEMPLATE_ONLY, Reads, Volatility
+from pumice.core.session.points.orders import JobColumn, TaskKey, comparing, comparing_keys
+from pumice.core.session.points.point import Point
+from pumice.core.session.points.ready import ReadyCheck, RowCheck, RowScore, each
+from pumice.core.session.points.victims import Mask
+from pumice.core.session.points.votes import ValidateResult, Vote
+from pumice.core.session.reasons import Code, FitFailure, Reason
+
+if TYPE_CHECKING:
+    from pumice.core.plugins.plugin import Plugin, PluginBuilder
+    from pumice.core.session.points.all_points import Handler
+    from pumice.core.session.points.nodes import FloatArray, NodeCheck, NodeFilter, NodeScore, NodeScorer, Rows
+    from pumice.core.session.reasons import IntArray
+    from pumice.core.session.session import Session
+    from pumice.core.state.jobs import Job
+
+# --- Failures
+
+Tell = Callable[[str, str], None]  # (plugin, what it did)
+
+CARRIED: Final = "user-plugins"
+ON_ERROR: Final = "onError"
+IGNORE: Final = "ignore"
+FAIL: Final = "fail"
+
+
+FOLDER_PLUGINS: Final = "pumice_user_plugins"
+"""The package of the modules in a folder of plugins."""
+LONGEST: Final = 1_000
+"""Letters of what an error says that are kept."""
+
+
+class PluginQuestion:
+    """Which user's plugin is being asked just now, and what; "" while none is. Whoever looks on from outside reads it.
+
+    `number` is that of the question, which may lead to questions of other plugins inside it. `where`: file and line of
+    the plugin at which the newest failure was raised, "" where none is known.
+    """
+
+    __slots__ = ("number", "plugin", "what", "where")
+
+    def __init__(self) -> None:
+        self.plugin = self.what = self.where = ""
+        self.number = 0
+
+
+class PluginFailures:
+    """Those of one plugin in one session: told to whoever listens, counted in the carry and kept for the record.
+
+    `refuses`: with `onError: fail` what the plugin was asked about is refused; else the plugin is as if it had not
+    been asked. A cycle that is decided again (`SessionOptions.failed`) asks nothing that failed when it was recorded.
+    What is asked only for a trail is no part of the cycle: it is neither counted, told and kept nor taken for recorded.
+    """
+
+    def __init__(
+        self, plugin: str, arguments: dict[str, Any], tell: Tell | None = None, asked: PluginQuestion | None = None
+    ) -> None:
+        self.plugin = plugin
+        self._asked = asked or PluginQuestion()
+        self._on_error = arguments.get(ON_ERROR, IGNORE)
+        self.refuses = self._on_error == FAIL
+        self._tell = tell
+        self._session: Session | None = None
+        self._told: set[str] = set()
+        self._numbers: dict[tuple[str, int], int] = {}
+        self._recorded: dict[tuple[str, int], list[FailedAnswers]] = {}
+        self._kept = FailureLog(plugin)
+
+    def begin(self, session: Session) -> None:
+        """The session whose carry keeps the count."""
+        self._session = session
+        for one in reversed(session.options.failed):
+            if one.plugin == self.plugin:
+                self._recorded.setdefault((one.what, one.row), []).append(one)
+        session.failed.append(self._kept.told)
+        if self._on_error not in (IGNORE, FAIL):
+            self.note("its arguments", ValueError(f"onError: expected {IGNORE} or {FAIL}, was {self._on_error!r}"))
+
+    def note(self, what: str, error: BaseException) -> str:
+        """Remember an error; the sentence that names it."""
+        self._asked.where = place_of(error)
+        return self._noted(self._sentence(what, error))
+
+    def _sentence(self, what: str, error: BaseException) -> str:
+        return f"plugin {self.plugin} failed in {what}: {type(error).__name__}: {said_by(error)}"
+
+    def _noted(self, sentence: str) -> str:
+        """Each sentence is told once a session."""
+        if self._session is not None:
+            kept = self._session.carry.plugins.setdefault(CARRIED, {})
+            before = kept.get(self.plugin, {}).get("failures", 0)
+            kept[self.plugin] = {"failures": before + 1, "last": sentence}
+        if self._tell is not None and sentence not in self._told:
+            self._tell(self.plugin, sentence)
+        self._told.add(sentence)
+        return sentence
+
+    def reason(self, sentence: str) -> Reason:
+        """A node's or task's refusal with that sentence."""
+        return Reason(self.plugin, Code.ERROR, sentence)
+
+    def attempt(self, what: str, ask: Callable[[], T], instead: Callable[[str], T], row: int = NOWHERE) -> T:
+        """The plugin's answer, or what stands instead of it (made from the sentence that names the error). `row`: of
+        the node that it is asked about.
+        """
+        if self._session is not None and self._session.trail.is_asking:
+            return self._answer(what, ask, instead)
+        number = self._numbers.get((what, row), 0)
+        self._numbers[what, row] = number + 1
+
+        def failed(sentence: str) -> T:
+            self._kept.add(what, row, number, self._noted(sentence))
+            return instead(sentence)
+
+        if self._recorded and (known := self._recalled(what, row, number)):
+            self._asked.where = ""
+            return failed(known)
+        return self._answer(what, ask, failed)
+
+    def _answer(self, what: str, ask: Callable[[], T], failed: Callable[[str], T]) -> T:
+        asked = self._asked
+        before = asked.plugin, asked.what
+        asked.number += not asked.plugin
+        asked.plugin, asked.what = self.plugin, what
+        try:
+            return ask()
+        except FitFailure:
+            raise
+        except KeyboardInterrupt:  # of whoever is at the keyboard, as far as anybody can know
+            if self._tell is not None:
+                self._tell(self.plugin, f"plugin {self.plugin} was interrupted in {what}")
+            raise
+        except BaseException as error:  # noqa: BLE001 - somebody else's code may raise anything, SystemExit too
+            sentence = self._sentence(what, error)
+            asked.where = place_of(error)
+        finally:
+            asked.plugin, asked.what = before
+        return failed(sentence)
+
+    def _recalled(self, what: str, row: int, number: int) -> str:
+        """What the record has of this question, "" for nothing."""
+        runs = self._recorded.get((what, row))
+        while runs and runs[-1].first + runs[-1].count <= number:
+            runs.pop()
+        return runs[-1].sentence if runs and runs[-1].first <= number else ""
+
+
+class FailureLog:
+    """Those of one plugin, for the record: runs of the same sentence in one."""
+
+    def __init__(self, plugin: str) -> None:
+        self._plugin = plugin
+        self._runs: list[FailedAnswers] = []
+        self._newest: dict[tuple[str, int], int] = {}
+
+    def add(self, what: str, row: int, number: int, sentence: str) -> None:
+        """One more."""
+        place = self._newest.get((what, row))
+        run = None if place is None else self._runs[place]
+        if place is not None and run is not None and (run.first + run.count, run.sentence) == (number, sentence):
+            self._runs[place] = replace(run, count=run.count + 1)
+        elif len(self._runs) < MOST:
+            self._newest[what, row] = len(self._runs)
+            self._runs.append(FailedAnswers(self._plugin, what, row, number, 1, sentence))
+
+    def told(self) -> list[FailedAnswers]:
+        """All so far, in the order in which the first of each run came."""
+        return self._runs
+
+
+def place_of(error: BaseException) -> str:
+    """Return "file:line" of the innermost frame of a folder's plugin, for what it calls is not at fault; of another one
+    the innermost that is not ours. "" where there is none.
+    """
+    found, other, step = "", "", error.__traceback__
+    while step is not None:
+        module, here = str(step.tb_frame.f_globals.get("__name__", "")), step.tb_frame.f_code.co_filename
+        if module.startswith(FOLDER_PLUGINS):
+            found = f"{here}:{step.tb_lineno}"
+        elif not module.startswith("core."):
+            other = f"{here}:{step.tb_lineno}"
+        step = step.tb_next
+    return found or other
+
+
+def said_by(error: BaseException) -> str:
+    """What it says of itself, which is somebody else's code as well."""
+    try:
+        return str(error)[:LONGEST]
+    except BaseException:  # noqa: BLE001 - as above
+        return "(it cannot say what)"
+
+
+# --- Stand-ins for a user's functions at the extension points, and for the session while the plugin registers them.
+
+# --- Stand-ins for a user's filters and scorers: the same questions, and an answer of the right shape whatever
+# happens.
+
+T = TypeVar("T")
+
+
+class WrongAnswerError(ValueError):
+    """An answer of another shape or range than was asked for."""
+
+
+class Guarded:
+    """What stand-ins for filters and scorers have in common."""
+
+    def __init__(self, inner: NodeFilter | NodeScorer, failures: PluginFailures) -> None:
+        self.name = str(getattr(inner, "name", failures.plugin))
+        self._inner: Any = inner
+        self._failures = failures
+        reads: object = getattr(inner, "reads", None)
+        if not isinstance(reads, Reads):
+            raise WrongAnswerError(
+                f"{self.name} has no `reads`: expected a Reads that says what it reads of a task beside its template"
+            )
+        self.reads = reads._replace(
+            kind=None if reads.kind is None else self._guarded("kind", reads.kind, lambda task: task.uid),
+            concerns=None if reads.concerns is None else self._guarded("concerns", reads.concerns, lambda _: True),
+            anew=None if reads.anew is None else self._guarded("anew", reads.anew, lambda _: True),
+        )
+
+    def _guarded(self, what: str, ask: Callable[[Any], T], instead: Callable[[Any], T]) -> Callable[[Any], T]:
+        """What it reads of something; in place of what it fails to say, the answer that shares least."""
+
+        def asked(subject: Any) -> T:
+            return self._failures.attempt(what, lambda: _hashable(ask(subject)), lambda _: instead(subject))
+
+        return asked
+
+
+def _hashable(answer: T) -> T:
+    hash(answer)
+    return answer
+
+
+class GuardedFilter(Guarded):
+    """A user's NodeFilter. FitFailure is a verdict and passes through."""
+
+    def prepare(self, session: Session, task: Task) -> GuardedCheck | None:
+        """PreFilter. When it fails: nothing to say, or (`onError: fail`) no node will do."""
+        failures = self._failures
+
+        def ask() -> GuardedCheck | None:
+            check = self._inner.prepare(session, task)
+            return None if check is None else GuardedCheck(check, failures, session)
+
+        def instead(sentence: str) -> None:
+            if failures.refuses:
+                raise FitFailure(failures.reason(sentence))
+
+        return failures.attempt("prepare", ask, instead)
+
+
+class GuardedCheck:
+    """A user's NodeCheck."""
+
+    def __init__(self, inner: NodeCheck, failures: PluginFailures, session: Session) -> None:
+        self.volatility: Volatility = getattr(inner, "volatility", Volatility.GLOBAL)
+        self._inner, self._failures, self._session = inner, failures, session
+
+    def reject(self, rows: Rows, /) -> IntArray:
+        """int32 [len(rows)]. A per-node filter fails node by node, others as a whole."""
+        if isinstance(self._inner, RowCheck):
+            return np.array([self.reject_one(row) for row in each(self._session.nodes.count, rows)], dtype=np.int32)
+        count = _count(self._session, rows)
+        return self._failures.attempt(
+            "reject",
+            lambda: self._checked(self._inner.reject(rows), count),
+            lambda sentence: np.full(count, self._instead(sentence), dtype=np.int32),
+        )
+
+    def reject_one(self, row: int, /) -> int:
+        """The reason number of one row."""
+        return self._failures.attempt(
+            "reject_one", lambda: int(self._checked(np.array([self._inner.reject_one(row)]), 1)[0]), self._instead, row
+        )
+
+    def _instead(self, sentence: str) -> int:
+        if not self._failures.refuses:
+            return 0
+        return self._session.reasons.intern(self._failures.reason(sentence))
+
+    def _checked(self, answer: Any, count: int) -> IntArray:
+        codes = np.asarray(answer)
+        if codes.shape != (count,) or codes.dtype.kind not in "iu":
+            raise WrongAnswerError(f"expected {count} reason numbers, was {codes.dtype} {list(codes.shape)}")
+        if count and not (codes.min() >= 0 and self._is_known(int(codes.max()))):
+            raise WrongAnswerError("a reason number that Session.reasons never gave")
+        return codes.astype(np.int32)
+
+    def _is_known(self, number: int) -> bool:
+        try:
+            self._session.reasons.reasons(number)
+        except IndexError:
+            return False
+        return True
+
+
+class GuardedScorer(Guarded):
+    """A user's NodeScorer."""
+
+    def prepare(self, session: Session, task: Task) -> GuardedScore | None:
+        """PreScore. When it fails: no contribution."""
+
+        def ask() -> GuardedScore | None:
+            score = self._inner.prepare(session, task)
+            return None if score is None else GuardedScore(score, self._failures, session)
+
+        return self._failures.attempt("prepare", ask, lambda _: None)
+
+
+class GuardedScore:
+    """A user's NodeScore: 0 in place of what it failed to say, or said with something that is no finite number."""
+
+    def __init__(self, inner: NodeScore, failures: PluginFailures, session: Session) -> None:
+        self.volatility: Volatility = getattr(inner, "volatility", Volatility.GLOBAL)
+        self.normalised = bool(getattr(inner, "normalised", False))
+        constant = getattr(inner, "constant", None)
+        self.constant = None if constant is None else float(_finite(constant, ()))
+        self._inner, self._failures, self._session = inner, failures, session
+
+    def score(self, rows: Rows, /) -> FloatArray:
+        """float64 [len(rows)], a new array. A per-node scorer fails node by node, others as a whole."""
+        if isinstance(self._inner, RowScore):
+            return np.array([self.score_one(row) for row in each(self._session.nodes.count, rows)], dtype=np.float64)
+        count = _count(self._session, rows)
+        return self._failures.attempt(
+            "score", lambda: _finite(self._inner.score(rows), (count,)), lambda _: np.zeros(count)
+        )
+
+    def score_one(self, row: int, /) -> float:
+        """The score of one row."""
+        return self._failures.attempt(
+            "score_one", lambda: float(_finite(self._inner.score_one(row), ())), lambda _: 0.0, row
+        )
+
+    def finish(self, raw: FloatArray, /) -> FloatArray:
+        """NormalizeScore."""
+        return self._failures.attempt(
+            "finish", lambda: _finite(self._inner.finish(raw), raw.shape), lambda _: np.zeros(len(raw))
+        )
+
+
+def _count(session: Session, rows: Rows) -> int:
+    return session.nodes.count if isinstance(rows, slice) else len(rows)
+
+
+def _finite(answer: Any, shape: tuple[int, ...]) -> FloatArray:
+    scores = np.array(answer, dtype=np.float64)
+    if scores.shape != shape:
+        raise WrongAnswerError(f"expected scores of shape {list(shape)}, was {list(scores.shape)}")
+    if not np.isfinite(scores).all():
+        raise WrongAnswerError("a score that is no finite number")
+    return scores
+
+
+# ---
+
+# --- What a user's plugin may answer at each extension point, and what stands for an answer that is none.
+
+Instead = Callable[[str], Any]  # sentence -> answer
+
+
+class Answers(NamedTuple):
+    """`ignored`, `refused`: what stands for the answer of a function that failed: as if not asked, and a refusal
+    (`onError: fail`). `is_one`: whether something is an answer; `expected` says it in words.
+    """
+
+    ignored: Instead
+    refused: Instead
+    expected: str = "anything"
+    is_one: Callable[[Any], bool] = lambda _: True
+
+    def checked(self, answer: Any) -> Any:
+        """The answer. Raises WrongAnswerError for what is none."""
+        if not self.is_one(answer):
+            raise WrongAnswerError(f"expected {self.expected}, was {type(answer).__name__}")
+        return answer
+
+
+def _always(answer: Any) -> Instead:
+    def instead(_: str) -> Any:
+        return answer
+
+    return instead
+
+
+def _no_victims(vote: Vote) -> Instead:
+    def instead(_: str) -> tuple[list[Task], Vote]:
+        return [], vote
+
+    return instead
+
+
+def _verdict(sentence: str) -> ValidateResult:
+    return ValidateResult("PluginFailed", sentence)
+
+
+def _is(*kinds: type) -> Callable[[Any], bool]:
+    def is_one(answer: Any) -> bool:
+        return isinstance(answer, kinds)
+
+    return is_one
+
+
+def _each(answer: Any, kind: type) -> bool:
+    """Whether that is a sequence of these alone."""
+    return isinstance(answer, Sequence) and all(isinstance(each, kind) for each in cast("Sequence[object]", answer))
+
+
+def _are_tasks(answer: Any) -> bool:
+    return _each(answer, Task)
+
+
+def _are_victims(answer: Any) -> bool:
+    pair = cast("tuple[object, ...]", answer if isinstance(answer, tuple) else ())
+    return len(pair) == 2 and _are_tasks(pair[0]) and isinstance(pair[1], Vote)
+
+
+def _are_scores(answer: Any) -> bool:
+    return isinstance(answer, Mapping) and _each([*cast("Mapping[str, object]", answer).values()], Real)
+
+
+def _are_gradients(answer: Any) -> bool:
+    return answer is None or _each(answer, Sequence)
+
+
+def _both(answer: Any, expected: str, is_one: Callable[[Any], bool]) -> Answers:
+    return Answers(_always(answer), _always(answer), expected, is_one)
+
+
+HANDLER: Final = "handler"
+ORDER: Final = _both(0, "a number", _is(Real))
+IF: Final = "True or False", _is(bool, np.bool_)
+TEST: Final = Answers(_always(True), _always(False), *IF)
+VOTE: Final = Answers(_always(Vote.ABSTAIN), _always(Vote.REJECT), "a Vote", _is(Vote))
+VICTIMS: Final = Answers(_no_victims(Vote.ABSTAIN), _no_victims(Vote.REJECT), "(tasks, Vote)", _are_victims)
+OBJECTION: Final = Answers(_always(None), str, "a text or None", _is(str, type(None)))
+GRADIENT: Final = _both(None, "lists of domains or None", _are_gradients)
+INSTEAD: Final[dict[str, Answers]] = {
+    **dict.fromkeys(("JobOrder", "QueueOrder", "VictimQueueOrder", "TaskOrder", "SubJobOrder"), ORDER),
+    **dict.fromkeys(("JobReady", "SubJobReady", "Preemptive", "Allocatable", "SimulateAllocatable"), TEST),
+    **dict.fromkeys(("JobPipelined", "SubJobPipelined", "JobEnqueueable"), VOTE),
+    **dict.fromkeys(("Preemptable", "Reclaimable", "UnifiedEvictable"), VICTIMS),
+    **dict.fromkeys(("SimulatePredicate", "SimulateAddTask", "SimulateRemoveTask"), OBJECTION),
+    **dict.fromkeys(("HyperNodeGradientForJob", "HyperNodeGradientForSubJob"), GRADIENT),
+    "JobStarving": _both(False, *IF),  # nobody is evicted because of an error
+    "Overused": Answers(_always(False), _always(True), *IF),
+    "JobValid": Answers(_always(None), _verdict, "a ValidateResult or None", _is(ValidateResult, type(None))),
+    "HyperNodeOrder": _both(MappingProxyType[str, float]({}), "numbers by name", _are_scores),
+    "VictimTasks": _both((), "tasks", _are_tasks),
+    "SimulatesNothing": _both(False, *IF),
+    "BindContext": _both(None, "a BindContext or None", _is(BindContext, type(None))),
+    "JobEnqueued": Answers(_always(None), _always(None)),  # told, not asked
+    HANDLER: _both(None, "a text or None", _is(str, type(None))),
+}
+"""Of every point that is asked through `guard`, and of event handlers."""
+
+
+# ---
+
+
+def guard(point: str, function: Callable[..., Any], failures: PluginFailures) -> Callable[..., Any]:
+    """The function with its failures answered for, answers of a wrong kind among them."""
+    answers = INSTEAD[point]
+    instead = answers.refused if failures.refuses else answers.ignored
+
+    def asked(*subject: Any, **named: Any) -> Any:
+        row = next((each for each in subject if isinstance(each, int)), NOWHERE)  # the only numbers are nodes' rows
+        return failures.attempt(point, lambda: answers.checked(function(*subject, **named)), instead, row)
+
+    return asked
+
+
+def guard_check(function: Callable[..., Any], failures: PluginFailures) -> Callable[..., Any]:
+    """PrePredicate: its verdict is an exception."""
+
+    def instead(sentence: str) -> None:
+        if failures.refuses:
+            raise FitFailure(failures.reason(sentence))
+
+    def asked(task: Task) -> None:
+        failures.attempt("PrePredicate", lambda: function(task), instead)
+
+    return asked
+
+
+def plain(rule: JobColumn | TaskKey | Mask[Any] | Callable[..., Any], session: Session) -> Any:
+    """A rule given by columns as one of single jobs and tasks: what a user's plugin says may change at any moment."""
+    match rule:
+        case JobColumn():
+
+            def compare(left: Job, right: Job) -> int:
+                return comparing(rule.read())(left, right)
+
+            return compare
+        case TaskKey():
+            return comparing_keys(rule.of)
+        case Mask():
+
+            def evictable(subject: Any, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+                return rule.on_node(subject, candidates, session.residents.batch(candidates))
+
+            return evictable
+        case _:
+            return rule
+
+
+def guarded_rule(point: str, given: Any, failures: PluginFailures, session: Session) -> Any:
+    """Whatever a plugin registers at a point, guarded."""
+    if point == "Predicate":
+        return [GuardedFilter(one, failures) for one in lifted_filters(failures.plugin, given)]
+    if point in ("NodeOrder", "BatchNodeOrder"):
+        return [GuardedScorer(one, failures) for one in lifted_scorers(failures.plugin, given)]
+    if point == "VictimTasks":
+        return [guard(point, one, failures) for one in given]
+    if point == "PrePredicate":
+        return guard_check(given, failures)
+    return guard(point, plain(given, session), failures)
+
+
+class GuardedPoint:
+    """An extension point as a user's plugin sees it."""
+
+    def __init__(self, point: Point[Any], points: GuardedPoints) -> None:
+        self._point, self._points = point, points
+
+    def add(self, plugin: str, rule: Any) -> None:
+        """Register, under the plugin's own name whatever it says."""
+        self._points.register(self._point, rule)
+
+    def __call__(self, *subject: Any, **named: Any) -> Any:
+        """Ask all who are consulted."""
+        ask: Any = self._point
+        return ask(*subject, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._point, name)
+
+
+class GuardedPoints:
+    """`Session.points` as a user's plugin sees it. Nothing is registered before `settle`."""
+
+    def __init__(self, session: Session, failures: PluginFailures) -> None:
+        self._session = session
+        self._failures = failures
+        self._registrations: list[Callable[[], None]] = []
+
+    def register(self, point: Point[Any], rule: Any) -> None:
+        """Register at a point."""
+        given = guarded_rule(point.name, rule, self._failures, self._session)
+        self._registrations.append(lambda: point.add(self._failures.plugin, given))
+
+    def handle(self, allocate: Handler | None = None, deallocate: Handler | None = None) -> None:
+        """Register event handlers. One that fails refuses nothing: what it was told of has happened. An objection is
+        told under the plugin's name.
+        """
+        told = [None if one is None else self._told_of(one) for one in (allocate, deallocate)]
+        self._registrations.append(lambda: self._session.points.handle(*told))
+
+    def _told_of(self, handler: Handler) -> Handler:
+        guarded = guard(HANDLER, handler, self._failures)
+
+        def tell(task: Task, node: int) -> str | None:
+            said: str | None = guarded(task, node)
+            return None if said is None else f"{self._failures.plugin}: {said}"
+
+        return tell
+
+    def settle(self) -> None:
+        """Make the registrations."""
+        if self._registrations:
+            self._session.points.unforeseeable = True
+        for register in self._registrations:
+            register()
+
+    def __getattr__(self, name: str) -> Any:
+        point = self._session.points.by_attribute().get(name)
+        return getattr(self._session.points, name) if point is None else GuardedPoint(point, self)
+
+
+class GuardedSession:
+    """The session as a user's plugin sees it when it opens: it reads everything, and registers through guards."""
+
+    def __init__(self, session: Session, failures: PluginFailures) -> None:
+        self._session = session
+        self.points = GuardedPoints(session, failures)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+
+# ---
+
+
+class UserPlugin:
+    """A plugin that cannot harm a cycle. Argument `onError`: `ignore` (default) or `fail`, see Failures; the user's
+    own builder sees it too.
+
+    A plugin that fails while it opens registers nothing; with `onError: fail` no node will do then.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        builder: PluginBuilder,
+        arguments: dict[str, Any],
+        tell: Tell | None = None,
+        asked: PluginQuestion | None = None,
+    ) -> None:
+        self.name = name
+        self._builder, self._arguments = builder, arguments
+        self.failures = PluginFailures(name, arguments, tell, asked)
+        self._plugin: Plugin | None = None
+
+    def on_session_open(self, session: Session) -> None:
+        """Build the plugin and let it register."""
+        self.failures.begin(session)
+        guarded_session = GuardedSession(session, self.failures)
+
+        def open_plugin() -> None:
+            plugin = self._builder(self._arguments)
+            plugin.on_session_open(cast("Session", guarded_session))
+            guarded_session.points.settle()
+            self._plugin = plugin
+
+        def instead(sentence: str) -> None:
+            if self.failures.refuses:
+                session.points.predicate.add(self.name, [Closed(session, self.failures, sentence)])
+
+        self.failures.attempt("on_session_open", open_plugin, instead)
+
+    def on_session_close(self, session: Session) -> None:
+        """Tell the plugin; what it fails to do then is only noted."""
+        plugin = self._plugin
+        if plugin is not None:
+            self.failures.attempt("on_session_close", lambda: plugin.on_session_close(session), lambda _: None)
+
+
+class Closed:
+    """Refuses every node, for the reason that its plugin did not open."""
+
+    reads = TEMPLATE_ONLY
+
+    def __init__(self, session: Session, failures: PluginFailures, sentence: str) -> None:
+        self.name = failures.plugin
+        codes = session.nodes.max_pods.astype("int32")
+        codes[:] = session.reasons.intern(failures.reason(sentence))
+        self._check = ReadyCheck(codes)
+
+    def prepare(self, session: Session, task: Task) -> ReadyCheck:
+        """One check for every task."""
+        return self._check
+
+
+def guarded(
+    name: str, builder: PluginBuilder, tell: Tell | None = None, asked: PluginQuestion | None = None
+) -> PluginBuilder:
+    """A builder of guarded plugins; `tell` hears of failures, `asked` says which plugin is at work."""
+    return lambda arguments: UserPlugin(name, builder, arguments, tell, asked)

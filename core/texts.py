@@ -1,0 +1,50 @@
+"""Texts from outside: answers about short ones remembered, whole numbers read.
+
+A cache of long texts would be as large as they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# --- Whole numbers: digits of ASCII, of 64 bits
+
+_LONGEST: Final = 64  # with zeros in front
+_MOST: Final = 2**63 - 1
+
+
+def whole_number(text: str) -> int | None:
+    """The number; None for anything but digits, and for one that is too large."""
+    if not text.isdigit() or not text.isascii() or len(text) > _LONGEST:
+        return None
+    number = int(text)
+    return number if number <= _MOST else None
+
+
+LONGEST: Final = 512
+
+R = TypeVar("R")
+
+
+class _Said(dict[str, R]):
+    """What a function says of texts; it is asked where that is not known. A dictionary answers sooner than a call."""
+
+    def __init__(self, function: Callable[[str], R], size: int) -> None:
+        super().__init__()
+        self._function, self._size = function, size
+
+    def __missing__(self, text: str) -> R:
+        said = self._function(text)
+        if len(text) <= LONGEST:
+            if len(self) >= self._size:
+                self.clear()
+            self[text] = said
+        return said
+
+
+def remembers(size: int) -> Callable[[Callable[[str], R]], Callable[[str], R]]:
+    """Remembers what a function says of so many texts, then begins anew: a long one is looked at every time."""
+    return lambda function: _Said(function, size).__getitem__

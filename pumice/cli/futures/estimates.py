@@ -1,0 +1,123 @@
+"""How good estimates were, over a run that a command line names: a journal, or a workload that is lived through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+from rich.console import Console
+
+from pumice.cli.exits import UsageError
+from pumice.cli.futures.options import ForkSource
+from pumice.cli.inputs import in_force, load_accepted
+from pumice.cli.terminal import Terminal, WholeTable
+from pumice.cluster.kernel.fork import Fork
+from pumice.collecting import rarely
+from pumice.config.errors import nearest_keys
+from pumice.errors import InputError
+from pumice.questions.eta.estimate import Estimate, FutureSampling, estimates_of, lived_s
+from pumice.questions.eta.runs import RunBook, runs_in
+from pumice.questions.eta.score import Scored, calibration_of, moments_of, rehearsed, score, to_rehearse
+from pumice.questions.whatif.naming import belongings
+from pumice.units import time_span
+
+# --- Estimates for a source that a command line names
+
+
+def estimated(
+    source: ForkSource,
+    runs: Path | None,
+    sampling: FutureSampling,
+    terminal: Terminal,
+    asked: frozenset[str] | None = None,
+) -> dict[str, Estimate]:
+    """By job. `runs`: a journal that knows earlier runs, where the source is none."""
+    fork = source.fork(None, terminal)
+    refuse_strangers(fork, asked)
+    if source.server is None and not source.manifests:
+        if runs is not None:
+            raise UsageError("a journal knows its own runs: --runs goes with --server and -f", path="--runs")
+        book = anyio.run(runs_in, source.db or Path("pumice.db"), fork.now)
+    else:
+        book = RunBook() if runs is None else anyio.run(runs_in, runs)
+    with terminal.progress("eta: seconds lived", lived_s(sampling)) as advance, rarely():
+        return estimates_of(fork, book.ended, sampling, asked, advance)
+
+
+def refuse_strangers(fork: Fork, asked: Iterable[str] | None) -> None:
+    """Raises InputError for a job that is not there, with those that are near."""
+    known = belongings(fork.objects)
+    for job in sorted(set(asked or ()) - known.keys()):
+        near = nearest_keys(job, known)
+        raise InputError(f"there is no job {job}" + (f"; near: {', '.join(near)}" if near else ""))
+
+
+def range_of(estimate: Estimate | None) -> str:
+    """In words, "" for a job of which nothing was estimated."""
+    if estimate is None:
+        return ""
+    if not estimate.known:
+        return "not known"
+    high = "later than the horizon" if estimate.high_s is None else time_span(estimate.high_s)
+    return f"{time_span(estimate.low_s or 0.0)} … {high}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunScoring:
+    """`moments` at which estimates are made. Of a workload: the `first` jobs (None: all), which come `denser`
+    times as fast.
+    """
+
+    moments: int | None = None
+    first: int | None = None
+    denser: float = 1.0
+
+    def of(self, source: ForkSource, sampling: FutureSampling, terminal: Terminal) -> bool:
+        """Whether scores were asked for; they are shown then. Raises UsageError, InputError, ConfigError."""
+        if self.moments is None:
+            if self.first is not None or self.denser != 1.0:
+                raise UsageError("how much of a workload, and how fast, goes with --score", path="--first, --denser")
+            return False
+        if source.at is not None or source.server is not None:
+            raise UsageError("scores are of a whole run: --db or -f goes with it", path="--score")
+        scored = self._scored(source, self.moments, sampling, terminal)
+        later = [each for each in scored if each.moment >= self.moments // 2]
+        told, half = calibration_of(scored).to_dict(), calibration_of(later).to_dict()
+        terminal.emit({**told, "second_half": half}, lambda console: _show(console, told, half))
+        return True
+
+    def _scored(self, source: ForkSource, moments: int, sampling: FutureSampling, terminal: Terminal) -> list[Scored]:
+        if source.manifests:
+            return self._rehearsed(source, source.manifests, moments, sampling, terminal)
+        if self.first is not None or self.denser != 1.0:
+            raise UsageError("a journal's jobs came when they came: these go with -f", path="--first, --denser")
+        file = source.db or Path("pumice.db")
+        book = anyio.run(runs_in, file)
+        with terminal.progress("moments", moments) as advance:
+            return score(moments_of(file, moments), book, sampling, advance)
+
+    def _rehearsed(
+        self, source: ForkSource, manifests: Sequence[str], moments: int, sampling: FutureSampling, terminal: Terminal
+    ) -> list[Scored]:
+        told, _ = in_force(source.config, None, source.plugins_dir, source.lenient, terminal.warn)
+        objects = load_accepted(manifests, terminal)
+        fork = to_rehearse(objects, told, self.first, self.denser)
+        with rarely():
+            with terminal.progress("living through", moments) as advance:
+                found = rehearsed(fork, moments, advance)
+            with terminal.progress("moments", moments) as advance:
+                return score(found.moments, found.book, sampling, advance)
+
+
+def _show(console: Console, told: dict[str, Any], half: dict[str, Any]) -> None:
+    table = WholeTable("what", "at all moments", "at the later half")
+    for name, value in told.items():
+        table.add_row(name, _cell(value), _cell(half[name]))
+    console.print(table)
+
+
+def _cell(value: float | int | None) -> str:
+    return "" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
