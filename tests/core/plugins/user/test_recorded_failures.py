@@ -59,9 +59,9 @@ def test_the_same_questions_get_the_same_answers(questions: list[tuple[str, int,
 
 
 def test_runs_of_the_same_failure_are_one_and_no_more_are_kept_than_a_bound() -> None:
-    _, same, _ = asked([("JobOrder", NOWHERE, "a")] * 1_000_000, (), works=False)
+    _, same, _ = asked([("JobOrder", NOWHERE, "a")] * 20_000, (), works=False)
     assert same == (
-        FailedAnswers("mine", "JobOrder", NOWHERE, 0, 1_000_000, "plugin mine failed in JobOrder: ValueError: a"),
+        FailedAnswers("mine", "JobOrder", NOWHERE, 0, 20_000, "plugin mine failed in JobOrder: ValueError: a"),
     )
     _, kept, _ = asked([("JobOrder", NOWHERE, str(number)) for number in range(MOST + 5)], (), works=False)
     assert len(kept) == MOST
