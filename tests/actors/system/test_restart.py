@@ -176,11 +176,9 @@ async def killed_half_way(path: Path, backend: str, acknowledged: int) -> int:
     return seen.count("Accepted")
 
 
-@pytest.mark.parametrize("acknowledged", [150, *(pytest.param(number, marks=pytest.mark.slow) for number in (5, 333))])
-async def test_kill_9_loses_nothing_acknowledged_and_binds_nothing_twice(
-    tmp_path: Path, anyio_backend: str, acknowledged: int
-) -> None:
-    path = tmp_path / "killed.db"
+async def test_kill_9_loses_nothing_acknowledged_and_binds_nothing_twice(tmp_path: Path, anyio_backend: str) -> None:
+    """At one point; `tests/pumice/runtime/test_crash.py` kills at many."""
+    path, acknowledged = tmp_path / "killed.db", 150
     seen = await killed_half_way(path, anyio_backend, acknowledged)
     assert seen >= acknowledged
     journal: Journal = await SqliteJournal.open(path)

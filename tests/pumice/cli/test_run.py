@@ -174,13 +174,6 @@ def test_seconds(db: Path) -> None:
     assert said.json["seconds"] == pytest.approx(1.0, abs=0.3)
 
 
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_real_time_on_both_backends(db: Path, backend: str) -> None:
-    said = pumice("run", "--db", db, "--backend", backend, "--until", "idle", "-o", "json")
-    assert said.json["pods"]["succeeded"] == 6
-    assert whole(db)
-
-
 def test_a_table_for_a_person(db: Path) -> None:
     said = pumice("run", "--db", db, *VIRTUAL, "-o", "table")
     assert "default/example-gang" in said.out
@@ -249,19 +242,6 @@ def test_ctrl_c_stops_in_order(db: Path, backend: str) -> None:
     assert '"cycles"' in out
     assert "Traceback" not in err
     assert whole(db)
-
-
-@pytest.mark.slow
-def test_after_kill_9_nothing_is_lost_and_nothing_bound_twice(db: Path) -> None:
-    with start(db) as process:
-        process.kill()
-        process.communicate()
-    said = pumice("run", "--db", db, "--until", "idle", "-o", "json")
-    assert said.json["jobs"]["default/example-gang"] == {"phase": "Completed", "bound": 6, "pending": 0}
-    assert whole(db)
-    story = pumice("journal", db, "--about", "default/example-gang", "-o", "json").json["story"]
-    bound = [entry["outcome"]["name"] for entry in story if entry.get("outcome", {}).get("type") == "Bound"]
-    assert len(bound) == len(set(bound))
 
 
 def queue_default(**spec: Any) -> dict[str, Any]:
