@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from pumice.cluster.api.admission.served import DEFAULT_CLASS, OWN_PROVISIONER
 from pumice.cluster.api.admission.services import API_ADDRESS
+from pumice.cluster.api.definitions.volcano import definitions
 from pumice.cluster.api.namespaces import FIRST, new_namespace
 from pumice.cluster.api.verbs.creation import SUBMIT
 from pumice.core.messages.commands import ApiRequest, Create, Patch
@@ -29,10 +30,11 @@ def assumed_queues(objects: Sequence[Object]) -> list[Object]:
 
 
 def first_requests(queues: bool, address: tuple[str, int] | None) -> list[ApiRequest]:
-    """What there is to be asked at the start: the system queues, and where the api is served, at `address`, the
-    namespaces, the StorageClass and the Service that every cluster has.
+    """Return what to ask at the start: the system queues, and where the api is served, at `address`, the namespaces,
+    the StorageClass, the Service that every cluster has, and the definitions of Volcano's kinds.
     """
     objects = [] if address is None else [*map(new_namespace, FIRST), _storage_class(), *api_service(address)]
+    objects += [] if address is None else definitions()
     objects += system_queues() if queues else []
     made = [Create(codec.pack(obj), user=SUBMIT) for obj in objects]
     return [*made, *([] if address is None else api_moved(address))]

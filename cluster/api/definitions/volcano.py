@@ -1,6 +1,8 @@
-"""What Volcano's definitions say of its own kinds beyond the types, as a schema: defaults, and rules of single fields.
+"""Volcano's own CustomResourceDefinitions, made from the schema table (source: Volcano `config/crd`).
 
-Made from the schema table (source: Volcano `config/crd`). Types are left out: `cluster.api.registry` has judged them.
+Each kind has them twice. `schema_of` holds only what goes beyond types (defaults, and rules of single fields): types
+have been judged by then (`pumice.cluster.api.schema.field_types`). `definitions` are the objects that a served cluster
+lists, so that clients which wait for them find them established; the kinds themselves are built in.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ from functools import cache
 from typing import Any, Final
 
 from pumice.cluster.api import schema
+from pumice.cluster.api.kinds import KINDS, Kind
 from pumice.cluster.api.schema.table import Field, element, flat_fields, is_message
+from pumice.core.objects.metadata import Object
 
 Schema = dict[str, Any]
 _OWN: Final = "volcano."
@@ -58,3 +62,83 @@ def _of_field(field: Field) -> Schema:
 def _whole(bound: float | None) -> float | None:
     """A bound as it is written: 1, not 1.0."""
     return int(bound) if bound is not None and bound.is_integer() else bound
+
+
+# --- As objects
+
+_ANYTHING: Final[Schema] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_NUMBER_OR_TEXT: Final[Schema] = {"x-kubernetes-int-or-string": True}
+_TYPES: Final[dict[str, Schema]] = {
+    "string": {"type": "string"},
+    "boolean": {"type": "boolean"},
+    "int32": {"type": "integer", "format": "int32"},
+    "int64": {"type": "integer", "format": "int64"},
+    "double": {"type": "number"},
+    "Quantity": _NUMBER_OR_TEXT,
+    "IntOrString": _NUMBER_OR_TEXT,
+    "Time": {"type": "string", "format": "date-time"},
+    "Duration": {"type": "string"},
+}
+
+
+def definitions() -> list[Object]:
+    """Return a CustomResourceDefinition for each of Volcano's kinds, as its installer would create it. What Kubernetes
+    defines (pod templates, metadata) may hold anything there.
+    """
+    return [_definition(row) for row in KINDS.values() if row.group.endswith(".volcano.sh")]
+
+
+def _definition(row: Kind) -> Object:
+    names: Object = {"plural": row.plural, "singular": row.singular, "kind": row.kind, "listKind": f"{row.kind}List"}
+    if row.short_names:
+        names["shortNames"] = list(row.short_names)
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": row.resource},
+        "spec": {
+            "group": row.group,
+            "scope": "Namespaced" if row.namespaced else "Cluster",
+            "names": names,
+            "versions": [_version(row, version) for version in row.served_versions],
+        },
+    }
+
+
+def _version(row: Kind, version: str) -> Object:
+    found = schema.of_kind(row.group, row.version, row.kind)
+    whole = _ANYTHING if found is None else _structure(found.name)
+    made: Object = {"name": version, "served": True, "storage": version == row.version}
+    made["schema"] = {"openAPIV3Schema": {**whole, "properties": {**whole.get("properties", {}), **_ROOT}}}
+    if row.status:
+        made["subresources"] = {"status": {}}
+    return made
+
+
+_ROOT: Final[Schema] = {
+    "apiVersion": {"type": "string"},
+    "kind": {"type": "string"},
+    "metadata": {"type": "object"},
+}
+
+
+def _structure(type_: str) -> Schema:
+    """Return the structural schema of a type."""
+    inner = element(type_)
+    if inner != type_:
+        below = _structure(inner)
+        is_map = type_.startswith("{")
+        return {"type": "object", "additionalProperties": below} if is_map else {"type": "array", "items": below}
+    if not is_message(type_) or not type_.startswith(_OWN):
+        return _TYPES.get(type_, _ANYTHING)
+    rules = _of_type(type_)
+    properties = {name: _field(field, rules) for name, field in flat_fields(type_).items()}
+    required = {"required": rules["required"]} if "required" in rules else {}
+    return {"type": "object", "properties": properties, **required}
+
+
+def _field(field: Field, rules: Schema) -> Schema:
+    said = rules.get("properties", {}).get(field.name, {})
+    own = {name: value for name, value in said.items() if name not in ("properties", "items", "additionalProperties")}
+    own.pop("required", None)
+    return {**_structure(field.type), **own}

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
-from pumice.cluster.api.definitions.volcano import schema_of
+from pumice.cluster.api.definitions.naming import is_accepted
+from pumice.cluster.api.definitions.volcano import definitions, schema_of
+from pumice.cluster.api.kinds import KINDS
 from pumice.cluster.api.store import Store
 from pumice.core.messages.commands import Create, Patch
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.storage.codec import pack, unpack
+from tests.kit.queues import queue
 
 START = 1_800_000_000.0
 BATCH, TOPOLOGY, SCHEDULING = (
@@ -95,3 +98,25 @@ def test_kinds_with_rules_in_admission_are_judged_once_these_have_filled_them_in
     assert [cause["field"] for cause in job.details["causes"]] == ["spec.minAvailable", "spec.tasks[0].name"]
     assert "should match" in job.message
     assert "denied" not in job.message, "a definition is no webhook"
+
+
+def test_every_kind_of_volcano_has_an_established_definition() -> None:
+    store = Store(strict=True)
+    for obj in definitions():
+        assert isinstance(store.apply(Create(pack(obj), user="submit"), START), Accepted), obj["metadata"]["name"]
+    stored = [store.tables.seen(record) for _, record in store.tables.of_kind("CustomResourceDefinition")]
+    assert {each["spec"]["names"]["kind"] for each in stored} == {
+        row.kind for row in KINDS.values() if row.group.endswith(".volcano.sh")
+    }
+    assert all(is_accepted(each) for each in stored)
+
+
+def test_definition_of_a_kind_does_not_replace_the_built_in_one() -> None:
+    store = Store(strict=True)
+    (made,) = [each for each in definitions() if each["spec"]["names"]["kind"] == "Queue"]
+    store.apply(Create(pack(made), user="submit"), START)
+    refused = store.apply(Create(pack(queue("q") | {"spec": {"weight": -1}}), user="submit"), START)
+    assert isinstance(refused, Refused)
+    assert "spec.weight" in refused.message
+    row = store.registry.kinds.by_type(SCHEDULING, "Queue")
+    assert row is KINDS["Queue"]
