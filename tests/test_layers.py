@@ -26,7 +26,6 @@ ALLOWED: Final = {
 ALONE: Final = {
     "cluster/kube/schedules.py": {"cronsim"},
     "cluster/api/patches/operations.py": {"jsonpatch"},
-    "actors/real_clusters/cluster/client.py": {"h11"},
     "actors/gateway/protocols.py": {"h2"},
     "actors/scheduling/core_decider.py": {"greenlet"},
     "core/kube/patterns.py": {"re2"},

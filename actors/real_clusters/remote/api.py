@@ -10,6 +10,7 @@ import socket
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from typing import Final, NamedTuple, Self, cast
 
 import anyio
@@ -32,6 +33,8 @@ TRIES: Final = 10
 CONNECT_S: Final = 30.0
 ANSWER_S: Final = 60.0
 EXCERPT: Final = 120
+KEPT_OPEN: Final = 8
+"""Connections, those of watches included, beyond which one that is not needed just now is closed."""
 KEEPALIVE: Final = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     *(
@@ -56,9 +59,6 @@ READ: Final = RemoteCall("GET")
 
 class RemoteApi:
     """To be used as `async with`. `now`: seconds since the epoch; `transport` stands for the network in tests."""
-
-    kept_open = 8
-    """Connections, those of watches included, beyond which one that is not needed just now is closed."""
 
     def __init__(
         self,
@@ -154,15 +154,23 @@ class RemoteApi:
         return client
 
     def _made(self, shown: Credential) -> httpx.AsyncClient:
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=self.kept_open)
-        transport = self._transport or httpx.AsyncHTTPTransport(
-            verify=trust_of(self._access, shown),
-            proxy=proxy_of(self._access),
-            limits=limits,
-            socket_options=KEEPALIVE,
-        )
         headers = [("Accept", "application/json"), ("User-Agent", "pumice"), *self._access.impersonation]
+        transport = self._transport or self._network(shown)
         return httpx.AsyncClient(base_url=self.server, headers=headers, transport=transport, trust_env=False)
+
+    def _network(self, shown: Credential) -> httpx.AsyncBaseTransport:
+        return connections(self._access, shown)()
+
+
+def connections(access: ClusterAccess, shown: Credential) -> Callable[[], httpx.AsyncBaseTransport]:
+    """Return what makes pools of connections. Raises ConfigError, CredentialsError."""
+    return partial(
+        httpx.AsyncHTTPTransport,
+        verify=trust_of(access, shown),
+        proxy=proxy_of(access),
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=KEPT_OPEN),
+        socket_options=KEEPALIVE,
+    )
 
 
 def _headers(shown: Credential, call: RemoteCall) -> dict[str, str]:

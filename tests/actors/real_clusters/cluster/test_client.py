@@ -1,4 +1,4 @@
-"""The connections of writers: whole answers in each of HTTP's forms, and connections that are no more."""
+"""The connections of writers: used again, replaced where they are no more, and what goes over them."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -8,12 +8,12 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
 from pumice.actors.errors import RemoteError
-from pumice.actors.real_clusters.cluster.client import ClusterClient, WireRequest, WriteLanes
+from pumice.actors.real_clusters.cluster.client import ClusterClient
 from pumice.actors.real_clusters.cluster.settings import ClusterSettings
 from pumice.config.kubeconfig import ClusterAccess
+from pumice.core.objects.metadata import Object
 
 pytestmark = pytest.mark.anyio
-REQUEST = WireRequest("POST", "/x", (("Host", "h"), ("Authorization", "Bearer t")), b"{}")
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n" + b'{"a":1}'
 
 
@@ -57,83 +57,8 @@ async def scripted(*answers: bytes | None) -> AsyncGenerator[Scripted]:
         tasks.cancel_scope.cancel()
 
 
-@asynccontextmanager
-async def wire_to(server: Scripted) -> AsyncGenerator[WriteLanes]:
-    wire = WriteLanes("127.0.0.1", server.port, None)
-    yield wire
-    await wire.aclose()
-
-
-FORMS = {
-    "length": OK,
-    "chunks": b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{"a\r\n4;x=y\r\n":1}\r\n0\r\nT: 1\r\n\r\n',
-    "after a hint": b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + OK,
-}
-
-
-@pytest.mark.parametrize("answer", FORMS.values(), ids=FORMS)
-async def test_an_answer_comes_whole_and_the_connection_is_used_again(answer: bytes) -> None:
-    async with scripted(answer, answer) as server, wire_to(server) as wire:
-        for _ in range(2):
-            found = await wire.send(REQUEST)
-            assert (found.code, found.content) == (200, b'{"a":1}')
-    assert server.connections == 1
-    assert [heard.startswith(b"POST /x HTTP/1.1\r\n") and heard.endswith(b"\r\n\r\n{}") for heard in server.heard] == [
-        True
-    ] * 2
-
-
-async def test_without_a_body_nothing_is_waited_for() -> None:
-    async with scripted(b"HTTP/1.1 204 No Content\r\n\r\n", OK) as server, wire_to(server) as wire:
-        assert (await wire.send(REQUEST)).content == b""
-        assert (await wire.send(REQUEST)).code == 200
-
-
-async def test_a_connection_that_was_closed_meanwhile_is_replaced() -> None:
-    async with scripted(OK, None, OK) as server, wire_to(server) as wire:
-        await wire.send(REQUEST)
-        assert (await wire.send(REQUEST)).code == 200
-    assert server.connections == 2
-
-
-async def test_a_connection_that_the_server_ends_is_not_used_again() -> None:
-    last = OK.replace(b"Content", b"Connection: close\r\nX: last\r\nContent")
-    async with scripted(last, OK) as server, wire_to(server) as wire:
-        await wire.send(REQUEST)
-        assert (await wire.send(REQUEST)).code == 200
-    assert server.connections == 2
-
-
-WRONG = {
-    "no HTTP": b"220 mail ready\r\n\r\n",
-    "half a length": b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\nX: last\r\n\r\n{}",
-    "no such chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-    "too long": b"HTTP/1.1 200 OK\r\nContent-Length: 80000000\r\n\r\n" + bytes(70_000_000),
-}
-
-
-@pytest.mark.parametrize("answer", WRONG.values(), ids=WRONG)
-async def test_what_is_no_answer_is_an_error(answer: bytes) -> None:
-    async with scripted(answer) as server, wire_to(server) as wire:
-        with pytest.raises(RemoteError):
-            await wire.send(REQUEST)
-
-
-async def test_an_answer_may_end_with_its_connection() -> None:
-    async with scripted(b"HTTP/1.1 200 OK\r\nX: last\r\n\r\n{}", OK) as server, wire_to(server) as wire:
-        assert (await wire.send(REQUEST)).content == b"{}"
-        assert (await wire.send(REQUEST)).code == 200
-
-
-async def test_what_would_be_another_header_is_not_sent() -> None:
-    async with scripted(OK) as server, wire_to(server) as wire:
-        with pytest.raises(RemoteError):
-            await wire.send(REQUEST._replace(headers=(("Host", "h"), ("Authorization", "t\r\nX: y"))))
-    assert server.heard == []
-
-
-def client(server: Scripted) -> ClusterClient:
-    return ClusterClient(ClusterSettings(ClusterAccess(f"http://127.0.0.1:{server.port}/under", token="t")))
+def client(server: Scripted, token: str = "t") -> ClusterClient:
+    return ClusterClient(ClusterSettings(ClusterAccess(f"http://127.0.0.1:{server.port}/under", token=token)))
 
 
 def soon() -> float:
@@ -143,6 +68,52 @@ def soon() -> float:
 def status(code: int, reason: str) -> bytes:
     body = f'{{"message":"no","reason":"{reason}"}}'.encode()
     return f"HTTP/1.1 {code} No\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+async def test_a_connection_is_used_again() -> None:
+    async with scripted(OK, OK) as server, client(server) as api:
+        for _ in range(2):
+            assert await api.create("/x", {}, soon()) == {"a": 1}
+    assert server.connections == 1
+
+
+async def test_writers_that_wait_have_connections_of_their_own() -> None:
+    async with scripted(*[OK] * 8) as server, client(server) as api:
+        for most in (4, 4):
+            nothing: Object = {}
+            async with anyio.create_task_group() as tasks:
+                for _ in range(4):
+                    tasks.start_soon(api.create, "/x", nothing, soon())
+            assert server.connections == most
+
+
+@pytest.mark.parametrize("first", [OK, OK.replace(b"Content", b"Connection: close\r\nX: last\r\nContent")])
+async def test_a_connection_that_was_closed_meanwhile_is_replaced(first: bytes) -> None:
+    answers = (first, OK) if b"last" in first else (first, None, OK)
+    async with scripted(*answers) as server, client(server) as api:
+        await api.create("/x", {}, soon())
+        assert await api.create("/x", {}, soon()) == {"a": 1}
+    assert server.connections == 2
+
+
+WRONG = {
+    "no HTTP": b"220 mail ready\r\n\r\n",
+    "half a length": b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\nX: last\r\n\r\n{}",
+    "no such chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+}
+
+
+@pytest.mark.parametrize("answer", WRONG.values(), ids=WRONG)
+async def test_what_is_no_answer_is_tried_again(answer: bytes) -> None:
+    async with scripted(answer, OK) as server, client(server) as api:
+        assert await api.create("/x", {}, soon()) == {"a": 1}
+
+
+async def test_what_would_be_another_header_is_not_sent() -> None:
+    async with scripted(OK) as server, client(server, "t\r\nX: y") as api:
+        with pytest.raises(RemoteError):
+            await api.create("/x", {}, anyio.current_time() + 0.2)
+    assert server.heard == []
 
 
 async def test_writes_go_that_way_with_path_and_token() -> None:
