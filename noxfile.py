@@ -49,13 +49,13 @@ def where(session: nox.Session) -> None:
 
 @nox.session
 def storms(session: nox.Session) -> None:
-    """All storms: hundreds of seeds that must hold, and every planted bug, which must be found and cut down."""
+    """Storms: hundreds of seeds that must hold; every planted bug must be found and cut down to 20 events."""
     _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow", "tests/simulation")
 
 
 @nox.session
 def slow(session: nox.Session) -> None:
-    """What else takes seconds: processes that are signalled, servers behind wires that break."""
+    """What else takes seconds: every recorded case, servers on trio, processes that are signalled, wires that break."""
     others = [f"--ignore={place}" for place in ("tests/simulation", *KILLS)]
     _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow", "tests", *others)
 
