@@ -6,7 +6,8 @@ clock. A shell reads the log, asks and keeps the time. A test drives a machine t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Final
 
 from pumice.core.objects.metadata import Object
 
@@ -20,41 +21,41 @@ AGAIN_MOST: Final = 1000
 """Rounds of asking that one piece of news may lead to; more is a machine that never comes to rest."""
 
 
-class Machine(Protocol):
+class Machine(ABC):
     """A controller, or a kubelet, as a pure object.
 
     Times are seconds since the epoch; objects may be kept but not changed.
     """
 
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """What it watches: kinds and parts of kinds, in the order in which a first list should come.
+    kinds: tuple[str, ...]
+    """What it watches: kinds and parts of kinds, in the order in which a first list should come.
 
-        Of the kind of a part it may hear more than the part, and is told its own changes by their answers only, where
-        the part leaves them out (`pumice.core.objects.parts`).
-        """
-        ...
+    Of the kind of a part it may hear more than the part, and is told its own changes by their answers only, where the
+    part leaves them out (`pumice.core.objects.parts`).
+    """
 
+    @abstractmethod
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """An object is there, or is gone, as of `revision`.
 
         May come twice, or late: what is not newer than what is known is no news. Of a deleted object perhaps only kind,
         namespace and name are known.
         """
-        ...
 
+    @abstractmethod
     def step(self, now: float) -> Sequence[ApiRequest]:
         """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
-        ...
 
-    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request of the last step; they come in order, before the next step."""
-        ...
+    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:  # noqa: B027 - for most, nothing
+        """The answer to one request of the last step; they come in order, before the next step.
+
+        Most need none: the watch brings what was written, and of what was refused, that it has changed or gone.
+        """
 
     def next_due(self) -> float | None:
         """When `step` will have something to do though nothing changed; None: never."""
-        ...
+        return None
 
     def running_timers(self) -> int:
-        """How many timers are running."""
-        ...
+        """How many timers are running that somebody waits for: a run is not idle before they are over."""
+        return 0

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pumice.cluster.kube.events import Sayings
+from pumice.cluster.machine import Machine
 from pumice.config.errors import ConfigError
 from pumice.config.settings import CHARTS
 from pumice.config.unwrap import USUAL_KEY, conf_keys
@@ -60,7 +61,7 @@ def take_over(source: ConfigSource, followed: ConfigMapName, get: Callable[[str,
         log.error("the configuration in the cluster was not taken: %s", error)
 
 
-class ConfigMachine:
+class ConfigMachine(Machine):
     """Follows the ConfigMap of the configuration. A ConfigMap that goes leaves the configuration as it is."""
 
     kinds = ("ConfigMap",)
@@ -99,14 +100,3 @@ class ConfigMachine:
             log.error("%s: %s: %s", self._followed.said, _KEEPS, problem)
         reason, message = (KEPT, f"{_KEEPS}: {problem}") if problem else (LOADED, _WORKS)
         return [self._sayings.say(found, reason, message, now, source="volcano", warning=bool(problem))]
-
-    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request: what could not be said is in the log all the same."""
-
-    def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
-        return None
-
-    def running_timers(self) -> int:
-        """How many timers are running."""
-        return 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from pumice.cluster.machine import Machine
 from pumice.core.messages.commands import ApiRequest, Get, Update
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
 from pumice.core.objects.metadata import Object, section
@@ -23,7 +24,7 @@ SERVER_FAULT: Final = 500
 _ENDED: Final = ("Succeeded", "Failed")
 
 
-class DeviceMachine:
+class DeviceMachine(Machine):
     """Gives back what resource claims were allocated. Of pods only those that ask for devices are kept."""
 
     kinds = (POD_WITH_CLAIMS, "ResourceClaim")

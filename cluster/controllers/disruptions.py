@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from pumice.cluster.kube.budgets import STALE_S, Scale, budget_status, covers, is_ready, selector_of
 from pumice.cluster.kube.merge_patch import diff_patch
+from pumice.cluster.machine import Machine
 from pumice.core.kube.selectors import LabelSelector
 from pumice.core.messages.commands import ApiRequest, UpdateStatus
-from pumice.core.messages.replies import ApiReply
 from pumice.core.objects.metadata import Object, parse_time, section
 from pumice.storage.codec import pack
 
@@ -26,7 +26,7 @@ MOST_CHECKS: Final = 10_000
 _READY: Final = {"conditions": [{"type": "Ready", "status": "True"}]}
 
 
-class DisruptionMachine:
+class DisruptionMachine(Machine):
     """Keeps the status of PodDisruptionBudgets up with the pods they cover."""
 
     kinds = (BUDGET, *SCALED, "Pod")
@@ -136,19 +136,11 @@ class DisruptionMachine:
             if not pods:
                 del self._unseen[name]
 
-    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request: after a conflict the newer budget is on its way here."""
-        del request, reply, now
-
     def next_due(self) -> float | None:
         """When the next granted eviction is given up; at once while pods are to be looked at."""
         if self._unseen:
             return 0.0
         return min((at for _, at in self._granted()), default=None)
-
-    def running_timers(self) -> int:
-        """No timer that counts: nobody waits for an eviction to be given up."""
-        return 0
 
     def _overdue(self, now: float) -> Iterator[Name]:
         return (name for name, at in self._granted() if at <= now)

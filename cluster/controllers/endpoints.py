@@ -12,8 +12,8 @@ from typing import Final
 from msgspec import Struct
 
 from pumice.cluster.controllers.pods_of import reference
+from pumice.cluster.machine import Machine
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch
-from pumice.core.messages.replies import ApiReply
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage.codec import pack
 
@@ -200,7 +200,7 @@ Key = tuple[str, str]
 USER: Final = "endpoints-controller"
 
 
-class EndpointsMachine:
+class EndpointsMachine(Machine):
     """Writes the Endpoints and EndpointSlices of Services."""
 
     kinds = ("Service", "Pod", "Endpoints", "EndpointSlice")
@@ -302,19 +302,6 @@ class EndpointsMachine:
             return None
         found = (self._seen(service, pod) for pod in self._pods.get(key[0], {}).values())
         return [each for each in found if each is not None]
-
-    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request of the last step; they come in order, before the next step. What was refused is
-        there already or has gone: the watch tells.
-        """
-
-    def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
-        return None
-
-    def running_timers(self) -> int:
-        """How many timers are running."""
-        return 0
 
 
 def _settled(kind: str, known: Object | None, wanted: Object, parts: Sequence[str]) -> list[ApiRequest]:

@@ -23,10 +23,10 @@ from pumice.cluster.kube.events import (
     of_placed,
     of_waiting,
 )
+from pumice.cluster.machine import Machine
 from pumice.cluster.timers import Timers
 from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch
-from pumice.core.messages.replies import ApiReply
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage.codec import pack
 
@@ -40,9 +40,9 @@ KEPT_S: Final = 3600.0
 """An event is kept for so long, unless somebody says otherwise (kube-apiserver's --event-ttl)."""
 
 
-class PodEventsMachine:
+class PodEventsMachine(Machine):
     """Says in Event objects what happens to pods and PodGroups. `scheduler`: speak for it too, not for the node agents
-    alone. `kept_s`: how long events are kept.
+    alone. `kept_s`: how long events are kept. What cannot be said is no loss.
     """
 
     kinds = ("Event", "PodGroup", "Pod")  # what has been said before comes first
@@ -129,18 +129,9 @@ class PodEventsMachine:
         again = {"count": self._counts[name], "lastTimestamp": obj["lastTimestamp"]}
         return Patch("Event", *name, pack(again), user=USER)
 
-    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request: an event that is there already was said before, and one that cannot be said is no
-        loss.
-        """
-
     def next_due(self) -> float | None:
         """When `step` will have something to do though nothing changed; None: never."""
         return self._kept.next_due()
-
-    def running_timers(self) -> int:
-        """No timer that counts: nobody waits for events to be forgotten."""
-        return 0
 
 
 def _of_scheduling(pod: Object) -> Iterator[Said]:

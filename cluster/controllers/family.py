@@ -15,6 +15,7 @@ from typing import Final
 from pumice.cluster.controllers.pods_of import adoption, is_controlled, is_leaving, release
 from pumice.cluster.controllers.revisions import KIND, taking_over
 from pumice.cluster.kube.events import Sayings
+from pumice.cluster.machine import Machine
 from pumice.cluster.timers import Timers
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
@@ -128,10 +129,11 @@ RETRY_MOST_S: Final = 300.0
 changes about it."""
 
 
-class FamilyMachine:
+class FamilyMachine(Machine):
     """Makes, keeps and deletes children for owners of one kind, as their `OwnerRule` says."""
 
     def __init__(self, rule: OwnerRule) -> None:
+        self.kinds = (rule.owner, *rule.children, *rule.others)
         self._rule = rule
         self._owners: dict[Key, Object] = {}
         self._keys: dict[str, Key] = {}
@@ -149,11 +151,6 @@ class FamilyMachine:
         self._trouble: dict[Key, str] = {}
         self._said: list[ApiRequest] = []
         self._sayings = Sayings(rule.user)
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """What it watches: kinds and parts of kinds, in the order in which a first list should come."""
-        return (self._rule.owner, *self._rule.children, *self._rule.others)
 
     # --- what changed
 

@@ -11,6 +11,7 @@ from typing import Final
 from pumice.cluster.controllers import job_keys as keys
 from pumice.cluster.kube.min_resources import pod_min_resources
 from pumice.cluster.kube.statuses import timestamp
+from pumice.cluster.machine import Machine
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from pumice.core.messages.replies import ApiReply, Refused
 from pumice.core.objects.metadata import Object, section, text_map
@@ -32,7 +33,7 @@ _FROM_POD_LABELS: Final = (keys.PREEMPTABLE, keys.COOLDOWN_TIME)
 _OWNERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet")
 
 
-class PodGroupMachine:
+class PodGroupMachine(Machine):
     """Makes PodGroups for pods that nobody has given one."""
 
     kinds = (QUEUE_STATES, *_OWNERS, GROUP_MADE, POD_UNGROUPED)
@@ -150,14 +151,6 @@ class PodGroupMachine:
         conditions: list[Object] = section(self._ungrouped[key], "status").get("conditions") or []
         kept = [each for each in conditions if each.get("type") != "PodScheduled"]
         return UpdateStatus("Pod", *key, repack({"conditions": [*kept, written]}), user=USER)
-
-    def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
-        return None
-
-    def running_timers(self) -> int:
-        """How many timers are running."""
-        return 0
 
 
 def needs_group(pod: Object) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from pumice.cluster.machine import Machine
 from pumice.core.messages.commands import ApiRequest, Create
-from pumice.core.messages.replies import ApiReply
 from pumice.core.objects.metadata import Object, section
 from pumice.storage.codec import pack
 
@@ -24,7 +24,7 @@ CONTENTS: Final[tuple[tuple[str, str, Object], ...]] = (
 """Kind, name, and what is in it."""
 
 
-class NamespaceMachine:
+class NamespaceMachine(Machine):
     """Makes what every namespace has. What is taken away comes back, as long as its namespace stays."""
 
     kinds = ("ServiceAccount", "ConfigMap", "Namespace")
@@ -67,19 +67,6 @@ class NamespaceMachine:
             for kind, name, content in CONTENTS
             if (kind, namespace, name) not in self._there
         ]
-
-    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request of the last step; they come in order, before the next step. What was refused is
-        there already, or its namespace goes: the watch tells.
-        """
-
-    def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
-        return None
-
-    def running_timers(self) -> int:
-        """How many timers are running."""
-        return 0
 
 
 def _made(kind: str, namespace: str, name: str, content: Object) -> Object:

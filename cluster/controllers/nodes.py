@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from pumice.cluster.kube.statuses import timestamp
+from pumice.cluster.machine import Machine
 from pumice.core.messages.commands import ApiRequest, Patch
-from pumice.core.messages.replies import ApiReply
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage.codec import pack
 
@@ -44,7 +44,7 @@ OWN: Final = frozenset(
 """The keys and effects that are looked after here."""
 
 
-class NodeTaintsMachine:
+class NodeTaintsMachine(Machine):
     """Taints nodes that are not well, or cordoned. `agents`: node agents of this process keep all nodes but kwok's."""
 
     kinds = ("Node",)
@@ -91,17 +91,6 @@ class NodeTaintsMachine:
             found.add(NOT_READY)
         evicting = {BY_CONDITION["Ready", str(each.get("status"))] for each in conditions if _is_down(each)}
         return {(key, EFFECT) for key in found - {""}} | {(key, EVICTS) for key in evicting}
-
-    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request of the last step; they come in order, before the next step."""
-
-    def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
-        return None
-
-    def running_timers(self) -> int:
-        """How many timers are running."""
-        return 0
 
 
 def _is_down(condition: Object) -> bool:

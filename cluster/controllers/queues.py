@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Final
 
+from pumice.cluster.machine import Machine
 from pumice.core.life.cycle import LifeCycle
 from pumice.core.messages.commands import ApiRequest, Delete, Patch, UpdateStatus
 from pumice.core.messages.replies import Accepted, ApiReply
@@ -87,7 +88,7 @@ USER: Final = "queue-controller"
 _SHUT: Final = (QueueState.CLOSED, QueueState.CLOSING)
 
 
-class QueueMachine:
+class QueueMachine(Machine):
     """Keeps queues' states. `read`: `unpack`, or what gives the same, not to be changed."""
 
     kinds = (QUEUE_FAMILIES, GROUP_SPECS, "Command")
@@ -217,14 +218,6 @@ class QueueMachine:
             command = self._commands.pop((request.namespace, request.name), None)
             if command is not None and isinstance(reply, Accepted):
                 self._dirty[command["target"]["name"]] = QueueAction(command["action"])
-
-    def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
-        return None
-
-    def running_timers(self) -> int:
-        """How many timers are running."""
-        return 0
 
 
 def _state(queue: Object) -> QueueState:

@@ -12,8 +12,8 @@ from typing import Final
 from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.cluster.kube.min_resources import Amounts
 from pumice.cluster.kube.quota_usage import COUNTED, counts, total_of, usage_of, used_status
+from pumice.cluster.machine import Machine
 from pumice.core.messages.commands import ApiRequest, UpdateStatus
-from pumice.core.messages.replies import ApiReply
 from pumice.core.objects.metadata import Object, section
 from pumice.storage.codec import pack
 
@@ -23,7 +23,7 @@ QUOTA: Final = "ResourceQuota"
 USER: Final = "resourcequota-controller"
 
 
-class QuotaMachine:
+class QuotaMachine(Machine):
     """Keeps the status of ResourceQuotas up with the objects of their namespaces."""
 
     kinds = (QUOTA, "Pod", *(kind for kind in COUNTED if kind != QUOTA))
@@ -69,18 +69,6 @@ class QuotaMachine:
             if patch:
                 requests.append(UpdateStatus(QUOTA, *name, pack(patch), quota["metadata"]["resourceVersion"], USER))
         return requests
-
-    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request: after a conflict the newer quota is on its way here."""
-        del request, reply, now
-
-    def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
-        return None
-
-    def running_timers(self) -> int:
-        """How many timers are running."""
-        return 0
 
 
 def _counted(pod: Object) -> Object:

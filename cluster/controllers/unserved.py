@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from pumice.cluster.kube.events import event
 from pumice.cluster.kube.statuses import merge_condition, timestamp
+from pumice.cluster.machine import Machine
 from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from pumice.core.messages.commands import ApiRequest, Create, UpdateStatus
-from pumice.core.messages.replies import ApiReply
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.parts import POD_OF_OTHERS
 from pumice.storage.codec import repack
@@ -48,22 +48,15 @@ LONGEST: Final = 230
 """So much of an object's name stands in that of an event, which has at most 253 characters."""
 
 
-class UnservedMachine:
+class UnservedMachine(Machine):
     """Says of what nobody here serves that it is so. `scheduler`: Volcano's and Kubernetes' own are of this system, and
     there is no other. `left`: kinds that are for controllers that do not run, and cannot come.
     """
 
     def __init__(self, *, scheduler: bool = True, left: Sequence[str] = ()) -> None:
-        self._scheduler = scheduler
-        self._left = left
+        self.kinds = (*UNSERVED, *left, *((POD_OF_OTHERS,) if scheduler else ()))
         self._said: set[str] = set()
         self._news: list[Object] = []
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """What it watches: kinds and parts of kinds, in the order in which a first list should come."""
-        pods = (POD_OF_OTHERS,) if self._scheduler else ()
-        return (*UNSERVED, *self._left, *pods)
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """An object is there, or is gone, as of `revision`."""
@@ -79,17 +72,6 @@ class UnservedMachine:
         """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
         news, self._news = self._news, []
         return [request for obj in news for request in _said_of(obj, now)]
-
-    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request: what is there already was said before, and what cannot be said is no loss."""
-
-    def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
-        return None
-
-    def running_timers(self) -> int:
-        """How many timers are running."""
-        return 0
 
 
 def _said_of(obj: Object, now: float) -> list[ApiRequest]:

@@ -14,9 +14,9 @@ from pumice.cluster.kubelets.container_life import NEVER, AskedContainer, Contai
 from pumice.cluster.kubelets.container_plans import run_of
 from pumice.cluster.kubelets.node_reports import OtherAgents
 from pumice.cluster.kubelets.statuses import added_status
+from pumice.cluster.machine import Machine
 from pumice.cluster.timers import Timers
 from pumice.core.messages.commands import ApiRequest, UpdateStatus
-from pumice.core.messages.replies import ApiReply
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.parts import POD_PLACED
 from pumice.storage.codec import repack
@@ -27,10 +27,10 @@ PodKey = tuple[str, str, str]
 USER: Final = "node-agents"
 
 
-class AddedContainersMachine:
+class AddedContainersMachine(Machine):
     """Starts and ends containers that are added to pods that run. `others` keep nodes of their own."""
 
-    kinds: tuple[str, ...] = (POD_PLACED,)
+    kinds = (POD_PLACED,)
 
     def __init__(self, others: OtherAgents) -> None:
         self._others = others
@@ -69,18 +69,9 @@ class AddedContainersMachine:
         told = [added_status(container, run) for container, run in life.both()]
         return UpdateStatus("Pod", key[0], key[1], repack({"ephemeralContainerStatuses": told}), user=USER)
 
-    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request of the last step; they come in order, before the next step. A refusal means that
-        the pod has gone: the watch tells.
-        """
-
     def next_due(self) -> float | None:
         """When `step` will have something to do though nothing changed; None: never."""
         return self._timers.next_due()
-
-    def running_timers(self) -> int:
-        """No timer that counts: nobody waits for them."""
-        return 0
 
 
 def _life(pod: Object, added: list[Object], known: PodContainers | None) -> PodContainers:

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from pumice.cluster.kubelets.statuses import refused_status
+from pumice.cluster.machine import Machine
 from pumice.core.devices.numa.hints import asked_by, given_on, hints, is_guaranteed, judged
 from pumice.core.devices.numa.topology import CPU, NONE, CpuPlace, Cpus, Topology, text_of
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
-from pumice.core.messages.replies import ApiReply
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.node_devices import NumaCells, devices_of
 from pumice.core.objects.parts import POD_PLACED
@@ -39,7 +39,7 @@ class Held(NamedTuple):
     uid: str
 
 
-class CellReportsMachine:
+class CellReportsMachine(Machine):
     """Says which CPUs of nodes' NUMA cells are free. Nodes that ask for no cells are left alone."""
 
     kinds = (KIND, "Node", POD_PLACED)
@@ -146,19 +146,6 @@ class CellReportsMachine:
         meta = {"name": name, "ownerReferences": [owner]}  # a node that goes while nobody looks takes it along
         made = {"apiVersion": "nodeinfo.volcano.sh/v1alpha1", "kind": KIND, "metadata": meta, "spec": spec}
         return Create(pack(made), user=USER)
-
-    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request of the last step; they come in order, before the next step. What was refused has
-        changed: the watch tells.
-        """
-
-    def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
-        return None
-
-    def running_timers(self) -> int:
-        """How many timers are running."""
-        return 0
 
     def _allocations(self, node: str) -> list[Object]:
         """Return the pods that have CPUs there, as exporters after v1.15.1 name them."""

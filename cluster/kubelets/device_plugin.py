@@ -13,13 +13,13 @@ from typing import Final
 
 from pumice.cluster.kube.statuses import timestamp
 from pumice.cluster.kubelets.statuses import refused_status
+from pumice.cluster.machine import Machine
 from pumice.cluster.timers import Timers
 from pumice.core.devices import gpushare as shared
 from pumice.core.devices.vgpu import Vgpu
 from pumice.core.devices.vgpu import codec as vgpu
 from pumice.core.devices.vgpu.settings import CORES, MEMORY, NUMBER
 from pumice.core.messages.commands import ApiRequest, Patch, UpdateStatus
-from pumice.core.messages.replies import ApiReply
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.node_devices import NONE, NodeDevices, VirtualGpus, devices_of
 from pumice.core.objects.parts import POD_PLACED
@@ -42,7 +42,7 @@ WHOLE: Final = 100
 _OVER: Final = ("Succeeded", "Failed")
 
 
-class DevicePluginMachine:
+class DevicePluginMachine(Machine):
     """Reports nodes' cards, and hands them out. Nodes that ask for no devices are left alone."""
 
     kinds = ("Node", POD_PLACED)
@@ -129,18 +129,9 @@ class DevicePluginMachine:
             requests.append(UpdateStatus("Pod", meta["namespace"], meta["name"], status, user=USER))
         return requests
 
-    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request of the last step; they come in order, before the next step. A refusal means that
-        the object has gone: the watch tells.
-        """
-
     def next_due(self) -> float | None:
         """When `step` will have something to do though nothing changed; None: never."""
         return self._alive.next_due()
-
-    def running_timers(self) -> int:
-        """None that anything waits for: a node that only stays alive is idle."""
-        return 0
 
 
 def registration(node: str, wanted: VirtualGpus) -> str:

@@ -22,9 +22,9 @@ from pumice.cluster.kubelets.statuses import (
     running_status,
 )
 from pumice.cluster.kubelets.taint_evictions import TaintEvictions, eviction
+from pumice.cluster.machine import Machine
 from pumice.cluster.timers import Timers
 from pumice.core.messages.commands import ApiRequest, Delete, EvictPod, StatusCondition, UpdateStatus
-from pumice.core.messages.replies import ApiReply
 from pumice.core.objects.metadata import Object
 from pumice.core.objects.parts import POD_PLACED
 from pumice.storage.codec import repack
@@ -51,7 +51,7 @@ _WAITS_FOR: Final = {
 }
 
 
-class NodeAgentsMachine:
+class NodeAgentsMachine(Machine):
     """Runs the pods of all nodes. `start_delay_s`: from the binding to Running; `default_duration_s`: how long a pod
     runs that does not say (0: for ever). `ended` hears of pods that have ended: the watch does not tell. `addresses`
     are given to pods, `others` keep nodes of their own, where there is somebody to see it.
@@ -333,11 +333,6 @@ class NodeAgentsMachine:
 
     def _deletion(self, run: PodRun) -> Delete:
         return Delete("Pod", run.namespace, run.name, uid=run.uid, grace_period_s=0, user=USER)
-
-    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request of the last step; they come in order, before the next step. A refusal means that
-        the pod has gone or is another one: the watch tells.
-        """
 
     def next_due(self) -> float | None:
         """When `step` will have something to do though nothing changed; None: never."""

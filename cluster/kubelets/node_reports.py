@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from pumice.cluster.kube.release import RELEASE
 from pumice.cluster.kube.statuses import timestamp
+from pumice.cluster.machine import Machine
 from pumice.cluster.timers import Timers
 from pumice.core.messages.commands import ApiRequest, Create, Patch, UpdateStatus
-from pumice.core.messages.replies import ApiReply
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage.codec import pack
 
@@ -153,8 +153,10 @@ _CONDITIONS: Final[tuple[Object, ...]] = tuple(
 """The conditions that a kubelet reports of its node, in the order in which it does."""
 
 
-class NodeReportsMachine:
-    """Reports nodes, and that they are alive. A node that another agent keeps is left alone."""
+class NodeReportsMachine(Machine):
+    """Reports nodes, and that they are alive. A node that another agent keeps is left alone, what was refused is said
+    again at the next renewal.
+    """
 
     kinds = ("Node", "Lease")
 
@@ -249,15 +251,6 @@ class NodeReportsMachine:
         lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
         return Create(pack(lease), user=USER)
 
-    def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request of the last step; they come in order, before the next step. What was refused is
-        said again at the next renewal.
-        """
-
     def next_due(self) -> float | None:
         """When `step` will have something to do though nothing changed; None: never."""
         return self._timers.next_due()
-
-    def running_timers(self) -> int:
-        """No timer that counts: nobody waits for heartbeats."""
-        return 0

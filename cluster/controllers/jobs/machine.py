@@ -35,6 +35,7 @@ from pumice.cluster.controllers.jobs.state import (
     view_of,
 )
 from pumice.cluster.kube.events import Sayings
+from pumice.cluster.machine import Machine
 from pumice.cluster.timers import Timers
 from pumice.config.durations import SECOND_NS, format_duration
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
@@ -389,7 +390,7 @@ _BACKOFF_MOST_S: Final = 1000.0
 """Fifteen tries take 164 s (client-go's DefaultTypedControllerRateLimiter, as Volcano's controller has it)."""
 
 
-class JobMachine:
+class JobMachine(Machine):
     """Acts for Jobs. `read`: `unpack`, or what gives the same, not to be changed.
 
     `aloud`: whether to say in events what is done, and to keep how long it took to make pods. `fixes`: the defects of

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from pumice.cluster.machine import Machine
 from pumice.core.kube.storage import NO_PROVISIONER
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Update
 from pumice.core.messages.replies import ApiReply, Refused
@@ -21,7 +22,7 @@ RETRY_S: Final = 1.0
 _KINDS: Final = ("StorageClass", "Node", "CSINode")
 
 
-class DriversMachine:
+class DriversMachine(Machine):
     """Names the drivers of all storage classes in every node's CSINode."""
 
     kinds = _KINDS

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cmp_to_key
 from typing import Final
 
+from pumice.cluster.machine import Machine
 from pumice.core.kube.selectors import SelectorError
 from pumice.core.kube.storage import (
     NO_PROVISIONER,
@@ -39,7 +40,7 @@ SERVER_FAULT: Final = 500
 _KINDS: Final = ("StorageClass", "PersistentVolume", "PersistentVolumeClaim")
 
 
-class VolumeMachine:
+class VolumeMachine(Machine):
     """Gives claims volumes that are there, or has volumes made for them."""
 
     kinds = _KINDS

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from pumice.cluster.machine import Machine
 from pumice.core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
 from pumice.core.objects.metadata import Object, section, text_map
@@ -27,7 +28,7 @@ _ENDED: Final = ("Succeeded", "Failed")
 _CLAIMS: Final = ("PersistentVolumeClaim", "ResourceClaim")
 
 
-class PodClaimsMachine:
+class PodClaimsMachine(Machine):
     """Makes the claims that pods bring along. Of pods only those that bring claims along are kept."""
 
     kinds = ("ResourceClaimTemplate", *_CLAIMS, POD_WITH_CLAIMS)

@@ -26,7 +26,7 @@ from tests.kit.pods import pod
 from tests.kit.queues import queue
 
 
-class Labeller:
+class Labeller(Machine):
     """Labels every node it sees, once, and again `period_s` later."""
 
     kinds: tuple[str, ...] = ("Node",)
