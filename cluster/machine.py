@@ -7,7 +7,7 @@ clock. A shell reads the log, asks and keeps the time. A test drives a machine t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pumice.core.objects.metadata import Object
 
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
     from pumice.core.messages.commands import ApiRequest
     from pumice.core.messages.replies import ApiReply
-
-AGAIN_MOST: Final = 1000
-"""Rounds of asking that one piece of news may lead to; more is a machine that never comes to rest."""
 
 
 class Machine(ABC):

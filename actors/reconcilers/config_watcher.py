@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from pumice.actors.reconcilers.config_machine import ConfigMachine
 from pumice.actors.runtime.reconciler import Reconciler
-from pumice.cluster.machine import Machine
 from pumice.core.messages.commands import OfferConfig
 
 if TYPE_CHECKING:
@@ -50,8 +49,8 @@ class ConfigWatcher(Reconciler):
         self._offers.append(OfferConfig(text, source))
         return self._check(text, source)
 
-    async def _ask(self, machine: Machine, requests: Sequence[ApiRequest]) -> float:
+    async def _ask(self, requests: Sequence[ApiRequest]) -> None:
         """The runner first: what is said of the ConfigMap has been done then."""
         offers, self._offers = self._offers, []
         await self._runner.tell(*offers)
-        return await super()._ask(machine, requests)
+        await super()._ask(requests)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pumice.actors.runtime.actor import Context
     from pumice.actors.system.ports import ApiPort, MetricsPort, PokePort
     from pumice.cluster.controllers.jobs.machine import JobMachine
-    from pumice.cluster.machine import Machine
     from pumice.core.messages.commands import ApiRequest
 
 
@@ -30,8 +29,7 @@ class JobController(Reconciler):
         self._jobs = machine
         self._metrics = metrics
 
-    async def _ask(self, machine: Machine, requests: Sequence[ApiRequest]) -> float:
-        now = await super()._ask(machine, requests)
+    async def _ask(self, requests: Sequence[ApiRequest]) -> None:
+        await super()._ask(requests)
         if waits := self._jobs.take_waits():
             await self._metrics.tell(PodsCreated(waits))
-        return now

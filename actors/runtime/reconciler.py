@@ -21,18 +21,17 @@ from anyio import lowlevel
 
 from pumice.actors.runtime.actor import Actor
 from pumice.actors.runtime.watcher import Watcher
-from pumice.cluster.machine import AGAIN_MOST, Machine
+from pumice.cluster.kernel.turns import AGAIN_MOST, Turns
 from pumice.core.messages.commands import Poke
 from pumice.core.messages.replies import Done, Refused
-from pumice.core.objects.parts import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
     from pumice.actors.runtime.actor import Context
     from pumice.actors.system.ports import ApiPort, PokePort
+    from pumice.cluster.machine import Machine
     from pumice.core.messages.commands import ApiRequest
-    from pumice.core.messages.events import Mutation
 
 
 FOREVER = float("inf")
@@ -60,19 +59,14 @@ class Reconciler(Actor[Poke, Done]):
     ) -> None:
         super().__init__(name, mailbox, context)
         self._waits_for = waits_for
-        self.machines = tuple(machines)
+        self._turns = Turns(machines)
         self._api = api
         self._objects = context.objects
         self._door = context.door
         self._lock = anyio.Lock(fast_acquire=True)
         self._alarm = context.alarm()  # of the one who keeps the time
-        self._kinds = tuple(dict.fromkeys(kind for machine in machines for kind in machine.kinds))
-        watching = [(each, frozenset(map(kind_of, each.kinds))) for each in machines]
-        self._interested = {
-            kind: [each for each, kinds in watching if kind in kinds] for kind in map(kind_of, self._kinds)
-        }
         # from before the beginning: it lists first, so that a restart does not live through history again
-        self._watcher = Watcher(name, api, context, waits_for or self._kinds, since=-1)
+        self._watcher = Watcher(name, api, context, waits_for or self._turns.kinds, since=-1)
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         """Watching, and timers."""
@@ -94,7 +88,8 @@ class Reconciler(Actor[Poke, Done]):
                 for start in range(0, len(changes.events), TOLD):
                     if start:
                         await lowlevel.checkpoint()
-                    self._tell(changes.events[start : start + TOLD])
+                    told = changes.events[start : start + TOLD]
+                    self._turns.tell(told, self._objects.unpack, self._watcher.revision)
                 await self._work()
                 self._watcher.done(changes)
 
@@ -105,54 +100,27 @@ class Reconciler(Actor[Poke, Done]):
             if any(event.type != "DELETED" for event in changes.events):
                 break
             self._watcher.done(changes)
-        self._watcher.turn_to(self._kinds)
-
-    def _tell(self, events: Sequence[Mutation]) -> None:
-        known_to = self._watcher.revision
-        for event in events:
-            deleted = event.type == "DELETED"
-            if event.revision <= known_to and not deleted:
-                continue  # listed again as it was
-            obj = self._objects.unpack(event.blob)
-            for machine in self._interested[event.kind]:
-                machine.observe(event.kind, obj, event.revision, deleted=deleted)
+        self._watcher.turn_to(self._turns.kinds)
 
     async def _work(self) -> None:
         """Let the machines ask until none has anything more to ask."""
-        asking: Sequence[Machine] = self.machines
-        for _ in range(AGAIN_MOST):
-            asking = await self._round(asking)
-            if not asking:
-                break
-        else:
+        for requests in self._turns.rounds(self.clock.now()):
+            await self._ask(requests)
+        if self._turns.endless:
             log.error("bug in Pumice: %s is not done after %d rounds", self.name, AGAIN_MOST)
-        self.activity.timers(self.name, sum([machine.running_timers() for machine in self.machines]))
+        self.activity.timers(self.name, self._turns.running_timers())
         wait_s = self._wait_s()
         if wait_s < FOREVER:
             self._alarm.no_later_than(self._alarm.after(wait_s))
 
-    async def _round(self, machines: Sequence[Machine]) -> Sequence[Machine]:
-        """Let each ask once. Returns those that did: the others have heard nothing since."""
-        now = self.clock.now()
-        asked: list[Machine] = []
-        for machine in machines:
-            requests = machine.step(now)
-            if requests:
-                now = await self._ask(machine, requests)
-                asked.append(machine)
-        return asked
-
-    async def _ask(self, machine: Machine, requests: Sequence[ApiRequest]) -> float:
-        """Returns the time at which the answers have come."""
+    async def _ask(self, requests: Sequence[ApiRequest]) -> None:
+        """Bring one machine the answers to what it wants asked."""
         passed = await self._door.passed(requests)
         replies = await self._api.ask_many([each for each in passed if not isinstance(each, Refused)])
         if len(replies) < len(passed):
             answers = iter(replies)
             replies = [each if isinstance(each, Refused) else next(answers) for each in passed]
-        now = self.clock.now()
-        for request, reply in zip(requests, replies, strict=True):
-            machine.answered(request, reply, now)
-        return now
+        self._turns.answered(replies, self.clock.now())
 
     async def _keep_time(self) -> None:
         while True:
@@ -167,9 +135,5 @@ class Reconciler(Actor[Poke, Done]):
                 await lowlevel.checkpoint()  # there is more to do at once, and others have waited
 
     def _wait_s(self) -> float:
-        earliest = FOREVER
-        for machine in self.machines:
-            due = machine.next_due()
-            if due is not None and due < earliest:
-                earliest = due
-        return FOREVER if earliest == FOREVER else max(earliest - self.clock.now(), 0.0)
+        due = self._turns.next_due()
+        return FOREVER if due is None else max(due - self.clock.now(), 0.0)
