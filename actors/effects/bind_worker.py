@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pumice.actors.effects.effect_worker import EffectWorker, RecentOperations
+from pumice.cluster.kernel.effects import binding, operation
 from pumice.cluster.kube.events import FAILED, not_bound
 from pumice.core.messages.commands import BindOrder, BindPod, WriteStatus
 from pumice.core.messages.decisions import PodCondition
@@ -94,8 +95,7 @@ def _may_yet_come_true(reply: ApiReply | None) -> bool:
 
 def _pods(order: BindOrder, until: float) -> Iterator[BindPod]:
     for sequence, bind in enumerate(order.binds, order.first_sequence):
-        cause = f"{order.cycle}/{bind.uid}"
-        yield BindPod(bind.namespace, bind.name, bind.uid, bind.node, cause, sequence, bind.annotations, until)
+        yield binding(bind, operation(order.cycle, bind), sequence, until)
 
 
 def _outcome(pod: BindPod, reply: ApiReply | None) -> Bound | BindRefused | BindTimedOut:

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pumice.actors.effects.effect_worker import EffectWorker, RecentOperations
-from pumice.cluster.kernel.effects import conditions
-from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
+from pumice.cluster.kernel.effects import eviction, operation
 from pumice.core.messages.commands import EvictOrder, EvictPod
 from pumice.core.messages.events import Evicted, EvictRefused, EvictTimedOut
 from pumice.core.messages.replies import Accepted, ApiReply, Done, Refused
@@ -54,9 +53,7 @@ class EvictWorker(EffectWorker[EvictOrder]):
 
 def _pods(order: EvictOrder, until: float) -> Iterator[EvictPod]:
     for sequence, evict in enumerate(order.evicts, order.first_sequence):
-        cause = f"{order.cycle}/{evict.uid}"
-        said = conditions(evict.reason, DEFAULT_SCHEDULER if evict.action == DEFAULT_SCHEDULER else "volcano")
-        yield EvictPod(evict.namespace, evict.name, evict.uid, said, cause, sequence, until)
+        yield eviction(evict, operation(order.cycle, evict), sequence, until)
 
 
 def _outcome(pod: EvictPod, reply: ApiReply | None) -> Evicted | EvictRefused | EvictTimedOut:

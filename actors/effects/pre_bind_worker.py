@@ -23,7 +23,9 @@ import anyio
 from pumice.actors.effects.effect_worker import EffectWorker, RecentOperations
 from pumice.actors.errors import ActorFailedError
 from pumice.actors.runtime.mailbox import expected
+from pumice.cluster.kernel.effects import binding, operation
 from pumice.cluster.kernel.pre_bind import (
+    USER,
     Device,
     Place,
     PreBindError,
@@ -32,6 +34,7 @@ from pumice.cluster.kernel.pre_bind import (
     claim_place,
     has_device,
     is_ready,
+    taken_back,
     writes_of,
 )
 from pumice.cluster.kube.events import FAILED, not_bound, not_prepared
@@ -79,7 +82,7 @@ class WaitingBind:
     @property
     def cause(self) -> str:
         """The operation id."""
-        return f"{self.cycle}/{self.bind.uid}"
+        return operation(self.cycle, self.bind)
 
 
 @dataclass
@@ -98,12 +101,15 @@ class WaitingBinds:
         """When the first runs out of time."""
         return min((each.deadline for each in self.by_cause.values()), default=float("inf"))
 
+    def binds(self) -> list[Bind]:
+        """Return the binds that wait."""
+        return [each.bind for each in self.by_cause.values()]
+
     def places(self) -> set[Place]:
         """All that is waited for."""
         return {place for each in self.by_cause.values() for place in awaited_places(each.bind)}
 
 
-USER = "pre-bind-worker"
 CONFLICTS = 5
 """How often an object is read again because somebody else wrote it in between."""
 WATCHED = ("PersistentVolumeClaim", "Pod")
@@ -187,12 +193,7 @@ class PreBindWorker(EffectWorker[BindOrder]):
         may come late.
         """
         for _ in range(CONFLICTS):
-            objects = await self._read([write.place] if write.beside is None else [write.place, write.beside])
-            obj, beside = objects[write.place], objects.get(write.beside or write.place)
-            if obj is None or beside is None:
-                missing = write.place if obj is None else write.beside
-                raise PreBindError(f"{' '.join(part for part in missing or () if part)} is gone")
-            after = (write.undo if undo else write.do)(obj, beside)
+            after = write.after(await self._read(write.places), undo=undo)
             if after is None:
                 return
             until = math.inf if undo else anyio.current_time() + self._timeout_s
@@ -306,13 +307,11 @@ class PreBindWorker(EffectWorker[BindOrder]):
         """Take back what was written, say it to the pod, and have the cache look at it again."""
         bind = waiting.bind
         del self._waiting.by_cause[waiting.cause]
-        shared = self._waiting.places()
-        for write in writes_of(bind):
-            if (write.beside or write.place) not in shared:
-                try:
-                    await self._write(write, undo=True)
-                except PreBindError:
-                    continue  # gone, or in other hands: nothing of ours is left there
+        for write in taken_back(bind, self._waiting.binds()):
+            try:
+                await self._write(write, undo=True)
+            except PreBindError:
+                continue  # gone, or in other hands: nothing of ours is left there
         pod = f"{bind.namespace}/{bind.name}"
         said = not_prepared(pod, why) if refused is None else not_bound(bind.node, why)
         condition = PodCondition(bind.namespace, bind.name, bind.uid, FAILED, said)
@@ -326,6 +325,4 @@ class PreBindWorker(EffectWorker[BindOrder]):
 
 
 def _order(waiting: WaitingBind, until: float) -> BindPod:
-    bind = waiting.bind
-    whose = (bind.namespace, bind.name, bind.uid, bind.node)
-    return BindPod(*whose, waiting.cause, waiting.sequence, bind.annotations, until)
+    return binding(waiting.bind, waiting.cause, waiting.sequence, until)

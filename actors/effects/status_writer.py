@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from pumice.actors.runtime.actor import Actor
+from pumice.cluster.kernel.effects import report_of
 from pumice.cluster.kube.events import Sayings
 from pumice.core.messages.commands import ApiRequest, Append, Entry, Get, LookLater, ReportStatus, WriteStatus
 from pumice.core.messages.events import StatusRefused
@@ -177,9 +178,5 @@ def _where(report: ReportStatus) -> Where:
 
 def _reports(message: WriteStatus) -> Iterator[ReportStatus]:
     cycle, seen = message.cycle, message.seen
-    for pod in message.pod_conditions:
-        yield ReportStatus("Pod", pod.namespace, pod.name, pod, cycle, seen)
-    for group in message.pod_groups:
-        yield ReportStatus("PodGroup", group.namespace, group.name, group, cycle, seen)
-    for queue in message.queues:
-        yield ReportStatus("Queue", "", queue.name, queue, cycle, seen)
+    said: list[Status] = [*message.pod_conditions, *message.pod_groups, *message.queues]
+    return (report_of(each, cycle, seen) for each in said)

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from pumice.cluster.api.store import Store
-from pumice.cluster.kernel.pre_bind import Place, PreBindError, Write, awaited_places, is_ready, writes_of
+from pumice.cluster.kernel.pre_bind import (
+    USER,
+    Place,
+    PreBindError,
+    Write,
+    awaited_places,
+    is_ready,
+    taken_back,
+    writes_of,
+)
 from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from pumice.core.messages.commands import BindPod, EvictPod, ReportStatus, StatusCondition, Update
-from pumice.core.messages.decisions import Bind, CycleResult, Evict, PodCondition, PodGroupStatus
+from pumice.core.messages.decisions import Bind, CycleResult, Evict, PodCondition, PodGroupStatus, QueueStatus
 from pumice.core.messages.replies import Accepted
 from pumice.core.objects.metadata import Object
 from pumice.core.state.view import View
 from pumice.storage import codec
 
-USER = "pre-bind-worker"
+# --- What decisions ask of the api, whoever carries them there and when.
 
 
 def conditions(reason: str, scheduler: str = "volcano") -> tuple[StatusCondition, ...]:
@@ -25,6 +36,36 @@ def conditions(reason: str, scheduler: str = "volcano") -> tuple[StatusCondition
     if scheduler == DEFAULT_SCHEDULER:
         return (target,)
     return StatusCondition("Ready", "False", "Evict", f"Pod is evicted, because of {reason}"), target
+
+
+def operation(cycle: int, decision: Bind | Evict) -> str:
+    """Return the name of a decision: it is carried out once, however often it is asked for."""
+    return f"{cycle}/{decision.uid}"
+
+
+def binding(bind: Bind, cause: str, sequence: int = 0, until: float = inf) -> BindPod:
+    """Return what puts a pod on its node; `sequence`: the decision's number in a journal."""
+    return BindPod(bind.namespace, bind.name, bind.uid, bind.node, cause, sequence, bind.annotations, until)
+
+
+def eviction(evict: Evict, cause: str, sequence: int = 0, until: float = inf) -> EvictPod:
+    """Return what takes a pod off its node."""
+    said = conditions(evict.reason, DEFAULT_SCHEDULER if evict.action == DEFAULT_SCHEDULER else "volcano")
+    return EvictPod(evict.namespace, evict.name, evict.uid, said, cause, sequence, until)
+
+
+def report_of(said: PodCondition | PodGroupStatus | QueueStatus, cycle: int, seen: int) -> ReportStatus:
+    """Return what writes down what a cycle says, which knows objects as of the revision `seen`."""
+    match said:
+        case PodCondition():
+            return ReportStatus("Pod", said.namespace, said.name, said, cycle, seen)
+        case PodGroupStatus():
+            return ReportStatus("PodGroup", said.namespace, said.name, said, cycle, seen)
+        case QueueStatus():
+            return ReportStatus("Queue", "", said.name, said, cycle, seen)
+
+
+# ---
 
 
 @dataclass(slots=True)
@@ -56,9 +97,9 @@ class Effects:
     def carry_out(self, result: CycleResult, view: View, now: float) -> bool:
         """All of it. Whether there were words that are news."""
         for bind in result.binds:
-            self._bind(bind, f"{result.cycle}/{bind.uid}", view, now)
+            self._bind(bind, operation(result.cycle, bind), view, now)
         for evict in result.evicts:
-            self._evict(evict, f"{result.cycle}/{evict.uid}", view, now)
+            self._evict(evict, operation(result.cycle, evict), view, now)
         return self._report(result, now)
 
     def _bind(self, bind: Bind, cause: str, view: View, now: float) -> None:
@@ -75,13 +116,11 @@ class Effects:
             self._waiting[cause] = waiting
 
     def _place(self, bind: Bind, cause: str, view: View, now: float) -> None:
-        request = BindPod(bind.namespace, bind.name, bind.uid, bind.node, cause, 0, bind.annotations)
-        if not isinstance(self._store.apply(request, now), Accepted):
+        if not isinstance(self._store.apply(binding(bind, cause), now), Accepted):
             view.forget(bind.namespace, bind.name, bind.uid)
 
     def _evict(self, evict: Evict, cause: str, view: View, now: float) -> None:
-        request = EvictPod(evict.namespace, evict.name, evict.uid, conditions(evict.reason), cause)
-        if not isinstance(self._store.apply(request, now), Accepted):
+        if not isinstance(self._store.apply(eviction(evict, cause), now), Accepted):
             view.unevict(evict.namespace, evict.name, evict.uid)
 
     def in_flight(self) -> tuple[Bind, ...]:
@@ -94,7 +133,7 @@ class Effects:
         """Bind what waited for claims and has them, give up what never will."""
         for cause, waiting in list(self._waiting.items()):
             try:
-                ready = is_ready(waiting.bind, {place: self._read(place) for place in awaited_places(waiting.bind)})
+                ready = is_ready(waiting.bind, self._read(awaited_places(waiting.bind)))
             except PreBindError:
                 self._give_up(waiting, view, now)
                 continue
@@ -111,28 +150,22 @@ class Effects:
     def _give_up(self, waiting: Waiting, view: View, now: float) -> None:
         self._waiting.pop(waiting.cause, None)
         bind = waiting.bind
-        shared = {place for other in self._waiting.values() for place in awaited_places(other.bind)}
-        for write in writes_of(bind):
-            if (write.beside or write.place) not in shared:
-                try:
-                    self._write(write, now, undo=True)
-                except PreBindError:
-                    continue  # gone, or in other hands
+        for write in taken_back(bind, self.in_flight()):
+            try:
+                self._write(write, now, undo=True)
+            except PreBindError:
+                continue  # gone, or in other hands
         view.forget(bind.namespace, bind.name, bind.uid)
 
     def _write(self, write: Write, now: float, *, undo: bool = False) -> None:
-        obj = self._read(write.place)
-        beside = obj if write.beside is None else self._read(write.beside)
-        if obj is None or beside is None:
-            raise PreBindError(f"{' '.join(write.place)} is gone")
-        after = (write.undo if undo else write.do)(obj, beside)
+        after = write.after(self._read(write.places), undo=undo)
         if after is not None:
             reply = self._store.apply(Update(codec.pack(after), user=USER), now)
             if not isinstance(reply, Accepted):
                 raise PreBindError(f"{' '.join(write.place)} cannot be written")
 
-    def _read(self, place: Place) -> Object | None:
-        return self._store.tables.read(place)
+    def _read(self, places: Iterable[Place]) -> dict[Place, Object | None]:
+        return {place: self._store.tables.read(place) for place in places}
 
     # --- words
 
@@ -156,7 +189,7 @@ class Effects:
             return False
         if pod.nominated == "":
             return True
-        self._store.apply(ReportStatus("Pod", pod.namespace, pod.name, pod, cycle, self._store.revision), now)
+        self._store.apply(report_of(pod, cycle, self._store.revision), now)
         return False
 
     def _group(self, group: PodGroupStatus, cycle: int, now: float) -> bool:
@@ -168,8 +201,7 @@ class Effects:
         if known == (standing, counts) and not self.wordless:
             return news
         self._written[name] = (standing, counts)
-        report = ReportStatus("PodGroup", *name, group, cycle, self._store.revision)
-        if isinstance(self._store.apply(report, now), Accepted):
+        if isinstance(self._store.apply(report_of(group, cycle, self._store.revision), now), Accepted):
             self.own.add(self._store.revision)
             if known is not None and known[0] == standing:
                 self.quiet.add(self._store.revision)

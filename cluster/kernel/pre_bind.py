@@ -6,7 +6,7 @@ Source: Volcano `capabilities/volumebinding/binder.go` (bindAPIUpdate, checkBind
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pumice.core.devices.locks import lock_is_held
@@ -24,6 +24,8 @@ from pumice.core.objects.metadata import Object, key_of, parse_time, section, te
 if TYPE_CHECKING:
     from pumice.core.messages.decisions import Bind, ClaimedDevices
 
+USER: Final = "pre-bind-worker"
+"""Who writes."""
 WRITTEN_S: Final = 1.0
 """Moments are written in whole seconds: a lock was set up to so long after its moment."""
 Place = tuple[str, str, str]
@@ -47,6 +49,19 @@ class Write(NamedTuple):
     do: Callable[[Object, Object], Object | None]
     undo: Callable[[Object, Object], Object | None]
 
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Return what is read for it."""
+        return (self.place,) if self.beside is None else (self.place, self.beside)
+
+    def after(self, objects: Mapping[Place, Object | None], *, undo: bool) -> Object | None:
+        """Return the object as it is to be, None where it is so already. Raises PreBindError."""
+        obj, beside = objects[self.place], objects[self.beside or self.place]
+        if obj is None or beside is None:
+            missing = self.place if obj is None else self.beside or self.place
+            raise PreBindError(f"{' '.join(part for part in missing if part)} is gone")
+        return (self.undo if undo else self.do)(obj, beside)
+
 
 def claim_place(key: str, kind: str = "PersistentVolumeClaim") -> Place:
     """Of "namespace/name"."""
@@ -67,6 +82,14 @@ def writes_of(bind: Bind) -> Iterator[Write]:
         yield Write(("Node", "", bind.node), None, *_lock_writes(name, moment))
     for devices in needs.devices:
         yield Write(claim_place(devices.claim, "ResourceClaim"), None, *_device_writes(bind, devices))
+
+
+def taken_back(bind: Bind, others: Iterable[Bind]) -> Iterator[Write]:
+    """Yield what is to be undone of a bind that comes to nothing: not what others that wait have written as well."""
+    shared = {place for other in others for place in awaited_places(other)}
+    for write in writes_of(bind):
+        if (write.beside or write.place) not in shared:
+            yield write
 
 
 def promise_volume(volume: Object, claim: Object) -> Object | None:

@@ -163,7 +163,7 @@ class Cluster:
 
     def lived(self) -> LivedRun:
         """What came of it so far."""
-        self._measuring.deserved.until(inf, self._life.view, self._from.config)
+        self._measuring.deserved.until(inf, self._life.kernel.view, self._from.config)
         rows = [copy.copy(row) for row in self._rows]
         _, measuring = copy.deepcopy((self._lives, self._measuring), {id(self._rows): rows})
         measuring.each = rows.append
@@ -171,7 +171,7 @@ class Cluster:
 
     def objects(self, kind: str) -> list[Object]:
         """All objects of a kind as the API has them; nobody may change them."""
-        tables = self._life.store.tables
+        tables = self._life.kernel.store.tables
         return [tables.seen(record) for _, record in tables.of_kind(kind)]
 
     def pods(self) -> dict[str, tuple[str, str]]:
@@ -186,10 +186,10 @@ class Cluster:
 
     def explain(self, name: str, kind: str = "job") -> Account:
         """Why a job (or pod) waits, as the next cycle would say it; or where it is. Raises NotFoundError."""
-        life = self._life
-        clock = CycleClock(life.cycle + 1, life.now, self._seed)
-        carry = Carry.from_dict(life.carry.to_dict())
-        return account_of(Scene(life.view, self._from.config, clock, carry), kind, _full(name))
+        kernel = self._life.kernel
+        clock = CycleClock(kernel.cycle + 1, self._life.now, self._seed)
+        carry = Carry.from_dict(kernel.carry.to_dict())
+        return account_of(Scene(kernel.view, self._from.config, clock, carry), kind, _full(name))
 
     def what_if(self, *changes: ForkChange, seconds: float = 3600.0) -> FutureDifference:
         """Both futures of so many seconds, as it is and with the changes (`pumice.changes`), and the difference."""
@@ -206,7 +206,7 @@ class Cluster:
 
     def _hear(self, mutation: Mutation, at: float) -> None:
         if self.cycles:
-            self._measuring.deserved.until(at, self._life.view, self._from.config)
+            self._measuring.deserved.until(at, self._life.kernel.view, self._from.config)
         self._lives.note(mutation, at)
 
     def _decide(self, result: CycleResult, at: float) -> None:

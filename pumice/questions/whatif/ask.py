@@ -347,7 +347,7 @@ class Witness:
         """By uid, what each plugin said of the pod when it was chosen."""
         names = {evict.uid: f"{evict.namespace}/{evict.name}" for evict in evicts}
         trail = Trail(frozenset(names.values()), frozenset[str]())
-        view, gauges = self.life.view, gauges_of(self.life.look_again(trail))
+        view, gauges = self.life.kernel.view, gauges_of(self.life.kernel.look_again(trail))
         found: dict[str, tuple[str, ...]] = {}
         for evict in evicts:
             election = trail.elections.of(names[evict.uid], evict.preemptor)
@@ -357,7 +357,7 @@ class Witness:
 
     def _pending(self) -> dict[str, PendingJob]:
         """Of the jobs with pods that wait, and of those that have none yet: why, as the next cycle would say it."""
-        view, fork = self.life.view, self._fork
+        view, fork = self.life.kernel.view, self._fork
         waiting = Counter(
             task.job
             for task in view.tasks.by_key.values()
@@ -367,10 +367,10 @@ class Witness:
         asked = sorted({*waiting, *empty})
         if not asked:
             return {}
-        clock = CycleClock(self.life.cycle + 1, self.life.now, self._seed)
+        clock = CycleClock(self.life.kernel.cycle + 1, self.life.now, self._seed)
         subjects = Subjects(frozenset(), frozenset(asked))
         snapshot = view.snapshot(volume_rules(fork.config))
-        watched = watch_cycle(view, snapshot, fork.config, clock, self.life.carry, subjects)
+        watched = watch_cycle(view, snapshot, fork.config, clock, self.life.kernel.carry, subjects)
         # pods of a gang that could go somewhere do not say what it lacks: those that could not come last, and count
         pending = sorted(watched.result.report.pending.items(), key=lambda each: each[1].reason != SCHEDULABLE)
         said = {view.tasks.by_key[pod].job: why for pod, why in pending}

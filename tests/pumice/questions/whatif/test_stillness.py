@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pumice
-from pumice.cluster.kernel.life import Life, stirs
+from pumice.cluster.kernel.kernel import Kernel, stirs
+from pumice.cluster.kernel.life import Life
 from pumice.core.fold.shown import Shown
 from pumice.core.messages.events import Mutation
 from pumice.core.state.echoes import waits
@@ -44,18 +45,19 @@ def lived(number: int) -> tuple[Life, list[Seen], int]:
     return life, seen, len(ran)
 
 
-def never(life: Life) -> bool:
-    del life
+def never(kernel: Kernel) -> bool:
+    del kernel
     return False
 
 
 def test_what_is_not_run_would_have_come_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = range(0, 24, 3)  # those whose actions only place
     skipping = [lived(number) for number in numbers]
-    monkeypatch.setattr(Life, "_is_still", never)
+    monkeypatch.setattr(Kernel, "_is_still", never)
     for number, (life, seen, _) in zip(numbers, skipping, strict=True):
         every, all_seen, _ = lived(number)
-        assert (seen, life.cycle, life.carry.to_dict()) == (all_seen, every.cycle, every.carry.to_dict())
+        kernel, other = life.kernel, every.kernel
+        assert (seen, kernel.cycle, kernel.carry.to_dict()) == (all_seen, other.cycle, other.carry.to_dict())
 
 
 def test_a_job_that_has_its_place_takes_few_cycles() -> None:

@@ -1,0 +1,230 @@
+"""One cluster around one scheduler, without waiting: what has changed and the time go in, what is to be done comes out.
+
+Nothing here knows how time goes by, who looks on or what is on disk: a shell does (`pumice.cluster.kernel.life`, on
+virtual time). A moment of it: hand in requests (`apply`); take what has changed (`drain`), make of it what you like,
+then let all see it (`publish`); have a cycle where one is due (`decide`); let the others answer (`turn`); and again,
+until nothing `is_stirring`. Words that nobody decides by are not written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any, Final
+
+from pumice.cluster.api.store import Store
+from pumice.cluster.kernel.effects import Effects
+from pumice.cluster.kernel.fork import Fork
+from pumice.cluster.kernel.machine_host import MachineHost
+from pumice.cluster.kernel.roster import DECIDING, Surroundings
+from pumice.core.actions import PLACING
+from pumice.core.cycle import Trail, close_session, open_session, run_action, run_cycle
+from pumice.core.fold.shown import Shown
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.commands import StoreRequest
+from pumice.core.messages.decisions import Bind, CycleResult
+from pumice.core.messages.events import AssumedCycle, Mutation
+from pumice.core.messages.replies import ApiReply
+from pumice.core.objects.metadata import Object
+from pumice.core.objects.queue import is_counted
+from pumice.core.outside import Supposing
+from pumice.core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.core.session.trail.trail import SILENCE, Silence
+from pumice.core.state.echoes import Recurrence, waits
+from pumice.core.state.view import View
+from pumice.core.state.volumes import volume_rules
+from pumice.core.state.watched import WATCHED
+from pumice.storage.shared_objects import SharedObjects
+
+# --- What news leave everything as it was: a cycle after them, while nobody waits for a place, comes to nothing.
+
+OVER: Final = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
+
+
+def stirs(shown: Shown[View], mutation: Mutation, obj: dict[str, Any], own: set[int]) -> bool:
+    """Show the view what is new. Whether that may matter to a cycle that has nobody to place.
+
+    `own`: revisions of what the cycle before said of PodGroups, which is forgotten as it comes back.
+    """
+    view, kind = shown.view, mutation.kind
+    if kind == "PodGroup" and mutation.revision in own:
+        own.discard(mutation.revision)
+        shown.see(mutation.type, obj)
+        return False
+    if kind == "PodGroup" and mutation.type == "DELETED":
+        still = _is_over(view, f"{mutation.namespace}/{mutation.name}")
+        shown.see(mutation.type, obj)
+        return not still
+    before = view.queues.get(mutation.name) if kind == "Queue" else None
+    shown.see(mutation.type, obj)
+    now = view.queues.get(mutation.name)
+    return before is None or now is None or now.allocated != before.allocated or not is_counted(before, now)
+
+
+def _is_over(view: View, key: str) -> bool:
+    """Whether the job has no pods, or none but pods that have ended."""
+    job = view.jobs.by_key.get(key)
+    return job is None or view.jobs.counts[:, job.row].sum() == view.jobs.counts[OVER, job.row].sum()
+
+
+# ---
+
+AT_ONCE: Final = -inf
+_WATCHED: Final = frozenset(WATCHED)
+
+
+class Kernel:
+    """A cluster that goes on from a fork: with its configuration, cycle and carry, and yet without its objects.
+
+    Times are seconds since the epoch. `trail` is told what the actions of each cycle do.
+    """
+
+    def __init__(self, fork: Fork, seed: int, trail: Silence = SILENCE) -> None:
+        self.cycle = fork.cycle
+        self.carry = Carry.from_dict(fork.carry)
+        self._config, self._seed, self._trail = fork.config, seed, trail
+        self._options = SessionOptions(wordless=PLACING.issuperset(fork.config.actions))
+        self._objects = SharedObjects()
+        self.store = Store(seed=fork.uid_seed(seed), written=self._objects)
+        self._shown: Shown[View] = Shown(View)
+        self._effects = Effects(self.store, wordless=self._options.wordless)
+        fixes = fork.config.pumice.fix
+        given = Surroundings(
+            unpack=self._objects.unpack, default_duration_s=fork.default_duration_s, fixes=lambda: fixes
+        )
+        self._machines = [
+            MachineHost(self.store, self._objects, group.machines(given), group.waits_for) for group in DECIDING
+        ]
+        self._seen = -1
+        self._wake_at: float | None = None
+        self._recurrence, self._in_vain = Recurrence(), False
+        self._again = self._echo = self._settled = False
+        self._stirred = self._moved = True
+        self._decision: CycleResult | None = None
+        self._newest: tuple[CycleClock, Carry] | None = None
+
+    # --- what goes in
+
+    @property
+    def view(self) -> View:
+        """The scheduler's view."""
+        return self._shown.view
+
+    @property
+    def in_flight(self) -> tuple[Bind, ...]:
+        """Binds that wait for claims."""
+        return self._effects.in_flight()
+
+    def objects(self) -> list[Object]:
+        """All objects, the one that has not changed for longest first; nobody may change them."""
+        tables = self.store.tables
+        records = [record for kind in tables.kinds() for _, record in tables.of_kind(kind)]
+        return [tables.seen(record) for record in sorted(records, key=lambda one: one.revision)]
+
+    def apply(self, request: StoreRequest, now: float) -> ApiReply:
+        """Ask the api."""
+        return self.store.apply(request, now)
+
+    def begin(self) -> None:
+        """What is there now has been there all the time: all list it, and it is no news to anybody."""
+        self.store.log.forget_all(self.store.revision)
+        for kind in WATCHED:
+            for _, record in self.store.tables.of_kind(kind):
+                self._shown.see("ADDED", self.store.tables.seen(record))
+        for each in self._machines:
+            each.begin()
+
+    def drain(self) -> Sequence[Mutation]:
+        """Take what has changed; it is to be `publish`ed before anything else is done."""
+        return self.store.drain()
+
+    def publish(self, changes: Sequence[Mutation]) -> None:
+        """Let all see what has changed; the scheduler does so at once, the others in their turn."""
+        self.store.publish()
+        for mutation in changes:
+            if mutation.kind == "PodGroup" and mutation.type == "DELETED":
+                self._effects.forget(mutation.namespace, mutation.name)
+            if mutation.kind in _WATCHED:
+                before = self.view.version
+                self._stirred |= stirs(self._shown, mutation, self._objects.unpack(mutation.blob), self._effects.own)
+                if mutation.revision in self._effects.quiet:
+                    self._effects.quiet.discard(mutation.revision)
+                    self._seen += self.view.version - before
+
+    # --- what comes out
+
+    @property
+    def is_stirring(self) -> bool:
+        """Whether something has changed that nobody has seen."""
+        return bool(self.store.outbox)
+
+    def turn(self, now: float) -> None:
+        """Let claims, node agents and controllers answer to what they have seen; once they have nothing more to say,
+        what was decided is carried out: it is on its way through a session and to disk meanwhile.
+        """
+        self._effects.look(self.view, now)
+        for each in self._machines:
+            each.turn(now)
+        if self._decision is not None and not self.is_stirring:
+            self._carry_out(self._decision, now)
+
+    def next_due(self) -> float | None:
+        """When there is something to do for others than the scheduler though nothing changes; None: never."""
+        times = [self._effects.next_due(), *(each.next_due() for each in self._machines)]
+        return min((at for at in times if at is not None), default=None)
+
+    # --- cycles
+
+    def cycle_due(self) -> float | None:
+        """When there is a reason for the next cycle, which may be `AT_ONCE`; None: not before something changes."""
+        if self._again or self.view.version > self._seen:
+            return AT_ONCE
+        return None if self._in_vain else self._wake_at
+
+    def decide(self, now: float) -> CycleResult | None:
+        """Have a cycle; None: nothing has changed by which anybody decides, what it comes to is known."""
+        self.cycle += 1
+        idle = self._settled and not (self._wake_at and self._wake_at <= now)
+        idle = idle and ((self._echo and self.view.version == self._seen) or self._is_still())
+        self._again = self._echo = False
+        if idle:
+            self._seen = self.view.version
+            return None
+        return self._run_cycle(now)
+
+    def _is_still(self) -> bool:
+        """Nobody waits for a place, and since the last cycle nothing has come but what it said itself."""
+        return not self._stirred and self._options.wordless and not waits(self.view)
+
+    def _run_cycle(self, now: float) -> CycleResult:
+        self._seen, self._stirred, self._moved = self.view.version, False, self._stirred
+        before = self.carry.to_dict()
+        snapshot = self.view.snapshot(volume_rules(self._config))
+        clock = CycleClock(self.cycle, now, self._seed)
+        self._newest = clock, self.carry
+        result = run_cycle(snapshot, self._config, clock, self.carry, self._options, trail=self._trail, ask=Supposing())
+        self._in_vain = self._recurrence.is_in_vain(result, now)
+        self.carry, self._wake_at = Carry.from_dict(result.carry), result.wake_at
+        self._settled = result.carry == before and self._config.pumice.ties != "hash"
+        self._decision = result
+        return result
+
+    def look_again(self, trail: Trail) -> CycleResult:
+        """The newest cycle, decided once more and followed. To be called before anything comes of it."""
+        assert self._newest is not None, "a cycle has been decided"
+        clock, carry = self._newest
+        snapshot = self.view.snapshot(volume_rules(self._config))
+        session = open_session(snapshot, self._config, clock, carry, report=True, trail=trail, ask=Supposing())
+        for action in self._config.actions:
+            run_action(session, action)
+        return close_session(session)
+
+    def _carry_out(self, result: CycleResult, now: float) -> None:
+        self._decision = None
+        if result.binds or result.evicts:
+            self._shown.operate(AssumedCycle(self.store.revision, result.cycle), (*result.binds, *result.evicts))
+        words = self._effects.carry_out(result, self.view, now)
+        words |= self._options.wordless and self._moved and bool(self.view.jobs.counts[TaskStatus.PENDING].any())
+        # what was only said wakes the scheduler, though it comes to the same again unless it goes on from elsewhere;
+        # where nothing had stirred, it was said before
+        self._again = self._echo = words
