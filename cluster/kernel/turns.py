@@ -53,14 +53,14 @@ class Turns:
         for machine in self._interested[kind]:
             machine.observe(kind, obj, revision, deleted=deleted)
 
-    def rounds(self, now: float) -> Iterator[Sequence[ApiRequest]]:
+    def rounds(self, now: float, most: int = AGAIN_MOST) -> Iterator[Sequence[ApiRequest]]:
         """Let them ask until none has anything more to ask; what has come out is to be `answered` before the next.
 
         In a round each asks once. Those that did have another: the others have heard nothing since.
         """
         self._now, self.endless = now, False
         asking: Sequence[Machine] = self.machines
-        for _ in range(AGAIN_MOST):
+        for _ in range(most):
             asked: list[Machine] = []
             for machine in asking:
                 if requests := machine.step(self._now):

@@ -20,8 +20,8 @@ from pumice.cluster.controllers.jobs.machine import JobMachine
 from pumice.cluster.controllers.jobs.state import controlling_job
 from pumice.cluster.controllers.jobs.status import troubled
 from pumice.cluster.kernel.roster import flow_machines, workload_machines
+from pumice.cluster.kernel.turns import Turns
 from pumice.cluster.kube.merge_patch import merge_patch
-from pumice.cluster.machine import Machine
 from pumice.core.messages.commands import ApiRequest, Create, Patch, UpdateStatus
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
 from pumice.core.objects.metadata import Object, section
@@ -59,12 +59,12 @@ def expanded(objects: Sequence[Object], now: float) -> Expansion:
     if not any(map(_is_expanded, objects)):
         return Expansion(list(objects))
     bench = _Bench(objects, now)
-    owned = [*workload_machines(), *flow_machines()]
-    others: list[Machine] = [JobMachine(), PodGroupMachine()]
+    owned = [Turns([machine]) for machine in (*workload_machines(), *flow_machines())]
+    others = [Turns([JobMachine()]), Turns([PodGroupMachine()])]
     for _ in range(ROUNDS):
         # the first kind of a machine is that of its owners; it hears of all others from the first of these on
-        turns = [bench.turn(machine) for machine in owned if kind_of(machine.kinds[0]) in bench.kinds]
-        turns += [bench.turn(machine) for machine in others]
+        turns = [bench.turn(each) for each in owned if kind_of(each.kinds[0]) in bench.kinds]
+        turns += [bench.turn(each) for each in others]
         if not any(turns):
             break
     return bench.expansion()
@@ -88,7 +88,7 @@ class _Bench:
         self._troubles: dict[Identity, str] = {}
         for obj in self._objects.values():
             self._tell(obj)
-        self._read: dict[int, int] = {}
+        self._read: dict[Turns, int] = {}
         self._revision = 1
 
     def _tell(self, obj: Object) -> None:
@@ -118,18 +118,18 @@ class _Bench:
             self._objects[who] = {**self._objects[who], "status": said}
         return Expansion(list(self._objects.values()), [*dict.fromkeys(self.notes), *made_later(self._objects)])
 
-    def turn(self, machine: Machine) -> bool:
+    def turn(self, turns: Turns) -> bool:
         """Tell a machine what is new, and answer what it asks. Whether there was anything."""
-        kinds = set(map(kind_of, machine.kinds))
-        since = self._read.get(id(machine), 0)
-        self._read[id(machine)] = len(self._news)
+        since = self._read.get(turns, 0)
+        self._read[turns] = len(self._news)
         for kind, obj in self._news[since:]:
-            if kind in kinds:
-                machine.observe(kind, obj, int(obj["metadata"]["resourceVersion"]))
-        requests = machine.step(self._now)
-        for request in requests:
-            machine.answered(request, self._answer(request), self._now)
-        return bool(requests) or since < len(self._news)
+            if kind in turns.whole_kinds:
+                turns.observe(kind, obj, int(obj["metadata"]["resourceVersion"]))
+        asked = since < len(self._news)
+        for requests in turns.rounds(self._now, 1):
+            turns.answered([self._answer(request) for request in requests], self._now)
+            asked = True
+        return asked
 
     def _answer(self, request: ApiRequest) -> ApiReply:
         match request:
