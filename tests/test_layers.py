@@ -15,7 +15,7 @@ ALLOWED: Final = {
     "storage": {"anyio", "msgspec", "numpy", "pumice.core", "pumice.config"},
     "cluster": {"msgspec", "numpy", "pumice.storage", "pumice.core", "pumice.config"},
     "actors": {
-        "anyio", "hypercorn", "httpx", "msgspec", "numpy", "prometheus_client", "starlette",
+        "anyio", "hypercorn", "httpx", "msgspec", "numpy", "prometheus_client",
         "pumice.cluster", "pumice.storage", "pumice.core", "pumice.config",
     },
     "pumice": {

@@ -1,5 +1,5 @@
 """The HTTP gateway: Kubernetes' API over the api actor's store, for kubectl, vcctl, client-go and all who speak it.
 
-Only this folder knows Starlette and hypercorn. It asks the api server's mailbox like every other actor, so what comes
+Only this folder knows hypercorn. It asks the api server's mailbox like every other actor, so what comes
 in over HTTP is journaled as any other request.
 """

@@ -7,7 +7,8 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import logging
-from collections.abc import Awaitable, Callable, Generator
+import re
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +16,6 @@ from typing import Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
 import anyio
-from starlette.types import ASGIApp
 
 from pumice.actors.gateway.advice import AdviceDesk
 from pumice.actors.gateway.forms import encode
@@ -29,7 +29,8 @@ from pumice.actors.gateway.problems import (
     unavailable,
     wrong_method,
 )
-from pumice.actors.gateway.request.exchange import ClientGoneError, Exchange, Receive, Scope, Send
+from pumice.actors.gateway.request.exchange import App, ClientGoneError, Exchange, Receive, Scope, Send
+from pumice.actors.gateway.request.upgrades import as_http
 from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.runtime.longest import Longest
 from pumice.config.errors import WorldError
@@ -270,15 +271,21 @@ async def refuse(exchange: Exchange, error: ApiError) -> None:
         await exchange.answer(refused.code, encode(failure(refused, error.token)), headers=headers)
 
 
-class Unslashed:
-    """Takes a slash off the end of the path: `/version/` is `/version`, as some clients write it."""
+class Application:
+    """The ASGI application of a server: the first route whose pattern fits a path has the request.
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    A slash at the end of a path is left out: `/version/` is `/version`, as some clients write it.
+    """
+
+    def __init__(self, routes: Sequence[tuple[str, App]]) -> None:
+        self._routes = [(re.compile(pattern, re.DOTALL), app) for pattern, app in routes]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
-        path = scope.get("path", "/")
-        if path.endswith("/") and path != "/":
-            scope = {**scope, "path": path.rstrip("/") or "/"}
-        await self._app(scope, receive, send)
+        if scope["type"] == "lifespan":
+            for _ in ("startup", "shutdown"):
+                await send({"type": f"{(await receive())['type']}.complete"})
+            return
+        scope, receive, send = as_http(scope, receive, send)
+        path = scope["path"] = scope["path"].rstrip("/") or "/"
+        await next(app for pattern, app in self._routes if pattern.fullmatch(path))(scope, receive, send)

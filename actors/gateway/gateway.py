@@ -17,23 +17,19 @@ from functools import partial
 from typing import Any
 
 import anyio
-from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.routing import Route
 
 from pumice.actors.gateway.discovery import groups, openapi
 from pumice.actors.gateway.discovery.groups import version
 from pumice.actors.gateway.discovery.openapi import V2_ASKED, V2_PROTOBUF, v2_json, v2_protobuf
 from pumice.actors.gateway.forms import encode
-from pumice.actors.gateway.front import Endpoint, Unslashed
+from pumice.actors.gateway.front import Application, Endpoint
 from pumice.actors.gateway.handlers import health, resources
 from pumice.actors.gateway.hub import Hub
 from pumice.actors.gateway.page.handlers import home, page, wants_page
 from pumice.actors.gateway.problems import no_such_path
-from pumice.actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.request.exchange import App, Exchange
 from pumice.actors.gateway.request.negotiation import discovery_version
 from pumice.actors.gateway.request.paths import parse_path
-from pumice.actors.gateway.request.upgrades import Upgrades
 from pumice.actors.gateway.server import serve
 from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.gateway.site import Listings, Site
@@ -43,7 +39,7 @@ from pumice.actors.system.ports import ApiPort, CachePort, MetricsPort, PokePort
 from pumice.core.messages.commands import Poke
 from pumice.core.messages.replies import Done
 
-# --- The Starlette application: routes, the door, and the one place where errors become answers.
+# --- The application: routes, the door, and the one place where errors become answers.
 
 Handler = Callable[[Site, Exchange], Awaitable[None]]
 
@@ -151,33 +147,27 @@ async def _nothing(site: Site, exchange: Exchange) -> None:
     raise no_such_path()
 
 
-def build_app(site: Site) -> Starlette:
-    """All routes. Hot paths first: Starlette tries them one after the other."""
+def build_app(site: Site) -> Application:
+    """All routes, hot paths first."""
 
-    def route(path: str, handler: Handler, *, reads_only: bool = True, admits: bool = False) -> Route:
-        return Route(path, Endpoint(site, handler, reads_only=reads_only, admits=admits))
+    def route(path: str, handler: Handler, *, reads_only: bool = True, admits: bool = False) -> tuple[str, App]:
+        return path, Endpoint(site, handler, reads_only=reads_only, admits=admits)
 
-    checks = [route(f"/{name}{rest}", health.health) for name in health.CHECKS for rest in ("", "/{check}")]
-    return Starlette(
-        middleware=[Middleware(Upgrades), Middleware(Unslashed)],
-        routes=[
-            route("/api/{version}/{rest:path}", _resource, reads_only=False),
-            route("/apis/{group}/{version}/{rest:path}", _resource, reads_only=False),
-            route("/version", _version),
-            route("/api", _roots),
-            route("/apis", _roots),
-            route("/api/{version}", _group_version),
-            route("/apis/{group}", _group),
-            route("/apis/{group}/{version}", _group_version),
-            route("/openapi/v2", _openapi_v2),
-            route("/openapi/v3", _openapi),
-            route("/openapi/v3/{rest:path}", _openapi),
-            route("/metrics", health.metrics),
-            *checks,
-            route("/", _root, admits=True),
-            route("/page/{rest:path}", page, reads_only=False, admits=True),
-            route("/{rest:path}", _nothing),
-        ],
+    return Application(
+        [
+            route(r"/api/[^/]+/.*|/apis/[^/]+/[^/]+/.*", _resource, reads_only=False),
+            route(r"/version", _version),
+            route(r"/apis?", _roots),
+            route(r"/api/[^/]+|/apis/[^/]+/[^/]+", _group_version),
+            route(r"/apis/[^/]+", _group),
+            route(r"/openapi/v2", _openapi_v2),
+            route(r"/openapi/v3(/.*)?", _openapi),
+            route(r"/metrics", health.metrics),
+            route(rf"/({'|'.join(health.CHECKS)})(/[^/]+)?", health.health),
+            route(r"/", _root, admits=True),
+            route(r"/page/.*", page, reads_only=False, admits=True),
+            route(r".*", _nothing),
+        ]
     )
 
 

@@ -18,10 +18,10 @@ import anyio
 from anyio.lowlevel import current_token
 from hypercorn.config import Config, Sockets
 from hypercorn.events import Closed, Event, RawData
-from starlette.applications import Starlette
 
 from pumice.actors.errors import ListenError
 from pumice.actors.gateway.protocols import HEADERS, LastingWrapper, mend
+from pumice.actors.gateway.request.exchange import App
 from pumice.actors.gateway.settings import GatewaySettings
 
 # --- The socket on which clients come, bound before anything else begins
@@ -230,7 +230,7 @@ LOOK_S: Final = 0.1
 Serve = Callable[..., Awaitable[None]]
 
 
-async def serve(app: Starlette, settings: GatewaySettings, stop: anyio.Event) -> None:
+async def serve(app: App, settings: GatewaySettings, stop: anyio.Event) -> None:
     """Serve until `stop` is set and everything open has been closed."""
     duplicate = os.dup(settings.listener.fileno())  # hypercorn closes what it listens on
     complaints = Complaints()

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.routing import Route
-
 from pumice.actors.gateway.advice import GROUP, KINDS
 from pumice.actors.gateway.forms import encode
-from pumice.actors.gateway.front import Endpoint, Front, Unslashed
+from pumice.actors.gateway.front import Application, Endpoint, Front
 from pumice.actors.gateway.handlers.advise import advise
 from pumice.actors.gateway.page import assets
 from pumice.actors.gateway.page.handlers import home, page_with, wants_page
 from pumice.actors.gateway.problems import no_such_path
 from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.request.paths import parse_path
-from pumice.actors.gateway.request.upgrades import Upgrades
 
 
-def build_viewer(front: Front, file: str) -> Starlette:
+def build_viewer(front: Front, file: str) -> Application:
     """`file`: what the journal is called on the page."""
 
     async def mode(front: Front, exchange: Exchange) -> None:
@@ -28,14 +23,13 @@ def build_viewer(front: Front, file: str) -> Starlette:
         await exchange.answer(200, encode(plain), headers=assets.HEADERS)
 
     page: Any = page_with({"mode": mode})
-    return Starlette(
-        middleware=[Middleware(Upgrades), Middleware(Unslashed)],
-        routes=[
-            Route("/apis/{group}/{version}/{rest:path}", Endpoint(front, _advise, reads_only=True)),
-            Route("/page/{rest:path}", Endpoint(front, page, admits=True)),
-            Route("/", Endpoint(front, _root, reads_only=True, admits=True)),
-            Route("/{rest:path}", Endpoint(front, _nothing)),
-        ],
+    return Application(
+        [
+            (r"/apis/[^/]+/[^/]+/.*", Endpoint(front, _advise, reads_only=True)),
+            (r"/page/.*", Endpoint(front, page, admits=True)),
+            (r"/", Endpoint(front, _root, reads_only=True, admits=True)),
+            (r".*", Endpoint(front, _nothing)),
+        ]
     )
 
 

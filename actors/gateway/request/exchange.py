@@ -17,6 +17,8 @@ from pumice.core.messages.replies import Refused
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Scope = MutableMapping[str, Any]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+"""An ASGI application."""
 
 BODY_PATIENCE_S: Final = 60.0
 """So long may a client take to send its body."""

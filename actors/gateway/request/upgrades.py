@@ -10,8 +10,6 @@ from base64 import b64encode, urlsafe_b64decode
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
-from starlette.types import ASGIApp
-
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -75,19 +73,12 @@ class Socket:
         await self._send({**message, "type": f"websocket.{message['type']}"})
 
 
-class Upgrades:
-    """Middleware: the application sees HTTP alone."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """ASGI."""
-        if scope["type"] == "websocket":
-            socket = Socket(scope, receive, send)
-            scope = {**scope, "type": "http", "method": "GET", SOCKET: socket}
-            receive, send = socket.receive, socket.send
-        await self._app(scope, receive, send)
+def as_http(scope: Message, receive: Receive, send: Send) -> tuple[Message, Receive, Send]:
+    """Return a copy of the request's scope and its channels: of HTTP alone, whatever it came as."""
+    if scope["type"] != "websocket":
+        return {**scope}, receive, send
+    socket = Socket(scope, receive, send)
+    return {**scope, "type": "http", "method": "GET", SOCKET: socket}, socket.receive, socket.send
 
 
 def _token(subprotocol: str) -> str:

@@ -13,9 +13,7 @@ from pumice import __version__
 from pumice.cli.app import COMMANDS, load
 from tests.pumice.cli.terminal import pumice
 
-HEAVY: Final = frozenset(
-    {"anyio", "httpx", "hypercorn", "msgspec", "numpy", "rich", "sqlite3", "starlette", "trio", "yaml"}
-)
+HEAVY: Final = frozenset({"anyio", "httpx", "hypercorn", "msgspec", "numpy", "rich", "sqlite3", "trio", "yaml"})
 
 
 def test_version() -> None:

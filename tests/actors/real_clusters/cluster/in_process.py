@@ -11,9 +11,9 @@ import httpx
 import pytest
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
-from starlette.types import ASGIApp
 
 from pumice.actors.gateway import gateway
+from pumice.actors.gateway.request.exchange import App
 from pumice.actors.gateway.settings import GatewaySettings
 
 PARTS = 16
@@ -46,7 +46,7 @@ class Exchanged:
         self._gone, self._begun = anyio.Event(), anyio.Event()
         self._status, self._headers = 500, list[tuple[bytes, bytes]]()
 
-    async def answer(self, app: ASGIApp, tasks: TaskGroup) -> httpx.Response:
+    async def answer(self, app: App, tasks: TaskGroup) -> httpx.Response:
         """Once it has begun."""
         tasks.start_soon(self._run, app)
         try:
@@ -57,7 +57,7 @@ class Exchanged:
             raise
         return httpx.Response(self._status, headers=self._headers, stream=Parts(self._parts, self._gone.set))
 
-    async def _run(self, app: ASGIApp) -> None:
+    async def _run(self, app: App) -> None:
         url = self._request.url
         scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": self._request.method,
@@ -94,7 +94,7 @@ class Exchanged:
 class InProcess(httpx.AsyncBaseTransport):
     """To the application that `apps` has for whoever listens at `port`."""
 
-    def __init__(self, apps: Mapping[int, ASGIApp], tasks: TaskGroup, port: int) -> None:
+    def __init__(self, apps: Mapping[int, App], tasks: TaskGroup, port: int) -> None:
         self._apps, self._tasks, self.port = apps, tasks, port
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -108,9 +108,9 @@ class InProcess(httpx.AsyncBaseTransport):
 @asynccontextmanager
 async def in_process(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Callable[[int], InProcess]]:
     """Gateways that begin from here on are reached this way, and none other; by their ports."""
-    apps = dict[int, ASGIApp]()
+    apps = dict[int, App]()
 
-    async def held(app: ASGIApp, settings: GatewaySettings, stop: anyio.Event) -> None:
+    async def held(app: App, settings: GatewaySettings, stop: anyio.Event) -> None:
         apps[settings.address[1]] = app
         await stop.wait()
 
