@@ -132,7 +132,7 @@ def test_what_it_refuses(db: Path, tmp_path: Path) -> None:
 def test_a_key_ends_it(db: Path, key: bytes) -> None:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 150, 0, 0))
-    command = [sys.executable, "-c", TAKING_THE_TERMINAL, "top", "--db", str(db), "--every", "0.2"]
+    command = [sys.executable, "-c", TAKING_THE_TERMINAL, "top", "--db", str(db), "--every", "0.2", "-o", "table"]
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as process:
         os.close(theirs)
         shown = b""
