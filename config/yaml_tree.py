@@ -16,9 +16,10 @@ from pumice.config.scalars import Scalar, as_json_number, resolve_plain, resolve
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# --- Events, bounded in depth before anything is built of them
-# libyaml's composer calls itself for every level, without looking at the stack: 50,000 brackets end the process.
-# Newer ones read no further than 1,000 levels themselves, and may come to them before we do, as they read ahead.
+# --- Events
+# They are bounded in depth: libyaml's composer calls itself for every level, without looking at the stack, and 50,000
+# brackets end the process. Newer ones read no further than 1,000 levels themselves, and may come to them before we
+# do, as they read ahead.
 
 DEEPEST: Final = 128
 """Levels of mappings and lists in what is meant for a person to read; an object of the API may have as many."""

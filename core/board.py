@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from pumice.core.state.dimensions import FloatArray
     from pumice.core.state.view import View
 
-# --- The layout: which nodes there are, and in which groups they stand
+# --- The layout
 
-# --- How much of what is used, being released, being bound and nominated on each node
+# --- Amounts of nodes
 
 Rows = npt.NDArray[np.intp]
 

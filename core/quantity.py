@@ -24,9 +24,9 @@ from pumice.core.errors import QuantityError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# --- The integer arithmetic below Go's quantities: scaling with its roundings and overflows, and printing. Source:
-# ``amount.go``, ``math.go``, ``scale_int.go`` and ``suffix.go`` of ``k8s.io/apimachinery/pkg/api/resource``. An
-# amount is ``unscaled * 10**exponent``.
+# --- Integer arithmetic with Go's roundings and overflows
+# Source: ``amount.go``, ``math.go``, ``scale_int.go`` and ``suffix.go`` of ``k8s.io/apimachinery/pkg/api/resource``.
+# An amount is ``unscaled * 10**exponent``.
 
 INT64_MAX: Final = 2**63 - 1
 INT64_DIGITS: Final = 18
@@ -124,8 +124,6 @@ def decimal_text(amount: int, exponent: int, *, as_power: bool) -> str:
         return f"{amount}e{exponent}" if exponent else str(amount)
     return f"{amount}{_DECIMAL_NAMES.get(exponent, '')}"
 
-
-# ---
 
 __all__ = [
     "Quantity",

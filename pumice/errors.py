@@ -7,7 +7,7 @@ from typing import Any
 
 from pumice.config.errors import RequestError
 
-# --- Packages that only some commands need, and what to say when one is missing
+# --- Extras
 
 
 def demand(module: str, extra: str, what: str) -> Any:

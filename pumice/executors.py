@@ -24,7 +24,7 @@ import anyio
 
 from pumice.errors import demand
 
-# --- Work that waits, for a caller that may stand in an event loop of its own.
+# --- Work aside
 
 
 def aside(work: Callable[..., T], *arguments: object) -> T:
@@ -44,9 +44,7 @@ def waited(work: Callable[..., Awaitable[T]], *arguments: object) -> T:
     return aside(run)
 
 
-# ---
-
-# --- How many processes are worth starting.
+# --- Cores
 
 
 def cores() -> int:
@@ -54,9 +52,8 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-# ---
-
-# --- Processes of this machine that are given one thing at a time, so that one that dies takes only that with it.
+# --- Processes
+# They are given one thing at a time, so that one that dies takes only that with it.
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -192,8 +189,6 @@ def _work(begin: Callable[[], None], line: Connection[tuple[bool, Any], Call]) -
                 found = False, error
             line.send(found)
 
-
-# ---
 
 K = TypeVar("K", bound=Hashable)
 Executors = Callable[[], AbstractContextManager[Executor]]

@@ -62,7 +62,7 @@ class Verifier:
         return ChainReport(self.first_bad is None, self.records, self.first_bad)
 
 
-# --- The integrity of a whole journal, streamed.
+# --- Verification
 
 REMEDY: Final = "all records are whole: go on with a copy that does without it (pumice journal FILE --backup TO)"
 NO_REMEDY: Final = "the records that it stood for were cut, so nothing can take its place: go on with an earlier copy"
@@ -105,7 +105,7 @@ async def _check_chunk(journal: Journal, head: Head, verifier: Verifier) -> None
             return
 
 
-# --- Reading a whole journal in order, in chunks, with the chain verified on the way
+# --- Scans
 
 SCAN_CHUNK: Final = 4096
 

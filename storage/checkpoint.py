@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pumice.storage.journal import Stored
     from pumice.storage.shared_objects import Content
 
-# --- Where a journal leaves off, as a fold over its records
+# --- Recovered positions
 
 
 @dataclass
@@ -159,7 +159,7 @@ def read_checkpoint(checkpoint: Checkpoint, *, past: bool = True) -> CheckpointS
         raise CodecError(f"checkpoint {checkpoint.sequence} cannot be read: {problem!r}") from problem
 
 
-# --- where the cycles were
+# --- Positions of cycles
 
 
 def _recovered_out(recovered: Recovered) -> Plain:
@@ -180,7 +180,7 @@ def _decision_out(cycle: int, decision: Decision) -> tuple[int, Any]:
     return cycle, msgspec.to_builtins(decision)
 
 
-# --- the api's truth
+# --- The api's truth
 
 
 def _truth_out(truth: Truth) -> Plain:
@@ -210,7 +210,7 @@ def _truth_in(plain: Plain) -> Truth:
     return Truth(plain["revision"], found, plain["revisions"], dict.fromkeys(plain["removed"]))
 
 
-# --- what the scheduler had seen
+# --- The scheduler's view
 
 
 def _past_out(past: Past, truth: Truth) -> Plain:

@@ -156,7 +156,7 @@ class Journal(Protocol):
         ...
 
 
-# --- Checkpoints stand beside the chain of records; that nobody has changed one is said by a record of its hash.
+# --- Vouchers: a record of each checkpoint's hash
 
 
 def voucher(checkpoint: Checkpoint) -> Record:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pumice.storage.journal import Stored
 
-# --- What a record holds, decoded once for all who fold over it
+# --- Contents of records
 
 Content = Mutation | CycleRecord | Bind | Evict | ConfigLoaded
 

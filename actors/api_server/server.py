@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pumice.cluster.api.store import Store
     from pumice.cluster.api.watch import ChangeLog
 
-# --- What a request is about, for people.
+# --- Names of requests
 
 
 def told_of(request: commands.StoreRequest) -> str:
@@ -61,8 +61,6 @@ def _named(obj: Object) -> list[str]:
     found = [obj.get("kind"), *([meta.get("namespace"), meta.get("name")] if is_mapping(meta) else [])]
     return [each if isinstance(each, str) else "" for each in found]
 
-
-# ---
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pumice.actors.system.ports import ApiPort, CachePort, RecorderPort
     from pumice.core.messages.events import CacheEvent
 
-# --- What bind and evict workers share: bringing outcomes back, and remembering what was carried out.
+# --- Outcomes and recent operations, shared by bind and evict workers
 
 
 class Outcomes:
@@ -63,8 +63,6 @@ class RecentOperations:
         seen.add(uid)
         return True
 
-
-# ---
 
 M = TypeVar("M", bound=Message)
 

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from pumice.core.messages.commands import ApiRequest
     from pumice.core.messages.replies import ApiReply
 
-# --- Binds that wait for their volumes and devices; they outlive a crash of the worker
+# --- Waiting binds: they outlive a crash of the worker
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,9 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from pumice.actors.gateway.problems import ApiError, internal, too_many, unavailable
 from pumice.core.messages.replies import Refused
 
-# --- Processes that answer one question after another: each is ended with a question that nobody waits for any more.
-# `anyio.to_process` is not enough: whoever is cancelled while it starts a process leaves that process behind for
-# good.
+# --- Worker processes: each answers one question after another
+# A process is ended with a question that nobody waits for any more. `anyio.to_process` is not enough: whoever is
+# cancelled while it starts a process leaves that process behind for good.
 
 LINGER_S: Final = 1.0
 """A question whose asker has left may still end by itself for so long: a process that knows its journal is worth it."""
@@ -130,7 +130,7 @@ async def _end(process: Process) -> None:
         await process.aclose()
 
 
-# --- within the process
+# --- Within the process
 
 
 def answer_all() -> None:
@@ -153,8 +153,6 @@ def _answered(request: bytes) -> bytes:
     except Exception as error:  # noqa: BLE001 - it is raised where the question was asked
         return pickle.dumps((None, error))
 
-
-# ---
 
 GROUP: Final = "pumice.dev"
 VERSION: Final = "v1"

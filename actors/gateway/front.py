@@ -120,8 +120,8 @@ class Doorkeeper:
             raise forbidden(f"this server is for its own machine only, not for {host[:200]!r}")
 
 
-# --- The requests that are being answered, so that a server that stops can end them first. A watch would otherwise
-# keep its connection, and the server that waits for it, open for ever.
+# --- Open requests, which a server that stops ends first
+# A watch would otherwise keep its connection, and the server that waits for it, open for ever.
 
 
 class Open:
@@ -178,9 +178,6 @@ class Open:
         while self._requests:
             self._none = anyio.Event()
             await self._none.wait()
-
-
-# ---
 
 
 @dataclass(kw_only=True)

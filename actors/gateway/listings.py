@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pumice.actors.gateway.site import Site
     from pumice.core.objects.metadata import Object
 
-# --- A listing as it was at an earlier revision
+# --- A listing at an earlier revision
 
 SLICE: Final = 200
 Key = tuple[str, str]

@@ -29,7 +29,7 @@ from pumice.config.durations import format_duration
 from pumice.config.errors import RequestError
 from pumice.core.objects.metadata import Object
 
-# --- What can be wrong with a protobuf body.
+# --- Errors
 
 
 class MalformedBodyError(RequestError):
@@ -43,9 +43,7 @@ class UnknownProtobufKindError(RequestError):
     reason = "UnsupportedMediaType"
 
 
-# ---
-
-# --- Protobuf's wire format: a run of bytes as values by field number, not knowing what they mean.
+# --- The wire format: bytes as values by field number
 
 Value = int | float | memoryview
 Fields = dict[int, list[Value]]
@@ -111,14 +109,12 @@ def _slice(data: memoryview, at: int, size: int) -> memoryview:
     return data[at : at + size]
 
 
-# ---
+# --- Messages by the schema table, as JSON that Go would print
+# Go writes every field that is no pointer, empty ones too, and leaves out of JSON what is empty and marked so;
+# structs are never empty to it. Where nothing is on the wire, nothing but such structs and always printed zeros
+# appear.
 
-# --- A message by its description in the schema table: JSON as Go would print what it had read. Go writes every field
-# that is no pointer, empty ones too, and leaves out of JSON what is empty and marked so; structs are never empty to
-# it. Where nothing is on the wire, nothing but such structs and always printed zeros appear.
-
-# --- Values of the wire as JSON has them: numbers, texts, and the types to which Kubernetes gives a JSON of their
-# own.
+# --- Values of the wire as JSON
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -222,8 +218,6 @@ READERS: Final[dict[str, Callable[[Value], Any]]] = {
 }
 """How a value of each scalar type of the schema table is read; None is a null."""
 
-
-# ---
 
 _DEEPEST: Final = 64
 _MOST_MESSAGES: Final = 3_000
@@ -388,8 +382,6 @@ def zero(type_: str) -> Any:
 def _copied(value: Object) -> Object:
     return {key: _copied(each) if is_mapping(each) else each for key, each in value.items()}
 
-
-# ---
 
 MAGIC: Final = b"k8s\x00"
 _TYPE: Final = 1

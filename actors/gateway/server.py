@@ -24,7 +24,7 @@ from pumice.actors.gateway.protocols import HEADERS, LastingWrapper, mend
 from pumice.actors.gateway.request.exchange import App
 from pumice.actors.gateway.settings import GatewaySettings
 
-# --- The socket on which clients come, bound before anything else begins
+# --- The socket on which clients come
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -40,10 +40,11 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-# --- What happens when the process runs out of file descriptors: connections are refused, and that is said once a
-# second. asyncio shows a traceback for each one that it cannot accept, as many at a time as there wait; trio one
-# every tenth of a second. Some descriptors are left to the others of the process, the journal above all: on asyncio
-# by the listener, on trio, which takes no socket but a plain one, by a look at the last ones ten times a second.
+# --- Too many connections
+# When the process runs out of file descriptors, connections are refused, and that is said once a second. asyncio
+# shows a traceback for each one that it cannot accept, as many at a time as there wait; trio one every tenth of a
+# second. Some descriptors are left to the others of the process, the journal above all: on asyncio by the listener,
+# on trio, which takes no socket but a plain one, by a look at the last ones ten times a second.
 
 RESERVE: Final = 16
 """Descriptors that connections leave to others."""
@@ -139,12 +140,10 @@ def most_descriptors() -> int:
     return max(soft - RESERVE, RESERVE) if soft > 0 else 1 << 30
 
 
-# ---
-
-# --- Breaking connections off, for clients that do not read what they are sent. Under trio hypercorn shields a send
-# against cancellation, and it gives nobody its sockets: a client that has stopped reading would keep a server that
-# wants to stop waiting for ever. So the open files of the process are looked through for connections of the listening
-# port.
+# --- Breaking off connections of clients that do not read
+# Under trio hypercorn shields a send against cancellation, and it gives nobody its sockets: a client that has stopped
+# reading would keep a server that wants to stop waiting for ever. So the open files of the process are looked through
+# for connections of the listening port.
 
 DESCRIPTORS: Final = Path("/dev/fd")
 
@@ -216,8 +215,6 @@ def _shut(number: int, listener: socket.socket) -> bool:
     finally:
         connection.detach()
 
-
-# ---
 
 IDLE_S: Final = 120.0
 """An unused connection is closed after so long: later than client-go's 90 s, so that no request meets a closing one."""

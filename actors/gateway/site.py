@@ -32,8 +32,8 @@ from pumice.core.messages import commands, replies
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 
-# --- Metrics of the jobs that wait, by queue and class: counted by the adviser while somebody reads metrics, so
-# seldom that it costs little.
+# --- Metrics of jobs that wait
+# The adviser counts them while somebody reads metrics, so seldom that it costs little.
 
 LEAST_S: Final = 15.0
 """Between two counts."""
@@ -81,8 +81,6 @@ def exposed(counted: dict[str, Any]) -> bytes:
             jobs.labels(queue, kind).set(number)
     return generate_latest(registry)
 
-
-# ---
 
 NOT_FOUND: Final = 404
 SLICE: Final = 100

@@ -41,11 +41,12 @@ if TYPE_CHECKING:
     from pumice.core.messages.queue_tables import QueueColumns
     from pumice.core.state.dimensions import FloatArray
 
-# --- Volcano's metrics as Prometheus families (source: Volcano `pkg/scheduler/metrics`), and a few of our own.
+# --- Volcano's metrics, and a few of our own
 # Volcano's begin with `volcano_`, ours with `pumice_`. Latencies are in milliseconds, as the names say.
 
-# --- The numbers of every queue as Prometheus families, made when somebody asks. Names as in Volcano
-# (`metrics/queue.go`); guarantee, inqueue and elastic, which Volcano has no metric for, are named alike.
+# --- Queues
+# Names as in Volcano (`metrics/queue.go`); guarantee, inqueue and elastic, which Volcano has no metric for, are named
+# alike.
 
 AMOUNTS: Final = {
     "allocated": "what the tasks of a queue hold",
@@ -109,10 +110,7 @@ def _numbers(columns: QueueColumns, metric: str) -> Iterator[tuple[str, float]]:
     return ((queue, value) for queue, value in zip(columns.queues, values, strict=False) if not isnan(value))
 
 
-# ---
-
-# --- A Prometheus histogram that is cheap to fill: a cycle brings a value for every plugin, a storm of binds
-# thousands.
+# --- A histogram that is cheap to fill
 
 
 class _Histogram:
@@ -166,10 +164,8 @@ class HistogramFamily(Collector):
         yield family
 
 
-# ---
-
-# --- Shares of jobs and namespaces as Prometheus families, made when somebody asks. Source: Volcano `metrics/job.go`,
-# `metrics/namespace.go`.
+# --- Shares of jobs and namespaces
+# Source: Volcano `metrics/job.go`, `metrics/namespace.go`.
 
 """Jobs that are shown: those with the largest shares. Volcano shows all."""
 WEIGHT: Final = 1.0
@@ -211,9 +207,8 @@ def _largest(shares: FloatArray) -> list[int]:
     return places
 
 
-# ---
-
-# --- Cards of virtual GPUs as Prometheus families, made when somebody asks. Source: Volcano `vgpu/metrics.go`.
+# --- Cards of virtual GPUs
+# Source: Volcano `vgpu/metrics.go`.
 
 OF_CARDS: Final = {
     "shared_number": "The number of vgpu tasks sharing this card",
@@ -255,10 +250,8 @@ class CardFamilies(Collector):
             yield family
 
 
-# ---
-
-# --- When jobs got their nodes and how long they waited, as Prometheus families. Source: Volcano `metrics.go`,
-# `allocate.go`.
+# --- Waiting times of jobs
+# Source: Volcano `metrics.go`, `allocate.go`.
 
 LABELS: Final = ("job_name", "queue", "job_namespace")
 MOST: Final = 1_000
@@ -298,9 +291,6 @@ class JobFamilies(Collector):
             for labels, values in self._placed.items():
                 family.add_metric(labels, values[place])
             yield family
-
-
-# ---
 
 
 def bounds(least: float, most: float, count: int) -> tuple[float, ...]:
@@ -443,8 +433,6 @@ class Families:
     def _gauge(self, name: str) -> Gauge:
         return Gauge(f"volcano_{name}", name.replace("_", " "), registry=self.registry)
 
-
-# ---
 
 RECENT: Final = 240
 """So many of the newest cycles are remembered."""

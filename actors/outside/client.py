@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pumice.core.messages.questions import AskedPod
     from pumice.storage.shared_objects import SharedObjects
 
-# --- The pods that questions are about, as the api has them
+# --- Whole pods, as the api has them
 
 
 class WholePods:

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
     from pumice.actors.runtime.envelope import Received
 
-# --- What every actor is handed beside its mailbox and its ports
+# --- The context that every actor is handed
 
-# --- The door: where the api is served, somebody else is to be heard about what controllers ask of it. Whoever serves
-# the api keeps the door; where nobody does, everything passes.
+# --- The door
+# Whoever serves the api keeps the door; where nobody does, everything passes.
 
 
 class Door:
@@ -56,9 +56,6 @@ class Door:
     async def passed(self, requests: Sequence[ApiRequest]) -> Sequence[Passed]:
         """The requests as they may go on to the api, and refusals in the place of others."""
         return requests if self._keeper is None else await self._keeper(requests)
-
-
-# ---
 
 
 @dataclass(frozen=True)

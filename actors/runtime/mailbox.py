@@ -37,7 +37,7 @@ from pumice.storage import codec
 if TYPE_CHECKING:
     from pumice.actors.runtime.activity import Activity
 
-# --- Asking until there is an answer, and what the answer may be
+# --- Asking again
 
 A = TypeVar("A")
 
@@ -63,12 +63,12 @@ def expected(reply: Message, kind: type[A]) -> A:
     return reply
 
 
-# --- Messages that are dealt with in the turn of who sends them. A turn of the event loop costs as much as most
-# messages. On the real clock it is well spent: what comes meanwhile is dealt with together. On virtual time nothing
-# comes meanwhile. So an actor that waits for mail, and would not wait while it deals with it, is run at once where
-# its context says so. Who sends goes on when that is done, and finds its answer there; as no sends make a circle,
-# nobody is run again in the midst of its own work. Without this a run on virtual time whose jobs come one by one
-# takes 1.2 times as long.
+# --- At once: messages handled in the turn of who sends them
+# A turn of the event loop costs as much as most messages. On the real clock it is well spent: what comes meanwhile is
+# dealt with together. On virtual time nothing comes meanwhile. So an actor that waits for mail, and would not wait
+# while it deals with it, is run at once where its context says so. Who sends goes on when that is done, and finds its
+# answer there; as no sends make a circle, nobody is run again in the midst of its own work. Without this a run on
+# virtual time whose jobs come one by one takes 1.2 times as long.
 
 
 class Attendant(Protocol):
@@ -123,8 +123,6 @@ def _run_through(work: Coroutine[Any, Any, None]) -> None:
     work.close()
     raise RuntimeError("bug in Pumice: what was to be dealt with at once waits")
 
-
-# ---
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message)

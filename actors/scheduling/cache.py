@@ -68,7 +68,8 @@ if TYPE_CHECKING:
     from pumice.core.messages.events import ViewOperation
     from pumice.core.state.snapshot import Snapshot
 
-# --- The scheduler's view for those who look on: read off, timed, never changed. Part of the cache.
+# --- Boards for those who look on
+# Part of the cache.
 
 
 class TimedBoards:
@@ -90,8 +91,6 @@ def residents_on(view: SchedulerView, node: str) -> ResidentsRead:
     """The pods on a node."""
     return residents_of(view, node) if isinstance(view, View) else ResidentsRead(node, known=False)
 
-
-# ---
 
 NEVER = -1
 """Watching from before the beginning lists first: a new view never lives through history again."""

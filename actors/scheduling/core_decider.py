@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pumice.core.session.session import Session
     from pumice.core.state.snapshot import Snapshot
 
-# --- SessionSteps of a session that stop at questions to processes outside, wherever in them these come up
+# --- Steps that stop at questions to processes outside
 # The core is plain functions; a question may come up deep inside one. So a step runs on a stack of its own (a
 # greenlet), which stops there and goes on with the answers: a coroutine, without a word about it in the core.
 
@@ -102,7 +102,8 @@ class SessionSteps:
         return self.ask.answers() if isinstance(self.ask, AskedOutside) else None
 
 
-# --- How long each plugin took to open and to close a session: for the metrics. Part of the decider.
+# --- Times of plugins
+# Part of the decider.
 
 Times = dict[str, dict[str, float]]
 """Seconds by point (OnSessionOpen, OnSessionClose) and plugin."""
@@ -128,9 +129,6 @@ class PluginTimes:
     def told(self, result: CycleResult) -> CycleResult:
         """The result with the times in its report."""
         return replace(result, report=replace(result.report, timings=self._taken))
-
-
-# ---
 
 
 def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.perf_counter) -> Decider:

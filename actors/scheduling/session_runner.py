@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from pumice.core.session.session import Session
     from pumice.core.state.snapshot import Snapshot
 
-# --- What the journal keeps of a cycle.
+# --- The record of a cycle
 
 
 def record_of(
@@ -103,9 +103,7 @@ def record_of(
     )
 
 
-# ---
-
-# --- Kubernetes' own scheduler beside Volcano's: its cycle follows one of Volcano's in which its pods were waiting.
+# --- Kubernetes' own scheduler
 # Part of the session runner, which holds it. What Volcano's cycle decided is assumed by then, so it looks at nodes as
 # they will be, and the next cycle of Volcano's sees what it decided in the same way. A cycle in which nothing is
 # decided and nothing new is said leaves no record. While room is being made for one of its pods, it also has a turn
@@ -157,9 +155,8 @@ class OtherScheduler:
         await self._commit.carry_out(memory)
 
 
-# ---
-
-# --- How long the parts of a cycle took, and what came out: for the metrics. Part of the session runner.
+# --- Measurements
+# Part of the session runner.
 
 
 class Measure:
@@ -207,12 +204,10 @@ class Measure:
         )
 
 
-# ---
-
-# --- Cycles that would come to nothing, known before a session is opened: there is none then. A cycle writes
-# statuses, and hears of them as of all news. Where that is all the news and nobody waits for a place, the next one
-# would only say the same again: a third of the cycles of a cluster whose jobs come one by one. Part of the session
-# runner.
+# --- Resting: cycles that would come to nothing
+# A cycle writes statuses, and hears of them as of all news. Where that is all the news and nobody waits for a place,
+# the next one would only say the same again: a third of the cycles of a cluster whose jobs come one by one. Part of
+# the session runner.
 
 
 def said_by(result: CycleResult, record: CycleRecord, *, may_rest: bool) -> CycleSaid:
@@ -221,8 +216,6 @@ def said_by(result: CycleResult, record: CycleRecord, *, may_rest: bool) -> Cycl
     alone = may_rest and not did and result.wake_at is None and result.carry == record.carry_before
     return CycleSaid(result.pod_groups, result.queues, alone) if alone else CycleSaid()
 
-
-# ---
 
 GIVE_UP_AFTER = 5
 """Cycles lost in a row on one view; then the runner waits for a change instead of losing more."""

@@ -26,7 +26,7 @@ from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.soundness import unsound
 from pumice.storage.codec import pack
 
-# --- What admission may look at besides the object itself: the store's tables, read only.
+# --- The lookup of admission
 
 
 class TablesLookup:
@@ -73,8 +73,6 @@ class TablesLookup:
 def _value_and_name(priority_class: Object) -> tuple[int, str]:
     return priority_class.get("value", 0), priority_class["metadata"]["name"]
 
-
-# ---
 
 _DEFINITION: Final = "CustomResourceDefinition"
 

@@ -18,7 +18,7 @@ from pumice.core.messages.events import Mutation
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-# --- How far the api has come, for each set of kinds that somebody asks about.
+# --- Heads: the newest revision of each set of kinds
 
 
 class Heads:
@@ -51,8 +51,6 @@ class Heads:
                 self._asking.setdefault(topic, []).append(kinds)
         return self._of[kinds] if kinds else self.newest
 
-
-# ---
 
 _SCAN: Final = 8192
 """Entries looked at in one call at most, so that a watcher of a rare kind cannot hold the loop for long."""

@@ -22,7 +22,7 @@ from pumice.core.messages.commands import Create, Delete, UpdateStatus
 from pumice.core.objects.metadata import Object, parse_time, section, text_map
 from pumice.storage.codec import pack
 
-# --- Which time of a schedule is due
+# --- Due times
 
 MANY = 100
 """So many times that were missed are worth a warning."""
@@ -72,7 +72,7 @@ def _last_time(schedule: TimesOfSchedule, first: float, apart: int, missed: int,
         back *= 2
 
 
-# --- Where the two kinds of CronJob differ
+# --- Dialects of the two kinds of CronJob
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
 from pumice.core.texts import whole_number
 from pumice.storage.codec import pack
 
-# --- Which pods of a DaemonSet are made and taken away now (source: Kubernetes' daemon controller:
-# `podsShouldBeOnNode`, `rollingUpdate`).
+# --- The plan: pods made and taken away now
+# Source: Kubernetes' daemon controller: `podsShouldBeOnNode`, `rollingUpdate`.
 
 
 @dataclass(slots=True)
@@ -172,10 +172,8 @@ def _counts(nodes: Sequence[NodeView], planner: DaemonPlanner) -> dict[str, int]
     }
 
 
-# ---
-
-# --- On which nodes the pods of a DaemonSet belong, and what they are like there. Source: Kubernetes' daemon
-# controller, `NodeShouldRunDaemonPod` and `daemon/util`.
+# --- Nodes and pods of a DaemonSet
+# Source: Kubernetes' daemon controller, `NodeShouldRunDaemonPod` and `daemon/util`.
 
 _CONDITIONS: Final = (
     ("not-ready", "NoExecute"),
@@ -263,9 +261,6 @@ def pod_for(owner: Object, revision: Object, node: str) -> Object:
     spec["affinity"] = {**affinity, "nodeAffinity": to_nodes}
     spec["tolerations"] = tolerations_of(spec)
     return pod
-
-
-# ---
 
 
 class DaemonSetRule(OwnerRule):

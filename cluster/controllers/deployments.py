@@ -132,8 +132,8 @@ def _proportion(deployment: Object, replica_set: Object) -> int:
     return now - replicas_of(replica_set)
 
 
-# --- The status of a Deployment: its pods counted, and the conditions that `kubectl wait` and `rollout status` look
-# at (source: Kubernetes' `deployment/progress.go`).
+# --- The status
+# Source: Kubernetes' `deployment/progress.go`.
 
 Words = tuple[str, str, str]
 """Status, reason and message of a condition."""
@@ -232,8 +232,6 @@ def _condition(before: Object | None, name: str, values: Words, stamp: str, *, a
     turned = known.get("lastTransitionTime", stamp) if known.get("status") == status else stamp
     return {**made, "lastUpdateTime": updated, "lastTransitionTime": turned}
 
-
-# ---
 
 USER: Final = "workload-controller"
 TEMPLATE_HASH: Final = "pod-template-hash"

@@ -17,8 +17,8 @@ from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage.codec import pack
 
-# --- What Endpoints and EndpointSlices of a Service are to be like (source: Kubernetes' endpoints and endpointslice
-# controllers).
+# --- Contents of Endpoints and EndpointSlices
+# Source: Kubernetes' endpoints and endpointslice controllers.
 
 Ports = tuple[tuple[str, int, str, str], ...]
 """Name, number, protocol and appProtocol of each."""
@@ -192,8 +192,6 @@ def _endpoint(target: ReachedPod) -> Object:
 def _sliced_port(port: tuple[str, int, str, str]) -> Object:
     return {"name": port[0], **_port(port)}
 
-
-# ---
 
 Key = tuple[str, str]
 

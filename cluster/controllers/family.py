@@ -23,7 +23,7 @@ from pumice.core.objects.metadata import Object
 from pumice.core.objects.parts import kind_of
 from pumice.storage.codec import pack, unpack
 
-# --- What a controller that makes children for its owners wants
+# --- The rule of a controller that makes children for owners
 # Source of the shape: the reconcilers of Kubernetes' controllers.
 
 Key = tuple[str, str]

@@ -74,7 +74,8 @@ def trigger_of(
     return FlowTrigger.STOPPED if terminated else None
 
 
-# --- The status of a JobFlow: its jobs by phase, and what each has been (source: Volcano `getAllJobStatus`).
+# --- The status
+# Source: Volcano `getAllJobStatus`.
 
 LISTED: Final = {
     "Pending": "pendingJobs",
@@ -152,8 +153,6 @@ def _history(before: list[Object], phase: str, stamp: str) -> list[Object]:
     ended = [*before[:-1], {**before[-1], "endTimestamp": stamp}] if before else []
     return [*ended, {"startTimestamp": stamp, "state": phase}]
 
-
-# ---
 
 REPORTER: Final = "vc-controller-manager"
 USER: Final = "workload-controller"

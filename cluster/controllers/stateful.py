@@ -30,7 +30,7 @@ from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
 from pumice.core.texts import whole_number
 from pumice.storage.codec import pack
 
-# --- Pods and claims with numbers
+# --- Pods and claims with ordinals
 
 POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
 POD_INDEX: Final = "apps.kubernetes.io/pod-index"
@@ -109,8 +109,8 @@ def _templates(owner: Object) -> list[Object]:
     return found
 
 
-# --- The next step of a StatefulSet: which of its pods is made or taken away now (source: Kubernetes'
-# `stateful_set_control`, `updateStatefulSet`).
+# --- The next step
+# Source: Kubernetes' `stateful_set_control`, `updateStatefulSet`.
 
 
 @dataclass(slots=True)
@@ -204,8 +204,6 @@ class SetPlanner:
             return False
         return True
 
-
-# ---
 
 CLAIM: Final = "PersistentVolumeClaim"
 

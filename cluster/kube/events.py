@@ -13,7 +13,7 @@ from pumice.core.messages.commands import Create, Patch
 from pumice.core.objects.metadata import Object, section
 from pumice.storage.codec import pack
 
-# --- What schedulers say of pods and PodGroups in Events
+# --- Words of schedulers
 
 SCHEDULER: Final = "volcano"
 EVICTED: Final = "Pod is evicted, because of "

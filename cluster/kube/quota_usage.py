@@ -15,7 +15,7 @@ from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.pod_template import counted_spec, is_infeasible, largest
 from pumice.core.quantity import quantity_of
 
-# --- Classes of service of pods, as Kubernetes derives them from what their containers ask for.
+# --- Quality of service classes
 
 
 def qos_class(spec: Object) -> str:
@@ -33,8 +33,6 @@ def qos_class(spec: Object) -> str:
         return "BestEffort"
     return "Guaranteed" if guaranteed else "Burstable"
 
-
-# ---
 
 ENDED: Final = ("Succeeded", "Failed")
 OBJECTS: Final = "count/"

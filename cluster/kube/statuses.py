@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from pumice.core.messages.decisions import PodGroupCondition
 
-# --- Lists of conditions, as statuses have them
+# --- Lists of conditions
 
-# --- Times as Kubernetes writes them.
+# --- Times
 
 
 def timestamp(now: float) -> str:
@@ -38,15 +38,10 @@ def micro_timestamp(now: float) -> str:
     return f"{written_second(seconds)[:-1]}.{micros:06d}Z"
 
 
-# ---
-
-# --- Who clients are: whoever got in may do everything.
+# --- Users
 
 USER: Final = "pumice:admin"
 GROUPS: Final = ("system:masters", "system:authenticated")
-
-
-# ---
 
 
 def merge_condition(conditions: Sequence[Object], wanted: Object, at: str) -> list[Object] | None:

@@ -20,8 +20,8 @@ from pumice.core.messages.commands import ApiRequest, Create, Patch, UpdateStatu
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage.codec import pack
 
-# --- Nodes that somebody else's agent keeps, on which nothing is done here
-# kwok marks its nodes with an annotation. Whoever else keeps a node renews the Lease of its name.
+# --- Nodes of other agents
+# Whoever else keeps a node renews the Lease of its name.
 
 KWOK: Final = "kwok.x-k8s.io/node"
 LEASES: Final = "kube-node-lease"
@@ -61,7 +61,7 @@ class OtherAgents:
         (self._leased.add if others and not deleted else self._leased.discard)(name)
 
 
-# --- Addresses of nodes and of their pods, as clients of a served cluster read them
+# --- Addresses of nodes and pods
 
 NODES: Final = IPv4Network("172.16.0.0/12")
 PODS: Final = IPv4Network("10.128.0.0/9")

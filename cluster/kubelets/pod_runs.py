@@ -19,8 +19,9 @@ from pumice.config.durations import duration_s
 from pumice.core.objects.metadata import Object, alike, once, parse_time, section, text_map
 from pumice.core.texts import remembers, whole_number
 
-# --- Ports of nodes that pods use themselves: what a node agent admits (source: the kubelet's predicate NodePorts).
-# Schedulers see to it that they do not clash; a pod that names its node has been seen by none.
+# --- Host ports
+# Source: the kubelet's predicate NodePorts. Schedulers see to it that they do not clash; a pod that names its node
+# has been seen by none.
 
 PodKey = tuple[str, str]
 HostPort = tuple[str, str, int]
@@ -64,8 +65,6 @@ class PortsOfNodes:
 def _clash(used: HostPort, wanted: HostPort) -> bool:
     return used[1:] == wanted[1:] and (used[0] == wanted[0] or used[0] in _ANY or wanted[0] in _ANY)
 
-
-# ---
 
 DURATION: Final = containers.DURATION
 EXIT_CODE: Final = containers.EXIT_CODE

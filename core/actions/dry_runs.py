@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # where that is needed, asking about the candidates of all nodes at once still saves a fifth (`bench
 # preemptAffinity`).
 
-# --- What a dry run found, as columns
+# --- Findings
 # Between workers a finding is its row and the victims' task rows as little-endian int64, most important first.
 
 TASK_ROWS = np.dtype("<i8")
@@ -194,9 +194,10 @@ class BatchTrial:
         return stays_away
 
 
-# --- Topology-aware preemption on one node: take victims away until the task fits, then give back who need not go.
-# Nothing in the session changes: the node's room is a copy, plugins keep their part of the trial in its state.
-# Source: Volcano `actions/preempt` (SelectVictimsOnNode).
+# --- The trial of one node
+# Victims are taken away until the task fits; then those who need not go are given back. Nothing in the session
+# changes: the node's room is a copy, plugins keep their part of the trial in its state. Source: Volcano
+# `actions/preempt` (SelectVictimsOnNode).
 
 FIX = "dry-run-asks-queue"
 
@@ -276,8 +277,6 @@ def _reprieve(trial: NodeTrial, removed: list[Task]) -> list[Task]:
             victims.append(task)
     return victims
 
-
-# ---
 
 MARGIN = 8  # rows beyond `want` in the first chunk: a few nodes may not do
 

@@ -72,7 +72,8 @@ def importance(task: Task) -> int:
     return task.pod_priority or 0
 
 
-# --- Why a pod found no node, in kube-scheduler's words. Source: kube-scheduler `framework/types.go` (FitError).
+# --- Refusals in kube-scheduler's words
+# Source: kube-scheduler `framework/types.go` (FitError).
 
 NO_NODES: Final = "no nodes available to schedule pods"
 
@@ -112,11 +113,9 @@ def nowhere(nodes: int, reason: str) -> str:
     return f"0/{nodes} nodes are available: {reason}."
 
 
-# ---
-
-# --- Preemption as Kubernetes' own scheduler does it: pods of lower priority make room, as few and as unimportant as
-# will do. Source: kube-scheduler `plugins/defaultpreemption`, `framework/preemption`. Kubernetes begins to look for
-# nodes at a random one; here it is the first by name.
+# --- Preemption
+# Source: kube-scheduler `plugins/defaultpreemption`, `framework/preemption`. Kubernetes begins to look for nodes at a
+# random one; here it is the first by name.
 
 FEWEST: Final = 100
 SHARE: Final = 10  # per cent of the nodes
@@ -267,11 +266,10 @@ class Preemption:
         return room.violations, highest, total, len(priorities), -began, room.node
 
 
-# ---
-
-# --- Kubernetes' filters in the order of its default profile. Source: kube-scheduler `default_plugins.go`
-# (MultiPoint). Kubernetes asks no further filter about a node that one has refused. Here later ones may add their
-# reasons behind the first; `pumice.core.default_scheduler.cycle` reads the first alone.
+# --- Filters, in the order of the default profile
+# Source: kube-scheduler `default_plugins.go` (MultiPoint). Kubernetes asks no further filter about a node that one
+# has refused. Here later ones may add their reasons behind the first; `pumice.core.default_scheduler.cycle` reads the
+# first alone.
 
 
 class KubeFilters(Predicates):
@@ -301,13 +299,12 @@ class KubeFilters(Predicates):
         ]
 
 
-# ---
+# --- The cycle: one pod after another
+# Source: kube-scheduler `schedule_one.go`.
 
-# --- One pod at a time: a node by filters and scores, else room made by preemption, else the reason. Source:
-# kube-scheduler `schedule_one.go`.
-
-# --- On which nodes room is being made, until the api says so: a nomination that nobody can see yet would be made
-# twice. kube-scheduler keeps them in memory (its nominator); here they are in the carry, and so in the journal.
+# --- Nominations
+# A nomination that nobody can see yet would be made twice. kube-scheduler keeps them in memory (its nominator); here
+# they are in the carry, and so in the journal.
 
 
 class KubeNominations:
@@ -336,8 +333,6 @@ class KubeNominations:
         if self._unseen:
             self._carry.plugins[NAME] = dict(self._unseen)
 
-
-# ---
 
 AT_ONCE: Final = 20
 """For so many pods room is made in one cycle: each may take as long as placing a thousand, and others wait."""
@@ -440,9 +435,6 @@ class OneByOne:
             self._nominations.note(task, nominated or "")
         if any(news) or nomination != "":
             self.conditions.append(PodCondition(task.namespace, task.name, task.uid, *news, nomination))
-
-
-# ---
 
 
 def decide(

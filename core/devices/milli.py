@@ -66,8 +66,7 @@ def fullest(states: NodeStates, ask: CardAsk) -> BoolArray:
     return chosen
 
 
-# --- Scores of nodes, whole numbers from 0 to 100 [R]: the policies to which "Beware of Fragmentation" (USENIX ATC
-# 2023) compares its own.
+# --- Scores of nodes, whole numbers from 0 to 100 [R]
 
 FloatArray = npt.NDArray[np.float64]
 PARTS: Final = 25

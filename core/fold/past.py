@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pumice.core.messages.decisions import BindContext, Decision
     from pumice.core.messages.events import CycleRecord, Mutation, ViewOperation
 
-# --- What is in flight, by name of the pod: what a view holds beside the api's objects, without the view.
+# --- Binds and evictions in flight
 
 """Namespace and name."""
 
@@ -84,9 +84,8 @@ class Flights:
         return True
 
 
-# ---
-
-# --- The changes that one cycle sees at once: of an object that changed several times, a view need only see the last.
+# --- Changes that one cycle sees at once
+# Of an object that changed several times, a view need only see the last.
 
 Key = tuple[str, str, str]
 """Kind, namespace and name."""
@@ -123,8 +122,6 @@ def _made_up_for(window: Sequence[Mutation], keys: Sequence[Key]) -> list[bool]:
     found.reverse()
     return found
 
-
-# ---
 
 Name = tuple[str, str]
 """Namespace ("" for cluster-wide objects) and name."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pumice.core.resources import Resource
     from pumice.core.state.sources import NodeSpecs
 
-# --- What a pod asks for, as kube-scheduler's scorers count it.
+# --- Requests as scorers count them
 
 
 def scored_request(template: PodTemplate) -> Resource:
@@ -40,8 +40,6 @@ def _of_containers(template: PodTemplate) -> dict[str, Any]:
     return {name: value for name, value in template.spec.items() if name != "resources"}
 
 
-# ---
-
 MAX_NODE_SCORE = 100.0
 
 
@@ -64,7 +62,8 @@ def normalise(raw: FloatArray, weight: float, *, reverse: bool = False) -> Float
     return scores
 
 
-# --- Which container images lie on which nodes, and what that is worth. Source: kube-scheduler `imagelocality`.
+# --- Images
+# Source: kube-scheduler `imagelocality`.
 
 _MEBIBYTE = 1024 * 1024
 _FROM = 23 * _MEBIBYTE  # below this much on a node an image counts for nothing

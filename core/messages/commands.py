@@ -11,7 +11,7 @@ from pumice.core.messages.decisions import Bind, Evict, PodCondition, PodGroupEv
 from pumice.core.messages.message import Message
 from pumice.core.state.volumes import USUAL, VolumeRules
 
-# --- Watching: between those who watch and the api
+# --- Watches
 
 
 class Pull(Message, frozen=True):
@@ -204,7 +204,7 @@ class SaveCheckpoint(Message, frozen=True):
 RecorderCommand = Append | SaveCheckpoint
 
 
-# --- What the mirror of another cluster asks of the api here.
+# --- From the mirror
 
 
 class Reflect(Message, frozen=True):
@@ -223,9 +223,7 @@ class Reflect(Message, frozen=True):
     sequence: int = 0
 
 
-# ---
-
-# --- How many faults a storm has made, as messages between who shows them and the api.
+# --- Faults of a storm
 
 
 class ReadFaults(Message, frozen=True):
@@ -238,9 +236,7 @@ class FaultsRead(Message, frozen=True):
     struck: dict[str, int]
 
 
-# ---
-
-# --- to the api server --------------------------------------------------------------------------------------------
+# --- To the api server
 
 
 class Create(Message, frozen=True):
@@ -427,7 +423,7 @@ StoreRequest = (
 )  # fmt: skip
 ApiRequest = StoreRequest | Pull | ReadFaults  # a pull may have to wait; no fault is about either
 
-# --- to the cache (its events are in core.messages.events) --------------------------------------------------------
+# --- To the cache (its events are in core.messages.events)
 
 
 class CycleSaid(Struct, frozen=True):
@@ -470,7 +466,7 @@ class LookLater(Message, frozen=True):
 
 CacheCommand = TakeSnapshot | Assume | CheckView | LookLater | ReadBoard | ReadResidents
 
-# --- to the action and dry-run workers ----------------------------------------------------------------------------
+# --- To the action and dry-run workers
 
 
 class RunAction(Message, frozen=True):
@@ -504,7 +500,7 @@ class Chunk(Message, frozen=True):
 
 DryRunCommand = Chunk
 
-# --- to the metrics actor -----------------------------------------------------------------------------------------
+# --- To the metrics actor
 
 
 class Expose(Message, frozen=True):
@@ -513,7 +509,7 @@ class Expose(Message, frozen=True):
 
 MetricsCommand = Expose | ReadRecent
 
-# --- to the arrivals ------------------------------------------------------------------------------------------------
+# --- To the arrivals
 
 
 class Announced(Struct, frozen=True, gc=False):
@@ -529,7 +525,7 @@ class Announce(Message, frozen=True):
     arrivals: tuple[Announced, ...]
 
 
-# --- to actors that only watch ------------------------------------------------------------------------------------
+# --- To actors that only watch
 
 
 class Poke(Message, frozen=True):

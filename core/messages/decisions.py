@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from pumice.core.messages.message import Message
 from pumice.core.messages.queue_tables import QueueColumns
 
-# --- Answers of users' plugins that failed, as the record of a cycle keeps them.
+# --- Failed answers of users' plugins
 
 NOWHERE: Final = -1
 MOST: Final = 10_000
@@ -29,9 +29,6 @@ class FailedAnswers(Struct, frozen=True, gc=False, array_like=True):
     first: int
     count: int
     sentence: str
-
-
-# ---
 
 
 class ClaimedDevices(Struct, frozen=True, gc=False):

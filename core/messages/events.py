@@ -75,7 +75,7 @@ class Mirrored(Message, frozen=True):
     shadow: bytes = b""
 
 
-# --- What the cache does to the scheduler's view by itself, beside showing it the api's changes
+# --- Operations of the cache on the view
 # Every cycle's record lists what was done since the one before, each with the api revision that the view had seen by
 # then: showing the changes up to there and doing the same gives the same view. `core.fold.shown` says what each does.
 
@@ -133,7 +133,7 @@ class Unevicted(_OfPod, frozen=True, tag="unevict"):
 ViewOperation = BeganAnew | Relisted | AssumedCycle | HeldBind | HeldEviction | ForgotBind | Unevicted
 
 
-# --- outcomes: every decision ends as one of these ----------------------------------------------------------------
+# --- Outcomes: every decision ends as one of these
 
 
 class Bound(Message, frozen=True):
@@ -227,7 +227,7 @@ Outcome = Bound | BindRefused | BindTimedOut | Evicted | EvictRefused | EvictTim
 CacheEvent = Bound | BindRefused | BindTimedOut | Evicted | EvictRefused | EvictTimedOut
 """What the cache hears of them."""
 
-# --- measurements -------------------------------------------------------------------------------------------------
+# --- Measurements
 
 
 class CycleMeasured(Message, frozen=True):
@@ -267,7 +267,7 @@ class PodsCreated(Message, frozen=True):
 
 MetricsEvent = CycleMeasured | PodsCreated | ShadowCompared | TasksBound
 
-# --- journal records ----------------------------------------------------------------------------------------------
+# --- Journal records
 
 
 class Mutation(Message, frozen=True):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pumice.core.state.dimensions import FloatArray
 
-# --- Gauges as people read them: cpu in cores, memory in bytes, all else in pieces
+# --- Gauges as people read them
 
 Amounts = dict[str, float]
 SCALARS: Final = "scalar_resources:"
@@ -75,7 +75,8 @@ def standing_amounts(gauges: Mapping[str, float]) -> dict[str, Any]:
     return {"share": gauges.get("share"), **said, "allocated": allocated, "borrowed": more}
 
 
-# --- How much of which card is in use, as a cycle leaves it: columns, for mostly nobody looks.
+# --- Cards
+# Columns, because mostly nobody looks.
 
 
 class PodOnCard(Struct, frozen=True, gc=False):
@@ -102,9 +103,8 @@ class CardTable(Struct, frozen=True, gc=False):
         return np.frombuffer(self.numbers, dtype=np.float64).reshape(4, len(self.cards))
 
 
-# ---
-
-# --- Numbers of many queues: a column a metric, because a thousand queues are told of in every cycle.
+# --- Queues, a column for each metric
+# Columns, because a thousand queues are told of in every cycle.
 
 
 class QueueColumns(Struct, frozen=True, gc=False):
@@ -139,9 +139,8 @@ class QueueColumns(Struct, frozen=True, gc=False):
         return QueueColumns(queues, {m: [both[queue].get(m, float("nan")) for queue in queues] for m in metrics})
 
 
-# ---
-
-# --- How much of the cluster jobs and namespaces have, as a cycle leaves it: columns, for mostly nobody looks.
+# --- Shares of jobs and namespaces
+# Columns, because mostly nobody looks.
 
 
 class JobShares(Struct, frozen=True, gc=False):
@@ -162,8 +161,6 @@ class JobShares(Struct, frozen=True, gc=False):
         """Those of namespaces."""
         return np.frombuffer(self.of_namespaces, dtype=np.float64)
 
-
-# ---
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -118,7 +118,7 @@ def _moment(value: object) -> float:
         return 0.0
 
 
-# --- What a Prometheus is asked (source: Volcano `metrics/source`)
+# --- Queries to Prometheus
 # Source: Volcano `metrics/source/metrics_client_prometheus.go`.
 #
 # Its two queries a node are one query for all nodes here: the label `instance` is the node's name in both. A node

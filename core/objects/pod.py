@@ -14,8 +14,8 @@ from pumice.core.objects.pod_template import PodTemplate, read_template, with_sc
 from pumice.core.state.dimensions import Dimensions
 from pumice.core.texts import whole_number
 
-# --- What of a pod changes while it lives: where it is, how far it has come, and what has been said of it. Source:
-# Volcano `getTaskStatus` (`api/helpers.go`).
+# --- The state of a pod, which changes while it lives
+# Source: Volcano `getTaskStatus` (`api/helpers.go`).
 
 PodState = tuple[
     TaskStatus, str, bool, float, str, tuple[str, str] | None, float, bool, tuple[tuple[str, str | None], ...]
@@ -70,8 +70,6 @@ def _preempted(conditions: list[dict[str, Any]]) -> bool:
 def _claim_names(told: list[dict[str, Any]]) -> tuple[tuple[str, str | None], ...]:
     return tuple([(str(each.get("name")), each.get("resourceClaimName")) for each in told])
 
-
-# ---
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
 TASK_SPEC = "volcano.sh/task-spec"

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from pumice.core.session.session import Session
     from pumice.core.state.sources import NodeSpecs
 
-# --- Who has which devices in a session, and what is written on pods. Volcano counts what a pod's annotations say
-# when its node gets or loses it, and assigns devices in the event handlers of the plugin predicates, once its own
-# reservations are made: without that plugin nothing is assigned. An eviction that is undone counts the pod again and
-# assigns nothing. Source: Volcano `api/node_info.go` (AddTask, RemoveTask), `plugins/predicates` (AllocateFunc,
-# DeallocateFunc).
+# --- Assignments
+# Volcano counts what a pod's annotations say when its node gets or loses it, and assigns devices in the event
+# handlers of the plugin predicates, once its own reservations are made: without that plugin nothing is assigned. An
+# eviction that is undone counts the pod again and assigns nothing. Source: Volcano `api/node_info.go` (AddTask,
+# RemoveTask), `plugins/predicates` (AllocateFunc, DeallocateFunc).
 
 ASSIGNER: Final = "predicates"
 KEPT: Final = "terminating-pods-keep-cards"
@@ -142,10 +142,8 @@ class Assignments:
         return BindContext(annotations=tuple(sorted(said.items())), locks=locks)
 
 
-# ---
-
-# --- MindCluster's NPUs in a session, and the scores that nodes get together. Source: Volcano
-# `plugins/deviceshare/devices/ascend/310p/vnpu`.
+# --- MindCluster's NPUs
+# Source: Volcano `plugins/deviceshare/devices/ascend/310p/vnpu`.
 
 SETTINGS: Final = "init-params"
 BY_CLUSTER: Final = "useClusterInfoManager"
@@ -219,9 +217,7 @@ class NpuScorer:
         return NpuScore(self._family, task, self._weight)
 
 
-# ---
-
-# --- The kinds of devices that the arguments switch on, over the nodes of a session.
+# --- Arguments
 
 SLICES_ONCE: Final = "mig-slices-once"
 OVERFULL_IS_FULL: Final = "overfull-cards-are-full"
@@ -309,9 +305,7 @@ def _hami(session: Session, switches: Switches, models: Sequence[ChipModel]) -> 
     ]
 
 
-# ---
-
-# --- Which nodes have the devices that a pod asks for, and how well they would be used.
+# --- Filter and scorer
 
 NAME: Final = "deviceshare"
 
@@ -416,10 +410,8 @@ class DeviceScorer(Looking):
         return DeviceScore(families, task, self._weight) if families else None
 
 
-# ---
-
-# --- The dry runs of topology-aware preemption: devices of victims that went are free for the preemptor. Source:
-# Volcano `plugins/predicates` (SimulatePredicate), `api/node_info.go`.
+# --- Dry runs
+# Source: Volcano `plugins/predicates` (SimulatePredicate), `api/node_info.go`.
 
 
 class DeviceTrials:
@@ -459,8 +451,6 @@ class DeviceTrials:
                 return f"device {each.name} cannot fit task {preemptor.key} on node {where}: {why}"
         return None
 
-
-# ---
 
 SWITCH_NAMES: Final = tuple(
     f"{NAME}.{kind}Enable" for kind in ("GPUSharing", "GPUNumber", "VGPU", "AscendMindClusterVNPU", "AscendHAMiVNPU")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
 
-# --- Dominant shares of jobs as columns, kept up with what the session places.
+# --- Dominant shares
 
 
 class Shares:
@@ -103,13 +103,11 @@ def changed(amounts: list[float], task: Task, sign: float) -> list[float]:
     return result
 
 
-# ---
-
-# --- Hierarchical drf: shares of queues in a tree of weights. Source: Volcano drf (`hierarchicalNode`,
-# `updateHierarchicalShare`). A queue's place is its annotation volcano.sh/hierarchy ("root/a/b"), the weights along
-# it volcano.sh/hierarchy-weights ("1/2/3"). Jobs are leaves below their queue's last segment. Everything inside is a
-# function of the leaves and of what is free in the cluster, so only the branches that changed are worked out again,
-# and only when somebody asks.
+# --- Hierarchical drf
+# Source: Volcano drf (`hierarchicalNode`, `updateHierarchicalShare`). A queue's place is its annotation
+# volcano.sh/hierarchy ("root/a/b"), the weights along it volcano.sh/hierarchy-weights ("1/2/3"). Jobs are leaves
+# below their queue's last segment. Everything inside is a function of the leaves and of what is free in the cluster,
+# so only the branches that changed are worked out again, and only when somebody asks.
 
 HIERARCHY: Final = "volcano.sh/hierarchy"
 WEIGHTS: Final = "volcano.sh/hierarchy-weights"
@@ -276,9 +274,7 @@ def _weight(weights: list[str], depth: int) -> float:
         return 1.0
 
 
-# ---
-
-# --- Which candidates leave their jobs a share that is large enough, node by node, for many nodes at once.
+# --- Victims
 
 SHARE_DELTA: Final = 0.000001
 
@@ -309,8 +305,6 @@ def keeps_its_share(shares: Shares, batch: TaskBatch, ours: float, *, only_victi
     mask[order] = keeps & (jobs >= 0)
     return mask
 
-
-# ---
 
 Answer = tuple[list["Task"], Vote]
 

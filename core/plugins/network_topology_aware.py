@@ -103,7 +103,7 @@ class DomainOccupancy:
         return all(value - columns[dimension, column] < MIN_RESOURCE for dimension, value in request)
 
 
-# --- The plugin's arguments.
+# --- Arguments
 
 DEFAULT_WEIGHT, DEFAULT_FADING, DEFAULT_MAX_HYPER_NODES = 1, 0.8, 8
 
@@ -149,9 +149,8 @@ def read_weights(name: str, values: dict[str, Any]) -> Weights:
     )
 
 
-# ---
-
-# --- Scores of domains and of nodes. Source: Volcano `HyperNodeOrderFn`, `batchNodeOrderFn`.
+# --- Scores
+# Source: Volcano `HyperNodeOrderFn`, `batchNodeOrderFn`.
 
 MAX_SCORE = 100.0
 PYTHON: Final = "powers-as-python-has-them"
@@ -325,10 +324,8 @@ class MomentaryScore(WholeScore):
         return self._scores.of_nodes(task, rows)
 
 
-# ---
-
-# --- Which domains to try for a hard topology, nearest tier first. Source: Volcano `hyperNodeGradientFn`,
-# `getSearchRoot`.
+# --- Gradients of domains
+# Source: Volcano `hyperNodeGradientFn`, `getSearchRoot`.
 
 EVICT = "evict"
 BY_NAME: Final = "domains-of-a-tier-by-name"
@@ -422,9 +419,6 @@ def search_root(tree: HyperNodeTree, domain: Domain, highest: int, occupied: str
     if common == allowed:
         return domain
     return tree.domains[allowed] if common == domain.name else None
-
-
-# ---
 
 
 class NetworkTopologyAware:

@@ -30,11 +30,12 @@ if TYPE_CHECKING:
     from pumice.core.session.session import Session
     from pumice.core.state.sources import NodeSpecs
 
-# --- What is free in the nodes' cells, in a session and from one to the next. A scheduler takes off what it placed
-# and goes on with that until the node's `Numatopology` changes: when that says that there is more, or as much, it
-# counts alone; when there is less, it counts where it leaves less than was known. So a pod that the kubelet has not
-# come to yet loses its CPUs to the next one when the object changes for another reason. With the fix
-# `numa-waits-for-kubelet` each placed pod keeps its CPUs until the object names it (`UnassignedPods`).
+# --- Free cells
+# A scheduler takes off what it placed and goes on with that until the node's `Numatopology` changes: when that says
+# that there is more, or as much, it counts alone; when there is less, it counts where it leaves less than was known.
+# So a pod that the kubelet has not come to yet loses its CPUs to the next one when the object changes for another
+# reason. With the fix `numa-waits-for-kubelet` each placed pod keeps its CPUs until the object names it
+# (`UnassignedPods`).
 
 KIND: Final = "Numatopology"
 FIX: Final = "numa-waits-for-kubelet"
@@ -165,8 +166,6 @@ class UnassignedPods:
 def _as_sets(texts: dict[str, str]) -> Free:
     return {name: cpus_of(text) for name, text in texts.items()}
 
-
-# ---
 
 NAME: Final = "numa-aware"
 POLICY: Final = "volcano.sh/numa-topology-policy"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
     from pumice.core.session.session import Session
 
-# --- PodDisruptionBudgets: how many pods of which labels may be disrupted.
+# --- Budgets
 
 KIND = "PodDisruptionBudget"
 
@@ -54,9 +54,6 @@ def budgets_of(objects: dict[str, Object]) -> dict[str, list[Budget]]:
         found.setdefault(namespace, []).append(Budget(number, parsed, allowed, disrupted))
         number += 1
     return found
-
-
-# ---
 
 
 class Pdb:

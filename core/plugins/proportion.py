@@ -98,11 +98,9 @@ def _is_empty(amounts: list[float]) -> bool:
     return max(amounts[:POD_ROW]) < MIN_RESOURCE and max(amounts[POD_ROW + 1 :], default=0.0) < MIN_RESOURCE
 
 
-# --- What proportion knows of a queue: numbers, gathered for all queues at once, and made into Resources when
-# somebody asks.
+# --- Attributes of queues
 
-# --- What bounds what a queue deserves: its guarantee from below, its real capability from above; columns over
-# queues.
+# --- Limits
 
 
 @dataclass(slots=True, eq=False)
@@ -187,8 +185,6 @@ def _columns(resources: list[Resource], dims: Dimensions, absent: float) -> Floa
             columns[dimension, row] = value
     return columns
 
-
-# ---
 
 NONE: Final[dict[str, float]] = {}
 Due = tuple[float, float, tuple[tuple[str, float], ...]]
@@ -382,10 +378,8 @@ class Attributes(dict[str, ProportionAttributes]):
         return Resource(values[0], values[1], {name: value for name, value, is_named in told if is_named} or None)
 
 
-# ---
-
-# --- What a queue would have while a preemption is tried out: changes of a trial, beside the session's own numbers. A
-# trial's `state` is a dictionary that belongs to the one who tries; a plugin keeps its part under its name.
+# --- Simulation of preemptions
+# A trial's `state` is a dictionary that belongs to the one who tries; a plugin keeps its part under its name.
 
 NAME: Final = "proportion"
 
@@ -436,9 +430,6 @@ def _of_trial(state: dict[str, Any], attributes: ProportionAttributes) -> Resour
     if attributes.name not in allocated:
         allocated[attributes.name] = attributes.allocated.clone()
     return allocated[attributes.name]
-
-
-# ---
 
 
 class Proportion:

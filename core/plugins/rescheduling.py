@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from pumice.core.quantity import Quantity
     from pumice.core.session.session import Session
 
-# --- lowNodeUtilization: from the busiest nodes down, the least important pods go, as long as idle nodes could take
-# them. Source: Volcano `plugins/rescheduling/{low_node_utilization,node_utilization_util}.go`; amounts are whole
-# milli-cores and bytes, as there.
+# --- lowNodeUtilization
+# From the busiest nodes down, the least important pods go, as long as idle nodes could take them. Source: Volcano
+# `plugins/rescheduling/{low_node_utilization,node_utilization_util}.go`; amounts are whole milli-cores and bytes, as
+# there.
 
-# --- The quality-of-service class of a pod, from its requests and limits. Source: Kubernetes `helper/qos`
-# (ComputePodQOS).
+# --- Quality of service
+# Source: Kubernetes `helper/qos` (ComputePodQOS).
 
 COMPUTE = ("cpu", "memory")
 
@@ -68,9 +69,6 @@ def _sum(parts: list[dict[str, Any]], kind: str) -> dict[str, Quantity]:
         for name, quantity in _positive(section(part, kind)).items():
             total[name] = total[name].plus(quantity) if name in total else quantity
     return total
-
-
-# ---
 
 
 class Thresholds(NamedTuple):
@@ -192,8 +190,6 @@ def _before(left: Task, right: Task) -> bool:
         return a is None
     return a < b
 
-
-# ---
 
 NAME: Final = "rescheduling"
 STRATEGY: Final = "lowNodeUtilization"

@@ -147,8 +147,8 @@ def _rate(value: object) -> float:
     return float(value) if value >= 0 else 1.0
 
 
-# --- The score: fit by the resources' strategies, and sra. Source: Volcano `plugins/resource-strategy-fit` (`Score`,
-# `sraScore`).
+# --- The scorer
+# Source: Volcano `plugins/resource-strategy-fit` (`Score`, `sraScore`).
 
 TYPE_ANNOTATION: Final = "volcano.sh/resource-strategy-scoring-type"
 WEIGHT_ANNOTATION: Final = "volcano.sh/resource-strategy-weight"
@@ -234,10 +234,8 @@ class StrategyScorer:
         return held
 
 
-# ---
-
-# --- Keeps cpu and memory beside idle scarce resources free. Source: Volcano `plugins/resource-strategy-fit`
-# (`checkNodeResourceIsProportional`).
+# --- The filter
+# Source: Volcano `plugins/resource-strategy-fit` (`checkNodeResourceIsProportional`).
 
 CPU, MEMORY = 0, 1
 MEGA = 1000
@@ -310,9 +308,6 @@ class Proportional:
                 code = session.reasons.intern(Reason("resource-strategy-fit", Code.UNRESOLVABLE, text))
                 found.append(ScarceResource(idle, cells_of(np.array(named, dtype=np.bool_)), share, code))
         return found
-
-
-# ---
 
 
 class ResourceStrategyFit:

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from pumice.core.state.jobs import Job
     from pumice.core.state.sources import Allocatable
 
-# --- Which roles want to be together or apart. Source: Volcano `plugins/task-topology`
-# (`readTopologyFromPgAnnotations`, `ApplyTaskTopology`, `checkTaskSetAffinity`).
+# --- Arguments
+# Source: Volcano `plugins/task-topology` (`readTopologyFromPgAnnotations`, `ApplyTaskTopology`,
+# `checkTaskSetAffinity`).
 
 AFFINITY: Final = "volcano.sh/task-topology-affinity"
 ANTI_AFFINITY: Final = "volcano.sh/task-topology-anti-affinity"
@@ -92,11 +93,9 @@ def _is_sound(group: list[str], roles: set[str]) -> bool:
     return len(set(named)) == len(named) and roles.issuperset(named)
 
 
-# ---
-
-# --- A job's tasks dealt out to buckets: those of one bucket want to be on one node. Source: Volcano
-# `plugins/task-topology` (`bucket.go`, `manager.go`). What an undone placement has changed here stays changed until
-# the cycle ends, as there.
+# --- Buckets
+# Source: Volcano `plugins/task-topology` (`bucket.go`, `manager.go`). What an undone placement has changed here stays
+# changed until the cycle ends, as there.
 
 MEMORY: Final = 1
 MEBI: Final = 1024
@@ -227,10 +226,8 @@ class JobBuckets:
         return bucket.index in self._uniform
 
 
-# ---
-
-# --- How well a node suits a task's bucket. Source: Volcano `plugins/task-topology` (`calcBucketScore`,
-# `NodeOrderFn`).
+# --- Scores
+# Source: Volcano `plugins/task-topology` (`calcBucketScore`, `NodeOrderFn`).
 
 BoolArray = npt.NDArray[np.bool_]
 FULL, SCALARS = 100.0, 2
@@ -338,9 +335,8 @@ class BucketScorer:
         return BucketScore(session, task, job, bucket, self._weight)
 
 
-# ---
-
-# --- In which order tasks are placed: bucket by bucket. Source: Volcano `plugins/task-topology` (`TaskOrderFn`).
+# --- Orders
+# Source: Volcano `plugins/task-topology` (`TaskOrderFn`).
 
 
 class BucketOrder:
@@ -367,9 +363,6 @@ class BucketOrder:
             return a.index - b.index
         first, second = mine.urgency(left), mine.urgency(right)
         return (first > second) - (first < second)
-
-
-# ---
 
 
 class TaskTopology:

@@ -120,7 +120,7 @@ def parse_clock_time(text: str) -> int:
     return hours * 3600 + minutes * 60
 
 
-# --- Which revocable nodes a task may use, and that it should rather use them.
+# --- Filter and scorer
 
 NAME: Final = "tdm"
 NOT_ALLOWED: Final = "not allow to dispatch to revocable node"
@@ -182,9 +182,8 @@ class RevocableScorer(RevocableNodes):
         return ReadyScore(np.array([FULL_SCORE if zone and not problem else 0.0 for zone, problem in lines]))
 
 
-# ---
-
-# --- How many pods of a job may be evicted at once. Source: Volcano tdm (`getMaxPodEvictNum`).
+# --- Budgets
+# Source: Volcano tdm (`getMaxPodEvictNum`).
 
 MIN_AVAILABLE: Final = "volcano.sh/jdb-min-available"
 MAX_UNAVAILABLE: Final = "volcano.sh/jdb-max-unavailable"
@@ -215,8 +214,6 @@ def amount_of(text: str, total: int) -> int:
         return -(-int(text[:-1]) * total // 100)
     return 0
 
-
-# ---
 
 ZONE_PREFIX: Final = "tdm.revocable-zone."
 PERIOD: Final = "tdm.evict.period"

@@ -206,10 +206,9 @@ def said_by(error: BaseException) -> str:
         return "(it cannot say what)"
 
 
-# --- Stand-ins for a user's functions at the extension points, and for the session while the plugin registers them.
+# --- Stand-ins for functions
 
-# --- Stand-ins for a user's filters and scorers: the same questions, and an answer of the right shape whatever
-# happens.
+# --- Stand-ins for filters and scorers
 
 T = TypeVar("T")
 
@@ -371,9 +370,7 @@ def _finite(answer: Any, shape: tuple[int, ...]) -> FloatArray:
     return scores
 
 
-# ---
-
-# --- What a user's plugin may answer at each extension point, and what stands for an answer that is none.
+# --- Valid answers, and what stands for others
 
 Instead = Callable[[str], Any]  # sentence -> answer
 
@@ -472,9 +469,6 @@ INSTEAD: Final[dict[str, Answers]] = {
     HANDLER: _both(None, "a text or None", _is(str, type(None))),
 }
 """Of every point that is asked through `guard`, and of event handlers."""
-
-
-# ---
 
 
 def guard(point: str, function: Callable[..., Any], failures: PluginFailures) -> Callable[..., Any]:
@@ -605,9 +599,6 @@ class GuardedSession:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._session, name)
-
-
-# ---
 
 
 class UserPlugin:

@@ -155,7 +155,7 @@ def _sub_job(found: dict[str, SubJob], job: Job, policy: dict[str, Any] | None, 
     return found[uid]
 
 
-# --- Which queue each job is in, and sums over the jobs of each queue.
+# --- Jobs by queue
 
 
 class ByQueue:
@@ -190,8 +190,6 @@ class ByQueue:
         sums = np.bincount(bins.ravel(), weights=amounts.ravel(), minlength=height * self.count)
         return sums.astype(np.float64, copy=False).reshape(height, self.count)  # of nothing, whole numbers
 
-
-# ---
 
 PENDING, PIPELINED = TaskStatus.PENDING, TaskStatus.PIPELINED
 SUCCEEDED, FAILED = TaskStatus.SUCCEEDED, TaskStatus.FAILED

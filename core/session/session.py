@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from pumice.core.state.jobs import Job
     from pumice.core.state.snapshot import Snapshot
 
-# --- Domains that an eviction made room in for a gang, kept until the gang is there. Volcano keeps them on the
-# session's copy of a group, which the next cycle does not get; only its pods' nominated nodes last. Source: Volcano
-# `actions/utils` (ApplySubJobNominations), `cache.updateJobInfo`.
+# --- Nominations
+# Volcano keeps them on the session's copy of a group, which the next cycle does not get; only its pods' nominated
+# nodes last. Source: Volcano `actions/utils` (ApplySubJobNominations), `cache.updateJobInfo`.
 
 OUTLIVES: Final = "nominated-domains-last"
 
@@ -92,8 +92,6 @@ class Nominations:
                 kept[job.key] = places
         self._session.carry.nominated = kept
 
-
-# ---
 
 ANEW: Final = "nominated-nodes-are-counted-anew"
 """The rule of earlier versions."""

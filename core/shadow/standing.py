@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pumice.core.state.jobs import Job
     from pumice.core.state.snapshot import Snapshot
 
-# --- Binds and evictions of two schedulers that began from the same state, pod by pod.
+# --- Deeds of two schedulers, pod by pod
 
 Deed = tuple[bool, str]
 """Whether it is a bind, and of which pod, by uid."""
@@ -81,8 +81,6 @@ def ties(decisions: Iterable[Decision], result: CycleResult, guide: Guide) -> in
     made = [each for each in decisions if isinstance(each, Bind) and bound.get(each.uid) == each.node]
     return sum(each.uid in guide.choices and guide.choices[each.uid].tie for each in made)
 
-
-# ---
 
 HELD: Final = re.compile(r" can possibly be assigned to (\S+), once ")
 ORIGIN: Final = ". Origin reason is "

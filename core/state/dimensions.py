@@ -49,8 +49,8 @@ class Rows:
         self._free.append(row)
 
 
-# --- Single numbers of a column: a memoryview costs a third of numpy's indexing and yields plain numbers; both see
-# the same memory.
+# --- Cells of a column
+# A memoryview costs a third of numpy's indexing and yields plain numbers; both see the same memory.
 
 
 class CellColumn(NamedTuple):
@@ -84,8 +84,6 @@ def integer_lines(table: npt.NDArray[np.integer]) -> list[MutableSequence[int]]:
     """The lines of an integer table, each number by number."""
     return list(map(memoryview, table))  # type: ignore[arg-type]
 
-
-# ---
 
 CPU, MEMORY, PODS = 0, 1, 2
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pumice.core.state.tables import ViewTables
     from pumice.core.state.tasks import TaskTable
 
-# --- Recurring moments without effect: hours of the day open and close a zone, and no pod moves.
+# --- Recurring moments
 
 
 class Recurrence:
@@ -34,8 +34,6 @@ class Recurrence:
             self._since, self._standing = now, () if recurs is None else recurs.standing
         return recurs is not None and now - self._since >= recurs.every_s
 
-
-# ---
 
 WAITING: Final[int] = TaskStatus.PENDING.value
 

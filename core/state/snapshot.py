@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pumice.core.state.dimensions import Dimensions
     from pumice.core.state.jobs import Job
 
-# --- Binds in flight as a view holds them: pod -> node, and what their claims were promised.
+# --- Assumed pods
 
 
 class Promised(NamedTuple):
@@ -68,9 +68,6 @@ class AssumedPods(dict[str, str]):
         if self._shared:
             self._promised, self._shared = dict(self._promised), False
         return self._promised
-
-
-# ---
 
 
 class TaskColumns(Struct, frozen=True):

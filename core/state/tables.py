@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from pumice.core.messages.commands import CycleSaid
     from pumice.core.state.jobs import Job
 
-# --- What has changed in a view since its last snapshot: all that a check has to look at when the view was whole
-# then.
+# --- Touched parts
 
 
 class Touched:
@@ -47,11 +46,10 @@ class Touched:
         self.rows[task.row] = self.jobs[task.job] = None
 
 
-# ---
+# --- Groups
 
-# --- What PodGroups say of the view's jobs, and what queues and priority classes make of it.
-
-# --- Priority classes: what a job's priority is worth. Source: Volcano `cache.Snapshot` (reference section 5.3).
+# --- Priority classes
+# Source: Volcano `cache.Snapshot` (reference section 5.3).
 
 
 class PriorityClasses:
@@ -74,9 +72,6 @@ class PriorityClasses:
         if name in self._classes:
             return self._classes[name][0]
         return next((value for value, is_default in self._classes.values() if is_default), 0)
-
-
-# ---
 
 
 class Groups:
@@ -171,9 +166,7 @@ class Groups:
                 self._resolve(job, job.spec)
 
 
-# ---
-
-# --- Which task is counted on which node, and the nodes' sums that follow from it.
+# --- Tasks of nodes
 
 
 class NodeTasks:
@@ -254,9 +247,7 @@ class NodeTasks:
         return self.node_tasks[node_name]
 
 
-# ---
-
-# --- Objects that only some plugin reads: kept as they are, by kind.
+# --- Other objects
 
 
 class OtherObjects:
@@ -287,9 +278,6 @@ class OtherObjects:
             self.by_kind[kind].pop(key, None)
         else:
             self.by_kind[kind][key] = obj
-
-
-# ---
 
 
 class ViewTables:

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pumice.core.state.derived import Versions
     from pumice.core.state.jobs import Job
 
-# --- The view's invariants, checkable at any time: counts by status add up, idle + used = allocatable, no task in two
-# places.
+# --- Invariants
+# Counts by status add up, idle + used = allocatable, no task is in two places.
 
 RELEASING = int(TaskStatus.RELEASING)
 
@@ -145,10 +145,9 @@ def _key(task: Task | None) -> str:
     return task.key if task is not None else "that has gone"
 
 
-# ---
-
-# --- Pods into tasks: of a pod read lately, only what changes while it lives is read again. Reading all of it each
-# time, a trace of small jobs (NASA's) takes 1.05 times as long on virtual time.
+# --- Reading pods
+# Of a pod read lately, only what changes while it lives is read again. Reading all of it each time, a trace of small
+# jobs (NASA's) takes 1.05 times as long on virtual time.
 
 LATELY = 4096
 """So many pods are remembered: as many objects as the codec keeps decoded, so that few are kept for this alone."""
@@ -211,9 +210,6 @@ def _asks_as(asked: Object, asks: Object) -> bool:
     if is_strange(asked):  # with a node it is in its job
         return asked == asks
     return asked == asks or {**asked, "nodeName": asks.get("nodeName")} == asks
-
-
-# ---
 
 
 class View(ViewTables):

@@ -16,7 +16,7 @@ from pumice.collecting import keeping
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# --- The commands, as a table: a command's module is imported when it is called, and not to say that there is one.
+# --- The table of commands
 
 
 class CommandRow(NamedTuple):
@@ -152,8 +152,6 @@ class Commands(TyperGroup):
         with formatter.section("Commands"):
             formatter.write_dl([(name, row.help) for name, row in COMMANDS.items()])
 
-
-# ---
 
 app: Final = typer.Typer(
     name="pumice",

@@ -18,7 +18,7 @@ from pumice.proof.conformance.case import find_suites, inherited
 from pumice.proof.conformance.judge import Verdict
 from pumice.proof.conformance.runner import CaseTally, Score, run_suites, score_of
 
-# --- One verdict in full, for whoever is looking for the reason.
+# --- One verdict in full
 
 
 def show_verdict(console: Console, verdict: Verdict) -> None:
@@ -34,8 +34,6 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
         for key, value in outcome.items():
             console.print(f"cycle {number} {key}: {value}", markup=False, soft_wrap=True)
 
-
-# ---
 
 LINE_LENGTH: Final = 400
 

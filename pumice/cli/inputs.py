@@ -31,7 +31,7 @@ from pumice.questions.replay.plugins import demand
 from pumice.questions.whatif.sources import parsed, taken
 from pumice.runtime.standing import named
 
-# --- The configuration that a question about a cluster is answered by
+# --- The configuration of a question
 
 UNTOLD: Final = (
     "{}: it does not say how its scheduler is configured: Volcano's stock configuration is taken; name its own with {}"

@@ -26,7 +26,7 @@ from pumice.yaml_text import dump_yaml
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# --- Tables of which nothing is cut off
+# --- Whole tables
 
 
 class WholeTable(Table):

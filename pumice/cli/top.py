@@ -35,7 +35,7 @@ from pumice.questions.history.rewind import newest_cycle
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-# --- Single keys from a terminal, while something else is shown on it.
+# --- Keys
 
 LONGEST: Final = 16
 """Bytes of one key."""
@@ -68,8 +68,6 @@ def _pressed(number: int, seconds: float) -> str:
         return ""
     return os.read(number, LONGEST).decode("ascii", "replace") or "q"
 
-
-# ---
 
 Asking = Callable[[str], dict[str, Any]]
 """Of a resource, or a resource/name, the adviser's answer."""

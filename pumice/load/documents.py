@@ -23,7 +23,7 @@ from pumice.core.objects.metadata import Object
 from pumice.core.quantity import parse_quantity
 from pumice.load.places import JsonLines
 
-# --- NodeMetrics objects (what `kubectl get nodemetrics -o yaml` prints) as node usage in per cent of allocatable.
+# --- NodeMetrics
 
 PERIODS: Final = ("10m", "5m")
 """One sample stands for both averages."""
@@ -61,8 +61,6 @@ def _amount(resource: str, text: Any) -> float:
     quantity = parse_quantity(str(text))
     return float(quantity.milli_value() if resource == "cpu" else quantity.value())
 
-
-# ---
 
 _SEPARATOR: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _BYTE_ORDER_MARK: Final = re.compile(r"(?:\A|(?<=\n))\ufeff")  # also where files were joined

@@ -27,7 +27,7 @@ from pumice.load.places import JsonLines, ManifestPlace
 from pumice.load.source import read_texts
 from pumice.load.traces.read import is_trace, read_trace
 
-# --- What comes out of another cluster goes on here.
+# --- Manifests of another cluster
 
 
 def still_running(objects: Sequence[Object]) -> list[Object]:
@@ -45,8 +45,6 @@ def _for_ever(pod: Object) -> Object:
     annotations = {**text_map(pod["metadata"].get("annotations")), DURATION: "0"}
     return {**pod, "metadata": {**pod["metadata"], "annotations": annotations}}
 
-
-# ---
 
 JSON_SUFFIXES: Final = (".json", ".json.gz", ".jsonl", ".jsonl.gz")
 

@@ -23,7 +23,7 @@ from pumice.core.plugins import PLUGINS
 from pumice.core.plugins.plugin import PluginBuilder
 from pumice.core.plugins.user import FOLDER_PLUGINS, PluginQuestion, guarded, said_by
 
-# --- What tells one version of a user's plugin from another: the journal keeps it, and a replay compares.
+# --- Identities of plugins
 
 DIGITS = 16
 
@@ -57,8 +57,6 @@ def differences(recorded: Mapping[str, set[str]], installed: Mapping[str, str]) 
     ]
     return missing, changed
 
-
-# ---
 
 GROUP: Final = "pumice.plugins"
 TABLE: Final = "PLUGINS"

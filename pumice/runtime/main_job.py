@@ -37,7 +37,7 @@ from pumice.runtime.waiting import LeftWaiting, Until, left_waiting, reached
 from pumice.storage.journal import Journal
 from pumice.storage.retention import Retention
 
-# --- What `pumice run` brings along when nothing else is there: three nodes, and a gang to look at.
+# --- The example
 
 NODES: Final = ("node-0", "node-1", "node-2")
 GANG: Final = "example-gang"
@@ -89,9 +89,7 @@ def example_gang() -> Object:
     }
 
 
-# ---
-
-# --- How long cycles took, out of the metrics that the system keeps anyway.
+# --- The mean cycle
 
 LATENCY: Final = "volcano_e2e_scheduling_latency_milliseconds"
 
@@ -109,8 +107,6 @@ def _split(line: str) -> tuple[str, str, str]:
     name, space, value = line.rpartition(" ")
     return name, space, value or "0"
 
-
-# ---
 
 CONFLICT = 409
 AGAIN_S = 0.05

@@ -19,7 +19,7 @@ from pumice.core.objects.metadata import Object
 from pumice.runtime.certificates import demand_pair
 from pumice.yaml_text import dump_yaml
 
-# --- A kubeconfig for the gateway, and how to get a client to use it
+# --- A kubeconfig
 
 NAME: Final = "pumice"
 

@@ -15,7 +15,7 @@ from pumice.config.durations import parse_duration
 from pumice.core.objects.metadata import Object, key_of, section
 from pumice.core.objects.pod import GROUP_NAME
 
-# --- When a run ends
+# --- The end of a run
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pumice.storage.sqlite.lock import JournalLock
     from pumice.storage.sqlite.opening import OpenedFile
 
-# --- A thread with an asyncio loop of its own, reached from any event loop through an anyio portal.
+# --- The thread of the event loop
 
 
 class LoopThread:
@@ -72,9 +72,8 @@ async def unbroken(work: Awaitable[Result]) -> Result:
     raise InternalError("a shield swallowed an exception")
 
 
-# ---
-
-# --- Whether the files of an open journal are still where they were: what is written to others nobody will find.
+# --- The presence of the files
+# What is written to files that were removed nobody will find.
 
 
 class FilePresence:
@@ -105,8 +104,6 @@ def leave_open(connection: sqlite3.Connection) -> None:
     """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
-
-# ---
 
 CUT_STEP: Final = 50_000
 CACHED_STATEMENTS: Final = 32

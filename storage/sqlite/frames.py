@@ -95,7 +95,7 @@ def _weights(pairs: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint32]]:
     return weights
 
 
-# --- What a journal's files hold apart from each other
+# --- The tail
 # The write-ahead file is laid over the main file as far as its checksums agree, whoever wrote it. So what follows a
 # broken page is looked for, and what the main file holds alone must be what the whole begins with.
 #

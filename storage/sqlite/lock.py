@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pumice.storage.journal import Head
 
-# --- How far a journal had come, told beside it: what is acknowledged may stand in SQLite's write-ahead file alone.
+# --- The mark
 # SQLite drops what comes after a broken page of that file without a word. So the last record of every append is noted
 # in the lock file, which is there from the opening to a clean stop. It is written after the append and before anybody
 # hears of it, and not waited for on the disk: it survives a kill, and after a power cut it says too little, never too
@@ -71,8 +71,6 @@ def read_mark(path: Path) -> Mark | None:
 def _sum(identity: bytes, sequence: int, hash_: bytes) -> bytes:
     return blake2b(b"%b %d %b" % (identity, sequence, hash_), digest_size=8).digest()
 
-
-# ---
 
 if sys.platform == "win32":
     import msvcrt

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pumice.cluster.api.watch import ChangeLog, RevisionLog
     from pumice.core.messages.commands import StoreRequest
 
-# --- The api's log as watchers find it behind a bad network: broken, replayed, or gone (410), as `faults` say.
+# --- The log behind a bad network: broken, replayed, or gone (410)
 
 REPLAYED: Final = 10
 """Revisions that a replayed watch goes back."""
@@ -65,10 +65,7 @@ class FaultyLog:
         return log.read(since, kinds, limit)
 
 
-# ---
-
-# --- What somebody else does to the cluster between a decision and its bind: the node goes, is cordoned or shrinks,
-# or the pod is deleted.
+# --- Interference between a decision and its bind: nodes go or shrink, pods are deleted
 
 USER: Final = "somebody-else"
 SHRUNK: Final = {"allocatable": {"cpu": "1", "memory": "1Gi"}}
@@ -88,8 +85,6 @@ def disrupt(store: Store, what: str, bind: BindPod, now: float) -> None:
 def _packed(patch: dict[str, Any]) -> bytes:
     return codec.pack(patch)
 
-
-# ---
 
 REFUSALS: Final = {
     "bind-refused": replies.Refused(503, "ServiceUnavailable", "injected: the api is overloaded"),

@@ -20,7 +20,7 @@ from pumice.core.messages import commands
 from pumice.core.messages.commands import ReadRevision, Reflect
 from pumice.storage import codec
 
-# --- Throws of dice that come out the same every time: a storm is a function of its seed.
+# --- Dice that fall the same every time
 
 
 def chance(seed: int, what: str) -> float:
@@ -36,9 +36,7 @@ def _begun(seed: int) -> blake2b:
     return blake2b(f"{seed}\0".encode(), digest_size=7)
 
 
-# ---
-
-# --- Occasions for faults: what is asked about what, for the n-th time ("bind default/web-0 #2").
+# --- Occasions: "bind default/web-0 #2"
 
 SCHEDULER: Final = "scheduler"
 PRE_BINDER: Final = "pre-bind-worker"
@@ -110,8 +108,6 @@ def subject(request: commands.StoreRequest) -> str:
         case _:
             assert_never(request)
 
-
-# ---
 
 BIND: Final = (
     "bind-refused",

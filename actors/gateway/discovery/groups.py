@@ -17,7 +17,7 @@ from pumice.cluster.api.kinds import Kind
 from pumice.cluster.kube.release import RELEASE
 from pumice.core.objects.metadata import Object
 
-# --- What the server says it is: the Kubernetes release whose behaviour it has.
+# --- The version of the server
 
 
 def version() -> Object:
@@ -39,8 +39,6 @@ def version() -> Object:
         "platform": f"{sys.platform}/{platform.machine()}",
     }
 
-
-# ---
 
 VERBS: Final = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 READ: Final = ["get", "list"]
@@ -201,7 +199,7 @@ def subresources(row: Kind, version: str) -> list[Sub]:
     return found
 
 
-# --- the plain style
+# --- The plain style
 
 
 def api_versions(address: str) -> Object:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from pumice.cluster.api.kind_table import KindTable
 
-# --- How many PodGroups of a queue are in which phase. Source: Volcano `pkg/controllers/metrics/queue.go`.
+# --- PodGroups of queues by phase
+# Source: Volcano `pkg/controllers/metrics/queue.go`.
 
 PHASES: Final = ("Pending", "Inqueue", "Running", "Unknown", "Completed")
 SLICE: Final = 1000
@@ -73,9 +74,7 @@ def exposed_counts(queues: Iterable[str], counts: Counts) -> bytes:
     return generate_latest(registry)
 
 
-# ---
-
-# --- How many faults of which kind a storm has made, as metrics.
+# --- Faults of a storm
 
 
 def exposed_faults(struck: Mapping[str, int]) -> bytes:
@@ -87,9 +86,7 @@ def exposed_faults(struck: Mapping[str, int]) -> bytes:
     return generate_latest(registry)
 
 
-# ---
-
-# --- How many objects of which resource there are, under the name that a kube-apiserver gives it.
+# --- Objects by resource, named as kube-apiserver names the metric
 
 
 def exposed_objects(kinds: KindTable, counts: Mapping[str, int]) -> bytes:
@@ -102,8 +99,6 @@ def exposed_objects(kinds: KindTable, counts: Mapping[str, int]) -> bytes:
             gauge.labels(row.group, row.plural).set(number)
     return generate_latest(registry)
 
-
-# ---
 
 CHECKS = {"livez": ("ping",), "healthz": ("ping", "api"), "readyz": ("ping", "api", "watches")}
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"

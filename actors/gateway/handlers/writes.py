@@ -22,7 +22,7 @@ from pumice.core.messages.replies import Accepted
 from pumice.core.objects.metadata import Object, section
 from pumice.storage import codec
 
-# --- fieldValidation: what to do about fields that a kind does not have.
+# --- fieldValidation
 
 APPLY: Final = "apply"
 
@@ -65,8 +65,6 @@ def _untyped(row: Kind, obj: Object, paths: list[str]) -> str:
     told = found[0] if len(found) == 1 else "\n  ".join(("errors:", *found))
     return f"failed to create typed patch object ({name}; {row.api_version}, Kind={row.kind}): {told}"
 
-
-# ---
 
 FORMS: Final = {
     "application/json-patch+json": "json",

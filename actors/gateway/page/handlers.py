@@ -20,8 +20,9 @@ from pumice.core.messages.boards import ReadResidents, ResidentsRead
 if TYPE_CHECKING:
     from pumice.actors.gateway.front import Doorkeeper
 
-# --- Coming in with a browser: the token is given once, in a form, and never stands in an address. The cookie is no
-# token: it lets somebody read, from pages of this server only, and ends with the token it was made of.
+# --- The form that asks a browser for a token
+# The token is given once and never stands in an address. The cookie is no token: it lets somebody read, from pages of
+# this server only, and ends with the token it was made of.
 
 FORM: Final = 8192
 """Bytes of a form."""
@@ -51,8 +52,6 @@ async def _go_home(exchange: Exchange, value: str, *, secure: bool) -> None:
     cookie += "" if value else "; Max-Age=0"
     await exchange.answer(303, b"", "text/plain", {**assets.HEADERS, "location": "/", "set-cookie": cookie})
 
-
-# ---
 
 F = TypeVar("F", bound=Front)
 UNAUTHORIZED: Final = 401

@@ -33,7 +33,7 @@ _SHOWN: Final = 3
 """How many ports, addresses and hosts are shown."""
 _METRICS_SHOWN: Final = 2
 
-# --- Pods: what their containers say decides the STATUS column, not the phase alone.
+# --- Pods: what their containers say decides the STATUS column, not the phase alone
 
 _ENDED: Final = {
     "Succeeded": "The pod has completed successfully.",
@@ -175,7 +175,7 @@ def pod_conditions(pod: Object) -> list[dict[str, str]]:
     return [{"type": "Completed", "status": "True", "reason": phase, "message": message}] if message else []
 
 
-# --- Nodes.
+# --- Nodes
 
 _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
 _ROLE: Final = "kubernetes.io/role"
@@ -203,7 +203,7 @@ def node_address(wanted: str) -> Cell:
     )
 
 
-# --- Kinds that make pods from a template.
+# --- Kinds that make pods from a template
 
 _JOB_STATES: Final = (
     ("Complete", "Complete"),
@@ -259,7 +259,7 @@ def job_state(obj: Object, _now: float) -> str:
     return "Running"
 
 
-# --- Services, endpoints and ingresses.
+# --- Services, endpoints and ingresses
 
 
 def cluster_address(service: Object, _now: float) -> str:
@@ -345,7 +345,7 @@ def class_parameters(ingress_class: Object, _now: float) -> str:
     return f"{given.get('kind', '')}{group}/{given.get('name', '')}"
 
 
-# --- Horizontal pod autoscalers.
+# --- Horizontal pod autoscalers
 
 _SOURCES: Final = {
     "External": "external",
@@ -397,7 +397,7 @@ def _amount(current: Object, field: str) -> str:
     return UNKNOWN if current.get(field) is None else quantity(current[field])
 
 
-# --- Events.
+# --- Events
 
 
 def first_seen(event: Object, now: float) -> str:
@@ -434,7 +434,7 @@ def event_source(event: Object, _now: float) -> str:
     return f"{component}, {instance}" if instance else str(component)
 
 
-# --- Metrics.
+# --- Metrics
 
 
 def usage(obj: Object, _now: float) -> list[str]:
@@ -453,7 +453,7 @@ def _total(listed: list[Object], resource: str) -> str:
     return total.canonical()
 
 
-# --- Volumes.
+# --- Volumes
 
 _OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _DEFAULT_CLASS: Final = (
@@ -498,7 +498,7 @@ def audiences(driver: Object, _now: float) -> str:
     return UNSET if requests is None else ",".join(str(one.get("audience", "")) for one in requests)
 
 
-# --- Configuration, roles, devices, limits, policies.
+# --- Configuration, roles, devices, limits, policies
 
 
 def keys(obj: Object, _now: float) -> int:

@@ -37,7 +37,7 @@ from pumice.actors.gateway.tables.words import (
 )
 from pumice.core.objects.metadata import Object
 
-# --- Kinds that say themselves how they are printed.
+# --- Kinds that say themselves how they are printed
 
 _CREATED: Final = ".metadata.creationTimestamp"
 _NAME: Final = text("Name", name_of, "The object's name, unique in its namespace.", form="name")
@@ -97,7 +97,7 @@ def _custom(*given: tuple[str, str, str] | tuple[str, str, str, int]) -> Printer
     return custom_printer([dict(zip(("name", "type", "jsonPath", "priority"), one, strict=False)) for one in given])
 
 
-# --- Columns that kinds share.
+# --- Columns that kinds share
 
 _AGE: Final = text("Age", age, "Time since the object was created.")
 _AGED: Final = joined(_NAME, _AGE)

@@ -32,7 +32,8 @@ _HOUR: Final = 3600
 _YEAR_HOURS: Final = 24 * 365
 
 
-# --- Fields by path. A path is dotted, `spec.nodeName`; what is absent or null on the way is empty.
+# --- Fields by path
+# A path is dotted, `spec.nodeName`; what is absent or null on the way is empty.
 
 
 def at(path: str, read: Callable[[Any], Any] = lambda value: value) -> Cell:
@@ -88,7 +89,7 @@ def ratio(part: str, whole: str, default: int) -> Cell:
     return lambda obj, now: f"{of(obj, now)}/{total(obj, now)}"
 
 
-# --- Words for values.
+# --- Words for values
 
 
 def name_of(obj: Object, _now: float = 0.0) -> str:
@@ -173,7 +174,7 @@ def some(parts: list[str], most: int, between: str = ",") -> str:
     return f"{shown} + {len(parts) - most} more..." if len(parts) > most else shown
 
 
-# --- Ages: two or three significant figures (apimachinery's HumanDuration).
+# --- Ages: two or three significant figures (apimachinery's HumanDuration)
 
 
 def human_duration(seconds: float) -> str:

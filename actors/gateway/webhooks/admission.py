@@ -33,8 +33,8 @@ from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object, text_map
 from pumice.storage import codec
 
-# --- ValidatingAdmissionPolicies: what they say of a request, by their bindings, in Kubernetes' words. Source:
-# Kubernetes' `admission/plugin/policy/validating`. Nothing is audited: the action Audit does nothing.
+# --- ValidatingAdmissionPolicies
+# Source: Kubernetes' `admission/plugin/policy/validating`. Nothing is audited: the action Audit does nothing.
 
 _CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
 _INVALID: Final = "Invalid"
@@ -186,9 +186,8 @@ async def _selected(site: Site, key: str, namespace: str, selector: Any) -> list
     return [each for each in every if wanted.matches(text_map(section(each, "metadata").get("labels")))]
 
 
-# ---
-
-# --- AdmissionReview: what a webhook is sent, and what its answer says (source: Kubernetes' `webhook/request`).
+# --- AdmissionReview
+# Source: Kubernetes' `webhook/request`.
 
 VERSION: Final = "admission.k8s.io/v1"
 _LEAST: Final = 400
@@ -262,9 +261,6 @@ def _operations(response: Object) -> tuple[Any, ...]:
     if not is_list(operations):
         raise BadAnswerError("the patch is not a list of operations")
     return tuple(operations)
-
-
-# ---
 
 
 async def mutated(site: Site, request: AdmissionRequest) -> tuple[Object | None, list[str]]:

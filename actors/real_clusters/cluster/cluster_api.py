@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     Asked = Received[ApiRequest, ApiReply]
 
-# --- Who waits for a request to the cluster, the most urgent first.
+# --- Requests in line, the most urgent first
 
 Work = Callable[[], Coroutine[Any, Any, None]]
 
@@ -102,11 +102,9 @@ class Line:
             await self._more.wait()
 
 
-# ---
-
-# --- What is asked of the cluster, answered: which request goes there as what, and how urgent it is. Binds,
-# evictions, statuses, events and updates go to the cluster, a pod is read there; watching and listing is left to the
-# api here, which has all that was heard.
+# --- The desk: which request goes to the cluster as what
+# Binds, evictions, statuses, events and updates go to the cluster, a pod is read there; watching and listing is left
+# to the api here, which has all that was heard.
 
 PATIENCE_S: Final = 30.0
 """So long one tries to write what nobody has set a time for."""
@@ -202,9 +200,7 @@ def _until() -> float:
     return anyio.current_time() + PATIENCE_S
 
 
-# ---
-
-# --- What is heard of the cluster, by its watches and in answers, handed to the api here in its order.
+# --- The hearing: changes of the cluster, handed to the api here in their order
 
 BATCH = 500
 """So many changes are on their way to the api at once: all of a large cluster would be there twice."""
@@ -274,8 +270,6 @@ class ClusterHearing:
             decided = self.decided.pop(obj["metadata"]["uid"], 0)
         return Reflect(*change.key, change.blob, self._name if decided else "", decided)
 
-
-# ---
 
 Where = tuple[str, str, str]
 

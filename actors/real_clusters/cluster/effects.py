@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pumice.actors.system.ports import ApiPort
     from pumice.core.messages.replies import ApiReply
 
-# --- Where a real API server has what: the paths of objects by their kind, namespace and name.
+# --- Paths of objects
 
 EVENTS: Final = "Event"
 QUEUE: Final = "Queue"
@@ -54,8 +54,6 @@ def place(key: str, namespace: str, name: str, subresource: str = "") -> str:
     found = f"{collection(key, namespace)}/{name}"
     return f"{found}/{subresource}" if subresource else found
 
-
-# ---
 
 Heard = Callable[[str, Object], Awaitable[int]]
 """Takes an object of a kind in as the cluster now has it; the revision that it has here."""

@@ -16,7 +16,7 @@ from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.pod import GROUP_NAME
 from pumice.storage import codec
 
-# --- What a change of a pod says of its scheduler
+# --- Decisions that changes of pods tell of
 
 SCHEDULER: Final = "volcano"
 BECAUSE: Final = "Pod is evicted, because of "

@@ -20,7 +20,7 @@ from pumice.core.state.watched import WATCHED
 if TYPE_CHECKING:
     from pumice.actors.real_clusters.mirror.redaction import Redaction
 
-# --- What is followed of a cluster: all that a scheduler reads, and the Jobs that pods belong to; no Secret.
+# --- Resources that are followed
 
 CONFIG_MAP: Final = "ConfigMap"
 JOB: Final = "Job"
@@ -47,11 +47,9 @@ def _root(kind: Kind) -> str:
     return f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
 
 
-# ---
-
-# --- Whether a scheduler is in the middle of carrying out a cycle: binds and evictions that come close after each
-# other. A look that ends between two of them would take one cycle of the scheduler's for two, the second of which saw
-# what the first had done.
+# --- Bursts: binds and evictions that come close after each other
+# A look that ends between two of them would take one cycle of the scheduler's for two, the second of which saw what
+# the first had done.
 
 QUIET: Final = 0.3
 """Periods without a decision, after which a cycle is over: between two of its cycles a scheduler waits a whole one."""
@@ -81,8 +79,6 @@ class Burst:
         """Seconds until it is over, as far as is to be seen now; 0: it is."""
         return max(0.0, min(self._last + self._quiet_s, self._first + self._longest_s) - now)
 
-
-# ---
 
 NOT_THERE: Final = (404, 405)
 """What a server answers for what it does not serve, or does not let anybody watch: clusters differ in that."""

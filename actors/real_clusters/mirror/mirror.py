@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from pumice.actors.system.ports import ApiPort, MetricsPort, MirrorPort, RecorderPort
     from pumice.core.messages.events import ShadowCompared
 
-# --- Whether the scheduler's view can take an object in: a replay of what it cannot would end there.
+# --- Readability of objects
 
 READ: Final = frozenset(WATCHED)
 
@@ -71,8 +71,6 @@ class Readability:
             return str(error) or type(error).__name__
         return ""
 
-
-# ---
 
 BATCH = 500
 """So many changes are on their way to the api at once: all of a large cluster would be there twice."""

@@ -22,7 +22,7 @@ from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.pod import pod_index
 from pumice.core.pseudonyms import Place, Pseudonyms
 
-# --- Words of which schedulers and kubelets make the conditions that they write: what is none of them may be a name.
+# --- The vocabulary of conditions
 
 SEPARATED: Final = re.compile(r"[^\s,;/:()\[\]{}\"'<>=]+")
 """A word."""
@@ -60,8 +60,6 @@ _WRITTEN: Final = """
 """
 WORDS: Final = frozenset(_WRITTEN.split())
 
-
-# ---
 
 NAMES: Final = frozenset((
     "name", "namespace", "queue", "parent", "nodeName", "nominatedNodeName", "claimName", "volumeName", "pool",

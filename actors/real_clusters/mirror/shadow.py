@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pumice.actors.system.ports import MetricsPort, RecorderPort
     from pumice.core.messages.decisions import CycleResult, Decision
 
-# --- What all comparisons of a shadow came to
+# --- Totals of a shadow
 
 KEPT: Final = 100
 """So many of the newest are kept for the summary."""

@@ -23,7 +23,7 @@ from pumice.config.input_file import read_bytes, read_text
 from pumice.config.kubeconfig import ClusterAccess, ExecPlugin
 from pumice.core.objects.metadata import parse_time, section
 
-# --- What to show to an API server
+# --- Credentials
 
 READ_AGAIN_S: Final = 60.0
 """A token's file is read again after so long (source: client-go's `cachingTokenSource`): kubelets rotate it."""
@@ -103,7 +103,8 @@ def _header(access: ClusterAccess) -> str:
     return ""
 
 
-# --- Credentials from a program, as cloud providers have it (source: `client.authentication.k8s.io`, ExecCredential).
+# --- Credentials from a program
+# Source: `client.authentication.k8s.io`, ExecCredential.
 
 PATIENCE_S: Final = 60.0
 EARLIER_S: Final = 10.0
@@ -186,8 +187,6 @@ class FromPlugin:
     def _failed(self, problem: str) -> CredentialsError:
         return CredentialsError(f"{self._plugin.command} (exec of {self._access.source}): {problem}")
 
-
-# ---
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 

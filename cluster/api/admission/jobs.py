@@ -14,7 +14,8 @@ from pumice.cluster.api.refusals import Cause, duplicate, forbidden_field, inval
 from pumice.cluster.kube.go_flags import parsed_flags
 from pumice.core.objects.metadata import Object
 
-# --- Life cycle policies of Jobs and tasks: which events and actions there are, and which pairs make sense.
+# --- Life cycle policies of Jobs and tasks
+# Which events and actions there are, and which pairs make sense.
 
 ANY_EVENT: Final = "*"
 EVENTS: Final = (
@@ -101,8 +102,6 @@ def _code_problems(code: int, where: str, seen: set[int]) -> list[Cause]:
     seen.add(code)
     return []
 
-
-# ---
 
 PLUGINS: Final = ("env", "svc", "ssh", "tensorflow", "mpi", "pytorch", "hcclrank", "ray")
 _NEED_SERVICE: Final = frozenset(("tensorflow", "mpi", "pytorch", "ray"))

@@ -17,9 +17,10 @@ from pumice.core.objects.metadata import Object
 from pumice.core.quantity import Quantity, quantity_of
 from pumice.storage.codec import repack, unpack
 
-# --- Pod specs settled and checked once for all pods of a template: those of a job have the same one, to the byte.
-# Nothing but the spec decides what comes out, and all of it is looked up by, so what is kept is never out of date.
-# The pods share the settled spec as it is: who writes into the spec of a pod takes a copy first.
+# --- Pod specs, settled once for all pods of a template
+# Pods of a job have the same spec, to the byte. Nothing but the spec decides what comes out, and all of it is looked
+# up by, so what is kept is never out of date. The pods share the settled spec as it is: who writes into the spec of a
+# pod takes a copy first.
 
 _KEPT: Final = 64
 
@@ -52,8 +53,6 @@ def _problems(blob: bytes) -> tuple[Cause, ...]:
     return tuple(pod_spec_problems(unpack(blob), "spec"))
 
 
-# ---
-
 KIND: Final = "LimitRange"
 NOTE: Final = "kubernetes.io/limit-ranger"
 _TYPES: Final = ("Container", "PersistentVolumeClaim", "Pod")
@@ -63,7 +62,7 @@ _DEFAULTS: Final = ("default", "defaultRequest")
 Amounts = dict[str, Any]
 
 
-# --- the object itself
+# --- LimitRanges themselves
 
 
 def default(limit_range: Object, lookup: Lookup) -> None:
@@ -117,7 +116,7 @@ def _disorder(item: dict[str, Any], path: str) -> list[Cause]:
     return found
 
 
-# --- pods and claims
+# --- Pods and claims
 
 
 def fill_in(pod: Object, lookup: Lookup) -> bool:

@@ -15,9 +15,9 @@ from pumice.core.objects.metadata import Object
 from pumice.core.texts import whole_number
 from pumice.storage.codec import repack, unpack
 
-# --- Affinity terms that name label keys: a new pod's own values of them become part of the term's selector. Source:
-# Kubernetes' pod strategy (`applyMatchLabelKeysAndMismatchLabelKeys`). Spread constraints keep their keys: the
-# scheduler reads those itself.
+# --- Label keys of affinity terms
+# Source: Kubernetes' pod strategy (`applyMatchLabelKeysAndMismatchLabelKeys`). Spread constraints keep their keys:
+# the scheduler reads those itself.
 
 _OPERATORS: Final = (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
 
@@ -49,8 +49,6 @@ def _extend(term: dict[str, Any], labels: dict[str, str]) -> None:
     if found:
         selector["matchExpressions"] = found
 
-
-# ---
 
 SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """Classes that exist without an object."""

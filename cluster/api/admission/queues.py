@@ -13,7 +13,8 @@ from pumice.core.errors import QuantityError
 from pumice.core.objects.metadata import Object
 from pumice.core.quantity import Quantity, quantity_of
 
-# --- A queue among its relatives: parents that exist, limits that a child keeps to (source: Volcano's queue webhook).
+# --- Parents and children
+# Source: Volcano's queue webhook.
 
 MOST_DEPTH: Final = 5
 """Levels below the root, as in Volcano's webhook's default."""
@@ -150,8 +151,6 @@ def _part(spec: dict[str, Any], part: str) -> dict[str, Any]:
     held = section(spec, part)
     return section(held, "resource") if part == "guarantee" else held
 
-
-# ---
 
 HIERARCHY: Final = "volcano.sh/hierarchy"
 WEIGHTS: Final = "volcano.sh/hierarchy-weights"

@@ -11,8 +11,7 @@ from pumice.config.durations import duration_s
 from pumice.core.objects.metadata import Object
 from pumice.core.texts import whole_number
 
-# --- How a pod runs here, said in annotations of the pod, its template or its Job: a slip is refused, not passed
-# over.
+# --- Annotations that say how a pod runs here
 
 DURATIONS: Final = ("pumice.dev/duration", "pumice.dev/termination")
 EXIT_CODE: Final = "pumice.dev/exit-code"
@@ -35,8 +34,6 @@ def run_problems(annotations: dict[str, str], path: str) -> list[Cause]:
         found.append(invalid_value(f"{path}.annotations[{EXIT_CODE}]", code, why))
     return found
 
-
-# ---
 
 MOST_PODS: Final = 150_000
 """Pods of one object; more than a cluster of Kubernetes holds nobody makes in earnest.

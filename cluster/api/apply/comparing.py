@@ -11,7 +11,7 @@ from pumice.cluster.api.schema.shapes import Shape, field_shape
 from pumice.core.errors import QuantityError
 from pumice.core.quantity import quantity_of
 
-# --- When two values are the same: a boolean is no number, and a quantity may be spelt in several ways.
+# --- Equality
 
 _SPELLINGS: Final = (str, int, float)
 
@@ -29,8 +29,6 @@ def same(old: Any, new: Any, shape: Shape) -> bool:
     except QuantityError:
         return False
 
-
-# ---
 
 _ABSENT: Any = object()
 _NOT_THERE: Final[list[Any]] = [_ABSENT]

@@ -153,9 +153,9 @@ def _moment(text: str) -> float:
         return 0.0
 
 
-# --- Owners after a write that was no apply
+# --- Owners after other writes than apply
 
-# --- The time before the first apply
+# --- Owners before the first apply
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _BEFORE: Final = "before-first-apply"

@@ -33,16 +33,14 @@ from pumice.config.errors import RequestError
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object, section
 
-# --- Why something cannot be applied.
+# --- Errors
 
 
 class ApplyError(RequestError):
     """The applied object is not of its kind's shape; the sentence is for the client."""
 
 
-# ---
-
-# --- Merging what somebody applies into what is there: maps and keyed lists by their parts, leaves as wholes.
+# --- Merging
 
 
 def merge(live: Any, config: Any, shape: Shape, path: str = "") -> Any:
@@ -129,9 +127,7 @@ def _indexed(items: list[Any], shape: Shape, path: str) -> dict[str, Any]:
     return found
 
 
-# ---
-
-# --- Conflicts between owners of fields, worded as kube-apiserver words them.
+# --- Conflicts
 
 
 def conflict(clashes: Mapping[Manager, FieldSet]) -> Refused:
@@ -151,8 +147,6 @@ def conflict(clashes: Mapping[Manager, FieldSet]) -> Refused:
         message = f"Apply failed with {len(causes)} conflicts: " + "\n".join(lines)
     return Refused(409, "Conflict", message, {"causes": causes})
 
-
-# ---
 
 _KUBECTL: Final = "kubectl"
 

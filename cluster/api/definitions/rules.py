@@ -20,8 +20,9 @@ from pumice.core.kube.cel.scopes import object_of
 from pumice.core.kube.cel.types import BOOL, BYTES, DYN, INT, STRING, CelType, list_of, map_of, optional_of
 from pumice.core.kube.cel.values import NONE, OptionalValue
 
-# --- Types of a definition's schema in expressions (source: apiserver's `pkg/cel/common/schemas.go`). Fields whose
-# schema says no type are not known to expressions; unknown fields that are kept are not either.
+# --- Types of expressions
+# Source: apiserver's `pkg/cel/common/schemas.go`. Fields whose schema says no type are not known to expressions;
+# unknown fields that are kept are not either.
 
 _DOUBLE: Final = CelType("double", reading="double")
 _TIME: Final = "timestamp"
@@ -93,8 +94,6 @@ def _object_type(schema: Schema, *, root: bool) -> CelType | None:
 
 _METADATA: Final = object_of({"name": STRING, "generateName": STRING})
 
-
-# ---
 
 Schema = dict[str, Any]
 

@@ -15,16 +15,14 @@ from pumice.config.errors import RequestError
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object
 
-# --- Why a patch cannot be applied.
+# --- Errors
 
 
 class PatchError(RequestError):
     """A patch that contradicts itself or the kind; the sentence is for the client."""
 
 
-# ---
-
-# --- Where the elements of a merged list go: those of the patch in the patch's order, the server's own between them.
+# --- The order of merged lists
 
 
 def in_order(merged: list[Any], order: list[Any], server: list[Any], key: str) -> list[Any]:
@@ -79,9 +77,7 @@ def name_of(value: Any, key: str) -> Any:
     return name
 
 
-# ---
-
-# --- Taking the directives of a strategic merge patch out of what is new in it.
+# --- Directives
 
 _DIRECTIVES: Final = ("$patch", "$retainKeys", "$setElementOrder/", "$deleteFromPrimitiveList/")
 
@@ -102,8 +98,6 @@ def without_directives(value: Any) -> Any:
 def _is_directed(value: Any) -> bool:
     return is_mapping(value) and "$patch" in value
 
-
-# ---
 
 _PATCH: Final = "$patch"
 _RETAIN: Final = "$retainKeys"

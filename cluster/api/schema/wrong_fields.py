@@ -13,9 +13,9 @@ from pumice.core.errors import QuantityError
 from pumice.core.objects.metadata import Object
 from pumice.core.quantity import quantity_of
 
-# --- Fields that a kind does not have, as kube-apiserver words them for `fieldValidation`
+# --- Unknown fields
 
-# --- Names that stand twice in one object of a JSON text
+# --- Duplicate fields
 
 _MOST_DUPLICATES = 100
 
@@ -121,9 +121,9 @@ def _joined(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-# --- Quantities in the form that Kubernetes keeps them in: what is written as `1024Mi` is stored, and read back, as
-# `1Gi`. Only those fields are looked at that lead to a quantity, by the schema table: a kind without any costs
-# nothing.
+# --- Quantities in canonical form
+# What is written as `1024Mi` is stored, and read back, as `1Gi`. Only those fields are looked at that lead to a
+# quantity, by the schema table: a kind without any costs nothing.
 
 _QUANTITY: Final = "Quantity"
 _SELF_HOLDING: Final = ("apiextensions.v1.JSONSchemaProps",)
@@ -180,8 +180,6 @@ def _canonical(value: Any) -> Any:
     except QuantityError:
         return value
 
-
-# ---
 
 _MOST: Final = 100
 _FITS: Final[dict[str, tuple[str, ...]]] = {

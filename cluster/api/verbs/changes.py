@@ -26,7 +26,7 @@ from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object, section
 from pumice.storage.codec import pack
 
-# --- Patches of statuses that do for any object of a kind: decoded and checked once, however many get the same one.
+# --- Patches of statuses, decoded once
 
 _KEPT: Final = 256
 
@@ -46,9 +46,8 @@ def sound_patch(kind: str, blob: bytes) -> Object | None:
     return patch
 
 
-# ---
-
-# --- Subresources under which one part of an object is written: which, and what they make of the object.
+# --- Subresources under which one part of an object is written
+# Which, and what they make of the object.
 
 RESIZE: Final = "resize"
 PartWrite = Callable[[Object, Object, str], tuple[Object, list[Cause]]]
@@ -62,8 +61,6 @@ PART_WRITES: Final[dict[tuple[str, str], PartWrite]] = {
 }
 """By the key of the kind and the subresource."""
 
-
-# ---
 
 STATUS: Final = "status"
 FINALIZE: Final = "finalize"

@@ -27,11 +27,11 @@ from pumice.core.state.view import View
 from pumice.core.state.watched import WATCHED
 from pumice.storage.codec import unpack
 
-# --- What another cluster has, stored without any judgement
+# --- Reflection: objects of another cluster, stored without any judgement
 
-# --- What the scheduler says of pods, PodGroups and queues, laid over the statuses they have by then. As with a
-# patch, nobody reads an object before: it is the newest that is changed, and what is there already is not written
-# again.
+# --- Statuses that the scheduler reports, laid over those that objects have by then
+# As with a patch, nobody reads an object before: it is the newest that is changed, and what is there already is not
+# written again.
 
 
 class Reporting:
@@ -55,9 +55,6 @@ class Reporting:
         after = reported(found.obj, request.wanted, moment.text, request.cycle)
         written = self._changes.write_status(found, after, moment, typed=True) if after is not None else b""
         return written if isinstance(written, Refused) else Accepted(self._registry.tables.revision)
-
-
-# ---
 
 
 class Reflection:

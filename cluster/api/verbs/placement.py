@@ -108,9 +108,11 @@ def _unbindable(pod: Object, spec: dict[str, Any], request: BindPod) -> str:
     return "pod has non-empty .spec.schedulingGates" if spec.get("schedulingGates") else ""
 
 
-# --- Evictions that budgets allow (source: Kubernetes' `EvictionREST`)
+# --- Evictions that budgets allow
+# Source: Kubernetes' `EvictionREST`.
 
-# --- How many pods the controller of a pod wants (source: the finders of Kubernetes' disruption controller).
+# --- The scale of a controller
+# Source: the finders of Kubernetes' disruption controller.
 
 
 class Scales:
@@ -142,8 +144,6 @@ def _scale(controller: Object) -> Scale:
     replicas: Any = section(controller, "spec").get("replicas")
     return Scale(controller["metadata"]["uid"], replicas if isinstance(replicas, int) else 1)
 
-
-# ---
 
 _BUDGETS: Final = KINDS["PodDisruptionBudget"]
 _EVICTED: Final = StatusCondition("DisruptionTarget", "True", "EvictionByEvictionAPI", "Eviction API: evicting")

@@ -94,7 +94,7 @@ def state_of(job: Object) -> BatchJobState:
     return next((mark for mark in _MARKS if mark.value in holds), BatchJobState.ACTIVE)
 
 
-# --- Which pods a Job is to have more or fewer of, and what a new one is like.
+# --- Pods to make and to take away
 
 VARIABLE: Final = "JOB_COMPLETION_INDEX"
 
@@ -204,9 +204,8 @@ def _told(container: Object, variable: Object) -> Object:
     return {**container, "env": [*named, variable]}
 
 
-# ---
-
-# --- When a Job has enough (source: Kubernetes' job controller and its `success_policy`).
+# --- The end of a Job
+# Source: Kubernetes' job controller and its `success_policy`.
 
 REACHED: Final = ("CompletionsReached", "Reached expected number of succeeded pods")
 
@@ -233,8 +232,6 @@ def _met(job: Object, count: JobProgress) -> int | None:
             return number
     return None
 
-
-# ---
 
 REPORTER: Final = "job-controller"
 USER: Final = "workload-controller"

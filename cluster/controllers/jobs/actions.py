@@ -28,7 +28,8 @@ from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, Upd
 from pumice.core.objects.metadata import Object, section
 from pumice.storage.codec import repack
 
-# --- The PodGroup of a Job (source: Volcano's `createOrUpdatePodGroup`).
+# --- The PodGroup of a Job
+# Source: Volcano's `createOrUpdatePodGroup`.
 
 
 def pod_group_of(job: Object, fields: Object) -> Object:
@@ -92,8 +93,6 @@ def _topology(topology: Object) -> Object:
             return {**kept, name: topology[name]}
     return kept
 
-
-# ---
 
 USER: Final = "job-controller"
 SCALES_QUIETLY: Final = "scaling-is-no-eviction"

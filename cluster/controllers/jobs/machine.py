@@ -44,8 +44,7 @@ from pumice.core.objects.metadata import Object, parse_time, section
 from pumice.core.objects.parts import GROUP_OF_JOB, JOB_OF_OTHERS, POD_OF_JOB, QUEUE_NAMES
 from pumice.storage.codec import unpack
 
-# --- What is to be done to Jobs later: policies with a timeout, tries again, the end of a finished Job's time to
-# live.
+# --- Timers
 
 TTL: Final = "ttl"
 RETRY: Final = "retry"
@@ -141,10 +140,8 @@ def _scope(resolved: Resolved) -> tuple[str, str]:
     return (resolved.action, names[resolved.action]) if resolved.action in names else ("job", "")
 
 
-# ---
-
-# --- What the Job controller has seen: Jobs, their pods and PodGroups, queues, priority classes, commands. What a
-# change means to a Job is noted on it as a trigger, and the Job as one to look at (`dirty`).
+# --- The cache
+# What a change means to a Job is noted on it as a trigger, and the Job as one to look at (`dirty`).
 
 _COMMANDS: Final = frozenset(str(action) for action in Action)
 
@@ -321,9 +318,7 @@ def key_of(obj: Object) -> JobKey:
     return obj["metadata"].get("namespace") or "", obj["metadata"]["name"]
 
 
-# ---
-
-# --- What the Job controller says of Jobs in Event objects, in the words of Volcano's (`recordJobEvent` and others).
+# --- Events
 # Nobody decides by them: they are said where somebody can look at them.
 
 SOURCE: Final = "vc-controller-manager"
@@ -379,8 +374,6 @@ class Announcements:
         if self._aloud:
             self._requests.append(self._sayings.say(job, reason, message, now, source=SOURCE, warning=warning))
 
-
-# ---
 
 MOST_FAILURES: Final = 15
 """Tries after which a Job whose pods or PodGroup the api refuses is terminated (Volcano's --max-requeue-num)."""

@@ -71,7 +71,8 @@ def planned(arguments: tuple[str, ...], variables: Variables = ()) -> Plan | Non
     return Plan(FOR_EVER if for_ever else run.time_s, code, tuple(run.said), 0 if for_ever else run.works)
 
 
-# --- Tokens: operators, and words as they stand. A script in a word prints nothing: that depends on the image.
+# --- Tokens: operators, and words as they stand
+# A script in a word prints nothing: that depends on the image.
 
 _SCRIPT: Final = r"`[^`]*`|\$\([^()]*\)"
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*|[0-9?#$@*!-]"
@@ -110,7 +111,8 @@ def tokens(script: str) -> list[str]:
     return found
 
 
-# --- What `test` and `[` mean for texts and numbers (source: POSIX). Files are not known.
+# --- What `test` and `[` mean for texts and numbers
+# Source: POSIX. Files are not known.
 
 _TEXTS: Final[dict[str, Callable[[str, str], bool]]] = {"=": eq, "==": eq, "!=": ne}
 _NUMBERS: Final[dict[str, Callable[[int, int], bool]]] = {
@@ -151,7 +153,7 @@ def _number(text: str) -> int:
     return number
 
 
-# --- The run.
+# --- The run
 
 
 class _Run:

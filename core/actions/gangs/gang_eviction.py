@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pumice.core.state.hypernodes import Domain
     from pumice.core.state.jobs import Job
 
-# --- A dry run for a gang: these victims go, and its groups are promised nodes in a domain, one after the other.
+# --- Trials for gangs
 # Source: Volcano `actions/utils/simulate.go` (BuildNominationPlanInDomain).
 
 
@@ -156,8 +156,6 @@ def _has_room(columns: FloatArray, task: Task) -> BoolArray:
         fits &= value - columns[dimension] < MIN_RESOURCE
     return fits
 
-
-# ---
 
 MAX_DOMAINS = 8
 FEWEST = "gangs-evict-no-more"

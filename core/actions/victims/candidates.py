@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pumice.core.session.search.node_search import NodeSearch
     from pumice.core.session.session import Session
 
-# --- Nodes worth a try, looked at as columns
+# --- Nodes worth a try, by columns
 
 TRIED_FIRST = 2  # nodes that are tried before anything is computed for all of them
 LOOKED_AT_FIRST, LOOKED_AT_MORE = 64, 4  # then so many at once, then so many times as many
@@ -80,7 +80,7 @@ def _fits(session: Session, task: Task, nodes: RowArray, batch: TaskBatch) -> Bo
     return passes
 
 
-# --- Tries to make room that came to nothing
+# --- Tries in vain
 # The tasks of a gang are tried one after the other; where the first found nobody to evict and nothing has happened
 # since, the next would find nobody either. Without this `bench preemptFew`, in which some of the gangs come to
 # nothing, takes 1.2 times as long, and 2.7 times where all of them do.

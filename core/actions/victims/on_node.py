@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pumice.core.session.reasons import Reason
     from pumice.core.session.statement import Statement
 
-# --- Who may be asked to go
+# --- Tasks that may be asked to go
 # Source: Volcano `actions/preempt`, `actions/reclaim` (their filters).
 
 

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from pumice.core.devices.family import Around, BoolArray, FloatArray
     from pumice.core.objects.pod import Task
 
-# --- Which chips the containers of a pod get on one node. Source: Volcano `ascend/hami/device_info.go`
-# (selectDevices). Among equals Volcano takes any; here it is the one that was registered first.
+# --- The choice of chips
+# Source: Volcano `ascend/hami/device_info.go` (selectDevices). Among equals Volcano takes any; here it is the one
+# that was registered first.
 
 BINPACK, SPREAD = "binpack", "spread"
 FULL: Final = 100
@@ -137,8 +138,6 @@ def score(
         return 0.0
     return total + max(map(networks.count, networks)) / len(networks) * NETWORK_WEIGHT
 
-
-# ---
 
 REFUSAL: Final = Refusal("no ascend device available", is_error=True)
 NODE: Final = "hami.io/vgpu-node"

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pumice.core.devices.family import Around, BoolArray, FloatArray
     from pumice.core.objects.pod import Task
 
-# --- Counting a pod in on the chips that MindCluster gave it, or out.
+# --- Assignments of pods
 
 
 class VirtualChipUse:
@@ -69,8 +69,6 @@ class VirtualChipUse:
         if template in node.in_use and not uids:
             del node.in_use[template]
 
-
-# ---
 
 PREDICATE_TIME: Final = "predicate-time"
 KIND_OF_JOB: Final = "ring-controller.atlas"

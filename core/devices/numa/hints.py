@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pumice.core.devices.numa.topology import CpuPlace, Cpus, Topology
     from pumice.core.objects.pod_template import PodTemplate
 
-# --- Who takes part: pods of quality Guaranteed, by what their containers ask for. Source: Kubernetes
-# `apis/core/v1/helper/qos`, Volcano `cpu_mng.go` (guaranteedCPUs).
+# --- Pods that take part
+# Source: Kubernetes `apis/core/v1/helper/qos`, Volcano `cpu_mng.go` (guaranteedCPUs).
 
 COUNTED = (CPU, "memory")
 
@@ -64,9 +64,7 @@ def asked_by(template: PodTemplate) -> tuple[ContainerCpus, ...]:
     return tuple(found)
 
 
-# ---
-
-# --- CPUs by topology: whole sockets, then whole cores, then single ones, as near as possible to what was taken.
+# --- CPUs by topology: whole sockets, then whole cores, then single ones
 # Source: Volcano `provider/cpumanager/cpu_assignment.go`. Two of its ways are kept: sockets and cores count as free
 # only where a CPU of the same number is free, and the comparison of cores is no order (any of five reasons makes one
 # smaller), so that the outcome depends on how Go sorts.
@@ -148,8 +146,6 @@ class _Taking:
         near = sum(1 for cpu in self._taken if self._all[cpu].socket == socket)
         return -near, len(self._of_socket(socket)), len(self._of_core(core)), socket, core
 
-
-# ---
 
 BEST_EFFORT, RESTRICTED, SINGLE = "best-effort", "restricted", "single-numa-node"
 MERGING: Final = (BEST_EFFORT, RESTRICTED, SINGLE)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from pumice.core.devices.vgpu.settings import Geometry, VgpuSettings
     from pumice.core.objects.pod import Task
 
-# --- Who has how much of which card. Source: Volcano `vgpu/device_info.go`, `vgpu/hamicore.go`, `vgpu/mig.go`.
+# --- Usage of cards
+# Source: Volcano `vgpu/device_info.go`, `vgpu/hamicore.go`, `vgpu/mig.go`.
 
 
 @dataclass(slots=True)
@@ -198,8 +199,6 @@ class CardOccupancy:
         cut = self._cuts.setdefault((row, card), slices.Cut())
         return self._scaled(slices.take(cut, *place, self._ways(row, card)))
 
-
-# ---
 
 BINPACK, SPREAD = "binpack", "spread"
 FULL: Final = 100

@@ -118,7 +118,7 @@ def _place(way: Geometry, position: int) -> tuple[int, int]:
     return len(way.instances) - 1, position - before
 
 
-# --- as Volcano's structs encode to JSON
+# --- As Volcano's structs encode to JSON
 
 
 def encoded_way(way: Geometry) -> dict[str, Any]:

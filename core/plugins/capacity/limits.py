@@ -159,7 +159,8 @@ def _inherit(own: Resource, parent: Resource) -> None:
         own.scalars = {**parent.scalars, **(own.scalars or {})}
 
 
-# --- Limits of queues that stand side by side. Source: Volcano `capacity.buildQueueAttrs`.
+# --- Limits of queues that stand side by side
+# Source: Volcano `capacity.buildQueueAttrs`.
 
 
 def free_of_guarantees(total: Resource, queues: Iterable[LimitedQueue]) -> Resource:
@@ -197,8 +198,6 @@ def idle_limits(queue: LimitedQueue, free: Resource) -> tuple[Resource, Resource
         real.min_dimension_resource(queue.capability, INFINITY)
     return queue.deserved or Resource(), queue.capability or Resource(), real
 
-
-# ---
 
 BoolArray = npt.NDArray[np.bool_]
 

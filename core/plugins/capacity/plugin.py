@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
 
-# --- What a queue may still take: admission of jobs, allocation of tasks, and the right to take from others.
+# --- Admission, allocation, and the right to take from others
 
 COUNTS_LENT: Final = "enqueue-counts-what-is-lent"
 RECLAIMING: Final = frozenset({"reclaim", "gangreclaim"})
@@ -167,9 +167,8 @@ def fits(attributes: CapacityAttributes, allocated: Resource, task: Task) -> boo
     return holds
 
 
-# ---
-
-# --- Whose tasks may be taken for another queue: those of queues above what they deserve, never below a guarantee.
+# --- Reclaim
+# Victims are tasks of queues above what they deserve, never below a guarantee.
 
 Answer = tuple[list["Task"], Vote]
 
@@ -305,10 +304,8 @@ def _exceeds(attributes: CapacityAttributes, allocated: Resource, victim: Task) 
     return more
 
 
-# ---
-
-# --- What a queue would have while a preemption is tried out: changes of a trial, beside the session's own numbers. A
-# trial's `state` is a dictionary that belongs to the one who tries; a plugin keeps its part under its name.
+# --- Simulation of preemptions
+# A trial's `state` is a dictionary that belongs to the one who tries; a plugin keeps its part under its name.
 
 NAME: Final = "capacity"
 
@@ -377,9 +374,7 @@ def _parts(trial: QueueTrial, attributes: CapacityAttributes) -> tuple[Resource,
     return trial.allocated[name], trial.claims[name]
 
 
-# ---
-
-# --- Which queue goes first, and whose tasks are victims first.
+# --- Orders
 
 
 class QueueOrders:
@@ -437,9 +432,7 @@ def common_level(left: CapacityAttributes, right: CapacityAttributes) -> int:
     return level
 
 
-# ---
-
-# --- The numbers of all queues under the names of Volcano's metrics, in the order in which capacity sets them.
+# --- Gauges
 
 
 def gauges(ledger: Ledger) -> QueueTables:
@@ -474,8 +467,6 @@ def overused(ledger: Ledger) -> QueueTables:
 def _either(busy: BoolArray, ours: Columns, idle: Columns) -> Columns:
     return Columns(np.where(busy, ours.amounts, idle.amounts), np.where(busy, ours.named, idle.named))
 
-
-# ---
 
 LEVEL: Final = "ancestorReclaimLevel"
 COUNT_DEVICES: Final = "capacity.DynamicResourceAllocationEnable"

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pumice.core.state.dimensions import FloatArray
     from pumice.core.state.jobs import Job
 
-# --- Pods as `TaskInfo` encodes them, and amounts as `Resource` does.
+# --- Pods and amounts
 
 NUMA_POLICY: Final = "volcano.sh/numa-topology-policy"
 NUMA_DECISION: Final = "volcano.sh/topology-decision"
@@ -144,9 +144,7 @@ def _cells(task: Task) -> Body:
     return {"Policy": task.annotations.get(NUMA_POLICY, ""), "ResMap": found}
 
 
-# ---
-
-# --- Jobs as `JobInfo` encodes them.
+# --- Jobs
 
 WAITING_TIME: Final = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
 MIN_AVAILABLE: Final = "volcano.sh/jdb-min-available"
@@ -254,10 +252,8 @@ def _budget(annotations: dict[str, str]) -> Body:
     return {"MinAvailable": least, "MaxUnavailable": "" if least else annotations.get(MAX_UNAVAILABLE, "")}
 
 
-# ---
-
-# --- What a `NodeInfo` holds beside amounts and tasks, as Volcano's structs encode: devices, NUMA cells, images,
-# load. CPU sets encode as nothing: Go's have no field that can be seen.
+# --- Nodes
+# CPU sets encode as nothing: Go's have no field that can be seen.
 
 NEVER: Final = "0001-01-01T00:00:00Z"
 TOPOLOGY: Final = "Numatopology"
@@ -354,8 +350,6 @@ def _place(said: Body) -> Body:
     cell, socket, core = (int(said.get(name) or 0) for name in ("numa", "socket", "core"))
     return {"NUMANodeID": cell, "SocketID": socket, "CoreID": core, "UncoreCacheID": 0}
 
-
-# ---
 
 Body = dict[str, Any]
 READY: Final = 1

@@ -94,9 +94,9 @@ def read_settings(values: dict[str, Any]) -> ExtenderSettings:
     )
 
 
-# --- What an extender answers, read as Go decodes JSON into Volcano's structs, and in Go's words where it cannot be
-# read. Go takes field names in any case, leaves out what it does not know and what is null, and reads no further than
-# the end of the first value.
+# --- Replies
+# Go takes field names in any case, leaves out what it does not know and what is null, and reads no further than the
+# end of the first value.
 
 OK: Final = 200
 BODY_LIMIT: Final = 10 << 20
@@ -238,9 +238,7 @@ def _mismatch(value: object, shape: ReplyShape, field: str, kind: str) -> Extend
     return ExtenderError(f"json: cannot unmarshal {said} into Go struct field {shape.name}.{field} of type {kind}")
 
 
-# ---
-
-# --- Asking the extender, one verb at a time or about many nodes at once.
+# --- Calls
 
 NAME: Final = "extender"
 UNASKED: Final = (NOBODY, NOT_RECORDED, SUPPOSED)
@@ -290,9 +288,7 @@ class Calls:
         return reply
 
 
-# ---
-
-# --- The extender's filter and scorer: each node is asked about by itself, the scores of all candidates at once.
+# --- Filter and scorer
 
 _KNOWN: Final = {code.value for code in Code}
 
@@ -392,8 +388,6 @@ class ExtenderScore(WholeScore):
         scores: dict[str, float] = reply["nodeScore"]
         return np.array([scores.get(self._session.nodes.names[row], 0.0) for row in rows])
 
-
-# ---
 
 JOB_READY: Final = "extender-job-ready"
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Fraction = Callable[[float, At], V]
 
-# --- One resource as kube-scheduler's resource scorers see it
+# --- Shares of one resource
 # What is taken on a node, with this pod, of what it can allocate.
 
 CPU, MEMORY = 0, 1

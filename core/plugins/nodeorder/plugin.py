@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from pumice.core.session.session import Session
     from pumice.core.state.sources import NodeSpecs
 
-# --- InterPodAffinity: preferred affinity and anti-affinity, both ways. Source: kube-scheduler
-# `interpodaffinity/scoring.go`.
+# --- InterPodAffinity: preferred affinity and anti-affinity, both ways
+# Source: kube-scheduler `interpodaffinity/scoring.go`.
 
 
 def spread_over_domains(column: LabelColumn, per_node: FloatArray) -> FloatArray:
@@ -128,10 +128,8 @@ class PodAffinityScorer(ReadsLabelsInPlay):
         return [resolved(term, session.objects) for term in terms]
 
 
-# ---
-
-# --- NodeResourcesFit with the strategies LeastAllocated and MostAllocated over cpu and memory. Source:
-# kube-scheduler `noderesources/least_allocated.go`, `most_allocated.go`.
+# --- NodeResourcesFit with the strategies LeastAllocated and MostAllocated over cpu and memory
+# Source: kube-scheduler `noderesources/least_allocated.go`, `most_allocated.go`.
 
 Own = tuple[float, float]
 """What a pod itself asks for: milli-cores, bytes."""
@@ -190,9 +188,8 @@ class Allocated:
         return self._rule.score(self._own(task.template))
 
 
-# ---
-
-# --- Scores that follow from node specs and pod template alone: worked out once, kept until a node changes.
+# --- Static scores: they follow from node specs and pod template alone
+# They are worked out once and kept until a node changes.
 
 
 class StaticScore(ReadyScore):
@@ -216,10 +213,8 @@ class ConstantScore(ReadyScore):
         self.constant: float | None = constant
 
 
-# ---
-
-# --- NodeAffinity: the weights of the preferred terms a node matches. Source: kube-scheduler `nodeaffinity` (Score,
-# NormalizeScore).
+# --- NodeAffinity: the weights of the preferred terms a node matches
+# Source: kube-scheduler `nodeaffinity` (Score, NormalizeScore).
 
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -274,10 +269,8 @@ class NodeAffinityScorer:
         return None if raw is None else StaticScore(raw, self._weight, normalised=True)
 
 
-# ---
-
-# --- TaintToleration: the fewer PreferNoSchedule taints are not tolerated, the better. Source: kube-scheduler
-# `tainttoleration` (Score).
+# --- TaintToleration: the fewer PreferNoSchedule taints are not tolerated, the better
+# Source: kube-scheduler `tainttoleration` (Score).
 
 
 @derived(NODES)
@@ -304,9 +297,8 @@ class TaintToleration:
         return self._untainted if raw is None else StaticScore(raw, self._weight, normalised=True, reverse=True)
 
 
-# ---
-
-# --- ImageLocality: nodes that have the pod's images. Source: kube-scheduler `imagelocality`.
+# --- ImageLocality: nodes that have the pod's images
+# Source: kube-scheduler `imagelocality`.
 
 
 @derived(NODES)
@@ -329,8 +321,6 @@ class ImageLocality:
         raw = _scores(session.nodes, task.template, self._weight)
         return None if raw is None else StaticScore(raw, 1.0, normalised=False)
 
-
-# ---
 
 WEIGHTS = {
     "leastrequested": 1,

@@ -85,7 +85,8 @@ class PodCount:
         return self._check
 
 
-# --- Filters whose answer follows from node specs and pod template alone: worked out once, kept until a node changes.
+# --- Static filters: they follow from node specs and pod template alone
+# They are worked out once and kept until a node changes.
 
 
 class Question(Protocol):
@@ -138,9 +139,8 @@ def _refused_by_content(nodes: NodeSpecs, question: Question, template: Like[Pod
     return mask if mask is not None and mask.any() else None
 
 
-# ---
-
-# --- NodeAffinity: nodeSelector and required node affinity. Source: kube-scheduler `nodeaffinity`.
+# --- NodeAffinity: nodeSelector and required node affinity
+# Source: kube-scheduler `nodeaffinity`.
 
 NAME = "NodeAffinity"
 CONFLICT = Reason(NAME, Code.ERROR, f"plugin {NAME} pre-predicates failed pod affinity terms conflict")
@@ -185,13 +185,11 @@ class RequiredAffinity:
         return None if matching is None else ~matching
 
 
-# ---
-
-# --- Pods that NodeInfo has lost: tasks whose eviction was taken back. Volcano reserves volumes again when an
-# eviction is undone, which fails for every pod that was running when the session opened (there is no state of a
-# PreFilter to read), and leaves out the rest of the handler: the pod stays missing from kube-scheduler's NodeInfo
-# until the session ends. Scores and filters that read NodeInfo see its room as free. Source: Volcano
-# `plugins/predicates` (AllocateFunc, runReservePlugins).
+# --- Evictions that were taken back
+# Volcano reserves volumes again when an eviction is undone, which fails for every pod that was running when the
+# session opened (there is no state of a PreFilter to read), and leaves out the rest of the handler: the pod stays
+# missing from kube-scheduler's NodeInfo until the session ends. Scores and filters that read NodeInfo see its room as
+# free. Source: Volcano `plugins/predicates` (AllocateFunc, runReservePlugins).
 
 FIX = "unevict-restores-pods"
 
@@ -216,10 +214,8 @@ class TakenBack:
         return task.row in self._lost
 
 
-# ---
-
-# --- NodeUnschedulable: a cordoned node takes only pods that tolerate its taint. Source: kube-scheduler
-# `nodeunschedulable`.
+# --- NodeUnschedulable: a cordoned node takes only pods that tolerate its taint
+# Source: kube-scheduler `nodeunschedulable`.
 
 
 class Unschedulable:
@@ -236,9 +232,8 @@ class Unschedulable:
         return np.array([spec.unschedulable for spec in nodes.specs], dtype=np.bool_)
 
 
-# ---
-
-# --- TaintToleration: NoSchedule and NoExecute taints. Source: kube-scheduler `tainttoleration`.
+# --- TaintToleration: NoSchedule and NoExecute taints
+# Source: kube-scheduler `tainttoleration`.
 
 
 class UntoleratedTaints:
@@ -254,8 +249,6 @@ class UntoleratedTaints:
         """Mask [N] of the nodes with such a taint."""
         return rows_untolerated(nodes, template.tolerations)
 
-
-# ---
 
 BIND_TIMEOUT_S = 600
 

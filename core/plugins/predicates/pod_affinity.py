@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Mask = np.bool_ | BoolArray
     CountArray = npt.NDArray[np.int64]
 
-# --- InterPodAffinity's rule
+# --- The rule
 # Source: kube-scheduler `interpodaffinity/filtering.go` (PreFilter's three counts; Filter).
 #
 # It is stated for a node row as for a column of them: what is looked up is one code or all codes of a key, and what

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pumice.core.session.points.nodes import BoolArray
     from pumice.core.session.session import Session
 
-# --- Host ports in use. Source: kube-scheduler `HostPortInfo` (framework types). The address 0.0.0.0 stands for all
-# addresses.
+# --- Ports in use
+# Source: kube-scheduler `HostPortInfo` (framework types). The address 0.0.0.0 stands for all addresses.
 
 ANY_ADDRESS = "0.0.0.0"
 HostPort = tuple[str, str, int]  # (address, protocol, port)
@@ -81,8 +81,6 @@ def ports_in_use(placed: Placed) -> PortsInUse:
         placed.shared["ports"] = PortsInUse(placed)
     return cast("PortsInUse", placed.shared["ports"])
 
-
-# ---
 
 TAKEN = Reason("NodePorts", Code.UNSCHEDULABLE, "node(s) didn't have free ports for the requested pod ports")
 

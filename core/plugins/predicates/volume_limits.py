@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from pumice.core.session.points.nodes import BoolArray
     from pumice.core.session.session import Session
 
-# --- How many volumes of each CSI driver are attached to each node. Source: kube-scheduler `nodevolumelimits`. A
-# volume counts once a node, whoever uses it. In-tree volumes are not translated to their CSI drivers.
+# --- Attached volumes
+# Source: kube-scheduler `nodevolumelimits`. A volume counts once a node, whoever uses it. In-tree volumes are not
+# translated to their CSI drivers.
 
 CountArray = npt.NDArray[np.int32]
 NO_LIMIT = np.iinfo(np.int32).max
@@ -158,8 +159,6 @@ def attachments(placed: Placed, objects: Mapping[str, Mapping[str, Object]]) -> 
         placed.shared["attachments"] = Attachments(placed, objects)
     return cast("Attachments", placed.shared["attachments"])
 
-
-# ---
 
 NAME = "NodeVolumeLimits"
 EXCEEDED = Reason(NAME, Code.UNSCHEDULABLE, "node(s) exceed max volume count")

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
 
-# --- Members that are on their way out but still have a node. Source: Volcano after v1.15.1 (fix
-# terminating-members).
+# --- Members that are leaving
+# Source: Volcano after v1.15.1 (fix terminating-members).
 
 
 def leaving(session: Session) -> npt.NDArray[np.int64]:
@@ -46,8 +46,6 @@ def only_waits(session: Session) -> npt.NDArray[np.bool_]:
     found: npt.NDArray[np.bool_] = (gone > 0) & (scheduled + gone >= columns.min_member) & (waits == 0)
     return found
 
-
-# ---
 
 STAY: Final = "void-nominations-stay"
 EXPLAINED = [TaskStatus.ALLOCATED, TaskStatus.PENDING, TaskStatus.PIPELINED]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pumice.core.session.session import Session
 
-# --- Which plugins have more to say of a session than what they decided
+# --- Tellers
 
 
 class QueueTeller(Protocol):
@@ -75,7 +75,8 @@ class Tellers:
     shares: list[Callable[[], JobShares]] = field(default_factory=list["Callable[[], JobShares]"])
 
 
-# --- What no node could ever give: said to readers beside Volcano's own sentences, never in a condition.
+# --- Requests that no node could ever hold
+# They are said to readers beside Volcano's own sentences, never in a condition.
 
 NO_NODES = "there are no nodes"
 
@@ -114,8 +115,6 @@ def _text(name: str, amount: float) -> str:
     known = {"cpu": (amount, 0.0, None), "memory": (0.0, amount, None)}
     return list_from_amounts(*known.get(name, (0.0, 0.0, {name: amount})))[name]
 
-
-# ---
 
 APART = "gauges-kept-apart"
 

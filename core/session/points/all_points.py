@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pumice.core.state.hypernodes import Domain
     from pumice.core.state.jobs import Job
 
-# --- What happens when a task is placed, and what its bind carries
+# --- Handlers and bind contexts
 # Source: Volcano `framework/event.go`, `framework.BindContextHandler`, `cache.BindContext`.
 
 
@@ -87,7 +87,7 @@ def merged(contexts: Sequence[BindContext]) -> BindContext | None:
     )
 
 
-# --- The extension points that look at nodes and at domains of nodes
+# --- Points of nodes and domains
 
 S = TypeVar("S")
 
@@ -171,7 +171,7 @@ class NodePoints:
         self.hyper_node_gradient_for_sub_job: Gradient[SubJob] = Gradient("HyperNodeGradientForSubJob", listed)
 
 
-# --- Trials of a preemption, one node at a time: what plugins simulate while tasks are taken away and put back.
+# --- Trials of a preemption
 # Source: Volcano `framework/session_plugins.go` (SimulateRemoveTask, SimulateAddTask, SimulatePredicate,
 # SimulateAllocatable). `state` belongs to one trial on one node and starts empty; a plugin keeps its part under its
 # own name and starts it from the session as it stands. The session itself must not change. A text is an error.
@@ -209,9 +209,6 @@ class TrialPoints:
         changing = *self.simulate_add_task.names, *self.simulate_remove_task.names
         asked = *self.simulate_predicate.names, *self.simulate_allocatable.names
         return self.simulates_nothing(preemptor, frozenset({*changing, *asked}))
-
-
-# ---
 
 
 class Points(OrderPoints, VotePoints, VictimPoints, TrialPoints, NodePoints, BindingPoints):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pumice.core.session.residents import Residents
     from pumice.core.session.session import Session
 
-# --- Many tasks on many nodes as columns
+# --- Batches of tasks
 
 BoolArray = npt.NDArray[np.bool_]
 RowArray = npt.NDArray[np.intp]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pumice.config.schema import PluginOption, SchedulerConfig
     from pumice.core.state.derived import Like
 
-# --- Which plugins a configuration lets speak at which extension point
+# --- Plugins by point
 
 # Point -> the flag that switches it; None: no flag, always on.
 FLAGS: Final[dict[str, str | None]] = {

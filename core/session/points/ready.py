@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pumice.core.session.points.nodes import FloatArray, Rows
     from pumice.core.session.reasons import IntArray
 
-# --- Filters and scorers that state what they say of rows, or of one row
+# --- By rows
 
 
 def each(count: int, rows: Rows) -> Iterable[int]:

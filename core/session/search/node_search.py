@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from pumice.core.session.reasons import IntArray
     from pumice.core.session.session import Session
 
-# --- Scores of one template's candidates, kept per scorer so that a touched row costs one row. Source: Volcano
-# `PrioritizeNodes`. total = (sum of NodeOrder scores) + (sum of BatchNodeOrder scores), each sum over the plugins in
-# tier order, starting from 0, with what a plugin's own scorers add up to as one summand: floating-point addition is
-# not associative, and equal totals go to the lowest name.
+# --- Scores
+# They are kept per scorer, so that a touched row costs one row. Source: Volcano `PrioritizeNodes`. total = (sum of
+# NodeOrder scores) + (sum of BatchNodeOrder scores), each sum over the plugins in tier order, starting from 0, with
+# what a plugin's own scorers add up to as one summand: floating-point addition is not associative, and equal totals
+# go to the lowest name.
 
 ONE_BY_ONE: Final = "scorers-add-up-one-by-one"
 """The rule of earlier versions: every scorer is a summand of its own."""
@@ -228,8 +229,6 @@ class Scoring:
                 total = _plus(total, self._sum_of([scores], rows, None), out)
         return total
 
-
-# ---
 
 ALL = slice(None)
 BoolArray = npt.NDArray[np.bool_]

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pumice.core.session.points.point import Point
     from pumice.core.session.session import Session
 
-# --- How many feasible nodes are enough, and which are looked at. Source: Volcano
-# `CalculateNumOfFeasibleNodesToFind`, `PredicateNodes`.
+# --- Sampling
+# Source: Volcano `CalculateNumOfFeasibleNodesToFind`, `PredicateNodes`.
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,6 @@ def look(
     taken[order[:beyond]] = feasible[order[:beyond]]
     return taken, seen
 
-
-# ---
 
 BoolArray = npt.NDArray[np.bool_]
 KEPT_ROWS = 500_000  # rows of all searches that are kept: the roles of a gang, and jobs alike, interleave

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
 
-# --- Elections: choices of victims, plugin by plugin
+# --- Elections
 
 
 class Hearing:
@@ -135,7 +135,7 @@ def _node_of(session: Session, candidates: Sequence[Task]) -> str:
     return session.nodes.names[rows.pop()] if len(rows) == 1 and min(rows) >= 0 else ""
 
 
-# --- A search that tells how it looked, and looks made of searches.
+# --- Searches that are heard
 
 
 class HeardSearch(NodeSearch):
@@ -252,9 +252,6 @@ def _lacking(session: Session, task: Task) -> dict[str, tuple[float, float]]:
         for dimension, asked, amount in most
         if asked - amount >= MIN_RESOURCE
     }
-
-
-# ---
 
 
 class Silence:

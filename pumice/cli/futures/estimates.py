@@ -24,7 +24,7 @@ from pumice.questions.eta.score import Scored, calibration_of, moments_of, rehea
 from pumice.questions.whatif.naming import belongings
 from pumice.units import time_span
 
-# --- Estimates for a source that a command line names
+# --- Estimates for a source
 
 
 def estimated(

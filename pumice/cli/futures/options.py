@@ -28,7 +28,7 @@ from pumice.questions.whatif import changes
 from pumice.questions.whatif.changes import ForkChange
 from pumice.questions.whatif.sources import handed_in, journaled, taken
 
-# --- Options of a question about the future that do not go together, or are said twice
+# --- Options that exclude each other
 
 MANY: Final = ("--add-nodes", "--submit")
 """Changes that may be made twice."""
@@ -197,7 +197,7 @@ def seconds_of(text: str, path: str) -> float:
     return found
 
 
-# --- changes
+# --- Changes
 
 
 def _submitted(path: str) -> ForkChange:

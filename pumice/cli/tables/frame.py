@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions, RenderableType
 
-# --- Numbers as bars of one character.
+# --- Sparklines
 
 LEVELS: Final = "▁▂▃▄▅▆▇█"
 FULL: Final = "█"
@@ -48,8 +48,6 @@ def bar(part: float, width: int) -> str:
     filled = min(max(round(part * width), 1 if part > 0 else 0), width)
     return FULL * filled + EMPTY * (width - filled)
 
-
-# ---
 
 Plain = dict[str, Any]
 SHOWN: Final = 8
@@ -237,7 +235,7 @@ def _title(what: str, count: int, shown: int) -> str:
     return f"{what} ({shown} of {count})" if count > shown else what
 
 
-# --- What queues held over the recent past, as sparklines
+# --- The recent past of queues
 
 BARS: Final = 12
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pumice.core.objects.metadata import Object
     from pumice.questions.replay.agreement import Agreement
 
-# --- How far another cluster's scheduler and Pumice decide alike
+# --- Agreement of two schedulers
 
 """So many differences are shown."""
 
@@ -41,7 +41,7 @@ def said(decision: dict[str, Any] | None) -> str:
     return f"bound to {decision['node']}{why}" if decision["_"] == "Bind" else f"evicted from {decision['node']}"
 
 
-# --- How often each kind of fault struck, as a table.
+# --- Faults
 
 
 def show_faults(console: Console, injected: dict[str, int], title: str = "") -> None:
@@ -50,9 +50,6 @@ def show_faults(console: Console, injected: dict[str, int], title: str = "") -> 
     for kind, count in injected.items():
         table.add_row(kind, str(count))
     console.print(table)
-
-
-# ---
 
 
 def show_summary(summary: Object, console: Console) -> None:
@@ -85,7 +82,7 @@ def _headline(summary: Object) -> str:
     return f"{counted(summary['cycles'], 'cycle')}, pods: {pods}; {seconds:.1f} s, {rate:.0f} pods/s"
 
 
-# --- How a mirror went, and how far its shadow and the cluster's own scheduler decided alike.
+# --- Mirrors
 
 SHOWN: Final = 20
 """So many differences are shown, the newest."""

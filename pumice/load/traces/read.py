@@ -30,11 +30,11 @@ from pumice.storage.sqlite import SqliteJournal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-# --- A recorded journal as a trace, `journal:FILE`: what users handed in, when they did, for as long as it ran. What
-# they handed in before the first work came is there from the beginning, and stands as they had changed it by then.
-# Work comes as long after the beginning as it did, and runs as long as it ran: a pod by itself, those of a template
-# as long as the longest of them, where it does not say so already; for ever what still ran in the end. Later changes
-# and deletions are no arrivals: they are left out and counted (`pumice replay --config` has them too).
+# --- journal:FILE
+# What they handed in before the first work came is there from the beginning, and stands as they had changed it by
+# then. Work comes as long after the beginning as it did, and runs as long as it ran: a pod by itself, those of a
+# template as long as the longest of them, where it does not say so already; for ever what still ran in the end. Later
+# changes and deletions are no arrivals: they are left out and counted (`pumice replay --config` has them too).
 
 Key = tuple[str, str, str]
 """Kind, namespace, name."""
@@ -171,14 +171,12 @@ async def _arrived(file: Path) -> Arrived:
     return arrived
 
 
-# ---
-
-# --- The Standard Workload Format of the Parallel Workloads Archive: `swf:FILE[,nodes=COUNTxCPUS]`. A line a job, 18
-# numbers (-1: unknown); lines that begin with `;` are comments, of which MaxProcs and MaxNodes size the cluster where
-# `nodes=` does not. Read are: 1 job number, 2 submit time, 4 run time, 5 allocated processors (else 8, requested), 12
-# user, 15 queue; `,queues=group` takes 13, the group, for the queue, `,queues=user` the user. A processor is one cpu;
-# a job of more than a node has becomes a gang of pods, each of a whole node, and one of the rest. Source:
-# https://www.cs.huji.ac.il/labs/parallel/workload/swf.html
+# --- swf:FILE[,nodes=COUNTxCPUS]
+# A line a job, 18 numbers (-1: unknown); lines that begin with `;` are comments, of which MaxProcs and MaxNodes size
+# the cluster where `nodes=` does not. Read are: 1 job number, 2 submit time, 4 run time, 5 allocated processors (else
+# 8, requested), 12 user, 15 queue; `,queues=group` takes 13, the group, for the queue, `,queues=user` the user. A
+# processor is one cpu; a job of more than a node has becomes a gang of pods, each of a whole node, and one of the
+# rest. Source: https://www.cs.huji.ac.il/labs/parallel/workload/swf.html
 
 COLUMNS: Final = 18
 NUMBER, SUBMIT, RUN, ALLOCATED, REQUESTED, USER = 0, 1, 3, 4, 7, 11
@@ -250,8 +248,6 @@ def _job(job: _Line, cpus: int, node_cpus: int, queues: str) -> TraceJob:
         user=f"user-{user}" if user >= 0 else "",
     )
 
-
-# ---
 
 FORMATS: Final = ("swf", "philly", "csv", "parquet", "journal")
 USUAL: Final = {"swf": (8, 16), "philly": (68, 8)}

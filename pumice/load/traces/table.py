@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-# --- Rows of tables, each cell with the place where it stands, for errors that say so
+# --- Rows
 
 LONGEST_S: Final = (2**63 - 1) // 10**9
 NOTHING: Final = parse_quantity("0")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
     from pumice.core.session.session import Session
 
-# --- What one search costs: the first task of a kind over all nodes, and each one more of the same kind.
+# --- The cost of one search
 
 SEARCHES: Final = 20
 FOLLOWERS: Final = 200
@@ -56,8 +56,6 @@ def _one_after_the_other(session: Session, tasks: list[Task]) -> float:
         statement.allocate(task, node)
     return spent / max(len(tasks) - 1, 1)
 
-
-# ---
 
 DEFAULTS: Final = Parameters(nodes=5000, pods=2000, gang=8)
 

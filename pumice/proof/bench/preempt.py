@@ -42,7 +42,7 @@ from pumice.proof.bench import cluster
 from pumice.proof.bench.cycle import measured_cycle
 from pumice.proof.bench.figures import Advance, Parameters, Samples, settled
 
-# --- Dry-run workers without the rest of a system, for measuring what they cost and what they bring.
+# --- Dry-run workers
 
 
 @asynccontextmanager
@@ -79,8 +79,6 @@ async def driven_cycle(
 async def _noted_nowhere(events: Sequence[ActorEvent]) -> None:
     del events
 
-
-# ---
 
 TEN_A_NODE: Final = ("3", "12Gi")  # what a running pod asks for where ten of them fill a node
 MORE_A_NODE: Final = ("1", "4Gi")

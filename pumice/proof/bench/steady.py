@@ -22,7 +22,7 @@ from pumice.proof.bench.figures import Advance, Parameters, Samples, settled
 from pumice.questions.oneshot.between import pod_group_after
 from pumice.storage.memory import MemoryJournal
 
-# --- What the running system costs while nothing changes: processor time of the whole process per schedule period.
+# --- Idling
 
 MOST_NODES: Final = 100
 MOST_PODS: Final = 800
@@ -65,8 +65,6 @@ def _endless(obj: dict[str, Any]) -> dict[str, Any]:
         obj["metadata"]["annotations"]["pumice.dev/duration"] = "0"
     return obj
 
-
-# ---
 
 DEFAULTS: Final = Parameters(nodes=10_000, running=100_000, pods=160, gang=8)
 CHANGED_SHARE: Final = 0.01

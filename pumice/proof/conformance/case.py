@@ -22,7 +22,7 @@ from pumice.core.session.carry import SessionOptions
 from pumice.questions.oneshot.cycles import Setup, run_cycles
 from pumice.questions.oneshot.moment import DEFAULT_NOW, parse_moment
 
-# --- Whether a case has the shape of one, before anything else looks at it
+# --- The shape of a case
 
 Outcomes = list[dict[str, Any]]
 Objects = list[dict[str, Any]]
@@ -80,7 +80,7 @@ def _counted(story: _Story) -> str:
     return "; ".join(wrong)
 
 
-# --- What a case may inherit from the process that recorded it
+# --- Inherited arguments
 # Volcano's actions are singletons of their process: an argument that one configuration sets stays in force under
 # later ones that do not name it. A recorded case says nothing of what its process had run before, so this is told
 # apart.

@@ -104,7 +104,7 @@ def _condition(condition: Mapping[str, Any]) -> str:
     return f"{kind} ({condition.get('reason', '')}): {condition.get('message', '')}"
 
 
-# --- The loose expectations of Volcano's own table tests, checked against an OUTCOME
+# --- Volcano's table tests
 
 Raw = dict[str, Any]
 

@@ -17,7 +17,7 @@ from pumice.proof.conformance.case import ActionArguments, SuiteFile, name_of, r
 from pumice.proof.conformance.compare import Group
 from pumice.proof.conformance.judge import Verdict, judge
 
-# --- Adding verdicts up
+# --- Scores
 
 
 @dataclass(slots=True)
@@ -76,8 +76,9 @@ def score_of(verdicts: Iterable[Verdict]) -> Score:
     return score
 
 
-# --- The resource suite: Kubernetes quantities and Volcano's resource arithmetic, one case each row. Unlike the other
-# suites there is nothing to schedule: a row gives operands and what Volcano's own methods made of them.
+# --- The resource suite
+# Unlike the other suites there is nothing to schedule: a row gives operands and what Volcano's own methods made of
+# them.
 
 Json = Any
 Operation = Callable[[Resource, Resource, Resource], Json]
@@ -233,8 +234,6 @@ OPERATIONS: Final[dict[str, Operation]] = {
 }
 """What the file's operation names mean here; ``a``, ``b`` and ``req`` are copies and may be changed."""
 
-
-# ---
 
 SLICE_BYTES: Final = 150_000
 """A slice is about this much of a case file: small enough to balance two processes, large enough not to be felt."""

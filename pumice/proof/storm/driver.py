@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pumice.proof.storm.invariants.monitor import Monitor
     from pumice.proof.storm.script.events import Script
 
-# --- The wall clock of a storm, which follows the event loop's and may jump.
+# --- The clock
 
 START: Final = 1_700_000_000.0
 
@@ -52,9 +52,7 @@ class JumpingClock:
         self.offset_s += seconds
 
 
-# ---
-
-# --- Kubernetes objects of a storm, from the few words that an event says about them.
+# --- Objects
 
 NAMESPACE: Final = "default"
 GPU: Final = "nvidia.com/gpu"
@@ -219,8 +217,6 @@ def vcjob(name: str, details: Object) -> Object:
         },
     }
 
-
-# ---
 
 USER: Final = "submit"
 AGAIN_S: Final = 0.05

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pumice.actors.system.system import System
     from pumice.storage.journal import ChainReport, Checkpoint, Head, Journal, Record, Stored
 
-# --- A journal that somebody looks over the shoulder of: a batch is shown once it is written, late or at once.
+# --- The watched journal
 
 
 class WatchedJournal:
@@ -88,8 +88,6 @@ class WatchedJournal:
         """Close `inner`."""
         await self._inner.close()
 
-
-# ---
 
 AHEAD: Final = ("node-agents", "arrivals")
 """Whose timers are what is to come, not what is to be done again."""

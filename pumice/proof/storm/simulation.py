@@ -35,9 +35,10 @@ from pumice.storage.journal import Record
 from pumice.storage.memory import MemoryJournal
 from pumice.storage.shared_objects import SharedObjects
 
-# --- The disk under a storm's journal: what is on its way when the power goes gets there whole, in part, or not at
-# all. What was synced stays. Of the append in flight any sectors may be on the disk, as after a power cut under
-# SQLite's write-ahead file: the next life believes it when its checksum agrees, and as a whole.
+# --- The disk
+# What is on its way when the power goes gets there whole, in part, or not at all. What was synced stays. Of the
+# append in flight any sectors may be on the disk, as after a power cut under SQLite's write-ahead file: the next life
+# believes it when its checksum agrees, and as a whole.
 
 SECTOR: Final = 512
 """Bytes that are written whole or not at all."""
@@ -89,9 +90,7 @@ def _sum(body: bytes) -> bytes:
     return blake2b(body, digest_size=_SUM).digest()
 
 
-# ---
-
-# --- The journal of a storm: what is written is seen by the monitor, and writing may be slow or fail.
+# --- The journal
 
 
 class JournalLostError(OSError):
@@ -138,9 +137,7 @@ class StormJournal(MemoryJournal):
         return last
 
 
-# ---
-
-# --- An end to what goes in circles: virtual time does not pass there, the processor's does.
+# --- The limit of a storm that goes in circles
 
 AGAIN_S: Final = 0.5
 """Others may go in circles too, and are met one after the other."""
@@ -180,8 +177,6 @@ def at_most(seconds: float) -> Generator[WallAlarm]:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
 
-
-# ---
 
 CALM_S: Final = 4000.0
 """Virtual seconds that a system may take to come to rest once faults have stopped (the longest backoff is 1000 s), and

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from pumice.core.messages.decisions import CycleResult
     from pumice.core.session.trail.records import Look
 
-# --- Questions about the future that a program asks: when jobs start, and what would differ after changes.
+# --- Questions about the future
 
 MOST_SAMPLES: Final = 200
 MOST_HORIZON_S: Final = 30 * 86400.0
@@ -149,9 +149,7 @@ def _whole(text: str, what: str, least: int, most: int = 2**62) -> int:
     return found
 
 
-# ---
-
-# --- One decided cycle as data: what it decided, in which order jobs had their turns, and where each action ended.
+# --- One decided cycle as data
 
 
 def trail_of(scene: Scene, task: str = "", stopwatch: Callable[[], float] = time.perf_counter) -> Plain:
@@ -228,8 +226,6 @@ def _look(look: Look) -> Plain:
     }
     return {"action": look.action, "chosen": look.chosen, "nominated": look.nominated, "nodes": nodes}
 
-
-# ---
 
 Plain = dict[str, Any]
 NEWEST: Final = "newest"
@@ -331,7 +327,7 @@ def _unsaid(sentence: str) -> None:
     """Nobody reads what this process would warn of."""
 
 
-# --- the questions
+# --- Questions
 
 
 def _standings(sources: Sources, question: AdviserQuestion) -> Plain:

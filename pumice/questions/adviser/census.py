@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pumice.core.state.view import View
     from pumice.questions.explain.scene import Scene
 
-# --- In which order jobs are tried, and which plugin's order put each where it is.
+# --- The order of jobs
 
 STAGES: Final = {"allocate": 0, "backfill": 1, "enqueue": 2}
 """Actions that take up jobs, as they matter: one that is admitted is nearer to its start than one that is not."""
@@ -122,11 +122,10 @@ def _time(moment: float) -> str:
     return timestamp(moment) if moment < LAST_TIME else "none"
 
 
-# ---
-
-# --- Who has more than its queue deserves, and whose that is: the nearest kin's first. A queue that has more than
-# deserved has it from those that use less: its sisters, then what their parent keeps undivided, then the parent's
-# sisters, and so on up. Among equally near ones it is in proportion, since nothing says whose is whose.
+# --- Loans between queues
+# A queue that has more than deserved has it from those that use less: its sisters, then what their parent keeps
+# undivided, then the parent's sisters, and so on up. Among equally near ones it is in proportion, since nothing says
+# whose is whose.
 
 Shares = dict[str, float]
 LEAST: Final = 1e-9
@@ -190,8 +189,6 @@ def _lend(borrowers: Shares, lenders: Shares, made: list[QueueLoan]) -> None:
         listed.clear()
         listed |= {name: value for name, value in left.items() if value > LEAST * total}
 
-
-# ---
 
 EVERY_TASK: Final = (TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.ALLOCATED)
 

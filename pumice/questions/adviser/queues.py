@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from pumice.core.session.session import Session
     from pumice.questions.adviser.census import Census
 
-# --- A remark on queues' weights, which do not order jobs that wait for admission. Proportion divides by weight what
-# pods ask for that exist (proportion.go, OnSessionOpen: deserved is at most the request), and the pods of a Job exist
-# once it is admitted. So a queue whose jobs all wait for admission asks for nothing, and a queue of more weight may
-# wait longer than one of less: Volcano v1.15.1 does so, too.
+# --- Weights
+# Proportion divides by weight what pods ask for that exist (proportion.go, OnSessionOpen: deserved is at most the
+# request), and the pods of a Job exist once it is admitted. So a queue whose jobs all wait for admission asks for
+# nothing, and a queue of more weight may wait longer than one of less: Volcano v1.15.1 does so, too.
 
 UNADMITTED: Final = (WaitReason.OVERCOMMIT, WaitReason.NOT_ADMITTED, WaitReason.QUEUE_CAPABILITY)
 
@@ -44,9 +44,6 @@ def weights_remark(config: SchedulerConfig, weights: Mapping[str, int], census: 
         "the weights of queues divide only what pods ask for that exist, and those of a Job exist once it is admitted, "
         "so that a queue of more weight may wait longer, as in Volcano; without action enqueue they count for all jobs"
     )
-
-
-# ---
 
 
 @dataclass(slots=True)

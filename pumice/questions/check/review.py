@@ -18,8 +18,7 @@ from pumice.questions.oneshot.prepare import is_in_a_tree, obstacles
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# --- Jobs and JobFlows that a configuration meets: defects of Volcano that they run into, and switches that mend
-# them.
+# --- Warnings about jobs and JobFlows
 
 VOLCANO: Final = "batch.volcano.sh/"
 _TARGETED: Final = ("RestartPod", "RestartTask", "RestartPartition")
@@ -83,9 +82,7 @@ _DEFECTS: Final[tuple[tuple[str, Callable[[Object], bool], str], ...]] = (
 )
 
 
-# ---
-
-# --- Warnings about the queues that a configuration meets.
+# --- Warnings about queues
 
 LISTED: Final = ("cpu", "memory")
 """Resources that every node has; others that queues count have a domain in their names."""
@@ -113,8 +110,6 @@ def _roots_capability(config: SchedulerConfig, objects: Sequence[Object]) -> lis
     )
     return [f"{why} placed; add {named} to spec.capability of queue {ROOT}, or drop the capability"]
 
-
-# ---
 
 Plain = dict[str, Any]
 USERS = "a plugin of one's own"

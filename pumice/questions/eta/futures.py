@@ -223,7 +223,7 @@ def _name(obj: Object) -> str:
     return str(obj["metadata"].get("name") or "")
 
 
-# --- who starts when
+# --- Starts
 
 
 class _EveryoneStartedError(Exception):

@@ -33,7 +33,7 @@ from pumice.runtime.arrivals import arrival_at, arriving
 if TYPE_CHECKING:
     from pumice.core.messages.events import ConfigLoaded
 
-# --- A workload with arrivals, lived through
+# --- Rehearsals
 
 FAR_S: Final = 10 * 365 * 86_400.0
 
@@ -85,7 +85,7 @@ def rehearsed(fork: Fork, number: int, advance: Callable[[int], None] = lambda s
     return found
 
 
-# --- Moments of a run that is over, as forks: what was known then and no more.
+# --- Moments of a run
 
 
 def moments_of(file: Path, number: int) -> Iterator[Fork]:
@@ -97,8 +97,6 @@ def moments_of(file: Path, number: int) -> Iterator[Fork]:
         except ConfigError:
             continue
 
-
-# ---
 
 PODS: Final = "pods"
 NOISE_S: Final = 0.001

@@ -31,7 +31,7 @@ from pumice.questions.replay.compare import CycleDifference, compare
 from pumice.storage.history import RecordedCycle
 from pumice.units import counted
 
-# --- What became of a pod, in a sentence.
+# --- Placements and evictions
 
 
 def of_other(pod: str, task: Task) -> tuple[str, str]:
@@ -66,8 +66,6 @@ def evicted(pod: str, evict: Evict) -> str:
     score = f", score {evict.score:g}" if evict.score else ""
     return f"{pod} was evicted from {evict.node} by {evict.action or 'the scheduler'}{room}: {evict.reason}{score}"
 
-
-# ---
 
 Plain = dict[str, Any]
 FIRST: Final = ("NotAdmitted", "QueueNotOpen", "QueuesUnusable")

@@ -23,7 +23,7 @@ from pumice.storage import codec
 from pumice.storage.journal import API, CYCLE, DECISION
 from pumice.storage.sqlite import SqliteJournal
 
-# --- A Job that has ended because its pods could not be made, as if it were submitted again: what would have helped.
+# --- A Job submitted again
 
 BATCH: Final = 5_000
 
@@ -47,8 +47,6 @@ def submitted_again(scene: Scene, job: Object) -> Scene:
     objects = expanded([*scene.objects(), fresh], scene.clock.now).objects
     return replace(scene, view=fill(objects, scene.in_flight), recorded=None, objects=lambda: objects)
 
-
-# ---
 
 SETTLED: Final = ("Bound", "Running", "Evicted", "Succeeded", "Failed", "Releasing", "Completed")
 """States of what does not wait: nobody asks what would help."""

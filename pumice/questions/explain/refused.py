@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pumice.core.session.session import Session
     from pumice.core.state.view import View
 
-# --- Which lock of a node kept a pod from being placed there, and for whom it was set
+# --- Locks of nodes
 # A lock names nobody (it is an annotation with a moment): it is of the pod that was given devices of that kind there
 # at that moment, by this session, a bind that is on its way, or what the pod's annotations say.
 

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from pumice.core.state.view import View
     from pumice.questions.explain.scene import Scene
 
-# --- Whether a network topology is what a job waits for: how many of its pods each HyperNode that it allows could
-# take.
+# --- Room within a network topology
 
 NAMED: Final = 3
 """So many HyperNodes, and so many different numbers of pods, are named."""
@@ -162,9 +161,7 @@ def _sentence(crowd: _Crowd, rooms: dict[str, int]) -> str:
     return f"{asks}: {', '.join(told)}{f', {less} for less' if less else ''}"
 
 
-# ---
-
-# --- What speaks against each card of the nodes that refused a pod for want of cards.
+# --- Refused cards
 
 FILTER: Final = "deviceshare"
 NODES: Final = 8
@@ -191,8 +188,6 @@ def _of_pod(session: Session, task: Task, look: Look) -> dict[str, list[str]]:
         found[node] = sentences or ["no cards of the kind"]
     return found
 
-
-# ---
 
 PLACING: Final = ("allocate", "backfill")
 """Actions that place tasks themselves; others look where evictions might help."""

@@ -22,7 +22,7 @@ from pumice.storage.history import RecordedCycle
 from pumice.storage.journal import API, CYCLE, FirstBad, Journal
 from pumice.storage.sqlite import SqliteJournal
 
-# --- What a journal knows beside what a cycle saw
+# --- Owners
 
 BATCH: Final = 5_000
 

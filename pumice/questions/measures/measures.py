@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pumice.storage.checkpoint import CheckpointState
     from pumice.storage.journal import Journal, Stored
 
-# --- What queues deserve over time, as the plugins that share among queues reckon it when a session opens.
+# --- Deserved amounts
 
 DESERVED: Final = "deserved"
 _WATCHED: Final = frozenset(WATCHED)
@@ -119,8 +119,6 @@ def _parsed(text: str) -> SchedulerConfig:
         text or default_text(), source="journal", lenient=True, built_plugins=PLUGINS, built_actions=ACTIONS
     )
 
-
-# ---
 
 BATCH = 5_000
 

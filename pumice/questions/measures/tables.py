@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pumice.questions.measures.measures import Measures
 
-# --- Flat rows of measures
+# --- Rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from pumice.core.messages.decisions import Bind, CycleResult, PodCondition, PodG
 from pumice.core.objects.metadata import Object, section
 from pumice.questions.oneshot.moment import format_moment
 
-# --- Between two one-shot cycles the claims of pods that are being bound get what they were promised, at once.
+# --- Claims
 
 
 def with_claims_met(objects: Sequence[Object], binds: Iterable[Bind]) -> tuple[list[Object], set[str]]:
@@ -62,9 +62,6 @@ def _met(bind: Bind, before: dict[Place, Object]) -> dict[Place, Object]:
             changed[_place(made)] = made
             changed[claim] = bound_claim(changed[claim], made)
     return changed
-
-
-# ---
 
 
 def object_key(obj: Object) -> str:

@@ -28,7 +28,7 @@ from pumice.questions.oneshot.supposing import AskAbout, of_nobody, supposed
 if TYPE_CHECKING:
     from pumice.core.session.trail.trail import Silence
 
-# --- Kubernetes' own scheduler after a one-shot cycle of Volcano's
+# --- Kubernetes' own scheduler
 
 
 class OtherCycle(NamedTuple):

@@ -10,7 +10,7 @@ from pumice.core.messages.decisions import Bind, CycleReport, CycleResult, TaskA
 from pumice.core.objects.metadata import Object, section
 from pumice.questions.oneshot.between import condition_dict, object_key
 
-# --- What the API says of pods when a cycle opens: a status update shows the whole status afterwards.
+# --- Statuses at opening
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,6 @@ def _standing(status: dict[str, Any]) -> Standing:
             return Standing(nominated, str(condition.get("reason") or ""), str(condition.get("message") or ""))
     return Standing(nominated)
 
-
-# ---
 
 Outcome = dict[str, Any]
 

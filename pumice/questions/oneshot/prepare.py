@@ -36,7 +36,7 @@ from pumice.storage.codec import pack
 if TYPE_CHECKING:
     from pumice.config.schema import SchedulerConfig
 
-# --- Objects that keep a plugin from scheduling anything
+# --- Obstacles
 # Every command that reads objects warns of them.
 
 MADE: Final = {ROOT: "", "default": ROOT}

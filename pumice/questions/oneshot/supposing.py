@@ -14,7 +14,7 @@ from pumice.core.outside import Ask, AskedOutside, Supposing, filled, nobody
 from pumice.core.plugins import ASKING
 from pumice.core.plugins.extender.plugin import read_settings
 
-# --- Whom a one-shot cycle asks outside: extenders themselves, or what a record says they answered.
+# --- Extenders
 
 AskAbout = Callable[[Sequence[Object]], Ask]
 """The objects of a cycle -> whom it asks."""
@@ -52,8 +52,6 @@ def _uid(pod: Object) -> str:
     """The uid that the scheduler's view has of a pod."""
     return section(pod, "metadata").get("uid") or object_key(pod)
 
-
-# ---
 
 UNASKED: Final = (
     "the extender at {} is asked nothing here: where no record says what it answered, this supposes that it agrees"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pumice.storage.history import RecordedCycle
     from pumice.storage.journal import Journal
 
-# --- Processes that wrote a journal one after the other
+# --- Processes
 
 FIRST: Final = "recorder"
 """An actor that starts once in the life of a process."""

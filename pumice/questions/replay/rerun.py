@@ -39,7 +39,7 @@ from pumice.storage.journal import ACTOR, API, CONFIG, CYCLE, Checkpoint, Head, 
 from pumice.storage.memory import MemoryJournal
 from pumice.storage.sqlite import SqliteJournal
 
-# --- The record from its beginning to its end: what it comes to, and what a run that parts from it has to know.
+# --- The recording
 
 BATCH: Final = 5_000
 CONTROLLER: Final = "job-controller"
@@ -112,9 +112,7 @@ def begin_with(measured: Measurer, state: CheckpointState) -> None:
         measured.note(mutation, state.recovered.now)
 
 
-# ---
-
-# --- Two runs beside each other: what differs by job, by queue and for the whole cluster.
+# --- The comparison
 
 Plain = dict[str, Any]
 
@@ -188,8 +186,6 @@ def _flat(figures: Any) -> Plain:
         plain |= {f"{resource} {name}": value for name, value in amounts.items()}
     return plain
 
-
-# ---
 
 Advance = Callable[[int], None]
 SETTLE_S: Final = 0.01
@@ -298,7 +294,7 @@ def _vouching(records: list[Record], before: Sequence[Checkpoint], after: Sequen
     return found
 
 
-# --- on virtual time
+# --- The second run, on virtual time
 
 
 async def _go_on(start: _Start, settings: SystemSettings, clock: VirtualClock) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pumice.questions.measures.jobs import JobRow
     from pumice.questions.report.recorded import PodSlice, RecordedRun
 
-# --- What all plots of a report have in common
+# --- Plots
 
 Spec = dict[str, Any]
 Row = dict[str, Any]
@@ -62,7 +62,7 @@ def time_axis(runs: Sequence[RecordedRun]) -> tuple[float, Spec]:
     return 1.0, {"field": "t", "type": "quantitative", "title": "seconds"}
 
 
-# --- Pods on their nodes over time, each in a lane of its own while it runs beside others.
+# --- Pods on nodes
 
 MOST_NODES: Final = 80
 MOST_SLICES: Final = 15_000
@@ -153,8 +153,6 @@ def _laned(slices: Sequence[PodSlice]) -> Iterator[tuple[PodSlice, int]]:
         ends[lane : lane + 1] = [one.ended]
         yield one, lane
 
-
-# ---
 
 SHORT_WORDS: Final[Spec] = {"labelLimit": {"expr": "max(width / 3 - 30, 60)"}, "columns": 3}
 LONG_WORDS: Final[Spec] = {"labelLimit": {"expr": "max(width - 20, 200)"}, "columns": 1}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pumice.questions.measures.over_time import Grid
     from pumice.storage.journal import Journal, Stored
 
-# --- Why pods wait, in few words: the condition that the scheduler writes, without its counts.
+# --- Reasons in few words
 
 NOT_LOOKED_AT: Final = "not looked at yet"
 LONGEST: Final = 80
@@ -75,8 +75,6 @@ def _cut(text: str) -> str:
         return text
     return f"{text[:LONGEST].rpartition(' ')[0] or text[:LONGEST]} …"
 
-
-# ---
 
 UNSCHEDULABLE: Final = "Unschedulable"
 """The reason of the event by which Volcano says what keeps a PodGroup out (`RecordPodGroupEvent`)."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pumice.questions.timeline.perfetto import PerfettoWriter
     from pumice.storage.journal import Journal, Stored
 
-# --- Lanes: where slices that overlap are drawn beside each other.
+# --- Lanes
 
 
 class Lanes:
@@ -43,8 +43,6 @@ class Lanes:
         """It is free again."""
         heappush(self._free, lane)
 
-
-# ---
 
 CURVES: Final = ("held", "waiting")
 

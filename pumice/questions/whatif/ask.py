@@ -40,7 +40,7 @@ from pumice.questions.whatif.difference import FutureDifference, difference
 from pumice.questions.whatif.future import EvictedPod, Future, JobFuture, PendingJob
 from pumice.storage import codec
 
-# --- Another process, for the future that is not lived through here.
+# --- Another process
 
 LARGE: Final = 3000
 """Objects of a cluster for which it pays."""
@@ -63,9 +63,7 @@ def prepare(plugins_dir: Path | None) -> None:
     gc.set_threshold(*RARELY)
 
 
-# ---
-
-# --- What happens in a future, taken down as it happens, and summed up at its end.
+# --- The chronicle
 
 SUCCEEDED: Final = "Succeeded"
 ENDED: Final = (SUCCEEDED, "Failed")
@@ -274,9 +272,7 @@ class _Returns:
         return chosen.bound
 
 
-# ---
-
-# --- From a fork to its future: lived through, taken down, and at the end asked why what waits is waiting.
+# --- Lives
 
 UNSAID: Final = "Unschedulable"
 Advance = Callable[[float], None]
@@ -401,9 +397,6 @@ def named(obj: Object) -> str:
 def _asked(ask: StoreRequest) -> str:
     namespace, name = getattr(ask, "namespace", ""), getattr(ask, "name", "")
     return f"{type(ask).__name__} {namespace}{'/' if namespace else ''}{name}".strip()
-
-
-# ---
 
 
 def ignored(seconds: float) -> None:

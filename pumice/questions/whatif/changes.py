@@ -24,8 +24,7 @@ from pumice.questions.oneshot.prepare import identity
 from pumice.questions.whatif.naming import found, identity_named
 from pumice.questions.whatif.sources import arrivals
 
-# --- A field of an object by its path, and what it is to be: `spec.weight=3`, `spec.tasks[name=worker].replicas=4`,
-# `metadata.labels["pool/x"]=fast`, `spec.taints[0]=null`.
+# --- Assignments
 
 _STEP: Final = re.compile(
     r'\.?(?:(?P<key>[^.\[\]=]+)|\["(?P<quoted>[^"]*)"\]|\[(?P<index>\d+)\]|\[(?P<by>[^\]=]+)=(?P<of>[^\]]*)\])'
@@ -123,8 +122,6 @@ def assignment_of(text: str) -> Assignment:
     return Assignment(text[:position], tuple(steps), value)
 
 
-# ---
-
 USER: Final = "whatif"
 HOSTNAME: Final = "kubernetes.io/hostname"
 CORDONED: Final = "node.kubernetes.io/unschedulable"
@@ -161,7 +158,7 @@ def changed(fork: Fork, changes: Iterable[ForkChange]) -> Fork:
     return fork
 
 
-# --- objects come
+# --- Objects come
 
 
 def submit(objects: Sequence[Object], words: str) -> ForkChange:
@@ -218,7 +215,7 @@ def node_like(model: Object, name: str) -> Object:
     return obj
 
 
-# --- objects change
+# --- Objects change
 
 
 def set_field(text: str) -> ForkChange:
@@ -329,7 +326,7 @@ def _scaled_job(fork: Fork, who: tuple[str, str, str], task: str, count: int) ->
     return _judged(fork, who, chosen)
 
 
-# --- objects go
+# --- Objects go
 
 
 def drain(name: str) -> ForkChange:

@@ -15,7 +15,7 @@ from pumice.errors import InputError
 from pumice.questions.oneshot.prepare import Identity, identity, stored_as
 from pumice.questions.replay.amounts import Amount, request_of
 
-# --- What of a cluster's objects makes up a job
+# --- Belongings of a job
 
 ENDED = ("Succeeded", "Failed")
 

@@ -24,7 +24,8 @@ from pumice.cluster.controllers.jobs.plugins.svc import SvcPlugin
 from pumice.cluster.kube.go_flags import Flag, parsed_flags
 from pumice.core.objects.metadata import Object, section
 
-# --- Job plugin mpi: the master knows its workers, and all have a port for ssh (source: Volcano's `plugins/mpi`).
+# --- mpi
+# Source: Volcano's `plugins/mpi`.
 
 _FLAGS: Final[dict[str, Flag]] = {"master": "master", "worker": "worker", "port": 22}
 
@@ -56,9 +57,8 @@ class MpiPlugin:
         return ()
 
 
-# ---
-
-# --- Job plugin env: the place of a pod in its task (source: Volcano's `plugins/env`).
+# --- env
+# Source: Volcano's `plugins/env`.
 
 _NAMES: Final = ("VK_TASK_INDEX", "VC_TASK_INDEX")
 
@@ -78,8 +78,6 @@ class EnvPlugin:
         """What is created for the Job, and deleted when its pods are."""
         return ()
 
-
-# ---
 
 PLUGINS: Final[dict[str, Callable[[Object, Sequence[str]], JobPlugin]]] = {
     "env": EnvPlugin,

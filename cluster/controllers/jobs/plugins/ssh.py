@@ -11,8 +11,9 @@ from pumice.cluster.controllers.jobs.plugins.plugin import hosts_of, owned, task
 from pumice.cluster.kube.go_flags import Flag, parsed_flags
 from pumice.core.objects.metadata import Object
 
-# --- A pair of RSA keys in the forms that `ssh` reads. Well formed, and no secret: in a simulated cluster nobody logs
-# in, and nothing here is drawn by chance, so all have the same.
+# --- Keys
+# Well formed, and no secret: in a simulated cluster nobody logs in, and nothing here is drawn by chance, so all have
+# the same.
 
 EXPONENT: Final = 65537
 _P: Final = (
@@ -53,8 +54,6 @@ def _field(kind: int, content: bytes) -> bytes:
     given = size.to_bytes((size.bit_length() + 7) // 8, "big")
     return bytes((kind, 0x80 | len(given))) + given + content
 
-
-# ---
 
 _FOLDER, _USER = ".ssh", "root"
 ROOT: Final = f"/{_USER}/{_FOLDER}"

@@ -24,7 +24,7 @@ from pumice.proof.storm.script.shares import POLICY
 if TYPE_CHECKING:
     from pumice.core.messages.events import Mutation
 
-# --- The monitor's books of cards that pods share by memory or have whole, of NPUs, and of the locks of nodes
+# --- Shared cards, NPUs and locks of nodes
 
 LOCKS: Final = (LOCK, Vgpu.name)
 MODELS: Final = tuple(model.word for model in DEFAULT)

@@ -62,7 +62,8 @@ if TYPE_CHECKING:
     from pumice.proof.storm.invariants.pod_book import PodBook
     from pumice.storage.journal import Record
 
-# --- Evictions: each that a cycle decided has one outcome in the journal, and a pod that was evicted says so once.
+# --- Evictions
+# Each that a cycle decided has one outcome in the journal, and a pod that was evicted says so once.
 
 OF_EVICTIONS: Final = (Evicted, EvictRefused, EvictTimedOut)
 Ended = Evicted | EvictRefused | EvictTimedOut
@@ -125,9 +126,8 @@ class EvictionBook:
                 yield f"nobody wrote down what became of the eviction {cause} of {pod}"
 
 
-# ---
-
-# --- What a cycle did to gangs, by what the scheduler could know: none starts in part, none that runs is broken up.
+# --- Gangs
+# By what the scheduler could know, none starts in part and none that runs is broken up.
 
 
 def partial_gangs(truth: StormTruth, binds: Iterable[Bind], decided: Set[str], revision: int) -> list[str]:
@@ -182,11 +182,10 @@ def _counts(truth: StormTruth, pod: PodBook, decided: Set[str], revision: int) -
     return bool(pod.node or pod.uid in decided) and truth.stayed(pod.uid, revision)
 
 
-# ---
-
-# --- Nominations: a pod's name of a node on which room was made for it, or is being made. Each is kept while the
-# victims leave, then used or given up: a cycle that has seen them gone binds the pod, makes room anew, or leaves it
-# waiting for a reason that it writes. Kubernetes' own scheduler takes the name away then, Volcano leaves it there.
+# --- Nominations
+# Each is kept while the victims leave, then used or given up: a cycle that has seen them gone binds the pod, makes
+# room anew, or leaves it waiting for a reason that it writes. Kubernetes' own scheduler takes the name away then,
+# Volcano leaves it there.
 
 MOST: Final = 3
 
@@ -226,8 +225,6 @@ class NominationBook:
             elif self._seen.get("", 0) < truth.left_at.get(node, 0):
                 yield f"pod {pod.key} is nominated to {node}, and no cycle looked since its victims left"
 
-
-# ---
 
 log = logging.getLogger(__name__)
 

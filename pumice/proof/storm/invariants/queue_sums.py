@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pumice.core.messages.decisions import QueueStatus
     from pumice.proof.storm.invariants.truth import StormTruth
 
-# --- Sums of amounts by name, and what of them is too much.
+# --- Sums of amounts
 
 Sums = defaultdict[str, defaultdict[str, int]]
 
@@ -50,8 +50,6 @@ def greatest(all_of: list[Amounts]) -> Amounts:
     names = {name for each in all_of for name in each}
     return {name: max(each.get(name, 0) for each in all_of) for name in sorted(names)}
 
-
-# ---
 
 ROOT: Final = "root"
 COUNTED: Final = ("cpu", "memory", "pods", "nvidia.com/gpu")

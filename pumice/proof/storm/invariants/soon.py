@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pumice.proof.storm.invariants.monitor import Monitor
     from pumice.proof.storm.invariants.truth import StormTruth
 
-# --- Binds that failed
+# --- Failed binds
 
 FIRST_S: Final = 0.005
 LONGEST_S: Final = 1000.0

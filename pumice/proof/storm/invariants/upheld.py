@@ -16,7 +16,7 @@ from pumice.config.load import parse_scheduler_config
 if TYPE_CHECKING:
     from pumice.config.schema import PluginOption, SchedulerConfig, Tier
 
-# --- What a storm has found
+# --- Violations
 
 
 @dataclass(frozen=True, slots=True)

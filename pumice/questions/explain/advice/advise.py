@@ -32,7 +32,7 @@ from pumice.work import OBJECT, of_cycle
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
 
-# --- A job that waits to be admitted and has no pods yet
+# --- Unmade pods
 
 REMARK: Final = "it has no pods before it is admitted: tried as if they were there"
 
@@ -61,7 +61,7 @@ def _key(group: dict[str, object]) -> str:
     return f"{metadata.get('namespace') or 'default'}/{metadata['name']}"
 
 
-# --- What is named and not there: the claims of a pod, the priority classes of a job, and the scheduler of its pods.
+# --- Missing claims, priority classes and schedulers
 
 
 def about_claims(task: Task, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
@@ -157,9 +157,8 @@ def _values(objects: Mapping[Identity, Object]) -> Iterator[int]:
             yield int(section(obj, "spec").get("priority") or 0)
 
 
-# ---
-
-# --- What else it takes once objects that are named and not there are made: until then they hide the next refusal.
+# --- Further changes behind missing objects
+# Objects that are missing hide the next refusal until they are made.
 
 Candidates = Callable[[Bench], tuple[list[ChangeFamily], list[Group]]]
 
@@ -251,9 +250,7 @@ def _can_be_tried(bench: Bench, changes: Sequence[Change]) -> bool:
     return all(edit.who in bench.objects for each in changes for edit in each.edits if edit.who[0] == "Pod")
 
 
-# ---
-
-# --- Changes about the network topology that a job, or a group of its pods, asks for.
+# --- Network topology
 
 Place = Callable[[Object], dict[str, Any]]
 """Finds what is asked for in a PodGroup."""
@@ -315,9 +312,7 @@ def _softened(place: Place) -> Callable[[Object], None]:
     return change
 
 
-# ---
-
-# --- More nodes like those that there are: what people with an autoscaler, or a budget, would do.
+# --- More nodes
 
 MOST: Final = 64
 MOST_SORTS: Final = 3
@@ -358,9 +353,7 @@ def _like(model: Object) -> Callable[[Object], None]:
     return change
 
 
-# ---
-
-# --- Changes about what lets a job in before any of its pods is placed: how much more than it has the cluster admits.
+# --- Admission
 
 OVERCOMMIT: Final = "overcommit"
 STEPS: Final = 100
@@ -391,9 +384,6 @@ def _with_factor(config: SchedulerConfig, factor: float) -> SchedulerConfig:
 
     tiers = tuple(Tier(tuple(map(option, tier.plugins))) for tier in config.tiers)
     return msgspec.structs.replace(config, tiers=tiers)
-
-
-# ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -525,7 +515,7 @@ def _grain(bench: Bench, names: Iterable[str]) -> dict[str, int]:
     return grain
 
 
-# --- words
+# --- Words
 
 
 def _told(search: AdviceSearch, tasks: int, seconds: float) -> Advice:

@@ -132,7 +132,7 @@ def _scaled(name: str, value: str, share: float) -> str:
     )
 
 
-# --- priority
+# --- Priority
 
 
 def _priorities(group: WaitingGroup) -> Iterator[ChangeFamily]:

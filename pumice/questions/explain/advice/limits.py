@@ -170,7 +170,7 @@ def _text(name: str, count: int) -> str:
     return f"{count}" if _whole(name) else f"{count}m"
 
 
-# --- Changes about whom others may be evicted for
+# --- Victims
 
 RECLAIMING: Final = ("reclaim", "gangreclaim")
 PREEMPTING: Final = ("preempt", "gangpreempt")

@@ -90,7 +90,7 @@ def in_brief(names: Sequence[str]) -> str:
     )
 
 
-# --- taints
+# --- Taints
 
 
 def _taints(refused: NodeRefusals) -> Iterator[ChangeFamily]:
@@ -134,7 +134,7 @@ def _uncordon(node: Object) -> None:
     spec["taints"] = [one for one in spec.get("taints") or () if one.get("key") != UNSCHEDULABLE_TAINT["key"]]
 
 
-# --- labels
+# --- Labels
 
 
 def _labels(refused: NodeRefusals) -> Iterator[ChangeFamily]:
@@ -181,7 +181,7 @@ def _without_node_affinity(pod: Object) -> None:
     pod["spec"]["affinity"] = affinity
 
 
-# --- Changes that add room to nodes
+# --- Room on nodes
 
 SHORT: Final = "resources"
 CARDS: Final = "deviceshare"

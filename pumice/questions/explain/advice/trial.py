@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pumice.core.state.view import View
     from pumice.questions.explain.scene import Scene
 
-# --- The work for trying what would help
+# --- The deadline
 
 T = TypeVar("T")
 Spent = WorkBudget
@@ -80,7 +80,7 @@ class TimedTrail(Trail):
         super().task_ended(task, ending, detail, node)
 
 
-# --- Who comes in the place of pods that are gone: what their controllers make, of the objects around them only.
+# --- Replacements of pods
 
 AGAIN: Final = (Action.SYNC_JOB, Action.RESTART_POD)
 OWNED: Final = ("Pod", "PodGroup")
@@ -126,8 +126,6 @@ def _controllers(obj: Object) -> list[str]:
     references = section(obj, "metadata").get("ownerReferences") or ()
     return [str(each["uid"]) for each in references if each.get("controller")]
 
-
-# ---
 
 SEATED: Final = frozenset(LABELS[status] for status in (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED))
 PIPELINED: Final = LABELS[TaskStatus.PIPELINED]

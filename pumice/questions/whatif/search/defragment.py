@@ -20,7 +20,7 @@ from pumice.questions.whatif.naming import ENDED, asked_by, belongings, running
 from pumice.questions.whatif.search.starting import StartQuestion
 from pumice.storage import codec
 
-# --- What a search has found.
+# --- Answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,8 @@ class StartAnswer:
     bound: int = 1
 
 
-# ---
-
-# --- Room on nodes, by amounts alone: what a gang would find if some pods stood elsewhere. Pure; nothing here
-# decides.
+# --- Stock: room on nodes, by amounts alone
+# Pure; nothing here decides.
 
 SLACK: Final = 1e-6
 NEVER: Final = 1 << 30
@@ -162,8 +160,6 @@ def _add(free: dict[str, float], amount: Amount, sign: float) -> None:
         free[name] = free.get(name, 0.0) + sign * value
 
 
-# ---
-
 WHOLLY: Final = 6
 """On so many nodes every plan is tried, the smaller first."""
 MOST: Final = 4
@@ -227,7 +223,7 @@ def _movable(pod: Object) -> bool:
     return not pod["metadata"].get("deletionTimestamp") and all(owner.get("kind") != "DaemonSet" for owner in owners)
 
 
-# --- plans, by amounts
+# --- Plans, by amounts
 
 
 def every_plan(stock: Stock, bound: int, spent: Callable[[], bool]) -> Iterator[tuple[Move, ...]]:
@@ -299,7 +295,7 @@ def _size(stock: Stock, pod: str) -> float:
     return stock.pods[pod][1].get("cpu", 0.0)
 
 
-# --- trying
+# --- Trials
 
 
 def works(question: StartQuestion, moves: Sequence[Move]) -> float | None:

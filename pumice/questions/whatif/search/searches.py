@@ -27,7 +27,7 @@ from pumice.questions.whatif.search.defragment import StartAnswer
 from pumice.questions.whatif.search.starting import StartQuestion
 from pumice.work import CHANGE, WorkOverError
 
-# --- The advice of `pumice explain`, tried in futures
+# --- Advice, tried in futures
 
 PERIODS: Final = 3
 """Schedule periods that controllers get to make what the cluster needs at once."""
@@ -81,8 +81,9 @@ def _made(settled: Fork, bench: Bench, changes: Sequence[Change]) -> Callable[[F
     return on
 
 
-# --- The least of something that lets a job start. Scheduling is not monotone: more may be worse than less, so what
-# is found is only called the least where everything smaller was tried and would not do; else one less was tried.
+# --- The least amount
+# Scheduling is not monotone: more may be worse than less, so what is found is only called the least where everything
+# smaller was tried and would not do; else one less was tried.
 
 ONE_BY_ONE: Final = 8
 """Up to so much everything is tried, from one on."""
@@ -157,12 +158,11 @@ def _least(
     return LeastAmount(found, every, tuple(sorted(tried)))
 
 
-# ---
-
-# --- The least capability of a queue that lets a job start. First all resources are raised together, by what a pod
-# asks for each time; then each alone is lowered again, as far as the job still starts. What pods hold are sums of
-# what they ask for, so it is enough to try the multiples of the greatest amount that divides all of it; the next
-# smaller amount that there is (1m of cpu, one byte, one piece) is tried as well.
+# --- The least capability
+# First all resources are raised together, by what a pod asks for each time; then each alone is lowered again, as far
+# as the job still starts. What pods hold are sums of what they ask for, so it is enough to try the multiples of the
+# greatest amount that divides all of it; the next smaller amount that there is (1m of cpu, one byte, one piece) is
+# tried as well.
 
 Units = dict[str, int]
 MOST_STEPS: Final = 256
@@ -266,8 +266,6 @@ def _dividing(fork: Fork) -> Units:
     return found
 
 
-# ---
-
 MOST_NODES: Final = 64
 MOST_SORTS: Final = 3
 CHOICES: Final = 300
@@ -305,7 +303,7 @@ def _least_of(
         yield _answer(question, code, found.amount, of, change, least=found.least, tried=len(found.tried))
 
 
-# --- nodes
+# --- Nodes
 
 
 def more_nodes(question: StartQuestion, like: Sequence[str] = ()) -> Iterator[StartAnswer]:
@@ -325,7 +323,7 @@ def sorts(fork: Fork) -> list[str]:
     return list(seen.values())[:MOST_SORTS]
 
 
-# --- capability
+# --- Capability
 
 
 def more_capability(question: StartQuestion) -> Iterator[StartAnswer]:
@@ -341,7 +339,7 @@ def more_capability(question: StartQuestion) -> Iterator[StartAnswer]:
         yield from least_capability(question, name, limits, step)
 
 
-# --- priority
+# --- Priority
 
 
 def higher_priority(question: StartQuestion) -> Iterator[StartAnswer]:
@@ -385,7 +383,7 @@ def _prioritised(one: Belongings, value: int) -> ForkChange:
     return ForkChange(f"a PriorityClass of value {value} for it", on)
 
 
-# --- running jobs
+# --- Running jobs
 
 
 def fewer_jobs(question: StartQuestion) -> Iterator[StartAnswer]:
