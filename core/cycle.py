@@ -60,9 +60,8 @@ __all__ = [
 ]
 
 
-def unwatched(plugin: str, point: str, work: Callable[[Session], None], session: Session) -> None:
+def unwatched(_plugin: str, _point: str, work: Callable[[Session], None], session: Session) -> None:
     """Nobody watches."""
-    del plugin, point
     work(session)
 
 

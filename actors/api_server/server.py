@@ -115,7 +115,6 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
 
     def at_once(self, message: commands.ApiRequest) -> bool:
         """Where no batch is under way."""
-        del message
         return not self._ahead
 
     async def on_stop(self) -> None:

@@ -64,7 +64,6 @@ class BindWorker(EffectWorker[BindOrder]):
 
     def at_once(self, message: BindOrder) -> bool:
         """Any: a crash here was none of the api's, which answers at once."""
-        del message
         return True
 
     async def handle_batch(self, batch: Sequence[Received[BindOrder, Done]]) -> None:

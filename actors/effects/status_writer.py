@@ -85,7 +85,6 @@ class StatusWriter(Actor[WriteStatus, Done]):
 
     def at_once(self, message: WriteStatus) -> bool:
         """Any."""
-        del message
         return True
 
     async def handle_batch(self, batch: Sequence[Received[WriteStatus, Done]]) -> None:

@@ -69,8 +69,7 @@ async def _document(exchange: Exchange, text: bytes | None) -> None:
     await exchange.answer(200, text)
 
 
-async def _version(site: Site, exchange: Exchange) -> None:
-    del site
+async def _version(_site: Site, exchange: Exchange) -> None:
     await _json(exchange, version())
 
 
@@ -214,7 +213,6 @@ class Gateway(Actor[Poke, Done]):
 
     async def handle(self, message: Poke) -> Done:
         """Nothing to look at again: it serves whoever comes."""
-        del message
         return Done()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:

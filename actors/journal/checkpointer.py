@@ -74,7 +74,6 @@ class Checkpointer(Actor[Poke, Done]):
 
     async def handle(self, message: Poke) -> Done:
         """Take one now."""
-        del message
         await self._take()
         return Done()
 

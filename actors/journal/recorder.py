@@ -69,7 +69,6 @@ class Recorder(Actor[RecorderCommand, Appended]):
 
     def at_once(self, message: RecorderCommand) -> bool:
         """A journal on virtual time lets nobody else run (see `pumice.storage.memory`)."""
-        del message
         return True
 
     async def _look(self) -> None:

@@ -75,7 +75,6 @@ class ConfigMachine(Machine):
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """An object is there, or is gone, as of `revision`."""
-        del kind, revision
         meta = obj["metadata"]
         if (meta.get("namespace"), meta.get("name")) != (self._followed.namespace, self._followed.name):
             return

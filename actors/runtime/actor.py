@@ -179,7 +179,6 @@ class Actor(Generic[M, R]):
 
     def at_once(self, message: M) -> bool:
         """Whether to handle this is no wait, but for those it `waits_for`: see `pumice.actors.runtime.mailbox`."""
-        del message
         return False
 
     def _finish(self, batch: Sequence[Received[M, R]]) -> None:

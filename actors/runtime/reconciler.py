@@ -74,7 +74,6 @@ class Reconciler(Actor[Poke, Done]):
 
     async def handle(self, message: Poke) -> Done:
         """Look again."""
-        del message
         async with self._lock:
             await self._work()
         return Done()

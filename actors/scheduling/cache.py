@@ -154,7 +154,6 @@ class Cache(Actor[CacheMessage, CacheReply]):
 
     def at_once(self, message: CacheMessage) -> bool:
         """Any."""
-        del message
         return True
 
     async def handle(self, message: CacheMessage) -> CacheReply | None:

@@ -71,9 +71,8 @@ def no_tables() -> tuple[QueueTables, ...]:
     return ()
 
 
-def always(config: SchedulerConfig) -> bool:
+def always(_config: SchedulerConfig) -> bool:
     """Every cycle is decided."""
-    del config
     return False
 
 

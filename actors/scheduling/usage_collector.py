@@ -98,7 +98,6 @@ class UsageCollector(Actor[Poke, Done]):
 
     async def handle(self, message: Poke) -> Done:
         """Ask now."""
-        del message
         await self._turn()
         return Done()
 

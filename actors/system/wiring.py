@@ -43,9 +43,8 @@ Instances = Callable[["SystemSettings", "SchedulerConfig", Sequence[str]], Seque
 """(settings, configuration, actions) -> what the actors of a role are told apart by."""
 
 
-def always(settings: SystemSettings) -> bool:
+def always(_settings: SystemSettings) -> bool:
     """Whatever the settings."""
-    del settings
     return True
 
 

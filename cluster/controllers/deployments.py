@@ -260,7 +260,6 @@ class DeploymentRule(OwnerRule):
 
     def words(self, owner: Object, child: Object) -> ChildWords:
         """What is said about a child: of pods what most of Kubernetes' controllers say, of anything else nothing."""
-        del owner
         name = child["metadata"].get("name", "")
         made = f"Scaled up replica set {name} from 0 to {replicas_of(child)}"
         failed = f'Failed to create new replica set "{name}": '

@@ -214,7 +214,6 @@ class EndpointsMachine(Machine):
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """An object is there, or is gone, as of `revision`."""
-        del revision
         key = (obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
         match kind:
             case "Service":
@@ -273,7 +272,6 @@ class EndpointsMachine(Machine):
 
     def step(self, now: float) -> Sequence[ApiRequest]:
         """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
-        del now
         dirty, self._dirty = self._dirty, {}
         return [request for key in dirty for request in self._work(key)]
 

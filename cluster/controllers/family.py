@@ -102,20 +102,18 @@ class OwnerRule(ABC):
 
     def belongs(self, owner: Object) -> Callable[[Object], bool] | None:
         """Which of those that it `adopts` are the owner's, by what they are like; None: those that it has made."""
-        del owner
         return None
 
     def gone(self, owner_uid: str, child: Object) -> None:
         """A child was removed; `child` as it was last seen. For a rule that keeps something of its own."""
-        del owner_uid, child
+        return
 
     def forget(self, owner_uid: str) -> None:
         """The owner was removed. For a rule that keeps something of its own."""
-        del owner_uid
+        return
 
     def words(self, owner: Object, child: Object) -> ChildWords:
         """What is said about a child: of pods what most of Kubernetes' controllers say, of anything else nothing."""
-        del owner
         name = child["metadata"].get("name", "")
         pod = child["kind"] == "Pod"
         return ChildWords(f"Created pod: {name}", "Error creating: ", f"Deleted pod: {name}") if pod else ChildWords()

@@ -256,7 +256,6 @@ class JobTemplateRule(OwnerRule):
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
         """What to ask of the api for an owner that is not being deleted. A list that would be empty stays as it was."""
-        del now
         meta, agenda = family.owner["metadata"], Agenda()
         mark = f"{meta['namespace']}.{meta['name']}"
         names = [

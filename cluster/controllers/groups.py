@@ -49,7 +49,6 @@ class PodGroupMachine(Machine):
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """An object is there, or is gone, as of `revision`."""
-        del revision
         key = (obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
         match kind:
             case "Pod":
@@ -123,7 +122,6 @@ class PodGroupMachine(Machine):
         """The answer to one request of the last step; they come in order, before the next step. A refused group is a
         reason on its pods, until a queue changes.
         """
-        del now
         if not isinstance(request, Create) or not isinstance(reply, Refused) or reply.reason == "AlreadyExists":
             return
         namespace, _, name = request.user.removeprefix(f"{USER} ").partition("/")

@@ -37,7 +37,6 @@ class NamespaceMachine(Machine):
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """An object is there, or is gone, as of `revision`."""
-        del revision
         meta = obj["metadata"]
         if kind == "Namespace":
             self._namespace(obj, deleted=deleted)
@@ -58,7 +57,6 @@ class NamespaceMachine(Machine):
 
     def step(self, now: float) -> Sequence[ApiRequest]:
         """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
-        del now
         stale, self._stale = self._stale, {}
         return [
             Create(pack(_made(kind, namespace, name, content)), user=USER)

@@ -55,7 +55,6 @@ class NodeTaintsMachine(Machine):
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """An object is there, or is gone, as of `revision`."""
-        del kind, revision
         name = obj["metadata"]["name"]
         if deleted:
             self._fresh.pop(name, None)

@@ -163,7 +163,6 @@ class QueueMachine(Machine):
 
     def step(self, now: float) -> Sequence[ApiRequest]:
         """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
-        del now
         requests: list[ApiRequest] = [
             Delete("Command", *key, uid=command["metadata"]["uid"], user=USER)
             for key, command in self._commands.items()
@@ -210,7 +209,6 @@ class QueueMachine(Machine):
         """The answer to one request of the last step; they come in order, before the next step. A command is carried
         out once it has been taken away, so never twice.
         """
-        del now
         if isinstance(request, UpdateStatus):
             if isinstance(reply, Accepted):  # the watch does not bring it
                 self._queue(self._read(reply.blob), deleted=False)

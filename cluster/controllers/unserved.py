@@ -60,7 +60,6 @@ class UnservedMachine(Machine):
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """An object is there, or is gone, as of `revision`."""
-        del revision
         uid = obj["metadata"].get("uid") or ""
         if deleted:
             self._said.discard(uid)

@@ -146,9 +146,8 @@ def _lock_writes(
             raise PreBindError(f'node "{name_of(node)}" has been locked by {name} since {said}')
         return {**node, "metadata": {**metadata, "annotations": {**annotations, name: moment}}}
 
-    def leave(node: Object, _: Object) -> Object | None:
+    def leave(_node: Object, _: Object) -> Object | None:
         """It stays until it counts no longer: Volcano leaves it, too."""
-        del node
         return None
 
     return lock, leave

@@ -75,7 +75,6 @@ class _Never:
 
     def after(self, moment: float) -> float | None:
         """None: there is none."""
-        del moment
         return None
 
 

@@ -40,7 +40,6 @@ class AddedContainersMachine(Machine):
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """An object is there, or is gone, as of `revision`."""
-        del kind, revision
         spec, meta = section(obj, "spec"), obj["metadata"]
         added: list[Object] = spec.get("ephemeralContainers") or []
         if not added:

@@ -57,7 +57,6 @@ class CellReportsMachine(Machine):
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """An object is there, or is gone, as of `revision`."""
-        del revision
         name = obj["metadata"]["name"]
         if kind == KIND:
             (self._reported.discard if deleted else self._reported.add)(name)
@@ -125,7 +124,6 @@ class CellReportsMachine(Machine):
 
     def step(self, now: float) -> Sequence[ApiRequest]:
         """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
-        del now
         requests: list[ApiRequest] = [Delete(KIND, "", name, user=USER) for name in self._gone]
         requests += [self._report(name) for name in self._stale]
         for namespace, name in self._refused:

@@ -57,7 +57,6 @@ class DevicePluginMachine(Machine):
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """An object is there, or is gone, as of `revision`."""
-        del revision
         if kind == "Node":
             self._node(obj, deleted=deleted)
         elif not deleted and _waits_for_cards(obj):

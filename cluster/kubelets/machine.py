@@ -39,9 +39,8 @@ TRIES: Final = 6
 """Restarts that a run waits for (the `backoffLimit` of a Job that says none); after them it is like one that runs."""
 
 
-def nobody_hears(key: PodKey) -> None:
+def nobody_hears(_key: PodKey) -> None:
     """Of the end of a pod."""
-    del key
 
 
 _WAITS_FOR: Final = {

@@ -171,7 +171,6 @@ class NodeReportsMachine(Machine):
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """An object is there, or is gone, as of `revision`."""
-        del revision
         name = obj["metadata"]["name"]
         if kind == "Lease":
             self._others.lease(obj, deleted=deleted)

@@ -55,8 +55,7 @@ def _order(session: Session) -> Callable[[Job, list[Bundle], Amounts], list[Bund
             return left.cost - right.cost
         return 1 if session.points.job_order.before(left.job, right.job) else -1
 
-    def order(job: Job, bundles: list[Bundle], need: Amounts) -> list[Bundle]:
-        del job, need
+    def order(_job: Job, bundles: list[Bundle], _need: Amounts) -> list[Bundle]:
         return sorted(bundles, key=cmp_to_key(compare))
 
     return order

@@ -118,7 +118,6 @@ class Family(Protocol):
 
     def cards_asked(self, task: Task) -> int:
         """The most cards that must be there together, where cards are counted."""
-        del task
         return 1
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
@@ -167,7 +166,7 @@ class Family(Protocol):
 
     def note_scores(self, task: Task, rows: Rows) -> None:
         """The filter looked at these: where the scorer has its score from then, and `encoded` tells it, keep it."""
-        del task, rows
+        return
 
     def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
         """The devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""

@@ -149,7 +149,6 @@ class GpuShare(Family):
 
     def kind(self, task: Task) -> Hashable:
         """Nothing beside the template."""
-        del task
         return None
 
     # --- what fits
@@ -178,7 +177,6 @@ class GpuShare(Family):
 
     def refusal(self, task: Task, row: int) -> Refusal:
         """What is said of a node where it does not fit."""
-        del task
         words = "GpuShare no enough gpu memory" if self._by_memory else "GpuNumber no enough gpu number"
         return Refusal(f"{words} on node {self._names[row]}")
 
@@ -201,7 +199,6 @@ class GpuShare(Family):
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
         """Nothing is liked better than something else."""
-        del task
         return np.zeros(len(self.present[rows]))
 
     # --- who has what
@@ -244,7 +241,6 @@ class GpuShare(Family):
         """Choose cards and count them: of those with enough memory the first, of the idle ones as many as are asked
         for. Gives what is written on the pod (Allocate). Raises DeviceError.
         """
-        del notes
         memory, number = self._asks(task.template)
         cards: list[int] = []
         if memory > 0:
@@ -278,7 +274,6 @@ class GpuShare(Family):
 
     def owned(self, row: int, notes: Mapping[str, str]) -> dict[str, float]:
         """Nothing: the request counts."""
-        del row, notes
         return {}
 
     def trial(self, row: int) -> GpuShare:

@@ -57,9 +57,8 @@ class Holds(Protocol):
 V = TypeVar("V", bound=Holds)
 
 
-def unnoted(obj: Object, problem: RequestError) -> None:
+def unnoted(_obj: Object, _problem: RequestError) -> None:
     """Nobody asks which objects cannot be read."""
-    del obj, problem
 
 
 class Shown(Generic[V]):

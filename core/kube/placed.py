@@ -100,8 +100,7 @@ class SpecialPods:
 
 
 @memory(NODES)
-def _opening(nodes: NodeSpecs) -> SpecialPods:
-    del nodes
+def _opening(_nodes: NodeSpecs) -> SpecialPods:
     return SpecialPods()
 
 

@@ -132,8 +132,7 @@ class Matching:
 
 
 @memory(NODES)
-def _pod_classes(nodes: NodeSpecs) -> PodClasses:
-    del nodes
+def _pod_classes(_nodes: NodeSpecs) -> PodClasses:
     return PodClasses()
 
 

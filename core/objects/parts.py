@@ -64,8 +64,7 @@ _GROUP_NAME: Final = "scheduling.k8s.io/group-name"
 _MADE: Final = "podgroup-"
 
 
-def _none(obj: Object) -> Views:
-    del obj
+def _none(_obj: Object) -> Views:
     return ()
 
 
@@ -147,8 +146,7 @@ def _grouping(meta: Object, spec: Object) -> View:
     return group.startswith(_MADE) or None
 
 
-def _job(job: Object) -> Views:
-    del job
+def _job(_job: Object) -> Views:
     return (EVERY,)
 
 

@@ -166,15 +166,13 @@ class FragmentationGradient:
 def by_room(columns: CardColumns, rule: Callable[[NodeStates, CardAsk, tuple[int, int]], FloatArray]) -> ScoringPolicy:
     """By what is left on nodes beside the most that a node has."""
 
-    def scores(states: NodeStates, ask: CardAsk, rows: RowArray) -> Scores:
-        del rows
+    def scores(states: NodeStates, ask: CardAsk, _rows: RowArray) -> Scores:
         return rule(states, ask, columns.most), None
 
     return ScoringPolicy(scores, pick=None)
 
 
-def _packed(states: NodeStates, ask: CardAsk, rows: RowArray) -> Scores:
-    del rows
+def _packed(states: NodeStates, ask: CardAsk, _rows: RowArray) -> Scores:
     return packing(states, ask), None
 
 
@@ -333,7 +331,6 @@ class CardScorer:
 
     def prepare(self, session: Session, task: Task) -> CardScore:
         """What scores nodes for the task (PreScore)."""
-        del session
         return CardScore(self.kept, self.columns.wish_of(task), self._plugin.weight)
 
 
@@ -401,7 +398,6 @@ class BestFit(CardPolicy):
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
         """The policy over a session's cards."""
-        del session
         return by_room(columns, best_fit)
 
 
@@ -412,7 +408,6 @@ class DotProd(CardPolicy):
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
         """The policy over a session's cards."""
-        del session
         return by_room(columns, dot_product)
 
 
@@ -423,7 +418,6 @@ class GpuPacking(CardPolicy):
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
         """The policy over a session's cards."""
-        del session, columns
         return PACKING
 
 

@@ -213,7 +213,6 @@ class NpuScorer:
 
     def prepare(self, session: Session, task: Task) -> NpuScore | None:
         """What scores nodes for the task (PreScore)."""
-        del session
         return NpuScore(self._family, task, self._weight)
 
 
@@ -405,7 +404,6 @@ class DeviceScorer(Looking):
 
     def prepare(self, session: Session, task: Task) -> DeviceScore | None:
         """None: the pod asks for no devices."""
-        del session
         families = self.concerned(task)
         return DeviceScore(families, task, self._weight) if families else None
 

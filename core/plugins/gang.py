@@ -68,8 +68,7 @@ class Gang:
         broken = (held > 0) & (jobs.readiness == 0)
         ranks = np.where(broken, np.int8(-1), jobs.readiness)
 
-        def follow(task: Task, node: int) -> None:
-            del node
+        def follow(task: Task, _node: int) -> None:
             row = jobs.of_task[task.row]
             if row >= 0:
                 ranks[row] = -1 if broken[row] and not jobs.readiness[row] else jobs.readiness[row]

@@ -46,9 +46,8 @@ Free = dict[str, Cpus]
 
 
 @memory(NODES)
-def _read(nodes: NodeSpecs) -> dict[str, tuple[Object, Topology]]:
+def _read(_nodes: NodeSpecs) -> dict[str, tuple[Object, Topology]]:
     """By node: the object that was read last, and what was made of it."""
-    del nodes
     return {}
 
 

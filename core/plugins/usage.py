@@ -63,9 +63,8 @@ def _annotated(nodes: NodeSpecs) -> frozenset[str]:
 
 
 @memory(NODES)
-def _read(nodes: NodeSpecs) -> dict[str, tuple[Object, NodeUsage]]:
+def _read(_nodes: NodeSpecs) -> dict[str, tuple[Object, NodeUsage]]:
     """By node: the NodeMetrics object that was read last, and what was made of it."""
-    del nodes
     return {}
 
 

@@ -107,7 +107,6 @@ class OrderedAmounts(Amounts):
 
     def equal(self, other: Amounts, unset: Unset = ZERO) -> bool:
         """Within 0.1 in every dimension that this side has; ``unset`` has no effect (Volcano's ``Equal``)."""
-        del unset
         if not (_close(self.milli_cpu, other.milli_cpu) and _close(self.memory, other.memory)):
             return False
         theirs = other.scalars or NO_SCALARS

@@ -115,7 +115,6 @@ class Guide(Silence):
 
     def job_ended(self, job: Job, ending: Ending, detail: str = "", domain: str = "") -> None:
         """The action is done with the job for now, or with one HyperNode for it."""
-        del domain
         self._ended(job.key, ending, detail)
 
     def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:

@@ -137,18 +137,15 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Their names."""
-        del ctx
         return [*COMMANDS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> LazyCommand | None:
         """One of them; None: there is none."""
-        del ctx
         row = COMMANDS.get(cmd_name)
         return None if row is None else LazyCommand(cmd_name, help=row.help)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Each with all of its help, which would be cut to one line."""
-        del ctx
         with formatter.section("Commands"):
             formatter.write_dl([(name, row.help) for name, row in COMMANDS.items()])
 

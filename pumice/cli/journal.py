@@ -43,7 +43,6 @@ def journal(
     lenient: Lenient = False,
 ) -> int:
     """Read the journal; with --check and --backup, the exit code is 1 when it is not whole."""
-    del lenient
     if sum((check, cycle is not None, about is not None, follow, backup is not None)) > 1:
         raise UsageError("--check, --cycle, --about, --follow and --backup exclude each other")
     if check:

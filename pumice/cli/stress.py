@@ -69,7 +69,6 @@ def stress(
     lenient: Lenient = False,
 ) -> int:
     """Exit code 1 when something did not hold, whatever came after it; else 130 after Ctrl-C, 3 when a worker died."""
-    del lenient
     if events is not None:
         refuse_beside_events(context)
     chosen = profile(profile_name, profiles)

@@ -233,13 +233,11 @@ def gives_nothing_up(fail: Any) -> Any:
 
 def forgets_resync(self: Cache, namespace: str, name: str, uid: str, *, evicting: bool) -> None:
     """A failed bind is noted and never looked at again: it stays assumed."""
-    del namespace, name, evicting
     self._awaited.came(uid)
 
 
 def chooses_from_all(choose: Any) -> Any:
     """What a claim of the same cycle was promised counts as free."""
-    del choose
 
     def patched(self: DynamicResources, row: int, asked: Any) -> Any:
         here = [device for device in self._known_devices() if device.rows[row]]

@@ -20,7 +20,6 @@ from tests.simulation.planting import Plant, nothing, replace, wrap
 
 def all_there(self: GpuShare, rows: Any, memory: int = 0) -> Any:
     """Every healthy card has room."""
-    del memory
     return self._cards.there[rows].copy()
 
 

@@ -78,7 +78,6 @@ def test_nobody_looks_on_within_a_storm_but_after_it() -> None:
         steps = 0
 
         def before_task_step(self, task: trio.lowlevel.Task) -> None:
-            del task
             self.steps += 1
 
     watchers = Watcher(), Watcher()

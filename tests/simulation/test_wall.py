@@ -16,7 +16,6 @@ NODE = Event("node", target="n0", details={"cpu": 2, "memory": "1Gi"})
 
 
 async def _never_sleeps(self: Watcher) -> Any:
-    del self
     while True:
         await anyio.lowlevel.checkpoint()
 

@@ -20,7 +20,6 @@ async def test_the_write_ahead_file_outlives_a_journal_that_nobody_could_say_was
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refused(connection: object) -> bool:
-        del connection
         return False
 
     journal = await SqliteJournal.open(path)

@@ -131,7 +131,6 @@ class SameLoop:
     """In place of a journal's thread: its calls run in the loop of who asks, and cost no thread."""
 
     def __init__(self, name: str) -> None:
-        del name
         self.stopped = False
 
     async def call(self, function: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:

@@ -253,7 +253,6 @@ class _Lost(Struct, frozen=True):
     actor: str
 
     def reply(self, answer: replies.ApiReply) -> None:
-        del answer
         self.item.fail(self.actor, "injected: the answer was lost")
 
 

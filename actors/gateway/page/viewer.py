@@ -48,6 +48,5 @@ async def _root(front: Front, exchange: Exchange) -> None:
     await home(front, exchange)
 
 
-async def _nothing(front: Front, exchange: Exchange) -> None:
-    del front, exchange
+async def _nothing(_front: Front, _exchange: Exchange) -> None:
     raise no_such_path()

@@ -23,9 +23,8 @@ BEARER: Final = "base64url.bearer.authorization.k8s.io."
 BASE64: Final = "base64.binary.k8s.io"
 
 
-def lines(part: bytes, subprotocol: str) -> list[str | bytes]:
+def lines(part: bytes, _subprotocol: str) -> list[str | bytes]:
     """One text frame an event of a watch."""
-    del subprotocol
     return [line.decode() for line in part.splitlines(keepends=True)]
 
 

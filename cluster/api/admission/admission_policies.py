@@ -35,26 +35,23 @@ _ACTIONS: Final = ("Audit", "Deny", "Warn")
 _NOTHING: Final = "validations or auditAnnotations must contain at least one item"
 
 
-def default(policy: Object, lookup: Lookup) -> None:
+def default(policy: Object, _lookup: Lookup) -> None:
     """What Kubernetes writes into one."""
-    del lookup
     spec = policy.setdefault("spec", {})
     spec.setdefault("failurePolicy", "Fail")
     if spec.get("matchConstraints"):
         default_matching(spec["matchConstraints"], _RULES)
 
 
-def default_binding(binding: Object, lookup: Lookup) -> None:
+def default_binding(binding: Object, _lookup: Lookup) -> None:
     """What Kubernetes writes into one."""
-    del lookup
     matched = section(section(binding, "spec"), "matchResources")
     if matched:
         default_matching(matched, _RULES)
 
 
-def validate(policy: Object, lookup: Lookup) -> list[Cause]:
+def validate(policy: Object, _lookup: Lookup) -> list[Cause]:
     """Everything about a new one."""
-    del lookup
     spec = section(policy, "spec")
     found: list[Cause] = []
     if spec.get("failurePolicy") not in _POLICIES:
@@ -70,9 +67,8 @@ def validate(policy: Object, lookup: Lookup) -> list[Cause]:
     return found + _expression_problems(spec, policy["metadata"]["name"])
 
 
-def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """What is wrong with a policy after a change: a new one is asked the same."""
-    del old
     default(new, lookup)
     return validate(new, lookup)
 
@@ -139,9 +135,8 @@ def _type_of(text: str, scope: Scope) -> CelType:
         return DYN
 
 
-def validate_binding(binding: Object, lookup: Lookup) -> list[Cause]:
+def validate_binding(binding: Object, _lookup: Lookup) -> list[Cause]:
     """Everything about a new one."""
-    del lookup
     spec = section(binding, "spec")
     actions: list[Any] = spec.get("validationActions") or []
     found = [] if spec.get("policyName") else [required("spec.policyName")]
@@ -157,8 +152,7 @@ def validate_binding(binding: Object, lookup: Lookup) -> list[Cause]:
     return found
 
 
-def validate_binding_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+def validate_binding_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """What is wrong with a binding after a change: a new one is asked the same."""
-    del old
     default_binding(new, lookup)
     return validate_binding(new, lookup)

@@ -20,17 +20,15 @@ _LOCAL: Final = ("True", "Local", "Local APIServices are always available")
 _REMOTE: Final = ("False", "FailedDiscoveryCheck", WHY)
 
 
-def default(api_service: Object, lookup: Lookup) -> None:
+def default(api_service: Object, _lookup: Lookup) -> None:
     """Write what Kubernetes does into one."""
-    del lookup
     service = section(section(api_service, "spec"), "service")
     if service:
         service.setdefault("port", 443)
 
 
-def validate(api_service: Object, lookup: Lookup) -> list[Cause]:
+def validate(api_service: Object, _lookup: Lookup) -> list[Cause]:
     """Return everything that is wrong with a new one."""
-    del lookup
     spec, name = section(api_service, "spec"), api_service["metadata"]["name"]
     group, version = str(spec.get("group") or ""), str(spec.get("version") or "")
     found: list[Cause] = []
@@ -60,16 +58,14 @@ def _service_problems(spec: Object) -> list[Cause]:
     return found
 
 
-def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """Return what is wrong with one after a change: a new one is asked the same."""
-    del old
     default(new, lookup)
     return validate(new, lookup)
 
 
-def settle(api_service: Object, lookup: Lookup, now: str) -> None:
+def settle(api_service: Object, _lookup: Lookup, now: str) -> None:
     """Say whether it is available, and since when."""
-    del lookup
     remote = bool(section(section(api_service, "spec"), "service"))
     state, reason, message = _REMOTE if remote else _LOCAL
     status: dict[str, Any] = dict(section(api_service, "status"))

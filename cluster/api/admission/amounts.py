@@ -112,8 +112,7 @@ _PLACES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
 }
 
 
-def _problems(places: tuple[tuple[str, ...], ...], obj: Object, lookup: Lookup) -> list[Cause]:
-    del lookup
+def _problems(places: tuple[tuple[str, ...], ...], obj: Object, _lookup: Lookup) -> list[Cause]:
     return [cause for place in places for cause in amount_problems(_at(obj, place), ".".join(place))]
 
 
@@ -123,8 +122,7 @@ def _at(obj: Object, place: tuple[str, ...]) -> dict[str, Any]:
     return obj
 
 
-def _update_problems(places: tuple[tuple[str, ...], ...], old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    del old
+def _update_problems(places: tuple[tuple[str, ...], ...], _old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     return _problems(places, new, lookup)
 
 

@@ -52,18 +52,16 @@ def default_spec(spec: dict[str, Any]) -> None:
     settle_template(section(spec, "template"))
 
 
-def default(job: Object, lookup: Lookup) -> None:
+def default(job: Object, _lookup: Lookup) -> None:
     """Fill in what `default_spec` does; a Job without labels has those of its template."""
-    del lookup
     spec: dict[str, Any] = job.setdefault("spec", {})
     default_spec(spec)
     if not labels_of(job) and (labels := labels_of(section(spec, "template"))):
         job["metadata"]["labels"] = dict(labels)
 
 
-def settle(job: Object, lookup: Lookup, at: str) -> None:
+def settle(job: Object, _lookup: Lookup, _at: str) -> None:
     """Its pods carry its uid and name, by which it selects them, unless its author sees to that."""
-    del lookup, at
     meta, spec = job["metadata"], job["spec"]
     if spec.get("manualSelector"):
         return
@@ -73,9 +71,8 @@ def settle(job: Object, lookup: Lookup, at: str) -> None:
     spec["selector"] = {"matchLabels": {UID_LABEL: meta["uid"]}}
 
 
-def validate(job: Object, lookup: Lookup) -> list[Cause]:
+def validate(job: Object, _lookup: Lookup) -> list[Cause]:
     """What is wrong with a new Job, and with the names that its pods would have."""
-    del lookup
     found = spec_problems(section(job, "spec"), "spec")
     if section(job, "spec").get("completionMode") == "Indexed":
         most = max((job["spec"].get("completions") or 1) - 1, 0)

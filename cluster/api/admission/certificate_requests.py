@@ -35,18 +35,16 @@ def initial_status(request: Object) -> None:
     request["status"] = {}
 
 
-def default(request: Object, lookup: Lookup) -> None:
+def default(request: Object, _lookup: Lookup) -> None:
     """Who asks is known here."""
-    del lookup
     spec: dict[str, Any] = request.setdefault("spec", {})
     for name in ("uid", "extra"):
         spec.pop(name, None)
     spec |= {"username": USER, "groups": list(GROUPS)}
 
 
-def validate(request: Object, lookup: Lookup) -> list[Cause]:
+def validate(request: Object, _lookup: Lookup) -> list[Cause]:
     """What is wrong with a new CertificateSigningRequest."""
-    del lookup
     spec = section(request, "spec")
     usages: list[Any] = spec.get("usages") or []
     found = _request_problems(spec.get("request") or "")
@@ -65,9 +63,8 @@ def validate(request: Object, lookup: Lookup) -> list[Cause]:
     return found
 
 
-def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+def validate_update(old: Object, new: Object, _lookup: Lookup) -> list[Cause]:
     """What was asked for stays."""
-    del lookup
     new["spec"] = old.get("spec") or {}
     return []
 

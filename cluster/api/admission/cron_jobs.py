@@ -21,9 +21,8 @@ _NUMBERS: Final = ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "fai
 _ZONE: Final = re.compile(r"[A-Za-z._0-9+-]{1,14}")
 
 
-def default(cron: Object, lookup: Lookup) -> None:
+def default(cron: Object, _lookup: Lookup) -> None:
     """Jobs may run beside each other; three that succeeded and one that failed are kept."""
-    del lookup
     spec: dict[str, Any] = cron.setdefault("spec", {})
     spec["concurrencyPolicy"] = spec.get("concurrencyPolicy") or "Allow"
     spec.setdefault("suspend", False)
@@ -34,9 +33,8 @@ def default(cron: Object, lookup: Lookup) -> None:
         settle_template(template)
 
 
-def validate(cron: Object, lookup: Lookup) -> list[Cause]:
+def validate(cron: Object, _lookup: Lookup) -> list[Cause]:
     """Of Kubernetes'."""
-    del lookup
     spec = section(cron, "spec")
     found = _common_problems(spec)
     text, zone = spec.get("schedule") or "", spec.get("timeZone")
@@ -65,16 +63,14 @@ def _job_problems(job: dict[str, Any], path: str) -> list[Cause]:
     return found
 
 
-def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """What is wrong with one of Kubernetes' after a change: a new one is asked the same."""
-    del old
     default(new, lookup)
     return validate(new, lookup)
 
 
-def validate_volcano(cron: Object, lookup: Lookup) -> list[Cause]:
+def validate_volcano(cron: Object, _lookup: Lookup) -> list[Cause]:
     """Of Volcano's, in the words of its webhook."""
-    del lookup
     spec = section(cron, "spec")
     found = _common_problems(spec)
     text, zone = spec.get("schedule") or "", spec.get("timeZone")
@@ -90,9 +86,8 @@ def validate_volcano(cron: Object, lookup: Lookup) -> list[Cause]:
     return found + _name_problems(cron["metadata"]["name"])
 
 
-def validate_volcano_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+def validate_volcano_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """What is wrong with one of Volcano's after a change: a new one is asked the same."""
-    del old
     default(new, lookup)
     return validate_volcano(new, lookup)
 

@@ -29,9 +29,8 @@ _REFUSED: Final = (
 """What the conditions say: type, status, reason, message ("": which names are taken)."""
 
 
-def default(definition: Object, lookup: Lookup) -> None:
+def default(definition: Object, _lookup: Lookup) -> None:
     """Names that follow from the kind; no conversion."""
-    del lookup
     spec = definition["spec"]
     names: dict[str, Any] = spec.setdefault("names", {})
     if kind := names.get("kind"):
@@ -43,9 +42,8 @@ def default(definition: Object, lookup: Lookup) -> None:
         version.setdefault("storage", False)
 
 
-def validate(definition: Object, lookup: Lookup) -> list[Cause]:
+def validate(definition: Object, _lookup: Lookup) -> list[Cause]:
     """Everything about a new one."""
-    del lookup
     spec = definition["spec"]
     found = _names_problems(spec)
     wanted = f"{section(spec, 'names').get('plural')}.{spec.get('group')}"

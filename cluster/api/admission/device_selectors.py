@@ -16,27 +16,23 @@ from pumice.core.kube.cel.types import BOOL, DYN
 from pumice.core.objects.metadata import Object
 
 
-def validate_class(device_class: Object, lookup: Lookup) -> list[Cause]:
+def validate_class(device_class: Object, _lookup: Lookup) -> list[Cause]:
     """Return what is wrong with the selectors of a class."""
-    del lookup
     return _problems(section(device_class, "spec"), "spec")
 
 
-def validate_claim(claim: Object, lookup: Lookup) -> list[Cause]:
+def validate_claim(claim: Object, _lookup: Lookup) -> list[Cause]:
     """Return what is wrong with the selectors of a claim."""
-    del lookup
     return _claim_problems(section(claim, "spec"), "spec")
 
 
-def validate_template(template: Object, lookup: Lookup) -> list[Cause]:
+def validate_template(template: Object, _lookup: Lookup) -> list[Cause]:
     """Return what is wrong with the selectors of a template of claims."""
-    del lookup
     return _claim_problems(section(section(template, "spec"), "spec"), "spec.spec")
 
 
-def update_class(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+def update_class(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """Return what is wrong with a class after a change: a new one is asked the same."""
-    del old
     return validate_class(new, lookup)
 
 

@@ -13,9 +13,8 @@ from pumice.core.objects.metadata import Object
 _AMOUNTS: Final = ("minAvailable", "maxUnavailable")
 
 
-def validate(budget: Object, lookup: Lookup) -> list[Cause]:
+def validate(budget: Object, _lookup: Lookup) -> list[Cause]:
     """What is wrong with a new budget: an amount too many, one that is no amount, a selector that cannot be read."""
-    del lookup
     spec = section(budget, "spec")
     found: list[Cause] = []
     given = [name for name in _AMOUNTS if spec.get(name) is not None]
@@ -30,9 +29,8 @@ def validate(budget: Object, lookup: Lookup) -> list[Cause]:
     return found
 
 
-def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """What is wrong with a budget after a change: a new one is asked the same."""
-    del old
     return validate(new, lookup)
 
 

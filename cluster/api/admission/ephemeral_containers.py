@@ -18,9 +18,8 @@ _DEFAULTS: Final = {
 }
 
 
-def write(old: Object, given: Object, at: str) -> tuple[Object, list[Cause]]:
+def write(old: Object, given: Object, _at: str) -> tuple[Object, list[Cause]]:
     """The pod with the containers that `given` has in addition, and what is wrong with them."""
-    del at
     before = {str(each.get("name")): each for each in rows(section(old, "spec"), "ephemeralContainers")}
     wanted: list[Object] = [
         {**_DEFAULTS, "resources": {}, **each} for each in rows(section(given, "spec"), "ephemeralContainers")

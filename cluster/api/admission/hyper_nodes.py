@@ -16,9 +16,8 @@ from pumice.core.objects.metadata import Object
 _WAYS: Final = ("exactMatch", "regexMatch", "labelMatch")
 
 
-def validate(hyper_node: Object, lookup: Lookup) -> list[Cause]:
+def validate(hyper_node: Object, _lookup: Lookup) -> list[Cause]:
     """Members there are, each chosen in one way."""
-    del lookup
     if found := _typed(hyper_node):
         return found
     members = rows(section(hyper_node, "spec"), "members")
@@ -28,9 +27,8 @@ def validate(hyper_node: Object, lookup: Lookup) -> list[Cause]:
     return [cause for cause in problems if cause is not None]
 
 
-def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """What is wrong with a HyperNode after a change: a new one is asked the same."""
-    del old
     return validate(new, lookup)
 
 

@@ -13,15 +13,13 @@ NOT_DAG: Final = "jobflow Flow is not DAG"
 _RETAIN: Final = ("retain", "delete")
 
 
-def default(flow: Object, lookup: Lookup) -> None:
+def default(flow: Object, _lookup: Lookup) -> None:
     """A spec there is, if an empty one."""
-    del lookup
     flow.setdefault("spec", {})
 
 
-def validate(flow: Object, lookup: Lookup) -> list[Cause]:
+def validate(flow: Object, _lookup: Lookup) -> list[Cause]:
     """What a flow depends on is there, and does not depend on it."""
-    del lookup
     spec = section(flow, "spec")
     flows = rows(spec, "flows")
     found = [required(f"spec.flows[{index}].name") for index, each in enumerate(flows) if not each.get("name")]
@@ -31,9 +29,8 @@ def validate(flow: Object, lookup: Lookup) -> list[Cause]:
     return found or _graph_problems(flows)
 
 
-def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """What is wrong with a flow after a change: a new one is asked the same."""
-    del old
     default(new, lookup)
     return validate(new, lookup)
 

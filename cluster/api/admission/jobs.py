@@ -109,9 +109,8 @@ _MAX_RETRY: Final = 3
 _SCALABLE: Final = ("minAvailable", "priorityClassName", "tasks")
 
 
-def default(job: Object, lookup: Lookup) -> None:
+def default(job: Object, _lookup: Lookup) -> None:
     """Queue, scheduler, retries, task names and minimums, and the plugins that other plugins need."""
-    del lookup
     spec: dict[str, Any] = job.setdefault("spec", {})
     spec["queue"] = spec.get("queue") or "default"
     spec["schedulerName"] = spec.get("schedulerName") or "volcano"
@@ -176,9 +175,8 @@ def _missing_master(spec: dict[str, Any]) -> str | None:
     return None if any(task["name"] == master for task in rows(spec, "tasks")) else master
 
 
-def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+def validate_update(old: Object, new: Object, _lookup: Lookup) -> list[Cause]:
     """Only minAvailable, priorityClassName and the tasks' replicas and minAvailable may change."""
-    del lookup
     spec, before = section(new, "spec"), section(old, "spec")
     if spec == before:
         return []

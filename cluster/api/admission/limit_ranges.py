@@ -65,9 +65,8 @@ Amounts = dict[str, Any]
 # --- LimitRanges themselves
 
 
-def default(limit_range: Object, lookup: Lookup) -> None:
+def default(limit_range: Object, _lookup: Lookup) -> None:
     """For containers: the default limit from the most, the default request from it, or from the least."""
-    del lookup
     for item in rows(section(limit_range, "spec"), "limits"):
         for part in _PARTS:
             settle_amounts(section(item, part))
@@ -77,9 +76,8 @@ def default(limit_range: Object, lookup: Lookup) -> None:
             item["defaultRequest"] = {**from_limits, **section(item, "defaultRequest")}
 
 
-def validate(limit_range: Object, lookup: Lookup) -> list[Cause]:
+def validate(limit_range: Object, _lookup: Lookup) -> list[Cause]:
     """Known types, each once; least, default request, default and most in order."""
-    del lookup
     found: list[Cause] = []
     seen: set[str] = set()
     for index, item in enumerate(rows(section(limit_range, "spec"), "limits")):
@@ -98,9 +96,8 @@ def validate(limit_range: Object, lookup: Lookup) -> list[Cause]:
     return found
 
 
-def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """What is wrong with a LimitRange after a change: a new one is asked the same."""
-    del old
     default(new, lookup)
     return validate(new, lookup)
 

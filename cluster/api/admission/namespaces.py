@@ -18,9 +18,8 @@ def initial_status(namespace: Object) -> None:
     namespace["status"] = {"phase": "Active"}
 
 
-def default(namespace: Object, lookup: Lookup) -> None:
+def default(namespace: Object, _lookup: Lookup) -> None:
     """Label and finalizer, as the server adds them."""
-    del lookup
     meta = namespace["metadata"]
     labels: dict[str, str] = dict(meta.get("labels") or {})
     labels[LABEL] = meta["name"]
@@ -29,9 +28,8 @@ def default(namespace: Object, lookup: Lookup) -> None:
     spec.setdefault("finalizers", ["kubernetes"])
 
 
-def validate(namespace: Object, lookup: Lookup) -> list[Cause]:
+def validate(namespace: Object, _lookup: Lookup) -> list[Cause]:
     """Its name is a DNS label: it becomes a part of other names."""
-    del lookup
     name = namespace["metadata"]["name"]
     problem = label_problem(name)
     return [invalid_value("metadata.name", name, problem)] if problem else []
@@ -45,7 +43,6 @@ def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     return []
 
 
-def forbid_delete(namespace: Object, lookup: Lookup) -> str | None:
+def forbid_delete(namespace: Object, _lookup: Lookup) -> str | None:
     """What the cluster itself lives in stays."""
-    del lookup
     return "this namespace may not be deleted" if namespace["metadata"]["name"] in _IMMORTAL else None

@@ -15,9 +15,8 @@ from pumice.core.objects.node_devices import ANNOTATION, read_devices
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
-def default(node: Object, lookup: Lookup) -> None:
+def default(node: Object, _lookup: Lookup) -> None:
     """Amounts as text; all of the capacity is allocatable when nothing else is said."""
-    del lookup
     status: dict[str, Any] = node.setdefault("status", {})
     for part in ("capacity", "allocatable"):
         if status.get(part):
@@ -26,9 +25,8 @@ def default(node: Object, lookup: Lookup) -> None:
         status["allocatable"] = dict(status["capacity"])
 
 
-def validate(node: Object, lookup: Lookup) -> list[Cause]:
+def validate(node: Object, _lookup: Lookup) -> list[Cause]:
     """Amounts and taints."""
-    del lookup
     status = section(node, "status")
     found: list[Cause] = []
     for part in ("capacity", "allocatable"):
@@ -67,7 +65,6 @@ def _devices_problem(node: Object) -> Cause | None:
     return None
 
 
-def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """What is wrong with a node after a change: a new one is asked the same."""
-    del old
     return validate(new, lookup)

@@ -120,9 +120,8 @@ def forbid(pod: Object, lookup: Lookup) -> str | None:
     return pod_problem(pod, lookup)
 
 
-def validate(pod: Object, lookup: Lookup) -> list[Cause]:
+def validate(pod: Object, _lookup: Lookup) -> list[Cause]:
     """The spec, how it is to run, and Volcano's budget annotations on its own pods; once for all that say the same."""
-    del lookup
     annotations = annotations_of(pod)
     said = {name: annotations[name] for name in _JUDGED if name in annotations} if annotations else {}
     blob = repack([pod["spec"], said])
@@ -157,9 +156,8 @@ def budget_problems(annotations: dict[str, str]) -> list[Cause]:
     return found
 
 
-def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+def validate_update(old: Object, new: Object, _lookup: Lookup) -> list[Cause]:
     """Of a pod's spec only images, tolerations, gates and deadlines may change; gates may only go."""
-    del lookup
     before, after = section(old, "spec"), section(new, "spec")
     if before == after:
         return []

@@ -163,9 +163,8 @@ def initial_status(queue: Object) -> None:
     queue["status"] = {"state": section(queue, "status").get("state") or "Open"}
 
 
-def default(queue: Object, lookup: Lookup) -> None:
+def default(queue: Object, _lookup: Lookup) -> None:
     """Weight 1, reclaimable, dequeue strategy traverse, parent root; a hierarchy starts at the root."""
-    del lookup
     meta, spec = queue["metadata"], queue.setdefault("spec", {})
     if not spec.get("weight"):
         spec["weight"] = 1

@@ -21,9 +21,8 @@ _OF_PODS: Final = (
 )
 
 
-def write(old: Object, given: Object, at: str) -> tuple[Object, list[Cause]]:
+def write(old: Object, given: Object, _at: str) -> tuple[Object, list[Cause]]:
     """The pod with the resources that `given` names, and what is wrong with them; all else of it stays."""
-    del at
     before, wanted = section(old, "spec"), section(given, "spec")
     new: Object = {**old, "metadata": dict(old["metadata"])}
     if causes := _order_problems(before, wanted):

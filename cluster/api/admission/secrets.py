@@ -12,9 +12,8 @@ from pumice.cluster.api.refusals import Cause, forbidden_field, invalid_value
 from pumice.core.objects.metadata import Object
 
 
-def default(secret: Object, lookup: Lookup) -> None:
+def default(secret: Object, _lookup: Lookup) -> None:
     """Texts are for writing only."""
-    del lookup
     secret["type"] = secret.get("type") or "Opaque"
     texts: dict[str, Any] = secret.pop("stringData", None) or {}
     if texts:
@@ -22,9 +21,8 @@ def default(secret: Object, lookup: Lookup) -> None:
         secret["data"] = {**section(secret, "data"), **written}
 
 
-def validate(secret: Object, lookup: Lookup) -> list[Cause]:
+def validate(secret: Object, _lookup: Lookup) -> list[Cause]:
     """Data are in base64."""
-    del lookup
     return [
         invalid_value(f"data[{name}]", value, "must be in base64")
         for name, value in section(secret, "data").items()

@@ -48,11 +48,10 @@ def served_problems(kind: str, obj: Object, uid: str) -> list[Cause]:
     return selection_problems(obj, uid) if kind == "Job.batch" else []
 
 
-def _pod(pod: Object, lookup: Lookup) -> None:
+def _pod(pod: Object, _lookup: Lookup) -> None:
     """An account, what nobody here reads but clients do, and five minutes on a node that is not ready or cannot be
     reached.
     """
-    del lookup
     spec: dict[str, Any] = pod.setdefault("spec", {})
     account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
     spec["serviceAccountName"] = spec["serviceAccount"] = account
@@ -119,11 +118,10 @@ def _rank(storage_class: Object) -> tuple[bool, str, str]:
     return storage_class.get("provisioner") != OWN_PROVISIONER, meta.get("creationTimestamp") or "", meta["name"]
 
 
-def _queue(queue: Object, lookup: Lookup) -> None:
+def _queue(queue: Object, _lookup: Lookup) -> None:
     """What the first session would write of a queue that holds nothing: who creates a queue and updates it at once,
     as Volcano's suites do, meets nobody else's write in between (409).
     """
-    del lookup
     queue["status"] = {"allocated": dict(_NOTHING), **section(queue, "status")}
 
 

@@ -37,9 +37,8 @@ def _defaulted(workload: Object) -> dict[str, Any]:
     return spec
 
 
-def default_stateful_set(owner: Object, lookup: Lookup) -> None:
+def default_stateful_set(owner: Object, _lookup: Lookup) -> None:
     """One pod after the other, rolled over one by one; claims are kept."""
-    del lookup
     spec = _defaulted(owner)
     spec["replicas"] = 1 if spec.get("replicas") is None else spec["replicas"]
     spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
@@ -58,9 +57,8 @@ def default_stateful_set(owner: Object, lookup: Lookup) -> None:
         claim.setdefault("status", {"phase": "Pending"})
 
 
-def validate_stateful_set(owner: Object, lookup: Lookup) -> list[Cause]:
+def validate_stateful_set(owner: Object, _lookup: Lookup) -> list[Cause]:
     """What is wrong with a new StatefulSet: numbers, policies, selector, template and claims."""
-    del lookup
     spec, name = section(owner, "spec"), owner["metadata"]["name"]
     found = [invalid_value("metadata.name", name, problem)] if (problem := label_problem(name)) else []
     found += number_problems(spec, ("replicas", "minReadySeconds", "revisionHistoryLimit"), "spec")
@@ -91,9 +89,8 @@ def update_stateful_set(old: Object, new: Object, lookup: Lookup) -> list[Cause]
     return validate_stateful_set(new, lookup)
 
 
-def default_daemon_set(owner: Object, lookup: Lookup) -> None:
+def default_daemon_set(owner: Object, _lookup: Lookup) -> None:
     """Pods are replaced one by one."""
-    del lookup
     spec = _defaulted(owner)
     spec.setdefault("revisionHistoryLimit", 10)
     strategy: dict[str, Any] = spec.setdefault("updateStrategy", {})
@@ -102,9 +99,8 @@ def default_daemon_set(owner: Object, lookup: Lookup) -> None:
         strategy["rollingUpdate"] = {"maxUnavailable": 1, "maxSurge": 0, **section(strategy, "rollingUpdate")}
 
 
-def validate_daemon_set(owner: Object, lookup: Lookup) -> list[Cause]:
+def validate_daemon_set(owner: Object, _lookup: Lookup) -> list[Cause]:
     """What is wrong with a new DaemonSet: numbers, the roll-out, selector and template."""
-    del lookup
     spec = section(owner, "spec")
     found = number_problems(spec, ("minReadySeconds", "revisionHistoryLimit"), "spec") + _strategy_problems(spec)
     rolling = section(spec["updateStrategy"], "rollingUpdate")
@@ -122,9 +118,8 @@ def update_daemon_set(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     return validate_daemon_set(new, lookup)
 
 
-def default_replication_controller(owner: Object, lookup: Lookup) -> None:
+def default_replication_controller(owner: Object, _lookup: Lookup) -> None:
     """One pod; the selector, and its own labels, from the template's labels."""
-    del lookup
     spec = _defaulted(owner)
     spec["replicas"] = 1 if spec.get("replicas") is None else spec["replicas"]
     labels = dict(labels_of(section(spec, "template")))
@@ -134,9 +129,8 @@ def default_replication_controller(owner: Object, lookup: Lookup) -> None:
         owner["metadata"]["labels"] = labels
 
 
-def validate_replication_controller(owner: Object, lookup: Lookup) -> list[Cause]:
+def validate_replication_controller(owner: Object, _lookup: Lookup) -> list[Cause]:
     """What is wrong with a new ReplicationController: numbers, selector and template."""
-    del lookup
     spec = section(owner, "spec")
     found = number_problems(spec, ("replicas", "minReadySeconds"), "spec")
     labels, selector = labels_of(section(spec, "template")), section(spec, "selector")
@@ -148,9 +142,8 @@ def validate_replication_controller(owner: Object, lookup: Lookup) -> list[Cause
     return found + _template_problems(spec)
 
 
-def update_replication_controller(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+def update_replication_controller(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """What is wrong with a ReplicationController after a change: a new one is asked the same."""
-    del old
     default_replication_controller(new, lookup)
     return validate_replication_controller(new, lookup)
 

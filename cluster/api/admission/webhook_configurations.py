@@ -36,9 +36,8 @@ _MOST_SECONDS: Final = 30
 _PORT: Final = 443
 
 
-def default(configuration: Object, lookup: Lookup) -> None:
+def default(configuration: Object, _lookup: Lookup) -> None:
     """Write what Kubernetes does into one."""
-    del lookup
     mutating = configuration.get("kind") == "MutatingWebhookConfiguration"
     for hook in mappings(configuration, "webhooks"):
         hook.setdefault("failurePolicy", "Fail")
@@ -51,9 +50,8 @@ def default(configuration: Object, lookup: Lookup) -> None:
             service.setdefault("port", _PORT)
 
 
-def validate(configuration: Object, lookup: Lookup) -> list[Cause]:
+def validate(configuration: Object, _lookup: Lookup) -> list[Cause]:
     """Return everything that is wrong with a new one."""
-    del lookup
     found: list[Cause] = []
     seen: set[str] = set()
     for place, hook in enumerate(mappings(configuration, "webhooks")):
@@ -66,9 +64,8 @@ def validate(configuration: Object, lookup: Lookup) -> list[Cause]:
     return found
 
 
-def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
+def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """Return what is wrong with one after a change: a new one is asked the same."""
-    del old
     default(new, lookup)
     return validate(new, lookup)
 

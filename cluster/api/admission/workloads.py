@@ -17,9 +17,8 @@ from pumice.cluster.api.refusals import Cause, forbidden_field
 from pumice.core.objects.metadata import Object
 
 
-def default(workload: Object, lookup: Lookup) -> None:
+def default(workload: Object, _lookup: Lookup) -> None:
     """One replica."""
-    del lookup
     spec: dict[str, Any] = workload.setdefault("spec", {})
     spec.setdefault("replicas", 1)
     settle_rolled_template(section(spec, "template"))
@@ -41,9 +40,8 @@ def _default_rollout(deployment: Object) -> None:
         strategy["rollingUpdate"] = {"maxSurge": "25%", "maxUnavailable": "25%", **section(strategy, "rollingUpdate")}
 
 
-def validate(workload: Object, lookup: Lookup) -> list[Cause]:
+def validate(workload: Object, _lookup: Lookup) -> list[Cause]:
     """What is wrong with a new Deployment or ReplicaSet: replicas, selector and template."""
-    del lookup
     spec = section(workload, "spec")
     found = number_problems(spec, ("replicas",), "spec") + selector_problems(spec, "deployment")
     return found + template_problems(section(spec, "template"), "spec.template", ("Always",))

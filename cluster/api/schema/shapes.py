@@ -43,7 +43,6 @@ class Shape:
 
     def named(self, field: str) -> Shape | None:
         """The shape of a described field; None when the map does not describe it."""
-        del field
         return None
 
     def names(self) -> Collection[str]:

@@ -36,7 +36,7 @@ class DriversMachine(Machine):
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """An object is there, or is gone, as of `revision`."""
-        del revision  # what is older than what was seen is met with a conflict, and seen again
+        # what is older than what was seen is met with a conflict, and seen again
         name: str = obj["metadata"]["name"]
         if kind == "StorageClass":
             before = self._drivers()

@@ -212,7 +212,6 @@ class HamiNpu(AskedByTemplate, Family):
 
     def kind(self, task: Task) -> Hashable:
         """Nothing beside the template."""
-        del task
         return None
 
     def _usage(self, row: int) -> list[ChipUsage]:
@@ -277,7 +276,6 @@ class HamiNpu(AskedByTemplate, Family):
 
     def refusal(self, task: Task, row: int) -> Refusal:
         """What is said of a node where it does not fit."""
-        del task, row
         return REFUSAL
 
     def against(self, task: Task, row: int) -> dict[str, list[str]]:
@@ -388,12 +386,10 @@ class HamiNpu(AskedByTemplate, Family):
 
     def owned(self, row: int, notes: Mapping[str, str]) -> dict[str, float]:
         """Nothing: the request counts."""
-        del row, notes
         return {}
 
     def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
         """The devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
-        del around
         if not self.present[row]:
             return None
         policy = self._policy if self._was_scored[row] else ""

@@ -202,7 +202,6 @@ class MindClusterNpu(Family):
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
         """Nodes are scored together, see `rank`."""
-        del task
         return np.zeros(len(self._present[rows]))
 
     def rank(self, task: Task, rows: Rows = ALL) -> FloatArray:
@@ -289,7 +288,6 @@ class MindClusterNpu(Family):
 
     def owned(self, row: int, notes: Mapping[str, str]) -> dict[str, float]:
         """Nothing: the request counts."""
-        del row, notes
         return {}
 
     def encoded(self, row: int, around: Around) -> dict[str, Any] | None:

@@ -121,7 +121,6 @@ class Vgpu(AskedByTemplate, Choosing, Family):
 
     def refusal(self, task: Task, row: int) -> Refusal:
         """What is said of a node where it does not fit."""
-        del task, row
         return REFUSAL
 
     def against(self, task: Task, row: int) -> dict[str, list[str]]:
@@ -200,7 +199,6 @@ class Vgpu(AskedByTemplate, Choosing, Family):
 
     def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
         """The devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
-        del around
         if not self.present[row]:
             return None
         cards = {str(card): self._card(row, card) for card in range(len(self.cards.cards[row]))}

@@ -91,7 +91,6 @@ class _Checker:
         return [self.checked(part, names) for part in tree.parts]
 
     def literal(self, tree: CelNode, names: Mapping[str, CelType]) -> Checked:
-        del names
         kind = kind_of(tree.value)
         return Checked(tree, _LITERALS.get(kind) or CelType(kind))
 

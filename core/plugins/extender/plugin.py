@@ -418,7 +418,6 @@ class Extender:
 
     def on_session_close(self, session: Session) -> None:
         """Tell the extender that it is over."""
-        del session
         if self._calls is not None and "onSessionClose" in self._settings.verbs:
             self._calls.ask_all("onSessionClose", [{}], None)
 
@@ -504,8 +503,7 @@ class ExtenderRules:
     def _told_of(self, verb: str) -> Handler:
         """Of a placement, or of its end; its objection is told under its name."""
 
-        def tell(task: Task, node: int) -> str | None:
-            del node
+        def tell(task: Task, _node: int) -> str | None:
             if not self._settings.is_interested(task):
                 return None
             try:

@@ -184,7 +184,6 @@ class Allocated:
 
     def prepare(self, session: Session, task: Task) -> ColumnScore:
         """For the task's template."""
-        del session
         return self._rule.score(self._own(task.template))
 
 

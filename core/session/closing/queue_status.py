@@ -68,9 +68,8 @@ def queue_statuses(session: Session) -> list[QueueStatus]:
 
 
 @memory(QUEUE_NAMES)
-def _told(names: Sequence[str]) -> dict[str, Texts]:
+def _told(_names: Sequence[str]) -> dict[str, Texts]:
     """What was written last of each queue."""
-    del names
     return {}
 
 

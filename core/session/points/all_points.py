@@ -34,7 +34,7 @@ class Handler(Protocol):
     error.
     """
 
-    def __call__(self, task: Task, node: int) -> str | None: ...
+    def __call__(self, task: Task, node: int, /) -> str | None: ...
 
 
 class Binding(Point[Callable[["Task"], "BindContext | None"]]):

@@ -76,8 +76,8 @@ async def driven_cycle(
     return close_session(session)
 
 
-async def _noted_nowhere(events: Sequence[ActorEvent]) -> None:
-    del events
+async def _noted_nowhere(_events: Sequence[ActorEvent]) -> None:
+    pass
 
 
 TEN_A_NODE: Final = ("3", "12Gi")  # what a running pod asks for where ten of them fill a node

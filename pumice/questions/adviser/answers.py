@@ -397,20 +397,17 @@ def _board(sources: Sources, question: AdviserQuestion) -> Plain:
     return board_of(sources.cycle(question.name), dict(question.query).get("node", ""))
 
 
-def _configuration(sources: Sources, question: AdviserQuestion) -> Plain:
-    del question
+def _configuration(sources: Sources, _question: AdviserQuestion) -> Plain:
     told = anyio.run(in_force, sources.db)
     return {"source": told.source, "text": told.text, "plugins": told.plugins}
 
 
-def _course(sources: Sources, question: AdviserQuestion) -> Plain:
-    del question
+def _course(sources: Sources, _question: AdviserQuestion) -> Plain:
     files = (sources.db, sources.db.with_name(f"{sources.db.name}-wal"))
     return {**anyio.run(course_of, sources.db), "bytes": sum(each.stat().st_size for each in files if each.exists())}
 
 
-def _measures(sources: Sources, question: AdviserQuestion) -> Plain:
-    del question
+def _measures(sources: Sources, _question: AdviserQuestion) -> Plain:
     return anyio.run(measures_of, sources.db)
 
 

@@ -38,8 +38,7 @@ def without_effect(config: SchedulerConfig) -> list[str]:
     return [sentence for rule in RULES for sentence in rule(config, places)]
 
 
-def _tiers(config: SchedulerConfig, places: Places) -> Iterator[str]:
-    del places
+def _tiers(config: SchedulerConfig, _places: Places) -> Iterator[str]:
     for number, tier in enumerate(config.tiers):
         if not tier.plugins:
             yield f"tiers[{number}]: it names no plugin"
@@ -148,8 +147,7 @@ EARLY: Final = {
 """What comes of an action that is to come after allocate."""
 
 
-def _order(config: SchedulerConfig, places: Places) -> Iterator[str]:
-    del places
+def _order(config: SchedulerConfig, _places: Places) -> Iterator[str]:
     actions = config.actions
     if "allocate" not in actions:
         return
@@ -164,15 +162,13 @@ SECTIONS: Final = frozenset((PUMICE, *PLUGIN_CONFIGURATIONS))
 """Read by others than actions."""
 
 
-def _arguments(config: SchedulerConfig, places: Places) -> Iterator[str]:
-    del places
+def _arguments(config: SchedulerConfig, _places: Places) -> Iterator[str]:
     for name in config.configurations:
         if name not in config.actions and name not in SECTIONS:
             yield f"configurations: {name} is without effect: the action is not among the actions"
 
 
-def _extender(config: SchedulerConfig, places: Places) -> Iterator[str]:
-    del config
+def _extender(_config: SchedulerConfig, places: Places) -> Iterator[str]:
     for number, option in places:
         if option.name != "extender":
             continue
@@ -187,9 +183,8 @@ def _extender(config: SchedulerConfig, places: Places) -> Iterator[str]:
                 yield f"{where}: extender.{VERBS[flag.point]}Verb is without effect: {flag.key} is off"
 
 
-def _switches(config: SchedulerConfig, places: Places) -> Iterator[str]:
+def _switches(_config: SchedulerConfig, places: Places) -> Iterator[str]:
     """Plugins that do nothing until one of their own switches is on, and all of these are off by default."""
-    del config
     for _, option in places:
         switches = SWITCHES.get(option.name, ())
         read = Arguments(option.name, option.arguments)
@@ -197,8 +192,7 @@ def _switches(config: SchedulerConfig, places: Places) -> Iterator[str]:
             yield f"plugin {option.name} is without effect: its switches are off by default ({', '.join(switches)})"
 
 
-def _tdm(config: SchedulerConfig, places: Places) -> Iterator[str]:
-    del config
+def _tdm(_config: SchedulerConfig, places: Places) -> Iterator[str]:
     for number, option in places:
         for name, said in option.arguments.items() if option.name == "tdm" else ():
             if name.startswith(ZONE) and not zone_opens(said):
@@ -219,8 +213,7 @@ def _priority(config: SchedulerConfig, places: Places) -> Iterator[str]:
         )
 
 
-def _overcommit(config: SchedulerConfig, places: Places) -> Iterator[str]:
-    del config
+def _overcommit(_config: SchedulerConfig, places: Places) -> Iterator[str]:
     for number, option in places:
         factor = option.arguments.get(FACTOR)
         if option.name == "overcommit" and is_below_one(factor):

@@ -174,7 +174,6 @@ class Jobs(Listener):
 
     def pod_moved(self, pod: PodLife, job: str, queue: str) -> None:
         """It belongs to another job than it seemed to; a job of its own alone there never was."""
-        del queue
         if job == pod.job or (life := self._jobs.get(job)) is None:
             return
         life.there -= 1

@@ -231,7 +231,6 @@ class Measuring(Listener):
 
     def queue(self, name: str, queue: dict[str, Any] | None, at: float) -> None:
         """Its weight is remembered when it is gone."""
-        del at
         if queue is not None:
             self._weights[name] = int(section(queue, "spec").get("weight") or 1)
 
@@ -245,7 +244,6 @@ class Measuring(Listener):
 
     def job(self, name: str, job: dict[str, Any] | None, at: float) -> None:
         """A Volcano Job is there before its PodGroup."""
-        del name, job
         self._begin_work(at)
 
     def _begin_work(self, at: float) -> None:

@@ -61,7 +61,6 @@ class ResourceUse(Listener):
 
     def pod_moved(self, pod: PodLife, job: str, queue: str) -> None:
         """It has waited in that queue from the beginning."""
-        del job
         if queue != pod.queue and pod.bound is None and pod.ended is None:
             self._change(self.waiting, queue, pod, -1, pod.created)
             self._change(self.waiting, pod.queue, pod, 1, pod.created)

@@ -20,9 +20,8 @@ AskAbout = Callable[[Sequence[Object]], Ask]
 """The objects of a cycle -> whom it asks."""
 
 
-def of_nobody(objects: Sequence[Object]) -> Ask:
+def of_nobody(_objects: Sequence[Object]) -> Ask:
     """There is nobody to ask."""
-    del objects
     return nobody
 
 

@@ -166,7 +166,6 @@ class Beside(Listener):
 
     def pod_moved(self, pod: PodLife, job: str, queue: str) -> None:
         """Of another job than it seemed."""
-        del job, queue
         self.jobs_of[pod.full_name], self.groups_of[pod.full_name] = pod.job, pod.group
 
     def group(self, group: GroupLife) -> None:

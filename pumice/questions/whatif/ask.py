@@ -399,9 +399,8 @@ def _asked(ask: StoreRequest) -> str:
     return f"{type(ask).__name__} {namespace}{'/' if namespace else ''}{name}".strip()
 
 
-def ignored(seconds: float) -> None:
+def ignored(_seconds: float) -> None:
     """Nobody looks on."""
-    del seconds
 
 
 def what_if(

@@ -76,7 +76,7 @@ async def pooled(
         return worker
 
     async def note(events: Sequence[ActorEvent]) -> None:
-        del events
+        pass
 
     boxes: list[DryRunPort] = [
         Mailbox(f"dry-run-worker:{number}", DryRunCommand, Candidates | DryRunFailed) for number in range(workers)

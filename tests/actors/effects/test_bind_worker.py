@@ -36,7 +36,6 @@ class Api:
     codes: dict[str, int]
 
     async def ask_many(self, requests: Sequence[BindPod], *, within_s: float) -> list[ApiReply | None]:
-        del within_s
         now = anyio.current_time()
         codes = [self.codes.get(each.name) if now < each.until else 504 for each in requests]
         return [Accepted(7) if code is None else Refused(code, "Planted", "") for code in codes]

@@ -111,7 +111,6 @@ class Mute:
         self._reply = reply
 
     async def ask_many(self, requests: Sequence[EvictPod], *, within_s: float) -> list[ApiReply | None]:
-        del within_s
         return [self._reply for _ in requests]
 
 

@@ -133,7 +133,6 @@ class Silent:
         self.asked: list[Any] = []
 
     async def ask_many(self, messages: Sequence[Any], *, within_s: float) -> list[None]:
-        del within_s
         self.asked += messages
         return [None for _ in messages]
 

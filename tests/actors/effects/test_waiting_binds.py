@@ -51,7 +51,6 @@ class Api:
         self.held = anyio.Event()
 
     async def ask_many(self, requests: Sequence[Any], *, within_s: float) -> list[Any]:
-        del within_s
         return [None if self.loses(request) else self.answer(request) for request in requests]
 
     async def ask(self, pull: Pull) -> Pulled:

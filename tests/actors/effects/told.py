@@ -24,7 +24,6 @@ class Told:
         return codec.encode(outcome)
 
     async def tell(self, *messages: Any, through: bool = False) -> None:
-        del through
         self.messages += messages
 
     async def outcome(self, number: int) -> Any:

@@ -87,7 +87,6 @@ async def test_an_extender_that_fails_refuses_or_is_passed_over(ignorable: bool)
     faults = iter(range(10_000))
 
     def fails(verb: str, asked: dict[str, Any]) -> OutsideAnswer:
-        del asked
         said = (
             OutsideAnswer(500),
             OutsideAnswer(200, b"<html>"),

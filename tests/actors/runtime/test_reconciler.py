@@ -40,7 +40,6 @@ class Labeller(Machine):
         self._period_s = period_s
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        del kind, revision
         name = obj["metadata"]["name"]
         self.seen.append((name, deleted))
         if not deleted and "seen" not in (obj["metadata"].get("labels") or {}):
@@ -62,7 +61,6 @@ class Labeller(Machine):
         ]
 
     def answered(self, request: commands.ApiRequest, reply: replies.ApiReply, now: float) -> None:
-        del now
         assert isinstance(request, commands.Patch)
         if isinstance(reply, replies.Refused):
             self.refused.append(request.name)
@@ -111,7 +109,6 @@ class Counter(Labeller):
     kinds = ("Queue", "Node")
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        del kind, revision
         self.seen.append((obj["metadata"]["name"], deleted))
 
 
@@ -204,7 +201,6 @@ async def test_what_is_listed_again_as_it_was_is_told_once() -> None:
 
 @pytest.mark.trio
 async def test_timers_go_off_and_are_on_the_board_until_then(autojump_clock: object) -> None:
-    del autojump_clock
     async with running(Bench(clock=VirtualClock())) as bench:
         machine, mailbox = Labeller(period_s=3.0), port(bench, "labeller")
         async with anyio.create_task_group() as tasks:

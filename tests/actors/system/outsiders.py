@@ -104,7 +104,7 @@ def _bare(system: System) -> Wiring:
 
 
 async def _nothing(events: object) -> None:
-    del events
+    pass
 
 
 def handed(trees: Iterable[tuple[str, ast.Module]]) -> set[Held]:

@@ -67,7 +67,6 @@ def is_fixed(thing: object) -> bool:
 @functools.cache
 def constants(modules: int) -> dict[int, object]:
     """By id, the tables of our modules that are declared to be read only; `modules` are loaded."""
-    del modules
     tables = [
         vars(module).get(table)
         for name, module in list(sys.modules.items())

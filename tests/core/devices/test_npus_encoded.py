@@ -58,7 +58,6 @@ def encoded(case: Object) -> Object:
 
 
 def _nothing_idle(row: int) -> dict[str, float]:
-    del row
     return {}
 
 

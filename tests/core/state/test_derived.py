@@ -205,14 +205,12 @@ def labelled(nodes: NodeSpecs, labels: Like[list[str]]) -> int:
 @memory(NODES)
 def seen(nodes: NodeSpecs) -> dict[str, int]:
     """Something that learns."""
-    del nodes
     return {}
 
 
 @derived(ALLOCATABLE)
 def too_short(nodes: Allocatable, columns: Like[DerivedColumns]) -> int:
     """Made of what changes more often than what it is derived from."""
-    del nodes
     return labelled(columns.subject, Like("zone", ["zone"]))
 
 

@@ -29,7 +29,6 @@ SPEC: Final = "fixed: {input: jobs.yaml}\ngrid: {seed: [1, 2]}\n"
 
 
 def itself(source: Path, folder: Path) -> Path:
-    del folder
     return source
 
 

@@ -74,13 +74,13 @@ class Shy:
     name = "shy"
 
     def __init__(self, arguments: Any) -> None:
-        del arguments
+        pass
 
     def on_session_open(self, session: Session) -> None:
         session.points.predicate.add("shy", lambda task, node: "shy" if node.name == "node-0" else None)
 
     def on_session_close(self, session: Session) -> None:
-        del session
+        pass
 
 
 CONFIG = """\

@@ -113,7 +113,6 @@ async def _overdue(sleeper: _Sleeper, nursery: trio.Nursery) -> None:
 
 
 async def _in_turn(sleeper: _Sleeper, nursery: trio.Nursery) -> None:
-    del nursery
     for seconds in (3.0, 0.0, 5.0):
         sleeper.alarm.no_later_than(0.0)  # nobody sleeps: it is nobody's
         await sleeper.sleep(seconds, "in turn")
@@ -135,7 +134,6 @@ async def _woken_before(sleeper: _Sleeper, nursery: trio.Nursery) -> None:
 
 
 async def _given_up(sleeper: _Sleeper, nursery: trio.Nursery) -> None:
-    del nursery
     with trio.move_on_after(1.0) as scope:
         await sleeper.sleep(10.0)
     assert scope.cancelled_caught

@@ -97,7 +97,6 @@ def test_without_cycles_that_hear_only_themselves_all_is_decided_at_the_same_tim
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(config: SchedulerConfig) -> bool:
-        del config
         return False
 
     (folder / "placing.conf").write_text(CONFIG.replace("preempt, ", ""), "utf-8")

@@ -50,7 +50,6 @@ class RayPlugin:
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
         """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
-        del index
         containers = [self._container(each, task["name"]) for each in pod["spec"].get("containers") or ()]
         return with_spec(pod, containers=containers)
 

@@ -40,7 +40,6 @@ class MpiPlugin:
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
         """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
-        del index
         is_master = task["name"] == self._flags["master"]
         if is_master and self._hosts is None:
             return pod
@@ -67,11 +66,10 @@ class EnvPlugin:
     """VK_TASK_INDEX and VC_TASK_INDEX."""
 
     def __init__(self, job: Object, arguments: Sequence[str]) -> None:
-        del job, arguments
+        pass
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
         """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
-        del task
         return with_more(pod, "env", [{"name": name, "value": str(index)} for name in _NAMES])
 
     def objects(self) -> Sequence[Object]:

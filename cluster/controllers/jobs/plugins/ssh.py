@@ -79,7 +79,6 @@ class SshPlugin:
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
         """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
-        del task, index
         path = self._flags["ssh-key-file-path"]
         items = [{"key": name, "path": f"{_FOLDER}/{name}"} for name in _FILES]
         mode = 0o600 if path == ROOT else 0o644

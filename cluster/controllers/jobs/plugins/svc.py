@@ -32,7 +32,6 @@ class SvcPlugin:
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
         """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
-        del task, index
         spec = pod["spec"]
         pod = with_spec(
             pod,

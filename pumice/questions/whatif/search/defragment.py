@@ -313,8 +313,7 @@ def _taken_in(question: StartQuestion, moves: Sequence[Move]) -> bool:
     fork = _replaced(replace(question.fork, objects=others), {move.pod: _pinned(move.target) for move in moves})
     missing = {(move.pod, move.target) for move in moves}
 
-    def hears(mutation: Mutation, at: float) -> None:
-        del at
+    def hears(mutation: Mutation, _at: float) -> None:
         if mutation.kind == "Pod":
             node = section(codec.unpack(mutation.blob), "spec").get("nodeName")
             missing.discard((f"{mutation.namespace}/{mutation.name}", str(node)))

@@ -70,8 +70,8 @@ def _settled(question: StartQuestion) -> Fork:
 def _made(settled: Fork, bench: Bench, changes: Sequence[Change]) -> Callable[[Fork], Fork]:
     after = bench.after(changes)
 
-    def on(fork: Fork) -> Fork:
-        del fork  # it is lived through from where explain looked at it
+    def on(_fork: Fork) -> Fork:
+        # it is lived through from where explain looked at it
         objects: dict[Identity, Object] = {**bench.objects, **after}
         config = settled.config
         for change in changes:

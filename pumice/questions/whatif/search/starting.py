@@ -51,7 +51,6 @@ class StartWatch:
 
     def note(self, mutation: Mutation, at: float) -> None:
         """A change of an object."""
-        del at
         if mutation.kind == "PodGroup":
             self._group(mutation, codec.unpack(mutation.blob))
         elif mutation.kind == "Pod":
@@ -185,8 +184,7 @@ def lived_start(fork: Fork, job: str, within_s: float, seed: int = 0, units: flo
         work.demand(CHANGE)
         watch.note(mutation, moment)
 
-    def decided(result: CycleResult, now: float) -> None:
-        del result, now
+    def decided(_result: CycleResult, _now: float) -> None:
         work.demand(of_cycle(nodes, len(fork.objects)))
 
     def advance(seconds: float) -> bool:

@@ -57,7 +57,6 @@ async def test_nothing_is_read_while_nobody_listens(monkeypatch: pytest.MonkeyPa
 
 
 def _at_once(spent: float, busy: float) -> float:
-    del spent, busy
     return 0.001
 
 

@@ -107,11 +107,9 @@ class SlowLeases:
         return self.lease
 
     async def create(self, path: str, lease: dict[str, Any], until: float) -> dict[str, Any]:
-        del path, until
         return self._written(lease, 1)
 
     async def replace(self, path: str, lease: dict[str, Any], until: float) -> dict[str, Any]:
-        del path, until
         version = int(self.lease["metadata"]["resourceVersion"])
         if lease["metadata"]["resourceVersion"] != str(version):
             raise RemoteError("the object has been modified", 409)

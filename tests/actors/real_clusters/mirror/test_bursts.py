@@ -79,7 +79,6 @@ async def test_no_look_ends_amid_a_cycle(monkeypatch: pytest.MonkeyPatch) -> Non
     amid = False
 
     def left_s(burst: Burst, now: float) -> float:
-        del burst, now
         return 0.01 if amid else 0.0
 
     monkeypatch.setattr(Burst, "left_s", left_s)

@@ -238,7 +238,6 @@ def test_who_is_told_of_a_placement_where_room_was_made_finds_the_rack_that_its_
     told: list[str] = []
 
     def noting(task: Task, node: int) -> None:
-        del node
         told.append(later.topology.heading.get(task.row, ""))
 
     later.points.handle(noting)

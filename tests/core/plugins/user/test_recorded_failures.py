@@ -75,7 +75,6 @@ class Flaky:
         self._fails = fails
 
     def __call__(self, task: Any, node: Any) -> str | None:
-        del task
         if self._fails(next(self._calls)):
             raise ConnectionError("nobody there")
         return f"{node.name} is taken" if node.name == "n0" else None
@@ -100,7 +99,7 @@ class Broken:
     broken = True
 
     def __init__(self, arguments: Any) -> None:
-        del arguments
+        pass
 
     def on_session_open(self, session: Any) -> None:
         session.points.predicate.add("mine", self._test)
@@ -108,10 +107,9 @@ class Broken:
         session.points.job_order.add("mine", self._compare)
 
     def on_session_close(self, session: Any) -> None:
-        del session
+        pass
 
     def _test(self, task: Any, node: Any) -> None:
-        del node
         self._demand(task.name != "j-1")
 
     def _score(self, task: Any, node: Any) -> float:

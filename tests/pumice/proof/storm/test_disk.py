@@ -33,7 +33,6 @@ def test_an_append_of_many_sectors_is_whole_or_absent_and_each_happens() -> None
 
 def test_one_missing_sector_is_enough_to_disbelieve_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def but_one(disk: StormDisk, data: bytes) -> bytes:
-        del disk
         return data[:SECTOR] + bytes(SECTOR) + data[2 * SECTOR :]
 
     monkeypatch.setattr(StormDisk, "_torn", but_one)

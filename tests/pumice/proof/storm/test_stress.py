@@ -27,7 +27,6 @@ def test_what_a_storm_leaves_is_gone_before_the_next_begins(monkeypatch: pytest.
     left: list[int] = []
 
     def storm(script: Script) -> StormOutcome:
-        del script
         left.append(len(parts))
         parts.add(Part())
         return StormOutcome()

@@ -30,7 +30,6 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found = list[str]()
 
     def score(task: Any, at: Any) -> float:
-        del task
         found.append(at.name)
         return 7.0
 
