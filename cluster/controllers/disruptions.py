@@ -43,7 +43,6 @@ class DisruptionMachine(Machine):
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """An object is there, or is gone, as of `revision`."""
-        del revision
         name = (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
         if kind == BUDGET:
             self._stale[name] = None

@@ -35,7 +35,6 @@ class QuotaMachine(Machine):
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """An object is there, or is gone, as of `revision`."""
-        del revision
         name = (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
         if kind == QUOTA:
             self._quotas.pop(name, None)
@@ -56,7 +55,6 @@ class QuotaMachine(Machine):
 
     def step(self, now: float) -> Sequence[ApiRequest]:
         """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
-        del now
         stale, self._stale = sorted(self._stale), {}
         requests: list[ApiRequest] = []
         for name in stale:

@@ -65,9 +65,6 @@ def report_of(said: PodCondition | PodGroupStatus | QueueStatus, cycle: int, see
             return ReportStatus("Queue", "", said.name, said, cycle, seen)
 
 
-# ---
-
-
 @dataclass(slots=True)
 class Waiting:
     """A bind that waits for claims until `deadline` (seconds since the epoch)."""

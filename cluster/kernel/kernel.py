@@ -36,7 +36,7 @@ from pumice.core.state.volumes import volume_rules
 from pumice.core.state.watched import WATCHED
 from pumice.storage.shared_objects import SharedObjects
 
-# --- What news leave everything as it was: a cycle after them, while nobody waits for a place, comes to nothing.
+# --- Changes that cannot affect a decision
 
 OVER: Final = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 
@@ -66,8 +66,6 @@ def _is_over(view: View, key: str) -> bool:
     job = view.jobs.by_key.get(key)
     return job is None or view.jobs.counts[:, job.row].sum() == view.jobs.counts[OVER, job.row].sum()
 
-
-# ---
 
 AT_ONCE: Final = -inf
 _WATCHED: Final = frozenset(WATCHED)

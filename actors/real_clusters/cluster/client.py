@@ -31,7 +31,7 @@ from pumice.actors.real_clusters.remote.api import (
 from pumice.actors.real_clusters.remote.backoff import Backoff
 from pumice.core.objects.metadata import Object
 
-# --- Many small requests to one server over HTTP/1.1, one connection for each that is under way.
+# --- Connections: many small requests to one server over HTTP/1.1
 
 
 class WriteLanes(httpx.AsyncBaseTransport):
@@ -75,9 +75,8 @@ class _OfLane(httpx.AsyncByteStream):
         self._idle.append(self._lane)
 
 
-# ---
-
-# --- Requests a second, in the long run and at once (source: client-go's `flowcontrol.NewTokenBucketRateLimiter`).
+# --- A token bucket
+# Source: client-go's `flowcontrol.NewTokenBucketRateLimiter`.
 
 
 class TokenBucket:
@@ -104,8 +103,6 @@ class TokenBucket:
         if delay:
             await anyio.sleep(delay)
 
-
-# ---
 
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"

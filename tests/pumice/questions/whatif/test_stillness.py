@@ -37,7 +37,6 @@ def lived(number: int) -> tuple[Life, list[Seen], int]:
         seen.append((at, mutation.revision, mutation.type, f"{mutation.kind} {mutation.name}", str(mutation.blob)))
 
     def decided(result: CycleResult, at: float) -> None:
-        del at
         ran.append(result.cycle)
 
     life = Life(fork(number), 0, hears, decided)
@@ -46,7 +45,6 @@ def lived(number: int) -> tuple[Life, list[Seen], int]:
 
 
 def never(kernel: Kernel) -> bool:
-    del kernel
     return False
 
 
