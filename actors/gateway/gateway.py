@@ -39,7 +39,7 @@ from pumice.actors.system.ports import ApiPort, CachePort, MetricsPort, PokePort
 from pumice.core.messages.commands import Poke
 from pumice.core.messages.replies import Done
 
-# --- The application: routes, the door, and the one place where errors become answers.
+# --- The application
 
 Handler = Callable[[Site, Exchange], Awaitable[None]]
 
@@ -168,9 +168,6 @@ def build_app(site: Site) -> Application:
             route(r".*", _nothing),
         ]
     )
-
-
-# ---
 
 
 class Gateway(Actor[Poke, Done]):
