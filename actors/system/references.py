@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from pumice.actors.system.wiring import Wiring
 
 EVERYBODY: Final = tuple(role.name for role in ROLES if role.build is not None)
+HOSTS: Final = tuple(role.name for role in ROLES if role.hosts)
+"""Those that are shells around machines."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +73,7 @@ REFERENCES: Final = (
         what="decoded objects",
         kind=SharedObjects,
         of=lambda wiring: wiring.context.objects,
-        roles=(
-            "api-server", "cache", "config-watcher", "disruption-controller", "extender-client",
-            "gateway", "job-controller", "node-agents", "pod-events", "pod-group-controller", "pre-bind-worker",
-            "queue-controller", "status-writer", "volume-controller", "workload-controller",
-        ),
+        roles=("api-server", "cache", "extender-client", "gateway", "pre-bind-worker", "status-writer", *HOSTS),
         gives="what the bytes of a message say, decoded once: nobody may change it",
         outside=("actors/metrics/summary.py", "pumice/proof/storm"),
     ),
@@ -83,10 +81,7 @@ REFERENCES: Final = (
         what="door",
         kind=Door,
         of=lambda wiring: wiring.context.door,
-        roles=(
-            "config-watcher", "disruption-controller", "job-controller", "node-agents", "pod-events",
-            "pod-group-controller", "queue-controller", "volume-controller", "workload-controller",
-        ),
+        roles=HOSTS,
         gives="the way through admission webhooks: the gateway says when it begins who is asked, these ask",
     ),
     Reference(

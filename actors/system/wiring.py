@@ -57,7 +57,7 @@ class Role:
     several. `build`: None for the supervisor, who has the others built. `crashes`: the actors of this role that a storm
     may crash. `box`: the title of its box in the picture. `wanted`: whether a system with these settings has the
     role. `instances`: set where there may be several actors; they are called `role:what`. `vital`: its crash ends the
-    process.
+    process. `hosts`: it is a shell around machines (`pumice.actors.runtime.reconciler`).
     """
 
     name: str
@@ -69,6 +69,7 @@ class Role:
     wanted: Callable[[SystemSettings], bool] = always
     instances: Instances | None = None
     vital: bool = False
+    hosts: bool = False
 
     @property
     def unions(self) -> tuple[Any, Any]:

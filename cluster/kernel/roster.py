@@ -41,12 +41,6 @@ from pumice.cluster.machine import Machine
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 
-WORKLOAD_KINDS: Final = (
-    "CronJob.batch", "DaemonSet", "Deployment", "Job.batch", "ReplicaSet", "ReplicationController", "StatefulSet",
-)  # fmt: skip
-"""Kubernetes' own kinds that make pods, or Jobs."""
-FLOW_KINDS: Final = ("CronJob", "JobFlow", "JobTemplate")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
@@ -103,20 +97,29 @@ def deployment_rules() -> list[OwnerRule]:
     return [DeploymentRule(), ReplicationRule(REPLICA_SETS)]
 
 
-def workload_machines() -> list[Machine]:
-    """Return what looks after Kubernetes' own kinds that make pods."""
-    rules: list[OwnerRule] = [
+def workload_rules() -> list[OwnerRule]:
+    """Return what looks after Kubernetes' own kinds that make pods, or Jobs."""
+    return [
         *deployment_rules(), JobRule(), CronRule(KUBERNETES), StatefulSetRule(), DaemonSetRule(),
         ReplicationRule(REPLICATION_CONTROLLERS),
     ]  # fmt: skip
-    return [FamilyMachine(rule) for rule in rules]
 
 
-def flow_machines(fixes: Callable[[], Collection[str]] = tuple) -> list[Machine]:
+def flow_rules(fixes: Callable[[], Collection[str]] = tuple) -> list[OwnerRule]:
     """Return what makes Jobs of Volcano's CronJobs and JobFlows."""
-    rules: list[OwnerRule] = [CronRule(VOLCANO), JobFlowRule(fixes), JobTemplateRule()]
+    return [CronRule(VOLCANO), JobFlowRule(fixes), JobTemplateRule()]
+
+
+def families(*rules: OwnerRule) -> list[Machine]:
+    """Return a machine for each rule."""
     return [FamilyMachine(rule) for rule in rules]
 
+
+_RULES: Final = (*workload_rules(), *flow_rules())
+OWNERS: Final = tuple(rule.owner for rule in _RULES)
+"""Kinds that a rule looks after."""
+MAKERS: Final = frozenset(("Job", *(rule.owner for rule in _RULES if rule.children)))
+"""Kinds of which controllers make pods, or what makes these."""
 
 KUBELETS: Final = MachineGroup(machines=kubelets)
 JOBS: Final = MachineGroup(machines=job_machines)
@@ -132,8 +135,7 @@ VOLUMES: Final = MachineGroup(
 # Most clusters have no budget and no quota: to look at every change of every pod would be a twentieth of all work.
 BUDGETS: Final = MachineGroup(machines=lambda _: [DisruptionMachine(), QuotaMachine()], waits_for=(BUDGET, QUOTA))
 WORKLOADS: Final = MachineGroup(
-    machines=lambda given: [*workload_machines(), *flow_machines(given.fixes)],
-    waits_for=(*WORKLOAD_KINDS, *FLOW_KINDS),
+    machines=lambda given: families(*workload_rules(), *flow_rules(given.fixes)), waits_for=OWNERS
 )
 SERVED: Final = MachineGroup(
     machines=lambda given: [

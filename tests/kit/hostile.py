@@ -9,8 +9,8 @@ import msgspec
 
 from pumice.cluster.api.kinds import KINDS as TABLE
 from pumice.cluster.api.schema.compiled import type_of_kind
+from pumice.cluster.kernel.roster import MAKERS
 from pumice.core.state.watched import WATCHED
-from pumice.questions.oneshot.prepare import CONTROLLED
 
 TEXTS: Final = ("", "a", "default", "root", "*", "a/b", "x" * 300, "\x1b[31m", "a\nb", "-", "é", "0", "Exists", "In")
 NUMBERS: Final = (0, 1, -1, 2, 2**31 - 1, -(2**31), 2**31, 2**63 - 1, -(2**63))
@@ -25,7 +25,7 @@ TIMES: Final = (
     "9999-12-31T23:59:59-12:00",
     "x",
 )
-KINDS: Final = tuple(sorted({*WATCHED, *CONTROLLED, "CustomResourceDefinition", "LimitRange"} & TABLE.keys()))
+KINDS: Final = tuple(sorted({*WATCHED, *MAKERS, "CustomResourceDefinition", "LimitRange"} & TABLE.keys()))
 _LEAVES: Final[dict[type, tuple[Any, ...]]] = {
     msgspec.inspect.StrType: (*TEXTS, *TIMES),
     msgspec.inspect.BoolType: (True, False),

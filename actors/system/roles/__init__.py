@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pumice.actors.system.roles.cluster import API_SERVER, ARRIVALS, CLUSTER_API, GATEWAY, MIRROR, NODE_AGENTS
+from pumice.actors.system.roles.cluster import API_SERVER, ARRIVALS, CLUSTER_API, GATEWAY, MIRROR
 from pumice.actors.system.roles.controllers import (
     CONFIG_WATCHER,
     DISRUPTION_CONTROLLER,
     JOB_CONTROLLER,
+    NODE_AGENTS,
     POD_EVENTS,
     POD_GROUP_CONTROLLER,
     QUEUE_CONTROLLER,

@@ -1,4 +1,4 @@
-"""The cluster around the scheduler: the api server, its gateway, and the node agents."""
+"""The cluster around the scheduler: the api server, its gateway, and what comes in."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Final
 from pumice.actors.api_server.faults.faulty_server import api_server
 from pumice.actors.arrivals import Arrivals
 from pumice.actors.runtime.clock import VirtualClock
-from pumice.actors.runtime.reconciler import Reconciler
 from pumice.actors.system import ports
-from pumice.actors.system.settings import elsewhere, has_arrivals, mirroring, running_nodes, serving
+from pumice.actors.system.settings import elsewhere, has_arrivals, mirroring, serving
 from pumice.actors.system.wiring import Role
-from pumice.cluster.kernel import roster
 
 if TYPE_CHECKING:
     from pumice.actors.api_server.server import ApiServer
@@ -39,11 +37,6 @@ def _gateway(wiring: Wiring, name: str) -> Gateway:
     assert settings is not None
     whose, ports, listings = wiring.own(name), wiring.ports(name), wiring.store.listings
     return Gateway(*whose, **ports, listings=listings, settings=settings, stormy=stormy)
-
-
-def _node_agents(wiring: Wiring, name: str) -> Reconciler:
-    machines = roster.kubelets(wiring.surroundings)
-    return Reconciler(*wiring.own(name), **wiring.ports(name), machines=machines)
 
 
 def _arrivals(wiring: Wiring, name: str) -> Arrivals:
@@ -84,16 +77,6 @@ GATEWAY: Final = Role(
     build=_gateway,
     wanted=serving,
     box="gateway",
-)
-
-NODE_AGENTS: Final = Role(
-    name="node-agents",
-    port=ports.PokePort,
-    sends={"api": "api-server"},
-    build=_node_agents,
-    wanted=running_nodes,
-    crashes=("node-agents",),
-    box="node agents",
 )
 
 ARRIVALS: Final = Role(

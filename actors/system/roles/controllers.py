@@ -1,5 +1,5 @@
-"""The controllers: each watches the api and writes to it, and but for the config watcher to nobody else; that of Jobs
-tells the metrics how long it took.
+"""The controllers and node agents: each watches the api and writes to it, and but for the config watcher to nobody
+else; that of Jobs tells the metrics how long it took.
 
 Their machines stand in `pumice.cluster.kernel.roster`; what one of them owns, says its machine; what it accepts and
 sends, and how it stops, `pumice.actors.runtime.reconciler`.
@@ -14,7 +14,7 @@ from pumice.actors.reconcilers.config_watcher import ConfigWatcher
 from pumice.actors.reconcilers.job_controller import JobController
 from pumice.actors.runtime.reconciler import Reconciler
 from pumice.actors.system import ports
-from pumice.actors.system.settings import controlling, playing, serving
+from pumice.actors.system.settings import controlling, playing, running_nodes, serving
 from pumice.actors.system.wiring import Role, always
 from pumice.cluster.controllers.unserved import LEFT, UNSERVED, UnservedMachine
 from pumice.cluster.kernel import roster
@@ -46,7 +46,7 @@ def _controller(
     box: str = "controllers",
     waits_for: Callable[[SystemSettings], Sequence[str]] = lambda _: (),
 ) -> Role:
-    """A shell around machines; `waits_for`: see `Reconciler`."""
+    """Return a shell around machines; `waits_for`: see `Reconciler`."""
 
     def build(wiring: Wiring, name: str) -> Reconciler:
         first = waits_for(wiring.settings)
@@ -54,14 +54,21 @@ def _controller(
 
     more: dict[str, Any] = {"crashes": (name,)} if crashes else {}
     return Role(
-        name=name, port=ports.PokePort, sends={"api": "api-server"}, build=build, wanted=wanted, box=box, **more
+        name=name,
+        port=ports.PokePort,
+        sends={"api": "api-server"},
+        build=build,
+        wanted=wanted,
+        box=box,
+        hosts=True,
+        **more,
     )
 
 
 def _host_of(
     name: str, group: MachineGroup, wanted: Callable[[SystemSettings], bool], *, crashes: bool = True, **more: str
 ) -> Role:
-    """An actor that hosts a group of the roster."""
+    """Return an actor that hosts a group of the roster."""
     return _controller(
         name,
         lambda wiring: group.machines(wiring.surroundings),
@@ -77,6 +84,7 @@ def _job_controller(wiring: Wiring, name: str) -> JobController:
     return JobController(*wiring.own(name), **wiring.ports(name), machine=machine)
 
 
+NODE_AGENTS: Final = _host_of("node-agents", roster.KUBELETS, running_nodes, box="node agents")
 JOB_CONTROLLER: Final = Role(
     name="job-controller",
     port=ports.PokePort,
@@ -85,6 +93,7 @@ JOB_CONTROLLER: Final = Role(
     wanted=controlling,
     crashes=("job-controller",),
     box="controllers",
+    hosts=True,
 )
 POD_GROUP_CONTROLLER: Final = _host_of("pod-group-controller", roster.POD_GROUPS, controlling)
 QUEUE_CONTROLLER: Final = _host_of("queue-controller", roster.QUEUES, controlling)
@@ -102,8 +111,8 @@ def _left(settings: SystemSettings) -> tuple[str, ...]:
 WORKLOAD_CONTROLLER: Final = _controller(
     "workload-controller",
     lambda wiring: [
-        *roster.workload_machines(),
-        *(roster.flow_machines(wiring.source.fixes) if wiring.settings.controllers else ()),
+        *roster.families(*roster.workload_rules()),
+        *roster.families(*(roster.flow_rules(wiring.source.fixes) if wiring.settings.controllers else ())),
         UnservedMachine(scheduler=wiring.settings.scheduler, left=_left(wiring.settings)),
     ],
     playing,
@@ -117,6 +126,7 @@ CONFIG_WATCHER: Final = Role(
     build=_config_watcher,
     wanted=lambda settings: settings.followed is not None and settings.mirror is None,
     box="config watcher",
+    hosts=True,
 )
 POD_EVENTS: Final = _host_of(
     "pod-events",

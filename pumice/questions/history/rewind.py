@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pumice.cluster.kernel.roster import MAKERS
 from pumice.config.errors import ConfigError
 from pumice.core.messages.decisions import Bind, Evict
 from pumice.core.messages.events import CycleRecord, Mutation
 from pumice.core.objects.metadata import Object
 from pumice.core.state.view import View
-from pumice.questions.oneshot.prepare import CONTROLLED
 from pumice.questions.replay.replayer import Replayer
 from pumice.questions.replay.verify import ReplayReport, recorded
 from pumice.storage import codec
@@ -36,13 +36,13 @@ async def owners_at(db: Path, sequence: int) -> list[Object]:
             if after <= checkpoint.sequence < sequence:
                 after = checkpoint.sequence
                 rows = read_checkpoint(checkpoint).truth.rows()
-                found = {(kind, *name): held.blob for kind, name, held in rows if kind in CONTROLLED}
+                found = {(kind, *name): held.blob for kind, name, held in rows if kind in MAKERS}
         while batch := await journal.read(after, (API,), BATCH):
             for stored in batch:
                 change = codec.decode(stored.payload, Mutation)
                 if stored.sequence >= sequence:
                     return [codec.unpack(blob) for blob in found.values()]
-                if change.kind in CONTROLLED:
+                if change.kind in MAKERS:
                     who = (change.kind, change.namespace, change.name)
                     if change.type == "DELETED":
                         found.pop(who, None)

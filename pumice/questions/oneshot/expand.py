@@ -19,7 +19,7 @@ from pumice.cluster.controllers.groups import PodGroupMachine, needs_group
 from pumice.cluster.controllers.jobs.machine import JobMachine
 from pumice.cluster.controllers.jobs.state import controlling_job
 from pumice.cluster.controllers.jobs.status import troubled
-from pumice.cluster.kernel.roster import flow_machines, workload_machines
+from pumice.cluster.kernel.roster import MAKERS, families, flow_rules, workload_rules
 from pumice.cluster.kernel.turns import Turns
 from pumice.cluster.kube.merge_patch import merge_patch
 from pumice.core.messages.commands import ApiRequest, Create, Patch, UpdateStatus
@@ -31,7 +31,6 @@ from pumice.questions.oneshot.between import object_key
 from pumice.questions.oneshot.later import made_later
 from pumice.questions.oneshot.moment import format_moment
 from pumice.questions.oneshot.prepare import (
-    CONTROLLED,
     GivenObjects,
     Identity,
     admitted,
@@ -59,7 +58,7 @@ def expanded(objects: Sequence[Object], now: float) -> Expansion:
     if not any(map(_is_expanded, objects)):
         return Expansion(list(objects))
     bench = _Bench(objects, now)
-    owned = [Turns([machine]) for machine in (*workload_machines(), *flow_machines())]
+    owned = [Turns([machine]) for machine in families(*workload_rules(), *flow_rules())]
     others = [Turns([JobMachine()]), Turns([PodGroupMachine()])]
     for _ in range(ROUNDS):
         # the first kind of a machine is that of its owners; it hears of all others from the first of these on
@@ -71,7 +70,7 @@ def expanded(objects: Sequence[Object], now: float) -> Expansion:
 
 
 def _is_expanded(obj: Object) -> bool:
-    return stored_as(obj) in CONTROLLED or (obj["kind"] == "Pod" and needs_group(obj))
+    return stored_as(obj) in MAKERS or (obj["kind"] == "Pod" and needs_group(obj))
 
 
 class _Bench:
@@ -96,7 +95,7 @@ class _Bench:
         kind = stored_as(obj)
         if kind == "Job" and section(section(obj, "status"), "state").get("phase") in OVER:
             return  # nothing more comes of it, and its status says what it came to
-        if kind in CONTROLLED:
+        if kind in MAKERS:
             obj, causes = completed(obj, self._lookup)
             if causes:
                 who = f"{obj['kind']} {object_key(obj)}"

@@ -22,6 +22,7 @@ from pumice.cluster.api.store import Store
 from pumice.cluster.api.verbs.loading import fill_loaded
 from pumice.cluster.api.verbs.requests import without_nulls
 from pumice.cluster.kernel.order import in_order
+from pumice.cluster.kernel.roster import MAKERS
 from pumice.config.errors import RequestError
 from pumice.core.messages.commands import LoadObject
 from pumice.core.messages.replies import Refused
@@ -89,22 +90,7 @@ def _queue(obj: Object) -> str:
 Identity = tuple[str, str, str]
 """Kind, namespace and name; the kind as objects are stored by."""
 
-CONTROLLED: Final = frozenset(
-    (
-        "Job",
-        "Deployment",
-        "ReplicaSet",
-        "Job.batch",
-        "StatefulSet",
-        "DaemonSet",
-        "ReplicationController",
-        "JobFlow",
-        "CronJob",
-        "CronJob.batch",
-    )
-)
-"""Kinds of which controllers make pods and PodGroups (see `pumice.questions.oneshot.expand`)."""
-VALIDATED: Final = ("Pod", "Node", *STATED, *CONTROLLED)
+VALIDATED: Final = ("Pod", "Node", *STATED, *MAKERS)
 """Kinds of which what controllers make is validated; of a PodGroup only its numbers."""
 
 
@@ -234,7 +220,7 @@ def prepared(given: Object, lookup: GivenObjects) -> Object:
     obj: Object = without_nulls(given)
     name = object_key(obj).strip("/")
     # what is made of it is called after its uid, which readers know by its form
-    obj["metadata"]["uid"] = str(uuid5(NAMESPACE_URL, name)) if kind in CONTROLLED else name.replace("/", "-")
+    obj["metadata"]["uid"] = str(uuid5(NAMESPACE_URL, name)) if kind in MAKERS else name.replace("/", "-")
     if is_recorded(given):
         fill_loaded(obj, admission_of(kind), lookup)
         return obj
@@ -278,7 +264,7 @@ def _fill_in(obj: Object, lookup: GivenObjects) -> None:
     rules, status = ADMISSION[kind], without_nulls(obj["status"])
     if rules.default is not None:
         rules.default(obj, lookup)
-    if rules.settle is not None and kind in CONTROLLED:
+    if rules.settle is not None and kind in MAKERS:
         rules.settle(obj, lookup, "")
     obj["status"] = {**obj["status"], **status}
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from pumice.actors.system.system import System
-from pumice.cluster.kernel.roster import WORKLOAD_KINDS, workload_machines
 from pumice.core.objects.metadata import Object
 from tests.actors.rig import QUICK, idle, started
 from tests.cluster.controllers.batch.job_kit import batch_job
@@ -72,8 +71,3 @@ async def test_nodes_are_left_to_other_agents() -> None:
         [pod] = await system.listed("Pod")
         assert pod["spec"]["nodeName"] == "n0", "it is scheduled"
         assert pod["status"]["phase"] == "Pending", "nobody runs it"
-
-
-async def test_it_is_known_for_which_kinds_they_wait() -> None:
-    owners = {machine.kinds[0] for machine in workload_machines()} | {"ReplicaSet"}
-    assert owners == set(WORKLOAD_KINDS)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from pumice.cluster.controllers.job_keys import TASK_SPEC
 from pumice.cluster.controllers.jobs.life import Action
 from pumice.cluster.controllers.jobs.policies import POD_EVICTED, JobTrigger, resolve
+from pumice.cluster.kernel.roster import MAKERS
 from pumice.core.cycle import Trail, close_session, open_session, run_action
 from pumice.core.life.task import ALLOCATED_STATUSES, LABELS, TaskStatus
 from pumice.core.messages.decisions import Evict
@@ -22,7 +23,7 @@ from pumice.questions.explain.watch import Subjects, Watched, watch_cycle
 from pumice.questions.oneshot.between import next_objects, object_key
 from pumice.questions.oneshot.cycles import assume, fill
 from pumice.questions.oneshot.expand import expanded
-from pumice.questions.oneshot.prepare import CONTROLLED, stored_as
+from pumice.questions.oneshot.prepare import stored_as
 from pumice.questions.oneshot.supposing import AskedOnce
 from pumice.work import OBJECT, WorkBudget, WorkOverError, of_cycle, of_step
 
@@ -119,7 +120,7 @@ def around(obj: Object, owners: set[str]) -> bool:
     """Whether an object counts for what the owners of these uids make: they, what is theirs, and what is nobody's."""
     if obj["kind"] in OWNED:
         return not owners.isdisjoint(_controllers(obj))
-    return stored_as(obj) not in CONTROLLED or section(obj, "metadata").get("uid") in owners
+    return stored_as(obj) not in MAKERS or section(obj, "metadata").get("uid") in owners
 
 
 def _controllers(obj: Object) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.cluster.kernel.roster import flow_machines
+from pumice.cluster.kernel.roster import families, flow_rules
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
@@ -31,7 +31,7 @@ DIAMOND: tuple[tuple[str, list[str]], ...] = (("a", []), ("b", ["a"]), ("c", ["a
 
 
 def started(made: Object, templates: str = "abcd") -> Cluster:
-    cluster = Cluster(*flow_machines())
+    cluster = Cluster(*families(*flow_rules()))
     for name in templates:
         cluster.create(template(name))
     cluster.create(made)
@@ -155,7 +155,7 @@ def test_controllers_that_start_anew_change_nothing() -> None:
     cluster = started(flow(*DIAMOND))
     come_to(cluster, "Completed", "a")
     before = cluster.store.revision
-    cluster.restart(*flow_machines())
+    cluster.restart(*families(*flow_rules()))
     cluster.settle()
     assert cluster.store.revision == before
 
@@ -183,7 +183,7 @@ def test_what_else_is_refused() -> None:
 
 @pytest.mark.parametrize(("fixes", "after"), [((), "Running"), (("terminated-jobs-fail-flows",), "Failed")])
 def test_terminated_job_leaves_a_running_flow_alone_unless_mended(fixes: tuple[str, ...], after: str) -> None:
-    cluster = Cluster(*flow_machines(lambda: fixes))
+    cluster = Cluster(*families(*flow_rules(lambda: fixes)))
     for name in "abcd":
         cluster.create(template(name))
     cluster.create(flow(*DIAMOND))
