@@ -16,11 +16,20 @@ Time is the caller's: `Record.at` is in seconds since the epoch and nothing in h
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from msgspec import Struct
 
-from pumice.core.messages.events import CheckpointTaken
+from pumice.core.messages.decisions import Decision
+from pumice.core.messages.events import (
+    ActorEvent,
+    CheckpointTaken,
+    ConfigLoaded,
+    CycleRecord,
+    Mutation,
+    Outcome,
+    ShadowCompared,
+)
 from pumice.storage import codec
 from pumice.storage.errors import EditedCheckpointError
 
@@ -37,8 +46,18 @@ CHECKPOINT: Final = "checkpoint"
 """A checkpoint was taken: what is in it stands in no record, so its hash does."""
 SHADOW: Final = "shadow"
 """How far another cluster's scheduler and Pumice decided alike."""
-KINDS: Final = (API, CYCLE, DECISION, OUTCOME, ACTOR, CONFIG, CHECKPOINT, SHADOW)
-"""Kinds of records; a reader skips kinds it does not know. What is in them: `pumice.core.messages.events`."""
+RECORDS: Final[dict[str, Any]] = {
+    API: Mutation,
+    CYCLE: CycleRecord,
+    DECISION: Decision,
+    OUTCOME: Outcome,
+    ACTOR: ActorEvent,
+    CONFIG: ConfigLoaded,
+    CHECKPOINT: CheckpointTaken,
+    SHADOW: ShadowCompared,
+}
+"""What is in records, by their kind; a reader skips kinds it does not know."""
+KINDS: Final = tuple(RECORDS)
 
 GENESIS: Final = bytes(16)
 """The hash before record 1."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pumice.core.messages.decisions import Bind, Decision, Evict
+from pumice.core.messages.decisions import Bind, Evict
 from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from pumice.storage import codec
-from pumice.storage import journal as kinds
+from pumice.storage.journal import API, CONFIG, CYCLE, DECISION, KINDS, RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,19 +22,20 @@ if TYPE_CHECKING:
 
 Content = Mutation | CycleRecord | Bind | Evict | ConfigLoaded
 
-_DECODERS: Final[dict[str, Callable[[bytes], Any]]] = {
-    kinds.API: codec.decoder(Mutation),
-    kinds.CYCLE: codec.decoder(CycleRecord),
-    kinds.DECISION: codec.decoder(Decision),
-    kinds.CONFIG: codec.decoder(ConfigLoaded),
-}
+_DECODERS: Final[dict[str, Callable[[bytes], Any]]] = {kind: codec.decoder(RECORDS[kind]) for kind in KINDS}
+_OF_STATES: Final = frozenset((API, CYCLE, DECISION, CONFIG))
 
 
 def content(stored: Stored) -> Content | None:
     """The message in a record of what a state is made of; None for other kinds. Raises CodecError."""
-    decode = _DECODERS.get(stored.kind)
-    found: Content | None = None if decode is None else decode(stored.payload)
+    found: Content | None = _DECODERS[stored.kind](stored.payload) if stored.kind in _OF_STATES else None
     return found
+
+
+def told(stored: Stored) -> Any:
+    """Return the message in a record; None for a kind of a newer Pumice. Raises CodecError."""
+    decode = _DECODERS.get(stored.kind)
+    return None if decode is None else decode(stored.payload)
 
 
 SHARED: Final = 4096

@@ -52,6 +52,8 @@ WIRE: Final[dict[str, Wire]] = {
     "ActorCrashed": Wire("ActorCrashed"),
     "ActorStopped": Wire("ActorStopped"),
     "CycleDropped": Wire("CycleDropped"),
+    # how alike another scheduler decided
+    "ShadowCompared": Wire("ShadowCompared"),
 }
 """By the name of the class."""
 

@@ -15,15 +15,10 @@ from pumice.core.messages.message import Message
 from pumice.core.messages.wire import KEY, WIRE, Wire, newer, tag_of
 from pumice.storage import codec
 from pumice.storage.errors import CodecError, NewerPayloadError
+from pumice.storage.journal import RECORDS
 
 JOURNALED: list[type[msgspec.Struct]] = [
-    events.Mutation,
-    events.CycleRecord,
-    events.ConfigLoaded,
-    *get_args(Decision),
-    *get_args(events.Outcome),
-    *get_args(events.ActorEvent),
-    events.CheckpointTaken,
+    *(each for record in RECORDS.values() for each in get_args(record) or (record,)),
     WriteStatus,
     decisions.PodCondition,
     decisions.PodGroupStatus,
@@ -33,7 +28,6 @@ JOURNALED: list[type[msgspec.Struct]] = [
 FIRST_TAGS = [
     "Mutation",
     "CycleRecord",
-    "ConfigLoaded",
     "Bind",
     "Evict",
     "Bound",
@@ -47,7 +41,9 @@ FIRST_TAGS = [
     "ActorCrashed",
     "ActorStopped",
     "CycleDropped",
+    "ConfigLoaded",
     "CheckpointTaken",
+    "ShadowCompared",
     "WriteStatus",
     "PodCondition",
     "PodGroupStatus",

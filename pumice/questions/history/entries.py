@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from pumice.core.messages.decisions import Bind, Decision
+from pumice.core.messages.decisions import Bind
 from pumice.core.messages.events import (
     ActorCrashed,
-    ActorEvent,
     ActorStarted,
     BindRefused,
     BindTimedOut,
@@ -23,13 +22,13 @@ from pumice.core.messages.events import (
     Evicted,
     EvictRefused,
     Mutation,
-    Outcome,
     ShadowCompared,
 )
 from pumice.core.messages.questions import OutsideAnswers
 from pumice.questions.history.objects import belongs_to, cause_of, state_of
 from pumice.storage import codec
 from pumice.storage.journal import ACTOR, API, CHECKPOINT, CONFIG, CYCLE, DECISION, OUTCOME, SHADOW, Journal, Stored
+from pumice.storage.shared_objects import told
 
 BATCH = 5_000
 
@@ -62,27 +61,9 @@ async def entries(journal: Journal, after: int = 0, kinds: Collection[str] | Non
 def entry_of(stored: Stored) -> StoryEntry:
     """One record in words; a kind of a newer Pumice is only named."""
     entry = StoryEntry(stored.sequence, stored.at, stored.kind, stored.kind, stored.cause)
-    match stored.kind:
-        case k if k == API:
-            _mutation(entry, codec.decode(stored.payload, Mutation))
-        case k if k == CYCLE:
-            _cycle(entry, codec.decode(stored.payload, CycleRecord))
-        case k if k == DECISION:
-            _decision(entry, codec.decode(stored.payload, Decision))
-        case k if k == OUTCOME:
-            _outcome(entry, codec.decode(stored.payload, Outcome))
-        case k if k == ACTOR:
-            _actor(entry, codec.decode(stored.payload, ActorEvent))
-        case k if k == CONFIG:
-            _config(entry, codec.decode(stored.payload, ConfigLoaded))
-        case k if k == CHECKPOINT:
-            taken = codec.decode(stored.payload, CheckpointTaken)
-            entry.text = f"a checkpoint stands for all records up to {taken.sequence}"
-            entry.data = {"sequence": taken.sequence}
-        case k if k == SHADOW:
-            _shadow(entry, codec.decode(stored.payload, ShadowCompared))
-        case _:
-            pass
+    tell, found = _TELLERS.get(stored.kind), told(stored)
+    if tell is not None:
+        tell(entry, found)
     return entry
 
 
@@ -190,3 +171,20 @@ def _config(entry: StoryEntry, loaded: ConfigLoaded) -> None:
     refused = f" was refused and the old one kept: {loaded.error}" if loaded.error else " is in force"
     entry.text = f"configuration {loaded.source} ({loaded.digest[:12]}){refused}"
     entry.data = {"source": loaded.source, "digest": loaded.digest, "error": loaded.error}
+
+
+def _checkpoint(entry: StoryEntry, taken: CheckpointTaken) -> None:
+    entry.text = f"a checkpoint stands for all records up to {taken.sequence}"
+    entry.data = {"sequence": taken.sequence}
+
+
+_TELLERS: Final[dict[str, Callable[[StoryEntry, Any], None]]] = {
+    API: _mutation,
+    CYCLE: _cycle,
+    DECISION: _decision,
+    OUTCOME: _outcome,
+    ACTOR: _actor,
+    CONFIG: _config,
+    CHECKPOINT: _checkpoint,
+    SHADOW: _shadow,
+}
