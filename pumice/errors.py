@@ -1,4 +1,4 @@
-"""The application's branch of the error tree (root: config/errors.py)."""
+"""The application's branch of the error tree (root: config/errors.py), and packages that may be missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hash chain: each record's hash covers the hash before it and everything the record says."""
+"""The hash chain and its verification: each hash covers the hash before it and all that its record says."""
 
 from __future__ import annotations
 

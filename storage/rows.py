@@ -1,4 +1,4 @@
-"""Records as rows of the journal's table, and back.
+"""Records as rows of the journal's table and back, packed, with dictionaries for small appends.
 
 One row a record, but the payloads of an append are deflated together (a *pack*) and lie in the row of its first record:
 objects of one role differ in a few bytes, so a pod of 1 kB costs about 70 bytes in a batch. A record finds its payload

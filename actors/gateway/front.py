@@ -1,6 +1,4 @@
-"""What stands before every server of ours, be it of a run or of a journal: who may come in, and who is asked what takes
-long.
-"""
+"""The front of every server, of a run or of a journal: the door, open requests, and where errors become answers."""
 
 from __future__ import annotations
 

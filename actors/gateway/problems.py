@@ -1,4 +1,4 @@
-"""What the gateway itself refuses, before or instead of the api: one function a reason, with Kubernetes' words.
+"""Refusals of the gateway itself, before or instead of the api, as Kubernetes' Statuses: one function a reason.
 
 A refusal travels up as `ApiError` and becomes a Status body (`pumice.actors.gateway.problems`).
 """

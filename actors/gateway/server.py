@@ -19,26 +19,9 @@ from anyio.lowlevel import current_token
 from hypercorn.config import Config, Sockets
 from hypercorn.events import Closed, Event, RawData
 
-from pumice.actors.errors import ListenError
 from pumice.actors.gateway.protocols import HEADERS, LastingWrapper, mend
 from pumice.actors.gateway.request.exchange import App
 from pumice.actors.gateway.settings import GatewaySettings
-
-# --- The socket on which clients come
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes any free one. Raises ListenError."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.create_server((host, port), family=family, backlog=512)
-    except (OSError, OverflowError) as error:
-        why = error.strerror if isinstance(error, OSError) else None
-        raise ListenError(f"cannot listen on {host}:{port}: {why or error}") from error
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    listener.setblocking(False)
-    return listener
-
 
 # --- Too many connections
 # When the process runs out of file descriptors, connections are refused, and that is said once a second. asyncio

@@ -1,4 +1,4 @@
-"""How far another cluster's scheduler and Pumice decide alike, as Prometheus families, made when somebody asks."""
+"""Prometheus families made when somebody asks: jobs that wait for nodes, and how alike a shadow decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks processes outside what a cycle wants to know of them (plugin extender).
+"""The client of processes outside that a cycle asks (plugin extender), with the pods that it asks about.
 
 Owns: nothing but the pods of the newest cycle, as it read them.
 Accepts: `AskOutside`; answers `OutsideAnswered`.

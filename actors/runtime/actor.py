@@ -1,4 +1,4 @@
-"""One actor, one file, one bounded mailbox: the loop they all run.
+"""An actor: the loop that all of them run, and the context that each is handed. One actor, one file, one mailbox.
 
 A subclass opens its file with: what it owns, what it accepts, what it sends, what it does when full, how it stops. It
 overrides `handle` (one message) or `handle_batch` (a drained batch), and `loops` when it has work beside its mailbox

@@ -1,4 +1,4 @@
-"""The real core as the actors use it."""
+"""The decider that is the real core: steps that stop at questions to processes outside, and times of plugins."""
 
 from __future__ import annotations
 

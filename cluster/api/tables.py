@@ -1,4 +1,4 @@
-"""What the store holds: objects as MessagePack by kind, namespace and name, and who owns whom.
+"""The tables of the store: objects as MessagePack by kind, namespace and name, and who owns whom.
 
 Every change goes through `put` or `remove`: one revision, one entry in the log, one mutation for the journal.
 """

@@ -1,4 +1,4 @@
-"""What the controller of DaemonSets wants: one pod on every node that the template selects.
+"""The controller of DaemonSets: one pod on every node that the template selects.
 
 Source: Kubernetes' daemonset controller.
 """

@@ -1,4 +1,4 @@
-"""A machine for controllers that make children for owners of one kind: pods for a Job, Jobs for a CronJob.
+"""The form of controllers that make children for owners of one kind, and the machine that runs each of them.
 
 What all of them have in common is here: who belongs to whom, who is to be looked at again and when, and what is said
 about children that were made, refused or taken away. What one of them wants is its rule: a function of an owner, its

@@ -1,4 +1,7 @@
-"""Pods made from a template, and what controllers ask of pods (source: Kubernetes' `controller_utils`)."""
+"""Pods of an owner: made from its template, adopted by their labels, and what controllers ask of them.
+
+Source: Kubernetes' `controller_utils`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the controllers of ReplicaSets and ReplicationControllers want: as many pods as are asked for.
+"""The controllers of ReplicaSets and ReplicationControllers: as many pods as are asked for.
 
 Source: Kubernetes' replicaset controller, of which its replication controller is another name.
 """

@@ -1,4 +1,4 @@
-"""Kubernetes Event objects: what somebody has to say about an object."""
+"""Kubernetes Event objects, and the words in which schedulers say things in them."""
 
 from __future__ import annotations
 

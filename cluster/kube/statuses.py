@@ -1,4 +1,4 @@
-"""Statuses as the scheduler reports them: pure functions from an object and what was decided to the object after it.
+"""Statuses: lists of conditions, times as Kubernetes writes them, and an object after what was decided about it.
 
 They change nothing they are given, and share with it what stays. None: nothing to write.
 """

@@ -1,4 +1,4 @@
-"""What a kubelet says of its node: its addresses and versions once, that it is alive again and again.
+"""Reports of kubelets about their nodes: addresses and versions once, that they are alive again and again.
 
 A heartbeat is a Lease that is renewed (source: the kubelet's `--node-status-update-frequency` and lease controller);
 the conditions in the status are said again every five minutes. In a cluster of many nodes both come less often, so that

@@ -1,4 +1,4 @@
-"""What a node agent writes: the status of a pod that runs, or has ended."""
+"""Statuses of pods and of their containers as a kubelet writes them."""
 
 from __future__ import annotations
 

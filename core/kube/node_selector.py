@@ -1,4 +1,4 @@
-"""Which nodes a pod's nodeSelector and node affinity select, over all rows at once.
+"""Node labels as columns, and the rows that a pod's nodeSelector and node affinity select.
 
 Source: component-helpers `scheduling/corev1/nodeaffinity`: terms are ORed, an empty term selects nothing, and a term
 that cannot be parsed does not match.

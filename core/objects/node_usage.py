@@ -1,4 +1,4 @@
-"""How loaded a node really is, in per cent of what it can allocate: averages over periods, measured at a moment.
+"""The measured load of a node, in per cent of what it can allocate: averages over periods, and their queries.
 
 Three sources, the first that has a node counts: data handed in with the cycle (`SessionOptions.node_usage`),
 NodeMetrics objects, and an annotation of the Node. One shape serves all three:

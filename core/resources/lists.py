@@ -1,4 +1,4 @@
-"""Between Kubernetes resource lists (name -> quantity) and amounts.
+"""Kubernetes resource lists (name -> quantity), their names, and amounts.
 
 Source: Volcano's ``NewResource`` and ``ConvertRes2ResList``.
 """

@@ -1,4 +1,4 @@
-"""Reading what every scheduling command is given: manifests and the scheduler's configuration."""
+"""The input of scheduling commands: manifests and the scheduler's configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a command's words go: the result alone to stdout, everything else to stderr."""
+"""The terminal: a command's result alone to stdout, everything else to stderr; tables of which nothing is cut off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gateway's settings out of the process settings: what goes together, and the socket."""
+"""The settings of the gateway out of the process settings, its socket, and a kubeconfig for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from pumice.actors.gateway.front import is_loopback
-from pumice.actors.gateway.server import listen
+from pumice.actors.gateway.listening import listen
 from pumice.actors.gateway.settings import GatewaySettings
 from pumice.config.errors import ConflictError
 from pumice.config.input_file import read_bytes, read_text

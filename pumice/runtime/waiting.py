@@ -1,4 +1,4 @@
-"""What a run leaves pending, and why: from the objects as the api has them at the end."""
+"""The end of a run: when it comes, and what is left pending, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The frames of a write-ahead file, and which of them SQLite accepts: https://sqlite.org/fileformat.html#walformat.
+"""The frames of a write-ahead file, which of them SQLite accepts, and what it does not show.
+
+Source: https://sqlite.org/fileformat.html#walformat.
 
 SQLite tells the same in the index beside it (-shm), but that must not be opened here: SQLite's locks on it are of the
 process, and closing any handle on the file drops them. Then the next process to come takes itself for the first one,

@@ -14,7 +14,7 @@ from typing import Any, Final
 import anyio
 import msgspec
 
-from pumice.actors.gateway.server import listen
+from pumice.actors.gateway.listening import listen
 from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.runtime.clock import RealClock
 from pumice.actors.system.settings import SystemSettings

@@ -1,4 +1,4 @@
-"""What the page asks for: its files, what kind of server this is, what goes on, and a node's pods."""
+"""Requests of the page: its files, the kind of this server, what goes on, and a node's pods."""
 
 from __future__ import annotations
 

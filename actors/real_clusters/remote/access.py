@@ -1,4 +1,4 @@
-"""From what is said of a server to how it is spoken to: credentials, TLS, proxies; and the server of one's own pod."""
+"""Access to an API server: credentials, TLS and proxies out of a kubeconfig, or of one's own pod."""
 
 from __future__ import annotations
 

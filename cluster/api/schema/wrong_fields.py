@@ -1,4 +1,7 @@
-"""Values whose JSON type is not that of their field. One of them in a list stops every typed client that reads it."""
+"""Fields that a kind does not have, that stand twice, or whose JSON type is not theirs, by the schema table.
+
+One of them in a list stops every typed client that reads it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How objects go: grace periods, finalizers, and what becomes of what they own (Kubernetes' garbage collector).
+"""Deletion: grace periods, finalizers, and what becomes of what objects own (Kubernetes' garbage collector).
 
 Pods go gracefully, as in Kubernetes: one that was never placed, or has ended, goes at once; a placed one is marked with
 a deletion time and stays until its node agent deletes it with grace 0. Dependents go with the last of their owners

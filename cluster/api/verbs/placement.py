@@ -1,4 +1,4 @@
-"""What a scheduler does to pods: binding and eviction (source: Kubernetes' `BindingREST`, Volcano's evictor)."""
+"""Binding and eviction of pods, within their budgets. Source: Kubernetes' `BindingREST`, Volcano's evictor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a Job has come: its pods counted, and those that were counted and have gone since.
+"""The progress of a Job: its pods counted, and those that were counted and have gone since.
 
 Kubernetes holds an ended pod by a finalizer until it is counted; here the controller remembers what went, and after a
 restart takes the Job's status for it.

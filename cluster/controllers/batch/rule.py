@@ -1,4 +1,4 @@
-"""What the controller of batch/v1 Jobs wants: pods until enough have succeeded or too many have failed.
+"""The controller of batch/v1 Jobs: pods until enough have succeeded or too many have failed.
 
 Source: Kubernetes' job controller (`syncJob`, `manageJob`, `trackJobStatusAndRemoveFinalizers`), its TTL controller.
 """

@@ -1,4 +1,4 @@
-"""Which nodes a preemptor may look at: all that eviction could help, as far as sampling goes, one's own shard first.
+"""Candidate nodes of a preemptor: all that eviction could help, as far as sampling goes, one's own shard first.
 
 Source: Volcano `FilterOutUnschedulableAndUnresolvableNodesForTask`, `PredicateForPreemptAction`
 (`framework/session.go`), `PredicateNodes`, `GetPredicatedNodeByShard` (`pkg/scheduler/util`).

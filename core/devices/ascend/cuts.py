@@ -1,4 +1,4 @@
-"""How MindCluster cuts chips: the templates by kind of chip. Source: Volcano `third_party/mindcluster/plugin`,
+"""Chips as MindCluster cuts them, and the templates by kind of chip. Source: Volcano `third_party/mindcluster/plugin`,
 `plugins/deviceshare/devices/ascend/310p/vnpu/init_policy.go`.
 """
 

@@ -1,4 +1,4 @@
-"""Limits of all queues, kept from session to session until a queue or a node changes; as records, and as columns."""
+"""Limits of all queues, flat or in a tree, kept from session to session until a queue or a node changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NodeResourcesBalancedAllocation over cpu, memory and nvidia.com/gpu.
+"""NodeResourcesBalancedAllocation over cpu, memory and nvidia.com/gpu, and shares of one resource.
 
 Source: kube-scheduler `noderesources/balanced_allocation.go`.
 """

@@ -1,4 +1,4 @@
-"""InterPodAffinity over all nodes: required affinity and anti-affinity, both ways (`pod_affinity_rule`)."""
+"""InterPodAffinity: required affinity and anti-affinity, both ways, over all nodes and in trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader wants to know beside the decisions: statuses, phases, queue numbers, filters and scores at opening."""
+"""The report of a session for readers: statuses, phases, queue numbers, filters and scores at opening."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What filters and scorers of nodes are: filters answer with reason codes, scorers with numbers.
+"""Filters and scorers of nodes, and batches of tasks: filters answer with reason codes, scorers with numbers.
 
 A filter or scorer is prepared once for a task (Kubernetes' PreFilter / PreScore) and then asked about rows: all of
 them, a few, or one. `volatility` says what makes an earlier answer stale, so that consecutive tasks of one template

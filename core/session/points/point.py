@@ -1,4 +1,4 @@
-"""One extension point: the rules the plugins gave it, in the order in which the configuration has them consulted."""
+"""One extension point: the rules of the plugins that the configuration lets speak there, in its order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers about all nodes, worked out at once and then looked up: for good, or until something was placed."""
+"""Forms of filters and scorers: answers about all nodes worked out at once, or about rows when they are asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Who writes a trail. A session always has one to write to; unless somebody asked, it is silent."""
+"""The writers of a trail. A session always has one; unless somebody asked, it is silent.
+
+A session always has one to write to; unless somebody asked, it is silent.
+"""
 
 from __future__ import annotations
 

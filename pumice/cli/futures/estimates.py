@@ -1,4 +1,4 @@
-"""How good estimates were, over a run that a command line names: a journal, or a workload that is lived through."""
+"""Estimates for a source that a command line names, and how good they were over a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a question about the future is made of on a command line: a source, and changes by their options."""
+"""Options of questions about the future: a source, changes, and which of them exclude each other."""
 
 from __future__ import annotations
 

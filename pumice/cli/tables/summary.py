@@ -1,4 +1,4 @@
-"""How a run went: pods by state, jobs with their phases, and what a storm did."""
+"""The summary of a run: pods by state, jobs with their phases, what a storm or a mirror did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plain table of jobs: `csv:FILE` or `parquet:FILE`.
+"""A plain table of jobs, `csv:FILE` or `parquet:FILE`, and rows that know where they stand.
 
 Columns `arrival` and `duration` in seconds, and any of `name`, `pods` (how many, 1), `gang` (how many must start
 together, all), `cpu` (1), `memory` (a quantity, or bytes), `gpu`, `queue` (default), `user`, `priority` (a whole

@@ -1,4 +1,4 @@
-"""Case files: finding them, reading them, and what a case needs to be run."""
+"""Case files: their shape, finding and reading them, and what a case needs to be run."""
 
 from __future__ import annotations
 

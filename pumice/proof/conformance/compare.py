@@ -1,4 +1,4 @@
-"""Comparing what came out with what a case expects: exact, key by key, each difference with its place."""
+"""Comparison of an outcome with what a case expects: exact, key by key, each difference with its place."""
 
 from __future__ import annotations
 

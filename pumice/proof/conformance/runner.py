@@ -1,4 +1,4 @@
-"""Running many cases: cut into slices, spread over processes, gathered in order.
+"""The runner of many cases: cut into slices, spread over processes, gathered in order and scored.
 
 Every case is a function of its file, so the verdicts do not depend on how many processes there are.
 """

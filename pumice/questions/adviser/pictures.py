@@ -1,4 +1,4 @@
-"""What a picture of a journal is made of: the board at one of its cycles, and its cycles one after the other."""
+"""Pictures of a journal as data: the board at a cycle, the cycles one after the other, a job's story."""
 
 from __future__ import annotations
 

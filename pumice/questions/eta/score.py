@@ -1,4 +1,4 @@
-"""How good estimates were: made at moments of a run that is over, from what was known then, held against what came.
+"""The score of estimates: made at moments of a run that is over, held against what came.
 
 The naive estimate beside them: a job starts when all that runs and all that was asked for before it has run, at the
 median of what is known, the cluster always full.

@@ -1,4 +1,4 @@
-"""Binds that the api refused: a node was found, and the pod is not on it."""
+"""Binds that the api refused, and locks of nodes: a node was found, and the pod is not on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measuring a whole journal: a row for each job and queue, series over time, and one summary."""
+"""The measures of a whole journal: a row for each job and queue, series over time, and one summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of measures, for files: rows of one kind as CSV or Parquet, written as they come.
+"""Tables of measures, for files: flat rows of one kind as CSV or Parquet, written as they come.
 
 pyarrow writes Parquet and is an extra (`pumice[tables]`): who wants CSV or JSON needs nothing more.
 """

@@ -1,4 +1,4 @@
-"""One-shot cycles over a list of objects: what happens to them when they are all there is."""
+"""One-shot cycles over a list of objects, Volcano's and then that of Kubernetes' own scheduler."""
 
 from __future__ import annotations
 

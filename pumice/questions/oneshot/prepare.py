@@ -1,4 +1,4 @@
-"""Making handed-in objects fit for a view: what the API fills in is filled in, and what it would refuse is named.
+"""Preparation of handed-in objects for a view: what the API fills in is filled in, what it would refuse is named.
 
 What comes out of a cluster has been through its admission and is taken as it is (`cluster.api.origin`). All else is
 judged by an API's store of its own, so that no command can judge otherwise than `pumice run` and HTTP do.

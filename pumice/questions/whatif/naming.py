@@ -1,4 +1,4 @@
-"""Objects as people name them: `queue/q1`, `job/team-a/train`, `node/n1`."""
+"""Objects as people name them (`queue/q1`, `job/team-a/train`, `node/n1`), and what belongs to a job."""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pumice.actors.gateway.server import RESERVE, Complaints, bounded, listen, most_descriptors
+from pumice.actors.gateway.listening import listen
+from pumice.actors.gateway.server import RESERVE, Complaints, bounded, most_descriptors
 from tests.actors.gateway.rig import serving
 
 LIMIT = 64

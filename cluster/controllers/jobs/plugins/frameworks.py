@@ -1,4 +1,7 @@
-"""Job plugin pytorch: the master, how many there are, the rank of each (source: Volcano's `plugins/pytorch`)."""
+"""Job plugins that tell pods of a framework about each other: pytorch, tensorflow, ray and hcclrank (Ascend).
+
+Source: Volcano's `plugins/pytorch`, `plugins/ray`, `plugins/hcclrank`, `plugins/tensorflow`.
+"""
 
 from __future__ import annotations
 

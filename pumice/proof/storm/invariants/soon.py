@@ -1,4 +1,4 @@
-"""What must hold one cycle after the faults have stopped, long before the system is at rest.
+"""Invariants one cycle after the faults have stopped, long before the system is at rest; binds that failed.
 
 The cache hears of everything in time: what it has not heard of though it was told, and though nobody it needs was away,
 it must know a few seconds later. Then its books are what the api has, but for binds that have not come true: one that

@@ -1,4 +1,4 @@
-"""What PodGroups say of themselves when a storm is over and the system at rest, against what their pods do.
+"""Statuses of PodGroups and of Volcano Jobs, against what their pods do.
 
 Source: Volcano `framework/session.go` (jobStatus, getPodGroupPhase).
 """

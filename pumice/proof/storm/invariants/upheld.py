@@ -1,4 +1,4 @@
-"""Which invariants a scheduler configuration upholds: what a plugin sees to holds only where that plugin is asked.
+"""Invariants that a scheduler configuration upholds, and their violations.
 
 Volcano's allocate itself sees to cpu, memory and other resources; a gang that comes whole, a queue that stays within
 its capability, budgets that have the last word, free host ports, so many pods a node: plugins do.

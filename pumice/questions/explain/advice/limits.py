@@ -1,4 +1,4 @@
-"""Changes about what limits a job: its queue's capability, deserved and weight, those of queues above, and quotas."""
+"""Changes about what limits a job: its queue, those above, quotas, and whom others may be evicted for."""
 
 from __future__ import annotations
 

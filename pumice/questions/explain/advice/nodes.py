@@ -1,4 +1,4 @@
-"""Changes about nodes, out of all that filters said against each of them: taints, cordons, labels."""
+"""Changes about nodes, out of all that filters said against each of them: taints, cordons, labels, and more room."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trying a change: the objects are changed, the view follows, the cycle is decided, and all is put back."""
+"""Trials of changes: the objects are changed, the view follows, the cycle is decided, and all is put back."""
 
 from __future__ import annotations
 

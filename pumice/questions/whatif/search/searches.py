@@ -1,5 +1,6 @@
-"""What would let a job start: nodes, capability, priority, or fewer running jobs; each the least that was found to do,
-and each found by living through it.
+"""Searches for what would let a job start: nodes, capability, priority, or fewer running jobs.
+
+Each is the least that was found to do, and each is found by living through it.
 """
 
 from __future__ import annotations

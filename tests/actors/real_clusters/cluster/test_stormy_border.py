@@ -13,7 +13,7 @@ import anyio
 import pytest
 from trio.testing import MockClock
 
-from pumice.actors.gateway.server import listen
+from pumice.actors.gateway.listening import listen
 from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.real_clusters.cluster.settings import ClusterSettings
 from pumice.actors.real_clusters.mirror.settings import MirrorSettings, ShadowSettings

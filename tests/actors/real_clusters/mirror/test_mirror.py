@@ -5,7 +5,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from pumice.actors.gateway.server import listen
+from pumice.actors.gateway.listening import listen
 from pumice.actors.gateway.settings import GatewaySettings
 from pumice.core.messages.boards import ReadBoard
 from pumice.core.messages.commands import Delete, Patch
