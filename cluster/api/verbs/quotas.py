@@ -1,4 +1,4 @@
-"""ResourceQuotas: new objects against those of their namespace, and objects counted for statuses.
+"""ResourceQuotas: new objects against those of their namespace, and objects counted for statuses (source: Kubernetes).
 
 What is let in is added to the status at once, so that nothing that comes right after it goes beyond; the quota
 controller counts again whenever something changes, and writes only over the status that it has seen.
