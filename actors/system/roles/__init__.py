@@ -4,38 +4,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pumice.actors.system.roles.cluster import API_SERVER, ARRIVALS, CLUSTER_API, GATEWAY, MIRROR
-from pumice.actors.system.roles.controllers import (
-    CONFIG_WATCHER,
-    DISRUPTION_CONTROLLER,
-    JOB_CONTROLLER,
-    NODE_AGENTS,
-    POD_EVENTS,
-    POD_GROUP_CONTROLLER,
-    QUEUE_CONTROLLER,
-    VOLUME_CONTROLLER,
-    WORKLOAD_CONTROLLER,
-)
-from pumice.actors.system.roles.effects import BIND_WORKER, EVICT_WORKER, PRE_BIND_WORKER, STATUS_WRITER
-from pumice.actors.system.roles.records import CHECKPOINTER, METRICS, RECORDER, SUPERVISOR
-from pumice.actors.system.roles.scheduling import (
-    ACTION_WORKER,
-    CACHE,
-    DRY_RUN_WORKER,
-    EXTENDER_CLIENT,
-    SESSION_RUNNER,
-    USAGE_COLLECTOR,
-)
+from pumice.actors.system.roles import cluster, controllers, effects, records, scheduling
 
 if TYPE_CHECKING:
     from pumice.actors.runtime.switchboard import Links
 
 ROLES: Final = (
-    API_SERVER, CACHE, SESSION_RUNNER, BIND_WORKER, EVICT_WORKER, STATUS_WRITER, PRE_BIND_WORKER, NODE_AGENTS,
-    JOB_CONTROLLER, POD_GROUP_CONTROLLER, QUEUE_CONTROLLER, VOLUME_CONTROLLER, DISRUPTION_CONTROLLER, ACTION_WORKER,
-    DRY_RUN_WORKER, CHECKPOINTER, METRICS, CONFIG_WATCHER, GATEWAY, POD_EVENTS, RECORDER, USAGE_COLLECTOR,
-    WORKLOAD_CONTROLLER, SUPERVISOR, ARRIVALS, EXTENDER_CLIENT, MIRROR, CLUSTER_API,
-)  # fmt: skip
+    cluster.API_SERVER,
+    scheduling.CACHE,
+    scheduling.SESSION_RUNNER,
+    effects.BIND_WORKER,
+    effects.EVICT_WORKER,
+    effects.STATUS_WRITER,
+    effects.PRE_BIND_WORKER,
+    controllers.NODE_AGENTS,
+    controllers.JOB_CONTROLLER,
+    controllers.POD_GROUP_CONTROLLER,
+    controllers.QUEUE_CONTROLLER,
+    controllers.VOLUME_CONTROLLER,
+    controllers.DISRUPTION_CONTROLLER,
+    scheduling.ACTION_WORKER,
+    scheduling.DRY_RUN_WORKER,
+    records.CHECKPOINTER,
+    records.METRICS,
+    controllers.CONFIG_WATCHER,
+    cluster.GATEWAY,
+    controllers.POD_EVENTS,
+    records.RECORDER,
+    scheduling.USAGE_COLLECTOR,
+    controllers.WORKLOAD_CONTROLLER,
+    records.SUPERVISOR,
+    cluster.ARRIVALS,
+    scheduling.EXTENDER_CLIENT,
+    cluster.MIRROR,
+    cluster.CLUSTER_API,
+)
 """A new one goes to the end: a storm's seed says by place who crashes."""
 
 LINKS: Final[Links] = {role.name: tuple(role.sends.values()) for role in ROLES}
