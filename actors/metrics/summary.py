@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from pumice.actors.runtime.mailbox import ask_again
 from pumice.core.messages.commands import OpenListing, Pull, Pulled, ReadRevision, RevisionRead
+from pumice.core.messages.events import ShadowTold
 from pumice.core.messages.replies import ListingOpened
 from pumice.core.objects.metadata import Object, section
 from pumice.storage import codec
@@ -26,6 +27,37 @@ MOST = 1000
 """Changes pulled at once."""
 PHASES = ("running", "succeeded", "failed", "pending")
 KINDS = ("Pod", "Job")
+
+
+class PodCounts(Struct):
+    """How many pods have a node, and how many are in each phase; a pending one has no node."""
+
+    bound: int = 0
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    pending: int = 0
+
+
+class JobSummary(Struct):
+    """The phase of a Job, and how many of its pods have a node and how many have none."""
+
+    phase: str
+    bound: int = 0
+    pending: int = 0
+
+
+class RunSummary(Struct, kw_only=True):
+    """A run so far: pods by state, jobs by "namespace/name", `seconds` since the start, and the binds a second since
+    then. `shadow`: how alike a shadow decided, where one was wanted.
+    """
+
+    cycles: int
+    pods: PodCounts
+    jobs: dict[str, JobSummary]
+    seconds: float
+    pods_per_s: float
+    shadow: ShadowTold | UnsetType = UNSET
 
 
 class SeenPod(Struct, frozen=True, gc=False):
@@ -49,25 +81,24 @@ class Summary:
         self._pods: dict[str, SeenPod] = {}
         self._jobs: dict[str, str] = {}
 
-    async def report(self, cycles: int, seconds: float) -> Object:
-        """The keys of `pumice run`'s JSON but for `db`; `seconds` is how long the system has been running.
+    async def report(self, cycles: int, seconds: float) -> RunSummary:
+        """Return the summary; `seconds` is how long the system has been running.
 
         The rate is that of the binds since then, whatever has become of the pods.
         """
         await self._catch_up()
         pods = dict.fromkeys(("bound", *PHASES), 0)
-        jobs: dict[str, Object] = {
-            name: {"phase": phase, "bound": 0, "pending": 0} for name, phase in sorted(self._jobs.items())
-        }
+        jobs = {name: JobSummary(phase) for name, phase in sorted(self._jobs.items())}
         for pod in self._pods.values():
             pods["bound"] += pod.bound
             if pod.phase in pods and (pod.phase != "pending" or not pod.bound):
                 pods[pod.phase] += 1
             if pod.job in jobs:
-                jobs[pod.job]["bound" if pod.bound else "pending"] += 1
+                jobs[pod.job].bound += pod.bound
+                jobs[pod.job].pending += not pod.bound
         come = await ask_again(self._api, ReadRevision())
         rate = come.bound / seconds if seconds > 0 and isinstance(come, RevisionRead) else 0.0
-        return {"cycles": cycles, "pods": pods, "jobs": jobs, "seconds": seconds, "pods_per_s": rate}
+        return RunSummary(cycles=cycles, pods=PodCounts(**pods), jobs=jobs, seconds=seconds, pods_per_s=rate)
 
     async def _catch_up(self) -> None:
         """Pull what is new; list after falling off the log, and at first."""

@@ -14,11 +14,12 @@ from functools import partial
 from typing import Any, cast
 
 import anyio
+from msgspec import convert, structs
 
 from pumice.actors.api_server.bootstrap import ask_first
 from pumice.actors.errors import ActorStoppedError, LeaseLostError, chief
 from pumice.actors.gateway.settings import REVISIONS_PER_S
-from pumice.actors.metrics.summary import Summary
+from pumice.actors.metrics.summary import RunSummary, Summary
 from pumice.actors.reconcilers.config_machine import take_over
 from pumice.actors.runtime.activity import SCHEDULER
 from pumice.actors.runtime.clock import Clock
@@ -34,7 +35,7 @@ from pumice.cluster.api.bootstrap import first_requests
 from pumice.cluster.api.origin import entering
 from pumice.core.messages import commands, replies
 from pumice.core.messages.commands import Append, AwaitCycle, CyclesRun, Entry, RunCycle, TellQueues
-from pumice.core.messages.events import ConfigLoaded, Mirrored, ReadMirrored
+from pumice.core.messages.events import ConfigLoaded, Mirrored, ReadMirrored, ShadowTold
 from pumice.core.messages.message import Message
 from pumice.core.state.watched import WATCHED
 from pumice.storage import codec
@@ -160,13 +161,11 @@ class System(Wiring):
         """Whether another cluster was seen as a whole since the start."""
         return (await self._mirrored()).seen if mirroring(self.settings) else self.permission.value >= SEEN
 
-    async def summary(self) -> dict[str, Any]:
-        """What `pumice run` reports at its end, without `db`; seconds since the start, on the event loop's clock. Where
-        a shadow was wanted, `shadow` says how alike it decided.
-        """
+    async def summary(self) -> RunSummary:
+        """Return what `pumice run` reports at its end, without `db`; seconds are on the event loop's clock."""
         found = await self._summary.report(await self.cycles(), anyio.current_time() - self._began)
         shadow = (await self._mirrored()).shadow if mirroring(self.settings) else b""
-        return {**found, "shadow": codec.unpack(shadow)} if shadow else found
+        return structs.replace(found, shadow=convert(codec.unpack(shadow), ShadowTold)) if shadow else found
 
     async def listed(self, kind: str) -> list[dict[str, Any]]:
         """All objects of a kind; none when the api has never heard of it."""

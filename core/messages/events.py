@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from msgspec import Struct, field
 
@@ -29,6 +29,39 @@ class ShadowDifference(Struct, frozen=True, gc=False):
     here: str
     why_there: str = ""
     why_here: str = ""
+
+
+class NumberedDifference(TypedDict):
+    """A `ShadowDifference`, and the cycle that it was seen beside."""
+
+    cycle: int
+    what: str
+    name: str
+    there: str
+    here: str
+    why_there: str
+    why_here: str
+
+
+class ShadowTold(TypedDict):
+    """All comparisons of a shadow together: of `decisions` of the cluster's how many were the `same` here (`ties` of
+    them one of several nodes that are as good), took another node, or were made by one of the two alone; `share`: the
+    part that was the same. The counts of PodGroups and waiting pods are of the newest look at what stands.
+    """
+
+    decisions: int
+    same: int
+    ties: int
+    other_node: int
+    only_there: int
+    only_here: int
+    share: float | None
+    groups: NotRequired[int]
+    other_phases: NotRequired[int]
+    other_conditions: NotRequired[int]
+    waiting: NotRequired[int]
+    other_reasons: NotRequired[int]
+    differences: list[NumberedDifference]
 
 
 class ShadowCompared(Message, frozen=True):

@@ -99,6 +99,10 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "Print (or write) a kubeconfig for a running `pumice run --http`.",
         "[bold]pumice kubeconfig --http 127.0.0.1:8080 > kubeconfig[/bold]",
     ),
+    "schema": CommandRow(
+        "Print the JSON Schema of what a command prints with `-o json`, or list them with their versions.",
+        "[bold]pumice schema queue[/bold]",
+    ),
     "bench": CommandRow(
         "Measure a named scenario.",
         "[bold]pumice bench allocate --nodes 5000 --pods 2000 --gang 8 --runs 5[/bold]",

@@ -11,7 +11,7 @@ from rich.console import Console
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.options import Lenient
 from pumice.cli.terminal import Terminal, WholeTable, speaking
-from pumice.proof.bench.figures import Parameters, Samples, report
+from pumice.proof.bench.figures import BenchResult, Parameters, Samples, report
 from pumice.proof.bench.scenarios import SCENARIOS
 
 OFFERED: Final = "; ".join(f"{name} ({one.what})" for name, one in SCENARIOS.items())
@@ -70,15 +70,15 @@ def sized(scenario: str, defaults: Parameters, given: dict[str, Any]) -> Paramet
     return parameters
 
 
-def show(console: Console, found: dict[str, Any]) -> None:
+def show(console: Console, found: BenchResult) -> None:
     """The figures, and beside them what the machine was like."""
-    sizes = ", ".join(f"{name} {value}" for name, value in found["parameters"].items())
-    table = WholeTable("figure", "median", "least", "greatest", "unit", title=f"{found['scenario']}: {sizes}")
-    for name, figure in found["figures"].items():
-        table.add_row(name, *(_number(figure[key]) for key in ("value", "min", "max")), figure["unit"])
+    sizes = ", ".join(f"{name} {value}" for name, value in found.parameters.items())
+    table = WholeTable("figure", "median", "least", "greatest", "unit", title=f"{found.scenario}: {sizes}")
+    for name, figure in found.figures.items():
+        table.add_row(name, *map(_number, (figure.value, figure.min, figure.max)), figure.unit)
     console.print(table)
-    memory = found["peak_rss_bytes"] / 2**20
-    console.print(f"calibration loop {found['calibration_s']:.4f} s, peak memory {memory:.0f} MiB")
+    memory = found.peak_rss_bytes / 2**20
+    console.print(f"calibration loop {found.calibration_s:.4f} s, peak memory {memory:.0f} MiB")
 
 
 def _number(value: float) -> str:

@@ -57,7 +57,7 @@ def check(
     objects = list(fetch(asked)) if asked is not None else []
     given = take_manifests(manifests, (), None, terminal) if manifests else None
     told = review(settings, objects if given is None else given.objects)
-    terminal.emit(told.to_dict(), lambda console: show(console, told))
+    terminal.emit(told, lambda console: show(console, told))
     return Exit.DONE if given is None or given.whole else Exit.USAGE
 
 

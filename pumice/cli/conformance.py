@@ -71,7 +71,7 @@ def conformance(
     if debug:
         for verdict in score.failures or verdicts:
             show_verdict(terminal.out, verdict)
-    terminal.emit(score.to_dict(), lambda console: show(console, score))
+    terminal.emit(score.result(), lambda console: show(console, score))
     return Exit.DIFFERS if score.failures else Exit.DONE
 
 

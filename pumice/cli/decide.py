@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import anyio
 import msgspec
@@ -27,12 +27,32 @@ from pumice.core.plugins import PLUGINS
 from pumice.core.session.carry import Carry, SessionOptions
 from pumice.core.session.trail.trail import Trail
 from pumice.load.documents import usage_of
+from pumice.load.remarks import InputCounts
 from pumice.questions.history.rewind import demand_volcano, rewind_file, warn_of_damage
 from pumice.questions.oneshot.cycles import Cycle, Setup, run_cycles
-from pumice.questions.oneshot.pending import endings, left_pending, waiting_jobs, without_pods
+from pumice.questions.oneshot.outcome import Outcome
+from pumice.questions.oneshot.pending import LeftPending, WithoutPods, endings, left_pending, waiting_jobs, without_pods
 from pumice.questions.oneshot.prepare import identity
 from pumice.questions.oneshot.supposing import as_recorded, over_http
 from pumice.questions.replay.plugins import demand_plugins
+from pumice.results import Result
+
+
+class DecideResult(Result, kw_only=True, tag="decide/1"):
+    """What the scheduler would do: the outcome of each cycle; the gauges of the `queues` as the last one opened; and
+    who is left without a node after it, by "namespace/name". `without_pods`: Jobs of which there is no pod; `cards`: by
+    pod, the cards that it is given; `ended`: by PodGroup, where each action ended for it; `input`: how many objects
+    were read as what. `supposed`: what was not asked of processes outside, in sentences.
+    """
+
+    cycles: list[Outcome]
+    queues: dict[str, dict[str, float]]
+    pending: dict[str, LeftPending]
+    without_pods: dict[str, WithoutPods]
+    cards: dict[str, list[str]]
+    supposed: list[str]
+    ended: dict[str, list[str]]
+    input: InputCounts
 
 
 @speaking
@@ -59,7 +79,7 @@ def decide(
     moment = moment_said(now)
     if db is not None and at is not None:
         anyio.run(demand_plugins, db, plugins_dir, terminal.warn)
-        setup, whole, read = from_journal(db, at, moment, terminal), True, dict[str, int]()
+        setup, whole, read = from_journal(db, at, moment, terminal), True, InputCounts()
         if config is not None:
             settings = load_config(config, lenient, terminal, plugins=plugins_dir)
             setup = dataclasses.replace(setup, config=settings)
@@ -78,14 +98,14 @@ def decide(
     report = decided[-1].result.report
     for sentence in (*report.obstacles.values(), *report.troubles.values()):
         terminal.warn(sentence)
-    result = {**result_of(decided), "input": read}
+    result = result_of(decided, read)
     terminal.emit(result, lambda console: show(console, decided, result))
     return Exit.DONE if whole else Exit.USAGE
 
 
 def from_manifests(
     paths: Sequence[str], settings: SchedulerConfig, moment: float | None, terminal: Terminal
-) -> tuple[Setup, bool, dict[str, int]]:
+) -> tuple[Setup, bool, InputCounts]:
     """What was handed in, whether all could be used, and as what it was read. UsageError when none of it could."""
     objects, whole, now, read = take_manifests(paths, (), moment, terminal)
     if not objects:
@@ -94,7 +114,7 @@ def from_manifests(
     return Setup(objects, settings, now, options=options, ask=over_http, others=True), whole, read
 
 
-def with_manifests(setup: Setup, paths: Sequence[str], terminal: Terminal) -> tuple[Setup, bool, dict[str, int]]:
+def with_manifests(setup: Setup, paths: Sequence[str], terminal: Terminal) -> tuple[Setup, bool, InputCounts]:
     """A recorded state with more objects in it."""
     objects, whole, _, read = take_manifests(paths, setup.objects, setup.now, terminal)
     known = set(map(identity, setup.objects))
@@ -132,19 +152,20 @@ def from_journal(db: Path, cycle: int, moment: float | None, terminal: Terminal)
     )
 
 
-def result_of(decided: Sequence[Cycle]) -> dict[str, Any]:
-    """The JSON of `pumice decide`."""
+def result_of(decided: Sequence[Cycle], read: InputCounts) -> DecideResult:
+    """Return what is printed."""
     last = decided[-1]
     pending = left_pending(last.objects, last.result, last.findings)
-    return {
-        "cycles": [cycle.outcome for cycle in decided],
-        "queues": queues_of(last.result.report),
-        "pending": pending,
-        "without_pods": without_pods(last.objects),
-        "cards": {name: cards for cycle in decided for name, cards in cards_of(cycle.result)},
-        "supposed": list({sentence: None for cycle in decided for sentence in cycle.supposed}),
-        "ended": {} if last.trail is None else endings(last.trail, pending, last.objects),
-    }
+    return DecideResult(
+        cycles=[cycle.outcome for cycle in decided],
+        queues=queues_of(last.result.report),
+        pending=pending,
+        without_pods=without_pods(last.objects),
+        cards={name: cards for cycle in decided for name, cards in cards_of(cycle.result)},
+        supposed=list({sentence: None for cycle in decided for sentence in cycle.supposed}),
+        ended={} if last.trail is None else endings(last.trail, pending, last.objects),
+        input=read,
+    )
 
 
 def cards_of(result: CycleResult) -> Iterator[tuple[str, list[str]]]:

@@ -14,7 +14,7 @@ from pumice.cli.futures.options import ForkSource, seconds_of
 from pumice.cli.options import Config, Lenient, Manifests, PluginsDir
 from pumice.cli.sources import At, Certificate, Db, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.terminal import Terminal, WholeTable, speaking
-from pumice.questions.eta.estimate import Estimate, FutureSampling
+from pumice.questions.eta.estimate import Estimate, Estimates, FutureSampling
 from pumice.units import time_span
 
 
@@ -65,7 +65,7 @@ def eta(
         return Exit.DONE
     asked = frozenset(job if "/" in job else f"default/{job}" for job in jobs) if jobs else None
     found = estimated(source, runs, sampling, terminal, asked)
-    terminal.emit({job: each.to_dict() for job, each in found.items()}, lambda console: show(console, found, asked))
+    terminal.emit(Estimates(found), lambda console: show(console, found, asked))
     return Exit.DONE
 
 

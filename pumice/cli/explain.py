@@ -23,7 +23,7 @@ from pumice.cli.tables.summary import said
 from pumice.cli.terminal import Terminal, WholeTable, speaking
 from pumice.cluster.controllers.jobs.status import CREATION_REFUSED
 from pumice.config.schema import SchedulerConfig
-from pumice.questions.explain.account import Account
+from pumice.questions.explain.account import Account, StepsTold
 from pumice.questions.explain.advice.advise import Advice, advise
 from pumice.questions.explain.asked import SETTLED, accounted, last_job, recorded, submitted_again, with_owners
 from pumice.questions.explain.ended import end_among, end_in
@@ -162,13 +162,13 @@ def _tell(account: Account, occasion: Occasion, seconds: float, terminal: Termin
     decided = frozenset(account.supposed)
     if account.state not in SETTLED:
         account.take(occasion.advise(account.kind, account.name, seconds))
-    terminal.emit(account.to_dict(), lambda console: show_advice(console, account, decided))
+    terminal.emit(account, lambda console: show_advice(console, account, decided))
 
 
 def _difference(account: Account) -> str:
     if not account.observed:
         return DIFFERS.format(account.cycle)
-    return OBSERVED.format(account.cycle, account.differs["task"], said(account.differs["recorded"]))
+    return OBSERVED.format(account.cycle, account.differs.get("task"), said(account.differs.get("recorded")))
 
 
 def show(console: Console, account: Account, *, recorded: bool = True) -> None:
@@ -202,7 +202,7 @@ def show_advice(console: Console, account: Account, decided: frozenset[str] = fr
         console.print(sentence if sentence in decided else f"advice: {sentence}", markup=False, soft_wrap=True)
 
 
-def show_steps(console: Console, told: dict[str, Any]) -> None:
+def show_steps(console: Console, told: StepsTold) -> None:
     """What stopped an action first, then the steps to it."""
     shown = [step for step in told["steps"] if step != told["stopped"]]
     first = told["stopped"] or (shown.pop() if shown else "")

@@ -20,7 +20,7 @@ from pumice.core.objects.metadata import parse_time
 from pumice.core.plugins import PLUGINS
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load
-from pumice.load.remarks import read_as, remarks, strangers, told_as
+from pumice.load.remarks import InputCounts, read_as, remarks, strangers, told_as
 from pumice.load.source import STDIN, read_texts
 from pumice.plugins.loader import identities, install_plugins
 from pumice.questions.explain.server import Server, configuration
@@ -80,7 +80,7 @@ class HandedIn(NamedTuple):
     objects: list[dict[str, Any]]
     whole: bool
     now: float
-    read: dict[str, int]
+    read: InputCounts
 
 
 def load_manifests(paths: Sequence[str], terminal: Terminal, *, controllers: bool = True) -> Loaded:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import anyio
 import msgspec
@@ -17,15 +16,39 @@ from pumice.cli.exits import Exit, UsageError
 from pumice.cli.options import Format, Lenient
 from pumice.cli.terminal import Terminal, WholeTable, speaking
 from pumice.config.input_file import demand_output, note_inputs
-from pumice.questions.explain.ended import end_of
-from pumice.questions.explain.waiting import waiting_kind, why_it_waits
-from pumice.questions.history.entries import StoryEntry, entries
+from pumice.questions.explain.ended import JobEnd, end_of
+from pumice.questions.explain.waiting import WaitsNow, waiting_kind, why_it_waits
+from pumice.questions.history.entries import EntryTold, JournalRecord, StoryEntry, entries
 from pumice.questions.history.story import CycleStory, Overview, cycle_of, overview_of, story_of
-from pumice.storage.journal import API, CYCLE, DECISION, OUTCOME, SHADOW, ChainReport, Journal
+from pumice.results import Result
+from pumice.storage.journal import API, CYCLE, DECISION, OUTCOME, SHADOW, ChainReport, FirstBad, Journal
 from pumice.storage.sqlite import SqliteJournal, back_up
 from pumice.units import counted
 
 FOLLOW_PERIOD_S: Final = 0.3
+
+
+class JournalCheck(Result, kw_only=True, tag="journal/1"):
+    """How many records are good, and the first that is not as it was written. `backup`: the copy that was made and
+    checked, and `without_checkpoints`: the edited checkpoints, by their last record, that it does without.
+    """
+
+    backup: str | msgspec.UnsetType = msgspec.UNSET
+    without_checkpoints: list[int] | msgspec.UnsetType = msgspec.UNSET
+    whole: bool
+    records: int
+    first_bad: FirstBad | None
+
+
+class JournalStory(Result, kw_only=True, tag="journal/1"):
+    """The `story` of a job or pod, record by record; what it `waits` for in the newest cycle, null: it does not; and
+    how the Job `ended`, null: it has not.
+    """
+
+    about: str
+    story: list[EntryTold]
+    waits: WaitsNow | None
+    ended: JobEnd | None
 
 
 @speaking
@@ -46,7 +69,9 @@ def journal(
     if sum((check, cycle is not None, about is not None, follow, backup is not None)) > 1:
         raise UsageError("--check, --cycle, --about, --follow and --backup exclude each other")
     if check:
-        return show_check(terminal, anyio.run(_check, file))
+        report = anyio.run(_check, file)
+        found = JournalCheck(whole=report.whole, records=report.records, first_bad=report.first_bad)
+        return show_check(terminal, found)
     if backup is not None:
         note_inputs(file)
         if not backup.exists():  # what is there is left alone anyway
@@ -59,7 +84,7 @@ def journal(
     if follow:
         anyio.run(_follow, file, terminal)
     overview = anyio.run(_overview, file)
-    terminal.emit(overview.to_dict(), lambda console: show_overview(console, overview))
+    terminal.emit(overview.result(), lambda console: show_overview(console, overview))
     return Exit.DONE
 
 
@@ -73,7 +98,7 @@ async def _cycle(file: Path, number: int) -> CycleStory:
         return await cycle_of(number, entries(opened, kinds=(CYCLE, DECISION, OUTCOME, SHADOW)))
 
 
-async def _story(file: Path, name: str) -> tuple[list[StoryEntry], dict[str, Any] | None]:
+async def _story(file: Path, name: str) -> tuple[list[StoryEntry], WaitsNow | None]:
     """What happened, and why it waits when it does."""
     async with await SqliteJournal.open(file, read_only=True) as opened:
         told = await story_of(name, entries(opened, kinds=(API, DECISION, OUTCOME, SHADOW)))
@@ -97,7 +122,7 @@ async def _follow(file: Path, terminal: Terminal) -> None:
 async def _print_new(opened: Journal, after: int, terminal: Terminal) -> int:
     async for entry in entries(opened, after):
         if terminal.format is Format.JSON:
-            sys.stdout.write(msgspec.json.encode(entry.to_dict()).decode() + "\n")
+            sys.stdout.write(msgspec.json.encode(JournalRecord(entry.told()).plain()).decode() + "\n")
         else:
             terminal.out.print(line_of(entry), markup=False, soft_wrap=True)
         after = entry.sequence
@@ -108,26 +133,30 @@ async def _print_new(opened: Journal, after: int, terminal: Terminal) -> int:
 def show_backup(terminal: Terminal, target: Path, report: ChainReport) -> int:
     """Return the check of the copy, where it is, and which checkpoints it does without."""
     without = f"It does without {len(report.without)} edited checkpoints. " if report.without else ""
-    more = {"backup": str(target), "without_checkpoints": list(report.without)}
-    return show_check(terminal, report, more, f"Copied to {target}. {without}")
+    found = JournalCheck(
+        backup=str(target),
+        without_checkpoints=list(report.without),
+        whole=report.whole,
+        records=report.records,
+        first_bad=report.first_bad,
+    )
+    return show_check(terminal, found, f"Copied to {target}. {without}")
 
 
-def show_check(terminal: Terminal, report: ChainReport, more: Mapping[str, Any] | None = None, before: str = "") -> int:
-    """Whole, or the first record that is not as it was written; `more` and `before`: what else there is to say."""
-    first_bad = report.first_bad
-    bad = None if first_bad is None else {"sequence": first_bad.sequence, "why": first_bad.why}
-    found: dict[str, Any] = {**(more or {}), "whole": report.whole, "records": report.records, "first_bad": bad}
+def show_check(terminal: Terminal, found: JournalCheck, before: str = "") -> int:
+    """Whole, or the first record that is not as it was written; `before`: what else there is to say."""
+    first_bad = found.first_bad
 
     def words(console: Console) -> None:
         if first_bad is None:
-            console.print(f"{before}The journal is whole: {report.records} records.")
+            console.print(f"{before}The journal is whole: {found.records} records.")
         else:
             console.print(
-                f"{before}Record {first_bad.sequence} is bad: {first_bad.why} ({report.records} before it are good)."
+                f"{before}Record {first_bad.sequence} is bad: {first_bad.why} ({found.records} before it are good)."
             )
 
     terminal.emit(found, words)
-    return Exit.DONE if report.whole else Exit.DIFFERS
+    return Exit.DONE if found.whole else Exit.DIFFERS
 
 
 def show_cycle(terminal: Terminal, number: int, story: CycleStory) -> int:
@@ -135,24 +164,20 @@ def show_cycle(terminal: Terminal, number: int, story: CycleStory) -> int:
     if story.record is None:
         raise UsageError(f"the journal has no cycle {number}", path="--cycle")
     lines = [story.record, *story.decisions, *story.outcomes, *story.shadows]
-    terminal.emit(story.to_dict(), lambda console: _print_lines(console, lines))
+    terminal.emit(story.result(), lambda console: _print_lines(console, lines))
     return Exit.DONE
 
 
-def show_story(terminal: Terminal, name: str, told: list[StoryEntry], now: dict[str, Any] | None) -> int:
+def show_story(terminal: Terminal, name: str, told: list[StoryEntry], now: WaitsNow | None) -> int:
     """One story; a usage error when nobody ever heard of that name."""
     if not told:
         raise UsageError(f"the journal says nothing about {name!r}; jobs and pods are namespace/name", path="--about")
-    found: dict[str, Any] = {
-        "about": name,
-        "story": [entry.to_dict() for entry in told],
-        "waits": now,
-        "ended": end_of(name, told),
-    }
+    ended = end_of(name, told)
+    found = JournalStory(about=name, story=[entry.told() for entry in told], waits=now, ended=ended)
 
     def lines(console: Console) -> None:
         _print_lines(console, told)
-        if ended := found["ended"]:
+        if ended:
             console.print(f"{name} is {ended['state']}: {ended['message']}", markup=False, soft_wrap=True)
         if now is not None and now["message"]:
             console.print(f"Cycle {now['cycle']}: {name} waits: {now['message']}", markup=False, soft_wrap=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +14,14 @@ from pumice.cli.options import Level, LogLevel, Output, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.config.input_file import demand_output
 from pumice.config.settings import read_process_settings
+from pumice.results import Laid
 from pumice.runtime.serving import export_line, kubeconfig_of, text_of, token_of, write
+
+
+class KubeconfigResult(Laid, tag="kubeconfig/1"):
+    """A kubeconfig (Kubernetes' Config, v1)."""
+
+    kubeconfig: dict[str, Any]
 
 
 @guarded
@@ -46,7 +53,9 @@ def kubeconfig(
     elif output is None:
         print(text_of(found), end="")
     else:
-        terminal.emit(found, lambda console: console.print(text_of(found), end="", markup=False, soft_wrap=True))
+        terminal.emit(
+            KubeconfigResult(found), lambda console: console.print(text_of(found), end="", markup=False, soft_wrap=True)
+        )
     return Exit.DONE
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -78,7 +78,7 @@ def measures(
     if csv is None and parquet is None:
         jobs: list[JobRow] = []
         found = anyio.run(_measured, file, jobs.append)
-        terminal.emit(to_dict(found, jobs), lambda console: show(console, found, jobs))
+        terminal.emit(found.result(jobs), lambda console: show(console, found, jobs))
         return Exit.DONE
     note_inputs(file)
     for output in (csv, parquet):
@@ -126,17 +126,6 @@ def _writer(target: TableFile) -> Generator[TableWriter]:
     else:
         with target.csv.open("w", encoding="utf-8", newline="") as file:
             yield CsvWriter(file, target.row_type)
-
-
-def to_dict(found: Measures, jobs: list[JobRow]) -> dict[str, Any]:
-    """For `-o json`."""
-    return {
-        "began": found.began,
-        "horizon_s": found.horizon_s,
-        "summary": found.summary,
-        "queues": [asdict(row) for row in found.queues],
-        "jobs": [asdict(row) for row in jobs],
-    }
 
 
 def show(console: Console, found: Measures, jobs: list[JobRow]) -> None:

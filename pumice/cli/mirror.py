@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+from msgspec.structs import asdict
 
 from pumice.actors.real_clusters.mirror.redaction import PseudonymFile
 from pumice.actors.real_clusters.mirror.settings import MirrorSettings, ShadowSettings
@@ -30,6 +31,7 @@ from pumice.plugins.loader import identities
 from pumice.runtime.journals import looks_like_journal
 from pumice.runtime.mirroring import MirrorPlan, mirror_plan
 from pumice.runtime.serving import gateway_settings
+from pumice.runtime.summary import MirrorResult
 from pumice.runtime.waiting import parse_until
 from pumice.storage.retention import parse_keep
 
@@ -126,7 +128,8 @@ def mirror(
     if shadow and not quiet:
         logging.getLogger(SHADOW_LOG).setLevel(logging.INFO)  # that is what was asked for
     outcome = mirror_plan(plan)
-    terminal.emit(outcome.summary, partial(show_mirrored, outcome.summary))
+    found = MirrorResult(**asdict(outcome.summary), db=str(outcome.db))
+    terminal.emit(found, partial(show_mirrored, found))
     outcome.demand_seen()
     return Exit.INTERRUPTED if outcome.interrupted else Exit.DONE
 

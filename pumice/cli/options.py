@@ -38,6 +38,15 @@ Output = Annotated[
         show_default=False,
     ),
 ]
+Printed = Annotated[
+    Format | None,
+    typer.Option(
+        "--format",
+        help="How to print the result, where -o names a file. Default: table.",
+        envvar="PUMICE_OUTPUT",
+        show_default=False,
+    ),
+]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="No progress and no warnings on stderr.", envvar="PUMICE_QUIET")
 ]

@@ -53,17 +53,13 @@ def queue(
     if remark := weights_remark(scene.config, weights_of(scene), census):
         terminal.warn(remark)
     census = census if name is None else census.within(name)
-    starts: dict[str, Estimate] = {}
+    starts: dict[str, Estimate] | None = None
     if eta:
         source = ForkSource(db, at, asked, manifests, config, plugins_dir, lenient)
         starts = estimated(source, None, FutureSampling(), terminal)
-    result = census.to_dict()
-    for job in result["waiting"] if eta else ():
-        found = estimate_of(starts, job["job"], job["made_for"])
-        job["eta"] = None if found is None else found.to_dict()
     past = db if manifests or asked else db or Path("pumice.db")
     lately = held_lately(past, asked, census.now) if terminal.tables else {}
-    terminal.emit(result, lambda console: show(console, census, starts, lately))
+    terminal.emit(census.standings(starts), lambda console: show(console, census, starts or {}, lately))
     return Exit.DONE
 
 

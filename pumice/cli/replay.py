@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 import anyio
 import typer
@@ -25,8 +25,9 @@ from pumice.plugins.loader import identities
 from pumice.questions.oneshot.supposing import unasked
 from pumice.questions.replay.parallel import CycleRange, shares, verify_shares
 from pumice.questions.replay.plugins import demand_plugins
-from pumice.questions.replay.rerun import Other, Second, second_run
+from pumice.questions.replay.rerun import Figure, FigureSides, Other, Reconfigured, Second, second_run
 from pumice.questions.replay.verify import ReplayReport, verify
+from pumice.results import Sides
 from pumice.runtime.journals import keep
 from pumice.storage.sqlite import SqliteJournal
 from pumice.units import byte_count, counted
@@ -82,16 +83,20 @@ def otherwise(terminal: Terminal, file: Path, other: Other, save: Path | None, s
         keep(second.journal, save)
     changed = second.comparison.changed
     same, parting = not any(changed.values()), second.parting
-    found = {
-        "cycles": second.comparison.after.cycles,
-        "events": second.records,
-        "events_per_s": second.records / seconds if seconds else 0.0,
-        "identical": same,
-        "first_difference": None if same or parting is None else parting.difference.to_dict(),
-        "parted_at": None if parting is None else parting.at,
-        **second.comparison.to_dict(),
-        "supposed": supposed,
-    }
+    before, after = second.comparison.before, second.comparison.after
+    found = Reconfigured(
+        cycles=after.cycles,
+        events=second.records,
+        events_per_s=second.records / seconds if seconds else 0.0,
+        identical=same,
+        first_difference=None if same or parting is None else parting.difference,
+        parted_at=None if parting is None else parting.at,
+        changed=changed,
+        before=before.queues,
+        after=after.queues,
+        cluster=Sides(before.cluster, after.cluster),
+        supposed=list(supposed),
+    )
     terminal.emit(found, lambda console: show_comparison(console, second, supposed))
     return Exit.DONE if same else Exit.DIFFERS
 
@@ -126,27 +131,26 @@ def show_comparison(console: Console, second: Second, supposed: Sequence[str]) -
         console.print(table)
 
 
-def _job_line(changed: tuple[str, Mapping[str, Mapping[str, Any]]]) -> tuple[str, str]:
+def _job_line(changed: tuple[str, Mapping[str, FigureSides]]) -> tuple[str, str]:
     """Say in one line what differs of a job, and on which nodes how many of its pods are."""
     name, figures = changed
     return name, "; ".join(f"{key} {_brief(both['before'])} → {_brief(both['after'])}" for key, both in figures.items())
 
 
-def _brief(value: Any) -> str:
+def _brief(value: Figure) -> str:
     if not isinstance(value, dict):
         return _cell(value)
-    nodes = Counter(cast("dict[str, str]", value).values())
+    nodes = Counter(value.values())
     return ", ".join(f"{node} ×{count}" if count > 1 else node for node, count in sorted(nodes.items())) or "none"
 
 
-def _byte_seconds(value: float | None) -> str:
-    return _cell(value) if value is None else f"{byte_count(value)} s"
+def _byte_seconds(value: Figure) -> str:
+    return f"{byte_count(value)} s" if isinstance(value, (int, float)) else _cell(value)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Figure) -> str:
     if isinstance(value, dict):
-        placed = cast("dict[str, str]", value)
-        return "\n".join(f"{pod} on {node}" for pod, node in sorted(placed.items()))
+        return "\n".join(f"{pod} on {node}" for pod, node in sorted(value.items()))
     return "never" if value is None else str(value)
 
 
@@ -169,7 +173,7 @@ def verified(terminal: Terminal, asked: ReplayRequest) -> int:
         raise UsageError("the journal is empty", path=str(asked.file))
     if not report.cycles and asked.first > 1 and report.identical:
         raise UsageError("the journal ends before that cycle", path=f"--from {asked.first}")
-    found = {**result_of(report, seconds), "changed_plugins": list(asked.changed)}
+    found = report.result(seconds, asked.changed)
     terminal.emit(found, lambda console: show(console, report, seconds))
     return Exit.DONE if report.identical else Exit.DIFFERS
 
@@ -197,24 +201,6 @@ async def _verify_here(asked: ReplayRequest, advance: Callable[[int], None]) -> 
     async with await SqliteJournal.open(asked.file, read_only=True) as journal:
         with rarely():
             return await verify(journal, first=asked.first, last=asked.last, advance=advance)
-
-
-def result_of(report: ReplayReport, seconds: float) -> dict[str, Any]:
-    """The JSON of `pumice replay`."""
-    difference, chain = report.first_difference, report.chain
-    bad = chain.first_bad if chain is not None else None
-    return {
-        "cycles": report.cycles,
-        "first_cycle": report.first_cycle,
-        "last_cycle": report.last_cycle,
-        "events": report.events,
-        "events_per_s": report.events / seconds if seconds else 0.0,
-        "seconds": seconds,
-        "identical": report.identical,
-        "first_difference": None if difference is None else difference.to_dict(),
-        "first_bad": None if bad is None else {"sequence": bad.sequence, "why": bad.why},
-        "agreement": None if report.agreement is None else report.agreement.to_dict(),
-    }
 
 
 def show(console: Console, report: ReplayReport, seconds: float) -> None:

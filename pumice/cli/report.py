@@ -9,7 +9,7 @@ import anyio
 import typer
 
 from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.options import Level, LogLevel, Quiet
+from pumice.cli.options import Level, LogLevel, Printed, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.config.input_file import demand_output, note_inputs
 from pumice.errors import absent, demand
@@ -17,10 +17,19 @@ from pumice.questions.adviser.at_the_end import waits_at_the_end
 from pumice.questions.report.charts import charts
 from pumice.questions.report.page import page
 from pumice.questions.report.recorded import RecordedRun, recorded
+from pumice.results import Result
 from pumice.storage.sqlite import SqliteJournal
 
 SCALE: Final = 2.0
 """Of PNGs, for screens with small dots."""
+
+
+class ReportResult(Result, kw_only=True, tag="report/1"):
+    """The file that was written, its size, and the files with plots."""
+
+    report: str
+    bytes: int
+    plots: list[str]
 
 
 @guarded
@@ -35,6 +44,7 @@ def report(
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="FOLDER", help="Each plot as an SVG too.", show_default=False)
     ] = None,
+    printed: Printed = None,
     quiet: Quiet = False,
     log_level: Level = LogLevel.WARNING,
 ) -> int:
@@ -42,7 +52,7 @@ def report(
 
     Without vl-convert (pip install 'pumice[report]') it has tables and no plots.
     """
-    terminal = Terminal(None, quiet, log_level)
+    terminal = Terminal(printed, quiet, log_level)
     if len(files) > 2:
         raise UsageError("expected one journal, or two to compare")
     if png or svg:
@@ -59,7 +69,7 @@ def report(
     plots = [*_save(drawn, png, "png"), *_save(drawn, svg, "svg")]
     if plain:
         terminal.warn(f"{plain}; the report has tables only")
-    said = {"report": str(target), "bytes": target.stat().st_size, "plots": [str(path) for path in plots]}
+    said = ReportResult(report=str(target), bytes=target.stat().st_size, plots=[str(path) for path in plots])
     terminal.emit(said, lambda console: console.print(f"{target}: open it in a browser", markup=False))
     return Exit.DONE
 

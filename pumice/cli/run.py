@@ -38,6 +38,7 @@ from pumice.runtime.journals import looks_like_journal
 from pumice.runtime.main_job import RunOutcome, RunPlan, Watching, run_plan
 from pumice.runtime.serving import export_line, gateway_settings
 from pumice.runtime.standing import named
+from pumice.runtime.summary import RunResult
 from pumice.runtime.waiting import LeftWaiting, parse_until
 from pumice.storage.retention import parse_keep
 
@@ -135,35 +136,35 @@ def carry_out(plan: RunPlan, loaded: Loaded, terminal: Terminal, plugins_dir: st
     try:
         outcome = run_plan(plan, ProgressWatch(terminal, loaded, live=not plan.virtual))
     except BaseException as error:  # a second Ctrl-C, or what the process died of, hides nothing
-        found = plan.storm.found() if plan.storm is not None else {}
-        if not found.get("violations"):
+        found = plan.storm.found() if plan.storm is not None else None
+        if found is None or not found.violations:
             raise
-        terminal.emit(found, partial(show_storm, found))
+        terminal.emit(found, partial(show_storm, found.faults_injected, found.violations))
         if not interrupts(error):
             raise
         return Exit.DIFFERS
-    told = {**outcome.summary, "input": {**read_as(loaded), "refused": len(loaded.problems) + len(outcome.refused)}}
+    told = outcome.summary
+    told.input = {**read_as(loaded), "refused": len(loaded.problems) + len(outcome.refused)}
     standing = list[WaitRow]()
     if outcome.waiting.why and plan.settings.scheduler and not outcome.interrupted:
         standing = waits_at_the_end(plan.db, plugins_dir)
     if standing:
-        told["waiting"] = {each.job: each.to_dict() for each in standing}
-    terminal.emit(told, partial(show_summary, outcome.summary))
+        told.waiting = {each.job: each.told() for each in standing}
+    terminal.emit(told, partial(show_summary, told))
     say_standing(terminal, standing)
     say_waiting(terminal, outcome.waiting)
     if outcome.continued and not outcome.interrupted:
-        say_done(terminal, outcome.summary, plan.db)
-    if outcome.summary.get("violations"):
+        say_done(terminal, told, plan.db)
+    if told.violations:
         return Exit.DIFFERS
     if outcome.interrupted:
         return Exit.INTERRUPTED
     return Exit.USAGE if loaded.problems or outcome.refused else Exit.DONE
 
 
-def say_done(terminal: Terminal, summary: dict[str, Any], db: Path) -> None:
+def say_done(terminal: Terminal, summary: RunResult, db: Path) -> None:
     """Say on stderr that a continued journal had no work left, and how to start afresh."""
-    pods = summary["pods"]
-    if not summary["pods_per_s"] and not pods["pending"] and not pods["running"]:
+    if not summary.pods_per_s and not summary.pods.pending and not summary.pods.running:
         terminal.say(
             f"all work of {db} was done before: name another journal (--db FILE) or remove {db} to start afresh"
         )

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import asdict
+
 from pumice.actors.real_clusters.cluster.settings import ClusterSettings, ElectionSettings
 from pumice.actors.real_clusters.remote.access import in_cluster, proxy_of
 from pumice.actors.system.settings import SystemSettings, scheduling_there
@@ -22,6 +24,7 @@ from pumice.config.settings import CHARTS, ProcessSettings, config_map_of
 from pumice.plugins.loader import changed_plugins, identities
 from pumice.runtime.mirroring import MirrorPlan, mirror_plan
 from pumice.runtime.serving import gateway_settings
+from pumice.runtime.summary import RunResult
 from pumice.runtime.waiting import parse_until
 from pumice.storage.retention import parse_keep
 
@@ -50,7 +53,8 @@ def schedule_there(settings: ProcessSettings, given: Mapping[str, object], termi
     if plan.settings.gateway is not None:
         terminal.say(f"serving what is seen of it on {plan.settings.gateway.url}, to be read only")
     outcome = mirror_plan(plan)
-    terminal.emit(outcome.summary, partial(show_summary, outcome.summary))
+    found = RunResult(**asdict(outcome.summary), db=str(outcome.db))
+    terminal.emit(found, partial(show_summary, found))
     outcome.demand_seen()
     return Exit.INTERRUPTED if outcome.interrupted else Exit.DONE
 

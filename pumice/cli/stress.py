@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 import typer
@@ -19,8 +19,8 @@ from pumice.cli.options import Dask, Lenient, Workers
 from pumice.cli.tables.summary import show_faults
 from pumice.cli.terminal import Terminal, speaking
 from pumice.executors import Executors, executors
-from pumice.proof.storm.report import Finding, check_folder, line_of, report, sums
-from pumice.proof.storm.script.events import Event, read_script
+from pumice.proof.storm.report import BrokenStorm, Finding, StressResult, check_folder, line_of, report, result_of
+from pumice.proof.storm.script.events import read_script
 from pumice.proof.storm.script.profiles import PACKAGED, profile
 from pumice.proof.storm.script.workload import Size
 from pumice.proof.storm.simulation import simulate
@@ -86,7 +86,7 @@ def stress(
                 terminal,
             )
     terminal.emit(found, lambda console: show(console, found))
-    return Exit.DIFFERS if found["violations"] else code
+    return Exit.DIFFERS if found.violations else code
 
 
 def refuse_beside_events(context: typer.Context) -> None:
@@ -97,7 +97,7 @@ def refuse_beside_events(context: typer.Context) -> None:
             raise UsageError("expected nothing of the kind beside --events: it is one storm as it stands", path=option)
 
 
-def storms(plan: StressPlan, works: Executors, folder: Path, terminal: Terminal) -> tuple[dict[str, Any], Exit]:
+def storms(plan: StressPlan, works: Executors, folder: Path, terminal: Terminal) -> tuple[StressResult, Exit]:
     """Run them and tell what came of them; the exit code is the one when everything held."""
     began = time.perf_counter()
     with terminal.progress("storms", plan.seeds) as advance:
@@ -132,39 +132,41 @@ def ended_like_ctrl_c(number: signal.Signals) -> Generator[None]:
         signal.signal(number, before)
 
 
-def again(path: Path) -> dict[str, Any]:
+def again(path: Path) -> StressResult:
     """Run a written storm once more; it is not cut down again."""
     began = time.perf_counter()
     script = read_script(path)
     outcome = simulate(script, digest=True)
     tally = Tally()
     tally.add(script, outcome)
-    found = sums(tally, time.perf_counter() - began)
+    seconds = time.perf_counter() - began
     findings = [
         Finding(msgspec.structs.replace(script, invariant=each.invariant), each.words, path, reproduces=True)
         for each in outcome.violations
     ]
-    return found | {"violations": [finding.told() for finding in findings], "digest": outcome.digest}
+    found = result_of(tally, seconds, [finding.told() for finding in findings])
+    found.digest = outcome.digest
+    return found
 
 
-def show(console: Console, found: dict[str, Any]) -> None:
+def show(console: Console, found: StressResult) -> None:
     """Faults by kind, then what did not hold and how to see it again."""
-    title = f"{found['seeds']} storms, {found['events']} events, {found['seeds_per_s']:.1f} storms/s"
-    show_faults(console, found["faults_injected"], title)
-    if not found["violations"]:
+    title = f"{found.seeds} storms, {found.events} events, {found.seeds_per_s:.1f} storms/s"
+    show_faults(console, found.faults_injected, title)
+    if not found.violations:
         console.print("everything held")
-    for one in found["violations"]:
+    for one in found.violations:
         for line in lines_of(one):
             console.print(line, markup=False, soft_wrap=True)
 
 
-def lines_of(one: dict[str, Any]) -> list[str]:
+def lines_of(one: BrokenStorm) -> list[str]:
     """A violation: what did not hold, the events it takes where they are few, and the command."""
-    listed = [Event(**event) for event in one["event_list"] or ()]
-    lines = [f"seed {one['seed']}: {one['invariant']}: {one['message']}", f"    {one['events']} events"]
+    listed = one.event_list or []
+    lines = [f"seed {one.seed}: {one.invariant}: {one.message}", f"    {one.events} events"]
     lines += [f"        {line_of(event)}" for event in listed[:MOST_LINES]]
     if len(listed) > MOST_LINES:
         lines.append(f"        … and {len(listed) - MOST_LINES} more")
-    if one["command"] is None:
-        return [*lines, f"    not in a file: {one['file_error']}; {SHOWN[one['reproduces']]}"]
-    return [*lines, f"    again ({SHOWN[one['reproduces']]}): {one['command']}"]
+    if one.command is None:
+        return [*lines, f"    not in a file: {one.file_error}; {SHOWN[one.reproduces]}"]
+    return [*lines, f"    again ({SHOWN[one.reproduces]}): {one.command}"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.options import Dask, Level, LogLevel, Quiet, Workers
+from pumice.cli.options import Dask, Level, LogLevel, Printed, Quiet, Workers
 from pumice.cli.terminal import Terminal, WholeTable
 from pumice.config.input_file import demand_output, note_inputs
 from pumice.executors import executors
@@ -18,6 +19,7 @@ from pumice.questions.sweep.picture import checked, draw, picture
 from pumice.questions.sweep.spec import SweepSpec, read_spec
 from pumice.questions.sweep.sweep import PARQUET, Swept, read_part, write
 from pumice.questions.sweep.sweep import sweep as swept_by
+from pumice.results import Result
 
 FIGURES = (
     "jobs",
@@ -29,6 +31,17 @@ FIGURES = (
     "evictions",
     "makespan_s",
 )
+
+
+class SweepResult(Result, kw_only=True, tag="sweep/1"):
+    """How many `runs` are in the `table`, a file (null: it is not written yet), how many of them were run now, and how
+    many are `missing`, where any are.
+    """
+
+    table: str | None
+    runs: int
+    fresh: int
+    missing: int | msgspec.UnsetType = msgspec.UNSET
 
 
 @guarded
@@ -52,11 +65,12 @@ def sweep(
         Path | None,
         typer.Option("--plot", metavar="PICTURE", help="Draw it too, as SVG or PNG.", show_default=False),
     ] = None,
+    printed: Printed = None,
     quiet: Quiet = False,
     log_level: Level = LogLevel.WARNING,
 ) -> int:
     """Run every combination; what was run before, of the same content, is not run again."""
-    terminal = Terminal(None, quiet, log_level)
+    terminal = Terminal(printed, quiet, log_level)
     spec = read_spec(file)
     target = output or file.with_suffix(".csv")
     if target.suffix not in (".csv", PARQUET):
@@ -73,8 +87,12 @@ def sweep(
         write(found.rows, target)
         if drawn is not None:
             draw(picture(found.rows, spec.varied or ("jobs",)), drawn)
-    said = {"table": None if found.missing else str(target), "runs": len(found.rows), "fresh": found.fresh}
-    said |= {"missing": found.missing} if found.missing else {}
+    said = SweepResult(
+        table=None if found.missing else str(target),
+        runs=len(found.rows),
+        fresh=found.fresh,
+        missing=found.missing or msgspec.UNSET,
+    )
     terminal.emit(said, lambda console: _show(console, spec, found, target))
     return Exit.DONE
 

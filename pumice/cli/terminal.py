@@ -21,6 +21,7 @@ from rich.table import Table
 from pumice.cli.exits import guarded
 from pumice.cli.options import Format, Level, LogLevel, Output, Quiet
 from pumice.config.printable import LINE_ENDS, printable
+from pumice.results import Result
 from pumice.yaml_text import dump_yaml
 
 if TYPE_CHECKING:
@@ -103,13 +104,13 @@ class Terminal:
         """Whether a person reads stdout."""
         return self.format is Format.TABLE
 
-    def emit(self, result: dict[str, Any], table: Callable[[Console], None]) -> None:
+    def emit(self, result: Result, table: Callable[[Console], None]) -> None:
         """Print the result once: as JSON or YAML, or through `table`."""
         if self.format is Format.JSON:
-            text = msgspec.json.format(msgspec.json.encode(result), indent=2).decode()
+            text = msgspec.json.format(msgspec.json.encode(result.plain()), indent=2).decode()
             sys.stdout.write(_UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
         elif self.format is Format.YAML:
-            sys.stdout.write(dump_yaml(msgspec.to_builtins(result)))
+            sys.stdout.write(dump_yaml(result.plain()))
         else:
             table(self.out)
         sys.stdout.flush()

@@ -9,13 +9,22 @@ import anyio
 import typer
 
 from pumice.cli.exits import Exit, guarded
-from pumice.cli.options import Level, LogLevel, Quiet
+from pumice.cli.options import Level, LogLevel, Printed, Quiet
 from pumice.cli.terminal import Terminal
 from pumice.config.input_file import demand_output, note_inputs
 from pumice.questions.measures.measures import Measures
 from pumice.questions.timeline.perfetto import PerfettoWriter
 from pumice.questions.timeline.timeline import draw
+from pumice.results import Result
 from pumice.storage.sqlite import SqliteJournal
+
+
+class TimelineResult(Result, kw_only=True, tag="timeline/1"):
+    """The file that was written, its size, and how many jobs are in it."""
+
+    timeline: str
+    bytes: int
+    jobs: int
 
 
 @guarded
@@ -25,16 +34,17 @@ def timeline(
         Path | None,
         typer.Option("-o", "--output", metavar="TRACE", help="Default: FILE.perfetto-trace.", show_default=False),
     ] = None,
+    printed: Printed = None,
     quiet: Quiet = False,
     log_level: Level = LogLevel.WARNING,
 ) -> int:
     """Nodes, queues, cycles and actors as tracks, pods as slices, evictions as arrows. Open it in ui.perfetto.dev."""
-    terminal = Terminal(None, quiet, log_level)
+    terminal = Terminal(printed, quiet, log_level)
     target = output or file.with_name(f"{file.name}.perfetto-trace")
     note_inputs(file)
     demand_output(target)
     found = anyio.run(_draw, file, target)
-    said = {"timeline": str(target), "bytes": target.stat().st_size, "jobs": found.summary["jobs"]}
+    said = TimelineResult(timeline=str(target), bytes=target.stat().st_size, jobs=found.summary["jobs"])
     terminal.emit(said, lambda console: console.print(f"{target}: open it in https://ui.perfetto.dev", markup=False))
     return Exit.DONE
 

@@ -96,7 +96,7 @@ def top(
     look = _of_server(asked) if asked is not None else _of_journal(db or Path("pumice.db"), plugins_dir)
     if once or not (terminal.tables and terminal.out.is_terminal):
         frame = look()
-        terminal.emit(frame.to_dict(), lambda console: console.print(frame))
+        terminal.emit(frame.result(), lambda console: console.print(frame))
         return Exit.DONE
     try:
         screen = ScreenPart()

@@ -15,8 +15,17 @@ from pumice.cli.terminal import Terminal, speaking
 from pumice.config.errors import ConflictError
 from pumice.questions.history.rewind import newest_cycle
 from pumice.questions.view import view_journal
+from pumice.results import Result
 
 MOST_PORT: Final = 65_535
+
+
+class ViewResult(Result, kw_only=True, tag="view/1"):
+    """Where the page over a journal is served, and the newest cycle of the journal."""
+
+    url: str
+    journal: str
+    cycles: int
 
 
 @speaking
@@ -33,7 +42,7 @@ def view(
     newest = anyio.run(newest_cycle, file)
 
     def tell(url: str) -> None:
-        said = {"url": url, "journal": str(file), "cycles": newest}
+        said = ViewResult(url=url, journal=str(file), cycles=newest)
         terminal.emit(said, lambda console: console.print(f"{file} on {url}", markup=False, soft_wrap=True))
         sys.stdout.flush()  # somebody waits for the address
 

@@ -107,7 +107,7 @@ def whatif(
         found = what_if(fork, changes, horizon_s, against=instead, seed=seed, advance=lived, executor=beside)
     tell_left_out(found, terminal)
     keep(save_as, changed(fork, changes), horizon_s, seed)
-    terminal.emit(found.to_dict(), lambda console: show(console, found))
+    terminal.emit(found.result(), lambda console: show(console, found))
     return Exit.DONE if found.same else Exit.DIFFERS
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pumice.questions.measures.jobs import JobRow
-from pumice.questions.measures.measures import Measures
+from pumice.questions.measures.measures import Measures, MeasuresSummary
 from pumice.questions.measures.tables import PointRow, QueueResourceRow, columns_of, points, queue_resources, to_arrow
 
 TableName = Literal["jobs", "queues", "series"]
@@ -24,7 +24,7 @@ class LivedRun:
     measures: Measures
 
     @property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> MeasuresSummary:
         """Figures about the whole."""
         return self.measures.summary
 

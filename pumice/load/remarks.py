@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, TypedDict
 
 from pumice.cluster.api import schema
 from pumice.cluster.api.kinds import kind_of
@@ -23,7 +23,17 @@ READ_AS: Final[Mapping[str, str]] = {
 }
 
 
-def read_as(loaded: Loaded) -> dict[str, int]:
+class InputCounts(TypedDict, total=False):
+    """How many objects of the input are judged as new ones, were read leniently as recorded ones, and were refused;
+    nothing where there is no input.
+    """
+
+    new: int
+    recorded: int
+    refused: int
+
+
+def read_as(loaded: Loaded) -> InputCounts:
     """Return how many objects are judged as new ones ("new"), and how many are read leniently ("recorded")."""
     recorded = sum(map(is_recorded, loaded.objects))
     return {"new": len(loaded.objects) - recorded, "recorded": recorded}
@@ -34,7 +44,7 @@ def told_as(loaded: Loaded) -> list[str]:
     files: dict[str, dict[str, None]] = {mode: {} for mode in READ_AS}
     for obj in loaded.objects:
         files["recorded" if is_recorded(obj) else "new"].setdefault(loaded.source_of(obj))
-    counts = read_as(loaded)
+    counts: dict[str, object] = {**read_as(loaded)}
     return [f"{READ_AS[mode]}: {counts[mode]} ({_named(list(found))})" for mode, found in files.items() if found]
 
 

@@ -7,13 +7,15 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import anyio
+from msgspec.structs import asdict
 
 from pumice.actors.api_server.bootstrap import ask_first
 from pumice.actors.errors import ActorFailedError
 from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.metrics.summary import PodCounts
 from pumice.actors.runtime.clock import Clock, RealClock, VirtualClock
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
@@ -33,6 +35,7 @@ from pumice.runtime.journals import file_journal
 from pumice.runtime.pieces import file_in_pieces
 from pumice.runtime.serving import kubeconfig_of, write
 from pumice.runtime.standing import apart, differs, is_fresh, lay_over, named
+from pumice.runtime.summary import RunResult
 from pumice.runtime.waiting import LeftWaiting, Until, left_waiting, reached
 from pumice.storage.journal import Journal
 from pumice.storage.retention import Retention
@@ -140,13 +143,18 @@ class RunPlan:
             self.settings.gateway.listener.close()
 
 
+def nothing_yet() -> RunResult:
+    """Return the result of a run that has not begun."""
+    return RunResult(cycles=0, pods=PodCounts(), jobs={}, seconds=0.0, pods_per_s=0.0, db="")
+
+
 @dataclass(slots=True)
 class RunOutcome:
     """How it went. `refused`: objects that the API would not have, with its answer; `known`: objects it had already,
     `differing`: those among them ("Queue q") of which it has another spec. `continued`: the journal held a cluster.
     """
 
-    summary: Object = field(default_factory=dict[str, Any])
+    summary: RunResult = field(default_factory=nothing_yet)
     refused: list[tuple[Object, Refused]] = field(default_factory=list[tuple[Object, Refused]])
     known: int = 0
     differing: list[str] = field(default_factory=list[str])
@@ -241,8 +249,10 @@ async def _run(plan: RunPlan, watching: Watching, journal: Journal, clock: Clock
         cycle_s = mean_cycle_s(await system.metrics_text())
         summary = await system.summary()
         outcome.waiting = await left_waiting(system.each, plan.settings.served)
-    found = storm.found() if storm is not None else {}
-    outcome.summary = {**summary, "mean_cycle_s": cycle_s, "db": str(plan.db), **found}
+    outcome.summary = RunResult(**asdict(summary), db=str(plan.db), mean_cycle_s=cycle_s)
+    if storm is not None:
+        found = storm.found()
+        outcome.summary.faults_injected, outcome.summary.violations = found.faults_injected, found.violations
     return outcome
 
 

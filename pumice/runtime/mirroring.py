@@ -11,11 +11,11 @@ from typing import Literal
 import anyio
 
 from pumice.actors.errors import RemoteError
+from pumice.actors.metrics.summary import RunSummary
 from pumice.actors.runtime.clock import RealClock
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
 from pumice.config.input_file import demand_output
-from pumice.core.objects.metadata import Object
 from pumice.runtime.allocator import give_back, live_long
 from pumice.runtime.journals import file_journal
 from pumice.runtime.waiting import Until, reached
@@ -38,15 +38,15 @@ class MirrorPlan:
 class MirrorOutcome:
     """How it went: the summary of a run, whether Ctrl-C ended it, and whether the cluster was seen as a whole."""
 
-    summary: Object
+    summary: RunSummary
+    db: Path
     interrupted: bool
     seen: bool
 
     def demand_seen(self) -> None:
         """Raises RemoteError when nobody interrupted it and it has seen nothing."""
         if not self.interrupted and not self.seen:
-            db = self.summary["db"]
-            raise RemoteError(f"the cluster was not seen as a whole in that time: {db} has nothing new of it")
+            raise RemoteError(f"the cluster was not seen as a whole in that time: {self.db} has nothing new of it")
 
 
 def mirror_plan(plan: MirrorPlan) -> MirrorOutcome:
@@ -64,7 +64,7 @@ async def _mirror(plan: MirrorPlan) -> MirrorOutcome:
         async with system.running():
             interrupted = await _until(plan.until, system)
             summary, seen = await system.summary(), await system.has_seen()
-    return MirrorOutcome({**summary, "db": str(plan.db)}, interrupted, seen=seen)
+    return MirrorOutcome(summary, plan.db, interrupted, seen=seen)
 
 
 async def _until(until: Until, system: System) -> bool:

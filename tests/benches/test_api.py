@@ -19,10 +19,10 @@ def test_the_gateway_is_measured(monkeypatch: pytest.MonkeyPatch, backend: str) 
         monkeypatch.setattr(api, name, count)
     samples = Samples()
     api.measure(Parameters(pods=300, runs=1, backend=backend), samples, lambda _: None)
-    figures = samples.to_dict()
+    figures = samples.figures()
     assert figures.keys() >= {"creates_per_s", "gets_per_s", "watch_events_per_s", "list_s", "list_pause_s"}
-    assert all(figure["value"] > 0 for name, figure in figures.items() if "growth" not in name)
-    assert figures["list_bytes"]["value"] > 300 * 300
+    assert all(figure.value > 0 for name, figure in figures.items() if "growth" not in name)
+    assert figures["list_bytes"].value > 300 * 300
 
 
 @pytest.mark.slow

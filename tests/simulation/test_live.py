@@ -20,6 +20,7 @@ from pumice.proof.storm.driver import node, pod_group, pods, queue
 from pumice.proof.storm.live import MOST, REST_S, LiveMonitor, LiveStorm, live_rates, simulated_only
 from pumice.proof.storm.script.profiles import profile
 from pumice.runtime.main_job import RunOutcome, RunPlan, Watching, run_plan
+from pumice.runtime.summary import BrokenInvariant, RunResult
 from pumice.runtime.waiting import parse_until
 from tests.simulation.planted import BUGS
 from tests.simulation.test_soon import late_from
@@ -42,7 +43,7 @@ def objects(jobs: int, every: int = 3) -> list[dict[str, Any]]:
 
 def storm(
     tmp_path: Path, backend: Literal["asyncio", "trio"], names: str, seed: int = 1, until: str = "idle"
-) -> dict[str, Any]:
+) -> RunResult:
     plan = RunPlan(objects(8), False, tmp_path / "storm.db", parse_until(until), backend, storm=LiveStorm(names, seed))
     return run_plan(plan, Watching()).summary
 
@@ -50,9 +51,9 @@ def storm(
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_must_hold_holds_on_the_real_clock(backend: Literal["asyncio", "trio"], tmp_path: Path) -> None:
     summary = storm(tmp_path, backend, "live")
-    assert summary["violations"] == []
-    assert summary["pods"]["running"] == 15
-    assert sum(summary["faults_injected"].values()) > 10
+    assert summary.violations == []
+    assert summary.pods.running == 15
+    assert sum((summary.faults_injected or {}).values()) > 10
 
 
 @pytest.mark.parametrize("until", ["5s", "cycles=3"])
@@ -66,15 +67,15 @@ def test_pods_that_a_run_cuts_off_are_no_violation(until: str, tmp_path: Path) -
         jobs, False, tmp_path / "storm.db", parse_until(until), "trio", virtual=True, storm=LiveStorm("live", 1)
     )
     summary = run_plan(plan, Watching()).summary
-    assert (summary["violations"], summary["pods"]["running"]) == ([], 15)
-    assert summary["seconds"] < REST_S
+    assert (summary.violations, summary.pods.running) == ([], 15)
+    assert summary.seconds < REST_S
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_journal_that_is_there_is_continued(backend: Literal["asyncio", "trio"], tmp_path: Path) -> None:
-    assert storm(tmp_path, backend, "calm")["violations"] == []
+    assert storm(tmp_path, backend, "calm").violations == []
     summary = storm(tmp_path, backend, "live", seed=2)
-    assert (summary["violations"], summary["pods"]["running"]) == ([], 15)
+    assert (summary.violations, summary.pods.running) == ([], 15)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -85,7 +86,7 @@ def test_it_is_seen_while_it_happens(
     BUGS["capability is not asked"].plant(monkeypatch)
     live, until = LiveStorm("calm", 1), parse_until("idle")
     plan = RunPlan(objects(4, every=1), False, tmp_path / "storm.db", until, backend, storm=live)
-    found = {each["invariant"] for each in run_plan(plan, Watching()).summary["violations"]}
+    found = {each.invariant for each in run_plan(plan, Watching()).summary.violations or ()}
     assert "within-capability" in found
 
 
@@ -106,7 +107,7 @@ def test_what_no_plugin_sees_to_is_no_violation(tmp_path: Path) -> None:
         until, live = parse_until("idle"), LiveStorm("calm", 1)
         plan = RunPlan(jobs, False, tmp_path / "storm.db", until, "trio", settings=settings, storm=live)
         summary = run_plan(plan, Watching()).summary
-        assert (summary["violations"], summary["pods"]["running"]) == ([], 16)
+        assert (summary.violations, summary.pods.running) == ([], 16)
 
 
 def test_a_violation_hides_no_other() -> None:
@@ -125,9 +126,9 @@ def test_a_violation_hides_no_other() -> None:
 def test_a_cache_that_hears_of_things_late_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     late_from(0.0, 5.0, monkeypatch)
     monkeypatch.setattr("pumice.proof.storm.invariants.soon.MOST_GLANCES", 20)
-    (violation,) = storm(tmp_path, "trio", "calm", until="1s")["violations"]
-    assert violation["invariant"] == "books-agree"
-    assert violation["message"].startswith("the cache does not hear of what the api told")
+    (violation,) = storm(tmp_path, "trio", "calm", until="1s").violations or []
+    assert violation.invariant == "books-agree"
+    assert violation.message.startswith("the cache does not hear of what the api told")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -137,8 +138,8 @@ def test_the_api_may_crash(backend: Literal["asyncio", "trio"], tmp_path: Path) 
     live.faults = ListedFaults([Fault("crash", on, 1.0, "api-server") for on in occasions])
     plan = RunPlan(objects(8), False, tmp_path / "storm.db", parse_until("idle"), backend, storm=live)
     summary = run_plan(plan, Watching()).summary
-    assert summary["faults_injected"] == {"crash": 3}
-    assert (summary["violations"], summary["pods"]["running"]) == ([], 15)
+    assert summary.faults_injected == {"crash": 3}
+    assert (summary.violations, summary.pods.running) == ([], 15)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -149,7 +150,7 @@ def test_the_journal_may_be_slow(backend: Literal["asyncio", "trio"], tmp_path: 
     began = time.monotonic()
     summary = run_plan(plan, Watching()).summary
     assert time.monotonic() - began > 0.7
-    assert (summary["faults_injected"], summary["violations"]) == ({"journal-slow": 1}, [])
+    assert (summary.faults_injected, summary.violations) == ({"journal-slow": 1}, [])
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -159,7 +160,7 @@ def test_an_injected_crash_says_so_and_is_no_error(
     live = LiveStorm("calm", 1)
     live.faults = ListedFaults([Fault("crash", "bind default/j1-0 #1", 1.0, "cache")])
     plan = RunPlan(objects(2), False, tmp_path / "storm.db", parse_until("idle"), backend, storm=live)
-    assert run_plan(plan, Watching()).summary["violations"] == []
+    assert run_plan(plan, Watching()).summary.violations == []
     said = [record for record in caplog.records if "actor cache was taken away" in record.getMessage()]
     assert [(record.levelname, record.getMessage()) for record in said] == [
         ("WARNING", "injected crash: actor cache was taken away")
@@ -190,5 +191,5 @@ def test_ctrl_c_hides_no_violation(broken: bool, tmp_path: Path) -> None:
     plan = RunPlan(objects(2), False, tmp_path / "storm.db", parse_until(None), "trio", storm=live)
     outcome = run_plan(plan, Interrupting())
     assert outcome.interrupted
-    expected = [{"invariant": "one-node", "message": "it moved"}] if broken else []
-    assert outcome.summary["violations"] == expected
+    expected = [BrokenInvariant("one-node", "it moved")] if broken else []
+    assert outcome.summary.violations == expected

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from msgspec.structs import asdict
 from rich.console import Console
 
 from pumice.cli.exits import UsageError
@@ -20,7 +21,7 @@ from pumice.config.errors import nearest_keys
 from pumice.errors import InputError
 from pumice.questions.eta.estimate import Estimate, FutureSampling, estimates_of, lived_s
 from pumice.questions.eta.runs import RunBook, runs_in
-from pumice.questions.eta.score import Scored, calibration_of, moments_of, rehearsed, score, to_rehearse
+from pumice.questions.eta.score import EtaScore, Scored, calibration_of, moments_of, rehearsed, score, to_rehearse
 from pumice.questions.whatif.naming import belongings
 from pumice.units import time_span
 
@@ -85,8 +86,9 @@ class RunScoring:
             raise UsageError("scores are of a whole run: --db or -f goes with it", path="--score")
         scored = self._scored(source, self.moments, sampling, terminal)
         later = [each for each in scored if each.moment >= self.moments // 2]
-        told, half = calibration_of(scored).to_dict(), calibration_of(later).to_dict()
-        terminal.emit({**told, "second_half": half}, lambda console: _show(console, told, half))
+        whole, half = calibration_of(scored), calibration_of(later)
+        found = EtaScore(**asdict(whole), second_half=half)
+        terminal.emit(found, lambda console: _show(console, asdict(whole), asdict(half)))
         return True
 
     def _scored(self, source: ForkSource, moments: int, sampling: FutureSampling, terminal: Terminal) -> list[Scored]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
@@ -21,6 +21,7 @@ from pumice.questions.whatif.naming import found
 from pumice.questions.whatif.search.defragment import StartAnswer, plans
 from pumice.questions.whatif.search.searches import advised, searched
 from pumice.questions.whatif.search.starting import StartQuestion, known_job
+from pumice.results import Result
 from pumice.work import CHANGE, OBJECT, WorkBudget, WorkOverError
 
 GUESS: Final = 100
@@ -37,6 +38,20 @@ class SearchOptions:
     like: Sequence[str]
     seed: int
     works: Executors | None = None
+
+
+class StartsWith(Result, kw_only=True, tag="whatif/1"):
+    """With which changes a job starts within so many seconds. `starts_s`: when it does as it is, null: it does not.
+    `tried`: so many futures; `complete`: the work for trying was not over before everything was tried.
+    """
+
+    job: str
+    within_s: float
+    starts_s: float | None
+    answers: list[StartAnswer]
+    tried: int
+    complete: bool
+    supposed: list[str]
 
 
 def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
@@ -70,15 +85,15 @@ def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
             ):
                 answers.append(answer)
     complete = starts_s is not None or not question.spent()
-    told = {
-        "job": job,
-        "within_s": asked.within_s,
-        "starts_s": starts_s,
-        "answers": [asdict(answer) for answer in answers],
-        "tried": question.tries,
-        "complete": complete,
-        "supposed": unasked(fork.config),
-    }
+    told = StartsWith(
+        job=job,
+        within_s=asked.within_s,
+        starts_s=starts_s,
+        answers=answers,
+        tried=question.tries,
+        complete=complete,
+        supposed=unasked(fork.config),
+    )
     terminal.emit(told, lambda console: show_answers(console, question, starts_s, answers, complete=complete))
     return Exit.DONE if starts_s is not None else Exit.DIFFERS
 

@@ -157,7 +157,7 @@ def _show_evictions(console: Console, found: FutureDifference) -> None:
             table.add_row(_moment(each.at_s), each.pod, each.by, each.action, ran, back)
         console.print(table)
         _more(console, len(after), "evictions")
-    spared = len(found.to_dict()["spared"])
+    spared = len(found.spared)
     if spared:
         console.print(f"No longer evicted: {counted(spared, 'pod')}.")
 

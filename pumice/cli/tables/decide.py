@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
@@ -14,8 +14,11 @@ from pumice.core.objects.metadata import Object, section
 from pumice.questions.oneshot.between import object_key
 from pumice.questions.oneshot.cycles import Cycle
 from pumice.questions.oneshot.outcome import waits
-from pumice.questions.oneshot.pending import group_of
+from pumice.questions.oneshot.pending import LeftPending, group_of
 from pumice.units import amounts_of
+
+if TYPE_CHECKING:
+    from pumice.cli.decide import DecideResult
 
 NODES_SHOWN: Final = 3
 PODS_SHOWN: Final = 20
@@ -35,20 +38,20 @@ class GangRow:
     absent: str = ""
 
 
-def show(console: Console, decided: Sequence[Cycle], result: dict[str, Any]) -> None:
+def show(console: Console, decided: Sequence[Cycle], result: DecideResult) -> None:
     """Every cycle's gangs and evictions, then what each queue has; what nothing happened to is only counted."""
     for cycle in decided:
         if len(decided) > 1:
             console.rule(f"cycle {cycle.result.cycle}")
-        _show_gangs(console, cycle, result if cycle is decided[-1] else {})
+        _show_gangs(console, cycle, result if cycle is decided[-1] else None)
         _show_evictions(console, cycle)
         counts = f"{len(cycle.result.binds)} bound, {len(cycle.result.evicts)} evicted"
         console.print(f"{counts}, {len(cycle.outcome['pipelined'])} pipelined")
-    _show_queues(console, result["queues"])
-    _show_cards(console, result["cards"])
-    waiting = len(result["pending"])
+    _show_queues(console, result.queues)
+    _show_cards(console, result.cards)
+    waiting = len(result.pending)
     console.print(f"{waiting} left pending" if waiting else "No task is left pending.")
-    for sentence in result["supposed"]:
+    for sentence in result.supposed:
         console.print(sentence, markup=False, soft_wrap=True)
 
 
@@ -60,14 +63,13 @@ def _show_cards(console: Console, cards: Mapping[str, Sequence[str]]) -> None:
         console.print(f"and of {len(cards) - PODS_SHOWN} more pods")
 
 
-def _show_gangs(console: Console, cycle: Cycle, result: Mapping[str, Any]) -> None:
+def _show_gangs(console: Console, cycle: Cycle, result: DecideResult | None) -> None:
     """Of the last cycle, what the `result` says of those that wait and why."""
-    ended: Mapping[str, Sequence[str]] = result.get("ended", {})
-    gangs = _gangs(cycle, result.get("pending", {}))
+    ended = {} if result is None else result.ended
+    gangs = _gangs(cycle, {} if result is None else result.pending)
     groups = {object_key(obj): obj for obj in cycle.objects if obj["kind"] == "PodGroup"}
     made_for = {_title(key, group): key for key, group in groups.items()}
-    without: Mapping[str, Mapping[str, str]] = result.get("without_pods", {})
-    for job, said in without.items():
+    for job, said in ({} if result is None else result.without_pods).items():
         gangs[made_for.get(job, job)] = GangRow(absent=said["message"])
     rows = [("job", "queue", "phase", "pods", "why")]
     newest_first = {job: -place for place, job in enumerate(groups, 1)}  # what was handed in last is asked about
@@ -82,7 +84,7 @@ def _show_gangs(console: Console, cycle: Cycle, result: Mapping[str, Any]) -> No
         console.print(f"{quiet} more PodGroup{'s' if quiet > 1 else ''}: nothing to decide")
 
 
-def _gangs(cycle: Cycle, pending: Mapping[str, Mapping[str, str]]) -> dict[str, GangRow]:
+def _gangs(cycle: Cycle, pending: Mapping[str, LeftPending]) -> dict[str, GangRow]:
     """Those of which a pod was placed, promised a place, or waits."""
     jobs = {object_key(obj): _job_of(obj) for obj in cycle.objects if obj["kind"] == "Pod"}
     gangs: dict[str, GangRow] = {}
@@ -95,7 +97,7 @@ def _gangs(cycle: Cycle, pending: Mapping[str, Mapping[str, str]]) -> dict[str, 
         node = cycle.outcome["pipelined"].get(pod) or cycle.outcome["uncommitted"].get(pod)
         if node:
             gang.promised[node] += 1
-        gang.waits[why["message"] or why["reason"]] += 1
+        gang.waits[why.message or why.reason] += 1
     return gangs
 
 

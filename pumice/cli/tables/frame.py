@@ -21,6 +21,7 @@ from pumice.core.messages.queue_tables import WHOLE, reckoned
 from pumice.questions.adviser.pictures import measures_of
 from pumice.questions.adviser.queues import QueueStanding
 from pumice.questions.explain.server import Server, ask
+from pumice.results import Result
 from pumice.units import amount
 
 if TYPE_CHECKING:
@@ -65,6 +66,18 @@ WIDTH: Final = 10
 WIDE: Final = 120
 
 
+class TopResult(Result, kw_only=True, tag="top/1"):
+    """The newest cycle as the page shows it: its `standings` (as of `pumice queue`), its `board` of nodes, and of the
+    last `cycles` each number, moment (seconds since the epoch) and count of decisions. `cycle_ms`: how long a cycle
+    takes on average; null: nobody measures.
+    """
+
+    standings: Plain
+    board: Plain
+    cycles: list[list[float]]
+    cycle_ms: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """Answers of the adviser about the newest cycle: `standings`, its `board`, and the `course` of all cycles.
@@ -78,10 +91,14 @@ class Frame:
     cycle_ms: float | None = None
     screen: ScreenPart | None = None
 
-    def to_dict(self) -> Plain:
-        """The JSON of `pumice top`."""
-        told = {"standings": self.standings, "board": self.board}
-        return {**told, "cycles": self.course["cycles"][-CYCLES:], "cycle_ms": self.cycle_ms}
+    def result(self) -> TopResult:
+        """Return it as it is printed."""
+        return TopResult(
+            standings=self.standings,
+            board=self.board,
+            cycles=self.course["cycles"][-CYCLES:],
+            cycle_ms=self.cycle_ms,
+        )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """The parts of the frame, as many lines of each as there is room for on a screen."""

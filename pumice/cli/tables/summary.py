@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import UNSET
+from msgspec.structs import asdict
+
 from pumice.cli.terminal import WholeTable
 from pumice.units import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console, RenderableType
 
-    from pumice.core.objects.metadata import Object
+    from pumice.actors.metrics.summary import RunSummary
+    from pumice.core.messages.events import ShadowTold
     from pumice.questions.replay.agreement import Agreement
+    from pumice.runtime.summary import BrokenInvariant, MirrorResult, RunResult
 
 # --- Agreement of two schedulers
 
@@ -52,34 +59,33 @@ def show_faults(console: Console, injected: dict[str, int], title: str = "") -> 
     console.print(table)
 
 
-def show_summary(summary: Object, console: Console) -> None:
+def show_summary(summary: RunResult, console: Console) -> None:
     """The table of a run; after a storm, what struck and what did not hold."""
     console.print(summary_table(summary))
-    if "violations" in summary:
-        show_storm(summary, console)
+    if summary.faults_injected is not UNSET and summary.violations is not UNSET:
+        show_storm(summary.faults_injected, summary.violations, console)
 
 
-def show_storm(found: Object, console: Console) -> None:
+def show_storm(faults: dict[str, int], violations: Sequence[BrokenInvariant], console: Console) -> None:
     """Faults by kind, then what did not hold."""
-    show_faults(console, found["faults_injected"])
-    if not found["violations"]:
+    show_faults(console, faults)
+    if not violations:
         console.print("everything held")
-    for one in found["violations"]:
-        console.print(f"{one['invariant']}: {one['message']}", markup=False, soft_wrap=True)
+    for one in violations:
+        console.print(f"{one.invariant}: {one.message}", markup=False, soft_wrap=True)
 
 
-def summary_table(summary: Object) -> RenderableType:
+def summary_table(summary: RunSummary) -> RenderableType:
     """Pods by state, jobs with their phases, and how fast it went."""
     table = WholeTable("job", "phase", "bound", "pending", title=_headline(summary))
-    for name, job in sorted(summary["jobs"].items()):
-        table.add_row(name, str(job["phase"]), str(job["bound"]), str(job["pending"]))
+    for name, job in sorted(summary.jobs.items()):
+        table.add_row(name, job.phase, str(job.bound), str(job.pending))
     return table if table.row_count else _headline(summary)
 
 
-def _headline(summary: Object) -> str:
-    pods = ", ".join(f"{count} {state}" for state, count in summary["pods"].items())
-    seconds, rate = summary["seconds"], summary["pods_per_s"]
-    return f"{counted(summary['cycles'], 'cycle')}, pods: {pods}; {seconds:.1f} s, {rate:.0f} pods/s"
+def _headline(summary: RunSummary) -> str:
+    pods = ", ".join(f"{count} {state}" for state, count in asdict(summary.pods).items())
+    return f"{counted(summary.cycles, 'cycle')}, pods: {pods}; {summary.seconds:.1f} s, {summary.pods_per_s:.0f} pods/s"
 
 
 # --- Mirrors
@@ -88,14 +94,14 @@ SHOWN: Final = 20
 """So many differences are shown, the newest."""
 
 
-def show_mirrored(summary: dict[str, Any], console: Console) -> None:
+def show_mirrored(summary: MirrorResult, console: Console) -> None:
     """The table of a run, and what was compared."""
-    show_summary(summary, console)
-    if "shadow" in summary:
-        show_shadow(summary["shadow"], console)
+    console.print(summary_table(summary))
+    if summary.shadow is not UNSET:
+        show_shadow(summary.shadow, console)
 
 
-def show_shadow(found: dict[str, Any], console: Console) -> None:
+def show_shadow(found: ShadowTold, console: Console) -> None:
     """In sentences, and where they differ."""
     share = "" if found["share"] is None else f" ({found['share']:.1%})"
     console.print(
@@ -104,19 +110,18 @@ def show_shadow(found: dict[str, Any], console: Console) -> None:
         f" {found['only_there']} not made here, {found['only_here']} made here alone",
         soft_wrap=True,
     )
-    if "groups" in found:
+    if found.get("groups") is not None:
         console.print(
-            f"at the last look {found['other_phases']} of {found['groups']} PodGroups had another phase here,"
-            f" {found['other_conditions']} other conditions, and {found['other_reasons']} of {found['waiting']}"
-            " waiting pods another reason",
+            f"at the last look {found.get('other_phases')} of {found.get('groups')} PodGroups had another phase here,"
+            f" {found.get('other_conditions')} other conditions, and {found.get('other_reasons')} of"
+            f" {found.get('waiting')} waiting pods another reason",
             soft_wrap=True,
         )
     for each in found["differences"][-SHOWN:]:
-        there, here = (_said(each, side) for side in ("there", "here"))
+        there, here = _said(each["there"], each["why_there"]), _said(each["here"], each["why_here"])
         line = f"    cycle {each['cycle']}: {each['what']} of {each['name']}: there {there}, here {here}"
         console.print(line, markup=False, soft_wrap=True)
 
 
-def _said(each: dict[str, Any], side: str) -> str:
-    why = each[f"why_{side}"]
-    return f"{each[side] or 'nothing'}" + (f" ({why})" if why else "")
+def _said(what: str, why: str) -> str:
+    return (what or "nothing") + (f" ({why})" if why else "")

@@ -9,10 +9,13 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import asdict, dataclass, field
+from typing import Final
+
+import msgspec
 
 from pumice.collecting import rarely
+from pumice.results import Result
 
 CALIBRATION_STEPS: Final = 2_000_000
 
@@ -32,8 +35,9 @@ class Parameters:
     trace: str = ""
     backend: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+    def used(self) -> dict[str, int | str]:
+        """Return those that the scenario uses, by name."""
+        values: dict[str, int | str] = asdict(self)
         return {name: value for name, value in values.items() if value}
 
 
@@ -56,29 +60,51 @@ class Samples:
         yield
         self.add(figure, time.perf_counter() - started, "s")
 
-    def to_dict(self) -> dict[str, dict[str, Any]]:
-        """By figure: median, unit, min, max and the number of runs."""
+    def figures(self) -> dict[str, Figure]:
+        """Return what was measured, by name."""
         return {
-            figure: {
-                "value": statistics.median(values),
-                "unit": self.units[figure],
-                "min": min(values),
-                "max": max(values),
-                "runs": len(values),
-            }
-            for figure, values in self.values.items()
+            name: Figure(
+                value=statistics.median(values),
+                unit=self.units[name],
+                min=min(values),
+                max=max(values),
+                runs=len(values),
+            )
+            for name, values in self.values.items()
         }
 
 
-def report(scenario: str, parameters: Parameters, samples: Samples) -> dict[str, Any]:
-    """The JSON of `pumice bench`."""
-    return {
-        "scenario": scenario,
-        "parameters": parameters.to_dict(),
-        "figures": samples.to_dict(),
-        "calibration_s": calibrate(),
-        "peak_rss_bytes": peak_rss_bytes(),
-    }
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """The median, the least and the greatest of so many runs, in a unit."""
+
+    value: float
+    unit: str
+    min: float
+    max: float
+    runs: int
+
+
+class BenchResult(Result, kw_only=True, tag="bench/1"):
+    """What a scenario of a size was measured to take. `calibration_s`: seconds of a fixed loop, which tell how fast the
+    machine is; `peak_rss_bytes`: the most memory that the process has held.
+    """
+
+    scenario: str
+    parameters: dict[str, int | str]
+    figures: dict[str, Figure]
+    calibration_s: float
+    peak_rss_bytes: int
+
+
+def report(scenario: str, parameters: Parameters, samples: Samples) -> BenchResult:
+    """Return the result of `pumice bench`."""
+    return BenchResult(
+        scenario=scenario,
+        parameters=parameters.used(),
+        figures=samples.figures(),
+        calibration_s=calibrate(),
+        peak_rss_bytes=peak_rss_bytes(),
+    )
 
 
 def calibrate() -> float:

@@ -46,7 +46,7 @@ async def _run(parameters: Parameters, samples: Samples, db: Path) -> None:
             samples.add("submit_s", time.perf_counter() - started, "s")
             await system.until_idle()
             seconds = time.perf_counter() - started
-        bound = int((await system.summary())["pods"]["bound"])
+        bound = (await system.summary()).pods.bound
         samples.add("total_s", seconds, "s")
         samples.add("bound", bound, "pods")
         samples.add("pods_per_s", bound / seconds, "pods/s")

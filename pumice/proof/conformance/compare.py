@@ -10,7 +10,6 @@ from enum import Enum
 from typing import Any, Final, Literal
 
 from pumice.cluster.api.fields import is_list, is_mapping
-from pumice.questions.oneshot.outcome import Outcome
 
 Group = Literal["decisions", "numbers", "words"]
 
@@ -120,7 +119,7 @@ EXPECTED: Final = (
 """What `expect` of an upstream case may say."""
 
 
-def compare_expect(case: Raw, outcome: Outcome, job_of: Mapping[str, str]) -> list[Difference]:
+def compare_expect(case: Raw, outcome: Raw, job_of: Mapping[str, str]) -> list[Difference]:
     """Differences from `expect` of an upstream case. `job_of`: "ns/pod" -> "ns/podgroup"."""
     expect: Raw = case["expect"]
     differences: list[Difference] = []
@@ -133,7 +132,7 @@ def compare_expect(case: Raw, outcome: Outcome, job_of: Mapping[str, str]) -> li
     return differences
 
 
-def _found(key: str, case: Raw, outcome: Outcome, wanted: Any) -> Any:
+def _found(key: str, case: Raw, outcome: Raw, wanted: Any) -> Any:
     if key == "bindCount":
         return len(outcome["binds"])
     if key == "bindsPerHyperNode":
@@ -147,9 +146,7 @@ def _normal(key: str, wanted: Any) -> Any:
     return sorted(wanted) if key in ("evictions", "bindsPerHyperNode") else wanted
 
 
-def _compare_pipelined(
-    wanted: Mapping[str, list[str]], outcome: Outcome, job_of: Mapping[str, str]
-) -> list[Difference]:
+def _compare_pipelined(wanted: Mapping[str, list[str]], outcome: Raw, job_of: Mapping[str, str]) -> list[Difference]:
     """At least one pipelined task of each named job, and each on one of the named nodes; no other job is looked at."""
     nodes: dict[str, list[str]] = {job: [] for job in wanted}
     for pod, node in outcome["pipelined"].items():

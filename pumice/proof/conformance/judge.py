@@ -21,7 +21,7 @@ from pumice.proof.conformance.compare import (
     compare_value,
 )
 from pumice.questions.oneshot.cycles import Cycle, run_cycles
-from pumice.questions.oneshot.outcome import Outcome, at_open
+from pumice.questions.oneshot.outcome import at_open
 
 AT_OPEN: Final = ("queues", "tasks")
 STORIES: Final = ("cycles", "anyOf", "distinctOutcomes", "atOpen")
@@ -42,7 +42,7 @@ class Verdict:
     differences: tuple[Difference, ...] = ()
     reason: str = ""
     trace: str = ""
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[Raw, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -79,7 +79,7 @@ def judge(
         return Verdict(suite, case["name"], checked, reason=f"{type(error).__name__}: {error}")
     except Exception as error:  # noqa: BLE001 - whatever a case does to the core, the run goes on
         return Verdict(suite, case["name"], checked, reason=_raised(error), trace=traceback.format_exc())
-    outcomes = tuple(cycle.outcome for cycle in cycles)
+    outcomes = tuple(dict(cycle.outcome) for cycle in cycles)
     return Verdict(suite, case["name"], checked, tuple(differences), outcomes=outcomes)
 
 
@@ -115,12 +115,12 @@ def _expectable(case: Raw) -> Collection[str]:
     return EXPECTED if "documentedOrder" in case else STORIES
 
 
-def _outcomes_of(case: Raw) -> Iterator[tuple[str, Outcome]]:
+def _outcomes_of(case: Raw) -> Iterator[tuple[str, Raw]]:
     """Every OUTCOME that a case has, with its place."""
     expect: Raw = case["expect"]
     if "documentedOrder" in case:
         yield "documentedOrder", case["documentedOrder"]
-    stories: list[tuple[str, list[Outcome]]] = [("expect.cycles", expect.get("cycles") or [])]
+    stories: list[tuple[str, list[Raw]]] = [("expect.cycles", expect.get("cycles") or [])]
     stories += [(f"expect.anyOf[{number}]", story) for number, story in enumerate(expect.get("anyOf") or [])]
     for where, story in stories:
         for number, outcome in enumerate(story):
@@ -132,7 +132,7 @@ def _run(case: Raw, kept: ActionArguments, *, lenient: bool) -> tuple[list[Diffe
     read = setup_of(case, close_hooks=not upstream, lenient=lenient)
     setup = replace(read, carry=Carry(actions=deepcopy(dict(kept))))
     cycles = list(run_cycles(setup, case.get("cycles", 1)))
-    outcomes = [cycle.outcome for cycle in cycles]
+    outcomes: list[Raw] = [{**cycle.outcome} for cycle in cycles]
     expect: Raw = case["expect"]
     if upstream:
         differences = compare_expect(case, outcomes[0], _jobs_of_pods(case["objects"]))
@@ -146,7 +146,7 @@ def _run(case: Raw, kept: ActionArguments, *, lenient: bool) -> tuple[list[Diffe
     return differences, cycles
 
 
-def compare_cycles(expected: Sequence[Outcome], found: Sequence[Outcome]) -> list[Difference]:
+def compare_cycles(expected: Sequence[Raw], found: Sequence[Raw]) -> list[Difference]:
     """Differences of a whole story, cycle by cycle (numbered from 1 when there is more than one)."""
     differences: list[Difference] = []
     for number, (wanted, outcome) in enumerate(zip(expected, found, strict=True), start=1):
@@ -155,7 +155,7 @@ def compare_cycles(expected: Sequence[Outcome], found: Sequence[Outcome]) -> lis
     return differences
 
 
-def _compare_any(alternatives: Iterable[Sequence[Outcome]], found: Sequence[Outcome]) -> list[Difference]:
+def _compare_any(alternatives: Iterable[Sequence[Raw]], found: Sequence[Raw]) -> list[Difference]:
     """No difference when one alternative fits; otherwise those of the nearest one."""
     return min((compare_cycles(one, found) for one in alternatives), key=len)
 

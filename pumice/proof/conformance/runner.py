@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, cast
 
+import msgspec
+
 from pumice.core.errors import QuantityError
 from pumice.core.quantity import parse_quantity
 from pumice.core.resources import INFINITY, LARGEST, ZERO, Resource, exceeded_part, intersection
@@ -16,6 +18,7 @@ from pumice.executors import Executors, as_ended
 from pumice.proof.conformance.case import ActionArguments, SuiteFile, name_of, read_cases, read_raw
 from pumice.proof.conformance.compare import Group
 from pumice.proof.conformance.judge import Verdict, judge
+from pumice.results import Result
 
 # --- Scores
 
@@ -31,8 +34,28 @@ class CaseTally:
         self.total += 1
         self.passed += passed
 
-    def to_dict(self) -> dict[str, int]:
-        return {"total": self.total, "passed": self.passed}
+
+class FailedCase(msgspec.Struct, frozen=True):
+    """A case that failed, and what differed."""
+
+    suite: str
+    case: str
+    diff: str
+
+
+class ConformanceResult(Result, kw_only=True, tag="conformance/1"):
+    """How many cases there are and how many of them pass: on decisions, on numbers, on words, by suite, and which
+    fail.
+    """
+
+    total: int
+    passed: int
+    failed: int
+    decisions: CaseTally
+    numbers: CaseTally
+    words: CaseTally
+    by_suite: dict[str, CaseTally]
+    failures: list[FailedCase]
 
 
 @dataclass(slots=True)
@@ -55,17 +78,16 @@ class Score:
         if not verdict.passed:
             self.failures.append(verdict)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The shape of commands.md."""
-        return {
-            **self.whole.to_dict(),
-            "failed": self.whole.total - self.whole.passed,
-            **{group: tally.to_dict() for group, tally in self.by_group.items()},
-            "by_suite": {suite: tally.to_dict() for suite, tally in sorted(self.by_suite.items())},
-            "failures": [
-                {"suite": verdict.suite, "case": verdict.case, "diff": verdict.diff} for verdict in self.failures
-            ],
-        }
+    def result(self) -> ConformanceResult:
+        """Return it as it is printed."""
+        return ConformanceResult(
+            total=self.whole.total,
+            passed=self.whole.passed,
+            failed=self.whole.total - self.whole.passed,
+            **self.by_group,
+            by_suite=dict(sorted(self.by_suite.items())),
+            failures=[FailedCase(verdict.suite, verdict.case, verdict.diff) for verdict in self.failures],
+        )
 
 
 def score_of(verdicts: Iterable[Verdict]) -> Score:

@@ -19,6 +19,7 @@ from pumice.proof.storm.invariants.monitor import Monitor
 from pumice.proof.storm.invariants.soon import until_idle
 from pumice.proof.storm.script.profile_file import Profile
 from pumice.proof.storm.script.profiles import profile
+from pumice.runtime.summary import BrokenInvariant, FaultsFound
 from pumice.storage.recovery import recover
 
 if TYPE_CHECKING:
@@ -195,10 +196,8 @@ class LiveStorm:
         for problem in problems:  # all at once: it may be interrupted, and asked again
             self.monitor.violated(*problem)
 
-    def found(self) -> dict[str, Any]:
-        """So far: the keys it adds to the summary."""
-        problems = self.monitor.violations
-        return {
-            "faults_injected": dict(sorted(Counter(fault.what for fault in self.faults.struck).items())),
-            "violations": [{"invariant": invariant, "message": words} for invariant, words in problems],
-        }
+    def found(self) -> FaultsFound:
+        """Return what it has come to so far."""
+        struck = Counter(fault.what for fault in self.faults.struck)
+        broken = [BrokenInvariant(invariant, words) for invariant, words in self.monitor.violations]
+        return FaultsFound(dict(sorted(struck.items())), broken)

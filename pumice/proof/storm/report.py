@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -21,12 +21,47 @@ from pumice.proof.storm.script.events import Event, Script, read_script, write_s
 from pumice.proof.storm.script.shrink import RUNS, shrink, written_out
 from pumice.proof.storm.simulation import StormOutcome, simulate
 from pumice.proof.storm.stress import Tally
+from pumice.results import Result
 
 SHRUNK: Final = 5
 """So many violations are cut down; the others are only written out."""
 TRIED: Final = 50
 """So many are run again: with thousands this would take as long as the storms."""
 PROBE: Final = bytes(65536)
+
+
+class BrokenStorm(msgspec.Struct, kw_only=True):
+    """A storm that broke an invariant, as a list of events that breaks it again. `reproduces`: it was run again and
+    does, null: that was not tried. `event_list`: the events, null where they were not cut down and are in the file.
+    `events_file`: where they are, null when they could not be written, because of `file_error`. `command` runs them.
+    """
+
+    seed: int
+    invariant: str
+    message: str
+    events: int
+    event_list: list[Event] | None
+    reproduces: bool | None
+    events_file: str | None
+    file_error: str | None
+    command: str | None
+
+
+class StressResult(Result, kw_only=True, tag="stress/1"):
+    """What storms came to. `seeds`: how many were run, `seeds_lost`: those in which the process died,
+    `first_seed_left`: the first that was not run because of Ctrl-C. `faults_injected`: by kind. `digest`: of one storm
+    that was run from a file.
+    """
+
+    seeds: int
+    seeds_lost: list[int]
+    first_seed_left: int | None
+    events: int
+    seeds_per_s: float
+    seconds: float
+    faults_injected: dict[str, int]
+    violations: list[BrokenStorm]
+    digest: str | msgspec.UnsetType = msgspec.UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,47 +78,46 @@ class Finding:
     problem: str | None = None
     cut: bool = True
 
-    def told(self) -> dict[str, Any]:
-        """The finding for JSON. `event_list` is left to the file where nothing was cut down."""
-        listed = self.cut or self.path is None
-        return {
-            "seed": self.script.seed,
-            "invariant": self.script.invariant,
-            "message": self.words,
-            "events": len(self.script.events),
-            "event_list": [msgspec.to_builtins(event) for event in self.script.events] if listed else None,
-            "reproduces": self.reproduces,
-            "events_file": self.path and str(self.path),
-            "file_error": self.problem,
-            "command": self.path and f"pumice stress --events {shlex.quote(str(self.path))}",
-        }
+    def told(self) -> BrokenStorm:
+        """Return it as it is printed; the events are left to the file where nothing was cut down."""
+        path = None if self.path is None else str(self.path)
+        return BrokenStorm(
+            seed=self.script.seed,
+            invariant=self.script.invariant,
+            message=self.words,
+            events=len(self.script.events),
+            event_list=list(self.script.events) if self.cut or path is None else None,
+            reproduces=self.reproduces,
+            events_file=path,
+            file_error=self.problem,
+            command=path and f"pumice stress --events {shlex.quote(path)}",
+        )
 
 
-def report(
-    tally: Tally, seconds: float, folder: Path, advance: Callable[[int], None] = lambda _: None
-) -> dict[str, Any]:
-    """The JSON of `pumice stress`; failing storms are cut down and written into the folder.
+def report(tally: Tally, seconds: float, folder: Path, advance: Callable[[int], None] = lambda _: None) -> StressResult:
+    """The result of `pumice stress`; failing storms are cut down and written into the folder.
 
     Ctrl-C ends the cutting down, not the report. `advance` is told how many more storms are dealt with.
     """
-    violations: list[dict[str, Any]] = []
+    violations: list[BrokenStorm] = []
     for number, (script, outcome) in enumerate(tally.failures):
         violations.append(_finding(tally, number, script, outcome, folder).told())
         advance(1)
-    return sums(tally, seconds) | {"violations": violations}
+    return result_of(tally, seconds, violations)
 
 
-def sums(tally: Tally, seconds: float) -> dict[str, Any]:
-    """What all storms have in common."""
-    return {
-        "seeds": tally.seeds,
-        "seeds_lost": tally.lost,
-        "first_seed_left": tally.first_left,
-        "events": tally.events,
-        "seeds_per_s": tally.seeds / seconds if seconds > 0 else 0.0,
-        "seconds": seconds,
-        "faults_injected": dict(sorted(tally.struck.items())),
-    }
+def result_of(tally: Tally, seconds: float, violations: list[BrokenStorm]) -> StressResult:
+    """Return what all storms came to."""
+    return StressResult(
+        seeds=tally.seeds,
+        seeds_lost=tally.lost,
+        first_seed_left=tally.first_left,
+        events=tally.events,
+        seeds_per_s=tally.seeds / seconds if seconds > 0 else 0.0,
+        seconds=seconds,
+        faults_injected=dict(sorted(tally.struck.items())),
+        violations=violations,
+    )
 
 
 def check_folder(folder: Path) -> None:

@@ -85,7 +85,7 @@ def difference_of(db: Path, body: bytes) -> Plain:
         raise InputError("changes: expected one at least, found none")
     made = [_change(number, each) for number, each in enumerate(asked.changes)]
     fork = anyio.run(journaled, db, asked.cycle)
-    return what_if(fork, made, horizon_of(asked.horizon), seed=asked.seed).to_dict()
+    return what_if(fork, made, horizon_of(asked.horizon), seed=asked.seed).result().plain()
 
 
 def _change(number: int, said: Plain) -> ForkChange:
@@ -128,7 +128,7 @@ def estimates(db: Path, asked: frozenset[str] | None, query: Mapping[str, str]) 
     fork = anyio.run(journaled, db, _whole(query["cycle"], "cycle", 1) if "cycle" in query else None)
     book = anyio.run(runs_in, db, fork.now)
     found = estimates_of(fork, book.ended, sampling, asked)
-    return {"cycle": fork.cycle, "now": fork.now, "estimates": {job: each.to_dict() for job, each in found.items()}}
+    return {"cycle": fork.cycle, "now": fork.now, "estimates": found}
 
 
 def horizon_of(text: str) -> float:
@@ -332,7 +332,7 @@ def _unsaid(sentence: str) -> None:
 
 def _standings(sources: Sources, question: AdviserQuestion) -> Plain:
     census = census_of(sources.cycle(dict(question.query).get("cycle", "")))
-    return (census.within(question.name) if question.name else census).to_dict()
+    return (census.within(question.name) if question.name else census).standings().plain()
 
 
 def _classes(sources: Sources, question: AdviserQuestion) -> Plain:
@@ -356,7 +356,7 @@ def _explanation(sources: Sources, question: AdviserQuestion) -> Plain:
     account = accounted(scene, kind, name, ended)
     if budget and account.state not in SETTLED:
         account.take(advise(with_owners(scene, sources.db), kind, name, budget))
-    told = account.to_dict()
+    told = account.plain()
     return {"of": told.pop("kind"), **told}
 
 

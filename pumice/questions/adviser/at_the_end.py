@@ -21,9 +21,18 @@ class WaitRow(NamedTuple):
     because: str
     reason: str = ""
 
-    def to_dict(self) -> dict[str, str]:
-        """Return it for `-o json`."""
-        return {"queue": self.queue, "class": self.wait_class, "reason": self.reason, "because": self.because}
+    def told(self) -> WaitTold:
+        """Return it as it is printed."""
+        return WaitTold(queue=self.queue, wait_class=self.wait_class, reason=self.reason, because=self.because)
+
+
+class WaitTold(msgspec.Struct, frozen=True, kw_only=True):
+    """What a job waits for: a `WaitClass` and a reason of it, and why in a sentence."""
+
+    queue: str
+    wait_class: str = msgspec.field(name="class")
+    reason: str
+    because: str
 
 
 def waits_at_the_end(db: Path, plugins_dir: str | None = None) -> list[WaitRow]:

@@ -6,9 +6,10 @@ The cycle is decided (again) with a trail of all jobs; the order is the order in
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
 import numpy as np
 
 from pumice.belonging import owner_of
@@ -24,13 +25,15 @@ from pumice.core.objects.metadata import key_of
 from pumice.core.objects.pod import GROUP_NAME
 from pumice.core.session.closing.close import jobs_with_waiting_tasks
 from pumice.core.state.volumes import volume_rules
-from pumice.questions.adviser.classes import CLASS_OF, WaitClass, WaitReason
+from pumice.questions.adviser.classes import WaitClass, WaitReason
 from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitFinding, outsider, queueless
 from pumice.questions.adviser.queues import QueueStanding, count_waiting, in_tree_order, lineage, standings_of
+from pumice.questions.eta.estimate import Estimate
 from pumice.questions.explain.refused import refused_among
 from pumice.questions.explain.room_left import amounts
 from pumice.questions.oneshot.cycles import decide_others, fill, has_others
 from pumice.questions.oneshot.supposing import supposed
+from pumice.results import Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -86,10 +89,6 @@ class Place:
     tried: bool = False
     queue_share: float | None = None
     before_it: Before | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; the rank shows as the position in the whole list."""
-        return {name: value for name, value in asdict(self).items() if name != "rank"}
 
 
 def places_of(turns: Iterable[Turn]) -> dict[str, Place]:
@@ -200,6 +199,51 @@ class NoSuchQueueError(RequestError):
     reason = "NotFound"
 
 
+class WaitingRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that waits, in the order in which jobs are tried: see `WaitingJob` and `Place`, whose values these are.
+
+    `job`: the PodGroup; `made_for`: the job that owns it, else the PodGroup itself. `because`: a sentence for people;
+    programs go by `reason` and its `class`. `created`: seconds since the epoch. `eta`: when it starts, where that was
+    asked for; null where nothing is known of it.
+    """
+
+    job: str
+    queue: str
+    phase: str
+    position: int | None
+    made_for: str
+    wait_class: WaitClass = msgspec.field(name="class")
+    reason: WaitReason
+    because: str
+    pods: int
+    needed: int
+    held: int
+    min_member: int
+    created: float
+    asks: dict[str, float]
+    stage: str
+    tried: bool
+    queue_share: float | None
+    before_it: Before | None
+    eta: Estimate | msgspec.UnsetType | None = msgspec.UNSET
+
+
+class Standings(Result, kw_only=True, tag="queue/1"):
+    """The queues as `cycle` opened, at the time `now` (seconds since the epoch), and the jobs that wait after it.
+
+    `lending`: by resource, which queue has so much of what another one deserves, as [lender, borrower, amount].
+    `classes`: how many jobs wait, by class. `supposed`: what was not asked of processes outside, in sentences.
+    """
+
+    cycle: int
+    now: float
+    queues: dict[str, QueueStanding]
+    lending: dict[str, list[QueueLoan]]
+    waiting: list[WaitingRow]
+    classes: dict[WaitClass, int]
+    supposed: list[str]
+
+
 @dataclass(frozen=True, slots=True)
 class WaitingJob:
     """A PodGroup with pods that have no node, or no pods yet. `position`: from 1, over all queues; None: no action
@@ -228,14 +272,30 @@ class WaitingJob:
         """Return how people know it: as the job that its PodGroup was made for, else as the PodGroup itself."""
         return self.made_for or self.job
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data: see the command's JSON."""
-        plain = {name: getattr(self, name) for name in ("job", "queue", "phase", "position")}
-        plain |= {"made_for": self.name}
-        plain |= {"class": CLASS_OF[self.finding.reason], "reason": self.finding.reason}
-        plain |= {"because": self.finding.because}
-        plain |= {name: getattr(self, name) for name in ("pods", "needed", "held", "min_member", "created", "asks")}
-        return {**plain, **self.place.to_dict()}
+    def row(self, eta: Estimate | msgspec.UnsetType | None = msgspec.UNSET) -> WaitingRow:
+        """Return it as it is printed; the rank shows as the position in the whole list."""
+        finding, place = self.finding, self.place
+        return WaitingRow(
+            job=self.job,
+            queue=self.queue,
+            phase=self.phase,
+            position=self.position,
+            made_for=self.name,
+            wait_class=finding.wait_class,
+            reason=finding.reason,
+            because=finding.because,
+            pods=self.pods,
+            needed=self.needed,
+            held=self.held,
+            min_member=self.min_member,
+            created=self.created,
+            asks=self.asks,
+            stage=place.stage,
+            tried=place.tried,
+            queue_share=place.queue_share,
+            before_it=place.before_it,
+            eta=eta,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,17 +326,20 @@ class Census:
             found[kind][queue] = jobs
         return found
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON of `pumice queue`."""
-        return {
-            "cycle": self.cycle,
-            "now": self.now,
-            "queues": {name: standing.to_dict() for name, standing in self.queues.items()},
-            "lending": lending(self.queues),
-            "waiting": [job.to_dict() for job in self.waiting],
-            "classes": {kind.value: sum(jobs.values()) for kind, jobs in self.classes().items()},
-            "supposed": self.supposed,
-        }
+    def standings(self, starts: Mapping[str, Estimate] | None = None) -> Standings:
+        """Return it as `pumice queue` prints it; `starts`: when jobs start, by PodGroup or the job it was made for."""
+        return Standings(
+            cycle=self.cycle,
+            now=self.now,
+            queues=self.queues,
+            lending=lending(self.queues),
+            waiting=[
+                job.row() if starts is None else job.row(starts.get(job.job) or starts.get(job.name))
+                for job in self.waiting
+            ],
+            classes={kind: sum(jobs.values()) for kind, jobs in self.classes().items()},
+            supposed=self.supposed,
+        )
 
 
 def census_of(scene: Scene) -> Census:

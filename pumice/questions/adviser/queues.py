@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 from pumice.core.messages.queue_tables import LIMITS, Amounts, borrowed, gauged, told
 from pumice.questions.adviser.classes import WaitReason
@@ -66,10 +66,6 @@ class QueueStanding:
     pending: Amounts = field(default_factory=dict[str, float])
     jobs_waiting: int = 0
     pods_waiting: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 def standings_of(session: Session, gauges: Mapping[str, Mapping[str, float]]) -> dict[str, QueueStanding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.config.argument_types import kind_of
@@ -14,6 +14,7 @@ from pumice.core.plugins.capacity.limits import ROOT
 from pumice.questions.check import words
 from pumice.questions.check.effects import is_ignored, without_effect
 from pumice.questions.oneshot.prepare import is_in_a_tree, obstacles
+from pumice.results import Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -144,17 +145,12 @@ class PluginTold:
     arguments: Plain
 
 
-@dataclass(frozen=True)
-class Review:
+class Review(Result, tag="check/1"):
     """The whole; `warnings`: what is without effect, or not what it seems."""
 
     actions: tuple[ActionTold, ...]
     plugins: tuple[PluginTold, ...]
     warnings: tuple[str, ...]
-
-    def to_dict(self) -> Plain:
-        """For `pumice check -o json`."""
-        return asdict(self)
 
 
 def review(config: SchedulerConfig, objects: Sequence[Plain] = ()) -> Review:

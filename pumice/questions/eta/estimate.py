@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec.structs import replace
 
 from pumice.questions.eta.futures import PodsOfFork, starts_in
 from pumice.questions.oneshot.supposing import unasked
+from pumice.results import Laid
 
 if TYPE_CHECKING:
     from pumice.cluster.kernel.fork import Fork
@@ -20,35 +24,33 @@ SAMPLES: Final = 20
 HORIZON_S: Final = 24 * 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """Seconds from now. `low_s` and `high_s` hold 80 of 100 sampled futures between them; `high_s` None: beyond the
-    horizon. `likely_s`: the start in the future in which every pod runs as long as half of its like do, or the end of
-    the range that is next to it; the sampled futures have a few very long runs, by which half of their starts come too
-    late. Not `known`: in half of the futures it does not start at all, and `why` says what is missing. `basis`:
-    running pods by what is known of them. `said_s`: the start when every pod runs as long as it says itself; None: not
-    all say so, or it is beyond the horizon. `supposed`: what was not asked of processes outside, in sentences.
+class Estimate(msgspec.Struct, frozen=True):
+    """When a job starts: seconds from now.
+
+    `low_s` and `high_s` hold 80 of 100 sampled futures between them, `median_s` is the middle one; `high_s` null:
+    beyond the horizon. `likely_s`: the start in the future in which every pod runs as long as half of its like do, or
+    the end of the range that is next to it; the sampled futures have a few very long runs, by which half of their
+    starts come too late. Not `known`: in half of the futures it does not start at all, and `why` says what is missing.
+    `from`: running pods by what is known of them. `with_known_durations_s`: the start when every pod runs as long as
+    it says itself; null: not all say so, or it is beyond the horizon. `supposed`: what was not asked of processes
+    outside, in sentences.
     """
 
     known: bool
     low_s: float | None = None
     likely_s: float | None = None
     high_s: float | None = None
+    median_s: float | None = None
+    basis: dict[str, int] = msgspec.field(name="from", default_factory=dict[str, int])
     why: str = ""
-    basis: dict[str, int] = field(default_factory=dict[str, int])
-    said_s: float | None = None
+    said_s: float | None = msgspec.field(name="with_known_durations_s", default=None)
     supposed: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON of `pumice eta` for one job."""
-        range_of = {"known": self.known, "low_s": self.low_s, "likely_s": self.likely_s, "high_s": self.high_s}
-        return {
-            **range_of,
-            "from": self.basis,
-            "why": self.why,
-            "with_known_durations_s": self.said_s,
-            "supposed": self.supposed,
-        }
+
+class Estimates(Laid, tag="eta/1"):
+    """By job ("namespace/name"), when it starts."""
+
+    jobs: dict[str, Estimate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ def estimates_of(
                 found[name] = replace(told, why=_why(lives, sampling.horizon_s))
             else:
                 likely = likely_in(middle.get(name), low, median, high)
-                found[name] = replace(told, known=True, low_s=low, likely_s=likely, high_s=high)
+                found[name] = replace(told, known=True, low_s=low, likely_s=likely, median_s=median, high_s=high)
     return found
 
 

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
+import msgspec
 
 from pumice.belonging import group_of, owner_of
 from pumice.cluster.kernel.fork import Fork
@@ -28,6 +29,7 @@ from pumice.questions.history.rewind import newest_cycle
 from pumice.questions.oneshot.moment import BEGAN
 from pumice.questions.replay.amounts import Amount, allocatable_of, request_of
 from pumice.questions.whatif.sources import handed_in, journaled, with_deadline
+from pumice.results import Result
 from pumice.runtime.arrivals import arrival_at, arriving
 
 if TYPE_CHECKING:
@@ -116,8 +118,7 @@ class Scored(NamedTuple):
     moment: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(msgspec.Struct, kw_only=True):
     """`coverage`: the part of all starts that lay in the 80 % range; `width_s`: half of the ranges are wider; `error_s`
     and `naive_error_s`: half of the estimates are farther off, of the jobs for which both know something (`compared`).
     A range without an end holds all that is later, and is left out of the widths; there are so many `endless` ones.
@@ -137,9 +138,11 @@ class Calibration:
     later: int
     said_error_s: float | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+class EtaScore(Calibration, Result, kw_only=True, tag="eta/1"):
+    """How good estimates were at all moments of a run; `second_half`: at the later half of them."""
+
+    second_half: Calibration
 
 
 def calibration_of(scored: Iterable[Scored]) -> Calibration:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypedDict
+
+import msgspec
+from msgspec import field
 
 from pumice.cluster.controllers.unserved import SCHEDULER, SERVED
 from pumice.config.errors import RequestError
@@ -19,7 +21,7 @@ from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.adviser.classes import CLASS_OF, WaitReason
 from pumice.questions.adviser.judge import WaitFinding, nobody_is, queueless
-from pumice.questions.explain.advice.advise import Advice
+from pumice.questions.explain.advice.advise import Advice, Helps
 from pumice.questions.explain.ended import ENDS
 from pumice.questions.explain.refused import RefusedBind, refused_among
 from pumice.questions.explain.scene import Scene, jobs_of, near, pods_of
@@ -28,6 +30,7 @@ from pumice.questions.explain.watch import Subjects, Watched, watch_cycle, watch
 from pumice.questions.oneshot.supposing import supposed
 from pumice.questions.replay.agreement import differences
 from pumice.questions.replay.compare import CycleDifference, compare
+from pumice.results import Result
 from pumice.storage.history import RecordedCycle
 from pumice.units import counted
 
@@ -76,6 +79,92 @@ BEST: Final = 3
 """So many of the best nodes are named with their scores."""
 
 
+class Tried(TypedDict, total=False):
+    """What was tried; nothing where that was not asked for. `remark`: why there is not more."""
+
+    helps: list[Helps]
+    remark: str
+
+
+class VictimBallot(TypedDict):
+    """What one plugin of a tier said of an evicted pod, and of how many candidates it said what."""
+
+    plugin: str
+    tier: int
+    vote: str
+    gave: int
+    kept: int
+    abstained: int
+
+
+class Votes(TypedDict, total=False):
+    """How an evicted pod was chosen: by the plugins of which tier, among how many candidates and for whom."""
+
+    point: str
+    preemptor: str
+    candidates: int
+    victims: int
+    tier: int
+    ballots: list[VictimBallot]
+
+
+class StepsTold(TypedDict):
+    """What one action did about the job: see `ActionSteps`."""
+
+    action: str
+    stopped: str
+    steps: list[str]
+
+
+class EndingTold(TypedDict):
+    """Where an action ended for the job or one of its tasks: see `Ended`."""
+
+    action: str
+    who: str
+    ending: str
+    detail: str
+    node: str
+    tasks: dict[str, int]
+    minimum: int
+    held: dict[str, float]
+
+
+class JobTold(TypedDict, total=False):
+    """The job as the cycle found it: see `JobLook`; nothing where there is none."""
+
+    name: str
+    phase: str
+    queue: str
+    queue_state: str
+    min_member: int
+    tasks: dict[str, int]
+    valid: str
+    admission: dict[str, str]
+    remark: str
+    endings: list[EndingTold]
+    short: str
+    steps: list[StepsTold]
+    strangers: dict[str, int]
+    confined: str
+    rooms: dict[str, int]
+    obstacles: dict[str, str]
+    passed_over: str
+
+
+class DifferenceTold(TypedDict, total=False):
+    """The first decision that came out otherwise: see `CycleDifference`; nothing where none did."""
+
+    cycle: int
+    task: str
+    recorded: Plain | None
+    decided: Plain | None
+
+
+def difference_told(found: CycleDifference) -> DifferenceTold:
+    """Return it as it is printed."""
+    return {"cycle": found.cycle, "task": found.task, "recorded": found.recorded, "decided": found.decided}
+
+
 class NotFoundError(RequestError):
     """The cycle did not know the object."""
 
@@ -83,8 +172,7 @@ class NotFoundError(RequestError):
     reason = "NotFound"
 
 
-@dataclass
-class Account:
+class Account(Result, tag="explain/1"):
     """What a reader is told: `nodes` adds up to all nodes, `plugins` says who refused how many and who scored what.
 
     `unblock`: what was tried and found to help, in sentences; `tried`: the same to compute with, and why there is not
@@ -93,7 +181,7 @@ class Account:
     is told is not what happened. `observed`: the cycle was another cluster's, and `differs` is about the pods asked
     about alone. `cards`: by node, of a pod that was bound the cards that it is given, of one that was refused for want
     of cards a sentence for each card, what speaks against it. `supposed`: what was not asked of processes outside, in
-    sentences. `refused`: by pod, the bind that the api refused last (see `RefusedBind`). `wait_class`: whose turn it
+    sentences. `refused`: by pod, the bind that the api refused last (see `RefusedBind`). `class`: whose turn it
     is, where it waits, and then `reason` is one of `WaitReason`; `alias`: another word for that reason, such as that of
     the pod's condition.
     """
@@ -107,16 +195,16 @@ class Account:
     nodes: dict[str, int] = field(default_factory=dict[str, int])
     plugins: dict[str, Plain] = field(default_factory=dict[str, Plain])
     unblock: list[str] = field(default_factory=list[str])
-    tried: Plain = field(default_factory=dict[str, Any])
+    tried: Tried = field(default_factory=Tried)
     tasks: dict[str, str] = field(default_factory=dict[str, str])
-    votes: Plain = field(default_factory=dict[str, Any])
-    job: Plain = field(default_factory=dict[str, Any])
-    differs: Plain = field(default_factory=dict[str, Any])
+    votes: Votes = field(default_factory=Votes)
+    job: JobTold = field(default_factory=JobTold)
+    differs: DifferenceTold = field(default_factory=DifferenceTold)
     observed: bool = False
     cards: dict[str, list[str]] = field(default_factory=dict[str, "list[str]"])
     supposed: list[str] = field(default_factory=list[str])
-    refused: dict[str, Plain] = field(default_factory=dict[str, Plain])
-    wait_class: str = ""
+    refused: dict[str, RefusedBind] = field(default_factory=dict[str, RefusedBind])
+    wait_class: str = field(name="class", default="")
     alias: str = ""
 
     def take(self, advice: Advice) -> None:
@@ -147,13 +235,7 @@ class Account:
             again = f"; {self.message}" if self.reason != PLACED else ""
             self.state, self.reason, self.message = "Pending", WaitReason.BIND_REFUSED, sentence + again
             self.wait_class = CLASS_OF[WaitReason.BIND_REFUSED]
-        self.refused = {name: asdict(each) for name, each in refused.items()}
-
-    def to_dict(self) -> Plain:
-        """The JSON of `pumice explain`."""
-        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        plain["class"] = plain.pop("wait_class")
-        return plain
+        self.refused = dict(refused)
 
 
 def account_of(scene: Scene, kind: str, name: str) -> Account:
@@ -186,7 +268,7 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
     else:
         account.observed = scene.recorded.record.observed
         difference = _difference(scene.recorded, watched.result, pods)
-        account.differs = {} if difference is None else difference.to_dict()
+        account.differs = DifferenceTold() if difference is None else difference_told(difference)
     account.add_refused(refused_among(view, pods, scene.refused))
     return account
 
@@ -235,11 +317,11 @@ def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
         return
     job = scene.view.jobs.by_key[look.name]
     steps = steps_of(scene.view, watched, job, scene.config.actions)
-    look.steps = [each.to_dict() for each in steps]
+    look.steps = steps
     account.message += undone(steps) if HOPES in account.message else ""
     account.message += f"; {look.confined}" if look.confined and account.state == "Pending" else ""
     account.message += f"; {look.passed_over}" if look.passed_over and account.message else ""
-    account.job = look.to_dict()
+    account.job = msgspec.convert(msgspec.to_builtins(look), JobTold)
     account.state = account.state or look.phase or "Pending"
     reason, message = look.reason()
     for obstacle in look.obstacles.values():  # it is told once, where the job's own reason is
@@ -350,12 +432,21 @@ def _tell_votes(account: Account, pod: str, election: Election | None) -> None:
     """How the pod was chosen: `gave` + `kept` + `abstained` are all candidates, for every plugin that was asked."""
     if election is None:
         return
-    candidates, ballots = len(election.candidates), list[Plain]()
+    candidates, ballots = len(election.candidates), list[VictimBallot]()
     for each in election.opinions:
         vote = "abstains" if each.abstained else "evict" if pod in each.gave else "keep"
         kept, abstained = (0, candidates) if each.abstained else (candidates - len(each.gave), 0)
         said = {"tier": each.tier, "vote": vote, "gave": len(each.gave), "kept": kept}
-        ballots.append({"plugin": each.plugin, **said, "abstained": abstained})
+        ballots.append(
+            {
+                "plugin": each.plugin,
+                "tier": each.tier,
+                "vote": vote,
+                "gave": len(each.gave),
+                "kept": kept,
+                "abstained": abstained,
+            }
+        )
         account.plugins.setdefault(each.plugin, {}).update(said)
     account.votes = {
         "point": election.point,

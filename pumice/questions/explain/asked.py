@@ -14,6 +14,7 @@ from pumice.core.messages.decisions import Bind, Evict
 from pumice.core.messages.events import CycleRecord, Mutation
 from pumice.core.objects.metadata import Object
 from pumice.questions.explain.account import Account, NotFoundError, account_of, is_waiting
+from pumice.questions.explain.ended import JobEnd
 from pumice.questions.explain.refused import refused_in
 from pumice.questions.explain.scene import Scene, scene_of
 from pumice.questions.history.rewind import newest_of_volcano, owners_at, rewind_file, warn_of_damage
@@ -52,7 +53,7 @@ SETTLED: Final = ("Bound", "Running", "Evicted", "Succeeded", "Failed", "Releasi
 """States of what does not wait: nobody asks what would help."""
 
 
-def accounted(scene: Scene, kind: str, name: str, ended: dict[str, str] | None) -> Account:
+def accounted(scene: Scene, kind: str, name: str, ended: JobEnd | None) -> Account:
     """What the cycle did about it; `ended`: what its controller says of its end, if anything. Raises NotFoundError."""
     try:
         account = account_of(scene, kind, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from pumice.cluster.controllers.jobs.status import CREATION_REFUSED
 from pumice.core.objects.metadata import section
@@ -24,7 +24,15 @@ ENDS: Final = {
 }
 
 
-def end_of(name: str, story: Iterable[StoryEntry]) -> dict[str, str] | None:
+class JobEnd(TypedDict):
+    """The state of a Job that has come to an end or cannot make its pods, and why: a word, and a sentence."""
+
+    state: str
+    reason: str
+    message: str
+
+
+def end_of(name: str, story: Iterable[StoryEntry]) -> JobEnd | None:
     """State, reason and message of the Job "namespace/name" as the story leaves it: when it has come to an end, or its
     pods cannot be made; None otherwise, or when it is gone.
     """
@@ -37,7 +45,7 @@ def end_of(name: str, story: Iterable[StoryEntry]) -> dict[str, str] | None:
     return _end(str(last["state"]), str(last.get("reason") or ""), str(last.get("message") or ""))
 
 
-def end_among(name: str, objects: Iterable[dict[str, Any]]) -> dict[str, str] | None:
+def end_among(name: str, objects: Iterable[dict[str, Any]]) -> JobEnd | None:
     """What `end_of` says, from the objects of a cluster as they are now."""
     namespace, _, bare = name.partition("/")
     for obj in objects:
@@ -50,7 +58,7 @@ def end_among(name: str, objects: Iterable[dict[str, Any]]) -> dict[str, str] | 
     return None
 
 
-def _end(state_and_counts: str, reason: str, why: str) -> dict[str, str] | None:
+def _end(state_and_counts: str, reason: str, why: str) -> JobEnd | None:
     state, _, rest = state_and_counts.partition(", ")
     if state not in ENDS and reason != CREATION_REFUSED:
         return None
@@ -59,7 +67,7 @@ def _end(state_and_counts: str, reason: str, why: str) -> dict[str, str] | None:
     return {"state": state, "reason": reason or state, "message": sentence}
 
 
-async def end_in(file: Path, name: str) -> dict[str, str] | None:
+async def end_in(file: Path, name: str) -> JobEnd | None:
     """What `end_of` says, from a journal, which is only read."""
     async with await SqliteJournal.open(file, read_only=True) as journal:
         return end_of(name, [entry async for entry in entries(journal, kinds=("api",))])

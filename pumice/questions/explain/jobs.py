@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pumice.core.life.task import LABELS
 from pumice.core.objects.pod import stranger_of
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
     from pumice.core.messages.decisions import CycleResult
     from pumice.core.session.session import Session
+    from pumice.core.session.trail.records import Ended
     from pumice.core.session.trail.trail import Trail
     from pumice.core.state.jobs import Job
+    from pumice.questions.explain.steps import ActionSteps
 
 WAITING = ("", "Pending")
 
@@ -43,18 +45,14 @@ class JobLook:
     valid: str = ""
     admission: dict[str, str] = field(default_factory=dict[str, str])
     remark: str = ""
-    endings: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    endings: list[Ended] = field(default_factory=list["Ended"])
     short: str = ""
-    steps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    steps: list[ActionSteps] = field(default_factory=list["ActionSteps"])
     strangers: dict[str, int] = field(default_factory=dict[str, int])
     confined: str = ""
     rooms: dict[str, int] = field(default_factory=dict[str, int])
     obstacles: dict[str, str] = field(default_factory=dict[str, str])
     passed_over: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, as `pumice explain` prints it."""
-        return asdict(self)
 
     def reason(self) -> tuple[str, str]:
         """Why nothing comes of it, as a word and a sentence; ("", "") when nothing is known against it."""
@@ -125,7 +123,7 @@ def conclude(looks: Mapping[str, JobLook], result: CycleResult, trail: Trail) ->
         look.phase = result.report.phases.get(key, look.phase)
         admission = trail.admissions.get(key)
         look.admission = {plugin: vote for _, plugin, vote in admission.votes} if admission is not None else {}
-        look.endings = [asdict(ended) for ended in trail.of_job(key)]
+        look.endings = [*trail.of_job(key)]
 
 
 __all__ = ["WAITING", "JobLook", "conclude", "look_at_jobs"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pumice.core.life.task import LABELS, READY_STATUSES, TaskStatus
 from pumice.core.session.trail.records import UNSEEN, Ending
@@ -73,10 +73,6 @@ class ActionSteps:
     action: str
     stopped: str = ""
     steps: list[str] = field(default_factory=list[str])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"action": self.action, "stopped": self.stopped, "steps": self.steps}
 
 
 def steps_of(view: View, watched: Watched, job: Job, actions: Sequence[str]) -> list[ActionSteps]:

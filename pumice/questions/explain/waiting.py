@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from pumice.config.errors import PumiceError
 from pumice.questions.explain.account import account_of
@@ -32,7 +32,16 @@ def waiting_kind(name: str, story: Sequence[StoryEntry]) -> str | None:
     return None
 
 
-async def why_it_waits(file: Path, kind: str, name: str) -> dict[str, Any] | None:
+class WaitsNow(TypedDict):
+    """Why something waits in the newest cycle."""
+
+    cycle: int
+    state: str
+    reason: str
+    message: str
+
+
+async def why_it_waits(file: Path, kind: str, name: str) -> WaitsNow | None:
     """Cycle, reason and message; None when the journal has no cycle or the newest one does not know the object."""
     try:
         number = await newest_cycle(file)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Required, TypedDict
 
 import msgspec
 
@@ -26,11 +26,54 @@ from pumice.core.messages.events import (
 )
 from pumice.core.messages.questions import OutsideAnswers
 from pumice.questions.history.objects import belongs_to, cause_of, state_of
+from pumice.results import Laid, Plain
 from pumice.storage import codec
 from pumice.storage.journal import ACTOR, API, CHECKPOINT, CONFIG, CYCLE, DECISION, OUTCOME, SHADOW, Journal, Stored
 from pumice.storage.shared_objects import told
 
 BATCH = 5_000
+
+
+class EntryTold(TypedDict, total=False):
+    """A record of a journal: its number, when it was written (seconds since the epoch), its kind, a sentence, and what
+    there is besides by its kind.
+
+    api: `type` of the change, "kind name" of the `object`, its `revision` and `state`, with the `reason` and `message`
+    of that. cycle: its number, `now` (seconds since the epoch), `revision`, how many `decisions`, their `digest`, and
+    the digest of the `config`. decision, outcome, actor: the message itself. config: `source`, `digest` and `error`.
+    shadow: `cycle`, `decisions`, the `same` ones, `differences`. checkpoint: `through`, the last record that it
+    stands for.
+    """
+
+    sequence: Required[int]
+    at: Required[float]
+    kind: Required[str]
+    text: Required[str]
+    type: str
+    object: str
+    revision: int
+    state: str
+    reason: str
+    message: str
+    cycle: int
+    now: float
+    decisions: int
+    digest: str
+    config: str
+    decision: Plain
+    outcome: Plain
+    event: Plain
+    source: str
+    error: str
+    same: int
+    differences: list[Plain]
+    through: int
+
+
+class JournalRecord(Laid, tag="journal-record/1"):
+    """A line of `pumice journal --follow`."""
+
+    record: EntryTold
 
 
 @dataclass(slots=True)
@@ -44,10 +87,12 @@ class StoryEntry:
     cause: int = 0
     about: frozenset[str] = frozenset()
     parts_of: frozenset[str] = frozenset()
-    data: dict[str, Any] = field(default_factory=dict[str, Any])
+    data: Plain = field(default_factory=dict[str, Any])
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"sequence": self.sequence, "at": self.at, "kind": self.kind, "text": self.text, **self.data}
+    def told(self) -> EntryTold:
+        """Return it as it is printed."""
+        head = {"sequence": self.sequence, "at": self.at, "kind": self.kind, "text": self.text}
+        return msgspec.convert({**head, **self.data}, EntryTold)
 
 
 async def entries(journal: Journal, after: int = 0, kinds: Collection[str] | None = None) -> AsyncIterator[StoryEntry]:
@@ -175,7 +220,7 @@ def _config(entry: StoryEntry, loaded: ConfigLoaded) -> None:
 
 def _checkpoint(entry: StoryEntry, taken: CheckpointTaken) -> None:
     entry.text = f"a checkpoint stands for all records up to {taken.sequence}"
-    entry.data = {"sequence": taken.sequence}
+    entry.data = {"through": taken.sequence}
 
 
 _TELLERS: Final[dict[str, Callable[[StoryEntry, Any], None]]] = {

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any
 
-from pumice.questions.history.entries import StoryEntry
+from msgspec import UNSET, UnsetType
+
+from pumice.questions.history.entries import EntryTold, StoryEntry
+from pumice.results import Plain, Result
 from pumice.storage.journal import CYCLE, DECISION, OUTCOME, SHADOW
 
 LAST_CYCLES = 10
@@ -33,6 +35,25 @@ async def story_of(name: str, read: AsyncIterator[StoryEntry]) -> list[StoryEntr
     return told
 
 
+class JournalCycle(Result, kw_only=True, tag="journal/1"):
+    """One cycle: its record (see `EntryTold`), its `decisions`, the `outcomes` of these, and what a `shadow` found
+    beside it, where there was one.
+    """
+
+    sequence: int
+    at: float
+    kind: str
+    text: str
+    cycle: int
+    now: float
+    revision: int
+    digest: str
+    config: str
+    decisions: list[Plain]
+    outcomes: list[Plain]
+    shadow: list[EntryTold] | UnsetType = UNSET
+
+
 @dataclass(slots=True)
 class CycleStory:
     """One cycle: its record, its decisions, what became of them, and what a shadow found beside it."""
@@ -42,12 +63,24 @@ class CycleStory:
     outcomes: list[StoryEntry] = field(default_factory=list[StoryEntry])
     shadows: list[StoryEntry] = field(default_factory=list[StoryEntry])
 
-    def to_dict(self) -> dict[str, Any]:
-        head = self.record.to_dict() if self.record else {}
-        made = [{"sequence": one.sequence, **one.data["decision"]} for one in self.decisions]
-        became = [{"sequence": one.sequence, "at": one.at, **one.data["outcome"]} for one in self.outcomes]
-        beside = {"shadow": [one.to_dict() for one in self.shadows]} if self.shadows else {}
-        return {**head, "decisions": made, "outcomes": became, **beside}
+    def result(self) -> JournalCycle:
+        """Return it as `pumice journal --cycle` prints it. There is a record."""
+        assert self.record is not None
+        record, data = self.record, self.record.data
+        return JournalCycle(
+            sequence=record.sequence,
+            at=record.at,
+            kind=record.kind,
+            text=record.text,
+            cycle=data["cycle"],
+            now=data["now"],
+            revision=data["revision"],
+            digest=data["digest"],
+            config=data["config"],
+            decisions=[{"sequence": one.sequence, **one.data["decision"]} for one in self.decisions],
+            outcomes=[{"sequence": one.sequence, "at": one.at, **one.data["outcome"]} for one in self.outcomes],
+            shadow=[one.told() for one in self.shadows] or UNSET,
+        )
 
 
 async def cycle_of(number: int, read: AsyncIterator[StoryEntry]) -> CycleStory:
@@ -71,6 +104,21 @@ async def cycle_of(number: int, read: AsyncIterator[StoryEntry]) -> CycleStory:
 def story_size(story: CycleStory) -> int:
     """How many decisions the record says there are."""
     return int(story.record.data["decisions"]) if story.record else 0
+
+
+class JournalOverview(Result, kw_only=True, tag="journal/1"):
+    """A journal in numbers: records, also by kind, cycles and decisions, when it `began` and `ended` (seconds since the
+    epoch), its last cycles, and what `events` there were: configurations, crashes, lost cycles.
+    """
+
+    records: int
+    kinds: dict[str, int]
+    cycles: int
+    decisions: int
+    began: float
+    ended: float
+    last_cycles: list[EntryTold]
+    events: list[EntryTold]
 
 
 @dataclass(slots=True)
@@ -97,17 +145,18 @@ class Overview:
         elif entry.kind == "config" or "crashed" in entry.text or "lost" in entry.text:
             self.events.append(entry)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "records": sum(self.records.values()),
-            "kinds": dict(sorted(self.records.items())),
-            "cycles": self.cycles,
-            "decisions": self.decisions,
-            "began": self.began,
-            "ended": self.ended,
-            "last_cycles": [entry.to_dict() for entry in self.last_cycles],
-            "events": [entry.to_dict() for entry in self.events],
-        }
+    def result(self) -> JournalOverview:
+        """Return it as `pumice journal` prints it."""
+        return JournalOverview(
+            records=sum(self.records.values()),
+            kinds=dict(sorted(self.records.items())),
+            cycles=self.cycles,
+            decisions=self.decisions,
+            began=self.began,
+            ended=self.ended,
+            last_cycles=[entry.told() for entry in self.last_cycles],
+            events=[entry.told() for entry in self.events],
+        )
 
 
 async def overview_of(read: AsyncIterator[StoryEntry]) -> Overview:

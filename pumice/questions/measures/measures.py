@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from pumice.config.load import default_text, parse_scheduler_config
 from pumice.core.actions import ACTIONS
@@ -21,10 +21,11 @@ from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
 from pumice.core.state.watched import WATCHED
 from pumice.questions.measures.fairness import jain, quantile
-from pumice.questions.measures.jobs import Jobs
+from pumice.questions.measures.jobs import JobRow, Jobs
 from pumice.questions.measures.lives import Listener, Lives, there_at
 from pumice.questions.measures.over_time import Grid, Steps
 from pumice.questions.measures.resource_use import ResourceUse
+from pumice.results import Result
 from pumice.storage import codec
 from pumice.storage.checkpoint import read_checkpoint
 from pumice.storage.shared_objects import content
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pumice.config.schema import SchedulerConfig
-    from pumice.questions.measures.jobs import JobRow
     from pumice.questions.measures.lives import GroupLife, PodLife
     from pumice.storage.checkpoint import CheckpointState
     from pumice.storage.journal import Journal, Stored
@@ -162,6 +162,48 @@ class Series:
     values: list[float]
 
 
+class ResourceSummary(TypedDict):
+    """One resource of the whole cluster: amount × seconds that there was, was asked for and was held; `utilisation`:
+    the part that was held, `fragmentation`: the part of what was free that was too small a piece for what waited.
+    """
+
+    capacity_s: float
+    requested_s: float
+    held_s: float
+    utilisation: float
+    fragmentation: float
+
+
+class StageMeans(TypedDict):
+    """The mean wait, in seconds, for admission and for nodes; null: of no job."""
+
+    mean_admission_s: float | None
+    mean_scheduling_s: float | None
+
+
+class MeasuresSummary(StageMeans):
+    """The whole run: counts over all queues, and times in seconds; null: of no job. Waits are of all jobs, those that
+    have not started having waited until the end at least; `jain_of_*`: how even slowdowns and shares are, 1 at best.
+    """
+
+    jobs: int
+    ended: int
+    pods: int
+    unstarted: int
+    evictions: int
+    killed: int
+    restarts: int
+    lost_cpu_s: float
+    makespan_s: float | None
+    mean_wait_s: float | None
+    median_wait_s: float | None
+    p95_wait_s: float | None
+    mean_bounded_slowdown: float | None
+    jain_of_jobs: float | None
+    jain_of_queues: float | None
+    resources: dict[str, ResourceSummary]
+
+
 @dataclass
 class Measures:
     """What a run came to. `began` in seconds since the epoch; everything else in seconds after that."""
@@ -171,7 +213,32 @@ class Measures:
     queues: list[QueueRow]
     starts_s: list[float]
     series: list[Series]
-    summary: dict[str, Any]
+    summary: MeasuresSummary
+
+    def result(self, jobs: list[JobRow]) -> MeasuresResult:
+        """Return it, with the rows of its jobs, as `pumice measures` prints it."""
+        resources = self.summary["resources"]
+        return MeasuresResult(
+            began=self.began,
+            horizon_s=self.horizon_s,
+            summary=self.summary,
+            queues=self.queues,
+            jobs=jobs,
+            resources=resources,
+        )
+
+
+class MeasuresResult(Result, kw_only=True, tag="measures/1"):
+    """What a run came to in `horizon_s` seconds from `began` on (seconds since the epoch): a row for each queue and
+    job, the whole run in one `summary`, and its `resources` by name.
+    """
+
+    began: float
+    horizon_s: float
+    summary: MeasuresSummary
+    queues: list[QueueRow]
+    jobs: list[JobRow]
+    resources: dict[str, ResourceSummary]
 
 
 class Stages:
@@ -194,7 +261,7 @@ class Stages:
         else:
             self._scheduling += row.scheduling_s
 
-    def means(self, horizon_s: float) -> dict[str, float | None]:
+    def means(self, horizon_s: float) -> StageMeans:
         """The mean of either, which add up to the mean wait."""
         admission = self._admission + sum(horizon_s - at for at in self._outside)
         scheduling = self._scheduling + sum(horizon_s - at for at in self._unplaced)
@@ -336,7 +403,7 @@ class Measuring(Listener):
                         found.append(Series(what, resource, queue, _round(steps.means(until))))
         return found
 
-    def _summary(self, queues: list[QueueRow], until: float) -> dict[str, Any]:
+    def _summary(self, queues: list[QueueRow], until: float) -> MeasuresSummary:
         waits = sorted(wait for of in self._waits.values() for wait in of)
         slowdowns = [one for of in self._slowdowns.values() for one in of]
         makespan = None if self._last is None or self._first is None else round(self._last - self._first, 3)
@@ -364,7 +431,7 @@ class Measuring(Listener):
         """Of every queue: the greatest share of any resource that it held, for a weight of one."""
         return [max((of["share"] for of in row.resources.values()), default=0.0) / row.weight for row in queues]
 
-    def _of_all(self, resource: str, queues: list[QueueRow], until: float) -> dict[str, float]:
+    def _of_all(self, resource: str, queues: list[QueueRow], until: float) -> ResourceSummary:
         capacity = self._capacity(resource, until)
         requested, held = (
             sum(row.resources[resource][what] for row in queues if resource in row.resources)

@@ -8,7 +8,7 @@ and pods that were being deleted are gone; pod and PodGroup status and annotatio
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from pumice.cluster.kernel.pre_bind import Place, PreBindError, claim_place, writes_of
 from pumice.core.kube.storage import class_name, is_fully_bound
@@ -91,7 +91,16 @@ def next_objects(objects: Sequence[Object], result: CycleResult, now: float) -> 
     return remaining
 
 
-def condition_dict(condition: PodGroupCondition) -> dict[str, str]:
+class ToldCondition(TypedDict):
+    """A condition of a PodGroup, without its times."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+def condition_dict(condition: PodGroupCondition) -> ToldCondition:
     """A PodGroup condition without its transition time and id."""
     return {
         "type": condition.type,

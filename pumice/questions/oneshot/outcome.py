@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from pumice.core.messages.decisions import Bind, CycleReport, CycleResult, TaskAtOpen
 from pumice.core.objects.metadata import Object, section
-from pumice.questions.oneshot.between import condition_dict, object_key
+from pumice.questions.oneshot.between import ToldCondition, condition_dict, object_key
 
 # --- Statuses at opening
 
@@ -36,7 +36,35 @@ def _standing(status: dict[str, Any]) -> Standing:
     return Standing(nominated)
 
 
-Outcome = dict[str, Any]
+class ToldReason(TypedDict):
+    """Reason and message of a pod's condition."""
+
+    reason: str
+    message: str
+
+
+class Outcome(TypedDict):
+    """One cycle as conformance cases have it (conformance/README.md); keys are "namespace/name" of pods and PodGroups.
+
+    `binds`: pod -> node, now; `awaitingVolumes`: once its volumes are bound; `pipelined`: once room is released;
+    `uncommitted`: if its gang were whole. `taskStatus`: PodGroup -> status -> how many tasks. `queueAllocated`:
+    queue -> resource -> quantity.
+    """
+
+    binds: dict[str, str]
+    evictions: list[str]
+    pipelined: dict[str, str]
+    uncommitted: dict[str, str]
+    awaitingVolumes: dict[str, str]
+    phases: dict[str, str]
+    taskStatus: dict[str, dict[str, int]]
+    nominated: dict[str, str]
+    conditions: dict[str, list[ToldCondition]]
+    podConditions: dict[str, ToldReason]
+    podAnnotations: dict[str, dict[str, str]]
+    numaAllocatable: dict[str, dict[str, str]]
+    queueAllocated: dict[str, dict[str, Any]]
+
 
 NOTHING: Final = Standing()
 
@@ -96,12 +124,12 @@ def _nominated(result: CycleResult, before: Mapping[str, Standing]) -> dict[str,
     return after
 
 
-def _conditions(report: CycleReport) -> dict[str, list[dict[str, str]]]:
+def _conditions(report: CycleReport) -> dict[str, list[ToldCondition]]:
     return {job: [condition_dict(one) for one in listed] for job, listed in sorted(report.conditions.items()) if listed}
 
 
-def _pod_conditions(result: CycleResult, before: Mapping[str, Standing]) -> dict[str, dict[str, str]]:
-    after: dict[str, dict[str, str]] = {}
+def _pod_conditions(result: CycleResult, before: Mapping[str, Standing]) -> dict[str, ToldReason]:
+    after: dict[str, ToldReason] = {}
     for update in result.pod_conditions:
         name = f"{update.namespace}/{update.name}"
         shown = update if update.reason or update.message else before.get(name, NOTHING)

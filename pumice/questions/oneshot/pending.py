@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
+
+import msgspec
 
 from pumice.belonging import owner_of
 from pumice.cluster.api.kinds import kind_of
@@ -23,15 +25,32 @@ if TYPE_CHECKING:
     from pumice.questions.adviser.judge import WaitFinding, WaitFindings
 
 
-def left_pending(objects: Iterable[Object], result: CycleResult, findings: WaitFindings) -> dict[str, dict[str, str]]:
-    """Reason, its class and message by "ns/pod", after a cycle over exactly these objects; `alias`: another word for
-    the reason, such as the one in the pod's condition.
+class LeftPending(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a pod is left pending: the `reason`, its `class`, and in words; `alias`: another word for the reason, such as
+    the one in the pod's condition.
+    """
+
+    reason: str
+    message: str
+    wait_class: str = msgspec.field(name="class")
+    alias: str
+
+
+class WithoutPods(TypedDict):
+    """Why a Job has no pods."""
+
+    reason: str
+    message: str
+
+
+def left_pending(objects: Iterable[Object], result: CycleResult, findings: WaitFindings) -> dict[str, LeftPending]:
+    """Return why by "ns/pod", after a cycle over exactly these objects.
 
     Pods of schedulers that do not run here are left out, unless they name a PodGroup.
     """
     listed = list(objects)
     placed = {f"{bind.namespace}/{bind.name}" for bind in result.binds}
-    reasons: dict[str, dict[str, str]] = {}
+    reasons: dict[str, LeftPending] = {}
     for obj in listed:
         key = object_key(obj)
         if obj["kind"] == "Pod" and key not in placed and _waits(obj):
@@ -41,14 +60,14 @@ def left_pending(objects: Iterable[Object], result: CycleResult, findings: WaitF
     return dict(sorted(reasons.items()))
 
 
-def _told(said: PendingReason, finding: WaitFinding | None) -> dict[str, str]:
+def _told(said: PendingReason, finding: WaitFinding | None) -> LeftPending:
     if finding is None:
-        return {"reason": said.reason, "message": said.message, "class": "", "alias": ""}
+        return LeftPending(reason=said.reason, message=said.message, wait_class="", alias="")
     message = (
         said.message if finding.because in said.message else f"{finding.because}; {said.message}".removesuffix("; ")
     )
     alias = said.reason if said.reason != finding.reason else ""
-    return {"reason": finding.reason, "message": message, "class": finding.wait_class, "alias": alias}
+    return LeftPending(reason=finding.reason, message=message, wait_class=finding.wait_class, alias=alias)
 
 
 def _promised(key: str, report: CycleReport) -> PendingReason | None:
@@ -77,19 +96,21 @@ def waiting_jobs(objects: Iterable[Object]) -> frozenset[str]:
     return frozenset(f"{pod['metadata'].get('namespace') or ''}/{group_of(pod)}" for pod in pods)
 
 
-def without_pods(objects: Iterable[Object]) -> dict[str, dict[str, str]]:
+def without_pods(objects: Iterable[Object]) -> dict[str, WithoutPods]:
     """Reason and message of each Volcano Job ("namespace/name") that is not over and of which there is no pod."""
     listed = list(objects)
     owners = (controlling_job(obj["metadata"]) for obj in listed if obj["kind"] == "Pod")
     there = {owner["uid"] for owner in owners if owner is not None}
     jobs = (obj for obj in listed if stored_as(obj) == "Job" and obj["metadata"].get("uid") not in there)
     states = {object_key(job): section(section(job, "status"), "state") for job in jobs}
-    found = {
+    found: dict[str, WithoutPods] = {
         name: {"reason": str(state.get("reason") or "NoPods"), "message": str(state.get("message") or "it has no pods")}
         for name, state in sorted(states.items())
         if state.get("phase") not in OVER
     }
-    absent = {owner_of(group): {"reason": "NoPods", "message": said} for group, said in makers_absent(listed)}
+    absent: dict[str, WithoutPods] = {
+        owner_of(group): {"reason": "NoPods", "message": said} for group, said in makers_absent(listed)
+    }
     return found | absent
 
 

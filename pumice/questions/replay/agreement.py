@@ -7,21 +7,36 @@ when it comes out otherwise: what is counted is how often, and each difference i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from pumice.core.shadow.standing import Deed, DeedDifference, deed_of, differing, ties
-from pumice.questions.replay.compare import CycleDifference
+from pumice.questions.replay.compare import CycleDifference, Plain
 
 if TYPE_CHECKING:
     from pumice.core.messages.decisions import CycleResult, Decision
     from pumice.core.shadow.guide import Guide
     from pumice.storage.history import RecordedCycle
 
-Plain = dict[str, Any]
 NAMED: Final = 100
 """So many differences are named at most."""
+
+
+class AgreementTold(msgspec.Struct, frozen=True, kw_only=True):
+    """How far two schedulers agree: see `Agreement`. `only_here`: so many decisions the other never made; `share`: the
+    part of `decisions` that is the `same`; `differences`: the first of them.
+    """
+
+    cycles: int
+    decisions: int
+    same: int
+    ties: int
+    other_node: int
+    only_there: int
+    only_here: int
+    share: float | None
+    differences: list[CycleDifference]
 
 
 @dataclass
@@ -75,20 +90,20 @@ class Agreement:
         self.early = {**other.early, **self.early}
         self.made |= other.made
 
-    def to_dict(self) -> Plain:
-        """Plain data, as `pumice replay --verify` prints it."""
+    def told(self) -> AgreementTold:
+        """Return it as `pumice replay --verify` prints it."""
         only_here = self.only_here
-        return {
-            "cycles": self.cycles,
-            "decisions": self.decisions,
-            "same": self.same,
-            "ties": self.ties,
-            "other_node": self.other_node,
-            "only_there": self.only_there,
-            "only_here": len(only_here),
-            "share": self.share,
-            "differences": [each.to_dict() for each in (*self.differences, *only_here)[:NAMED]],
-        }
+        return AgreementTold(
+            cycles=self.cycles,
+            decisions=self.decisions,
+            same=self.same,
+            ties=self.ties,
+            other_node=self.other_node,
+            only_there=self.only_there,
+            only_here=len(only_here),
+            share=self.share,
+            differences=[*self.differences, *only_here][:NAMED],
+        )
 
 
 def differences(cycle: RecordedCycle, result: CycleResult, guide: Guide | None = None) -> list[CycleDifference]:

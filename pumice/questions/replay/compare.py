@@ -38,10 +38,6 @@ class CycleDifference:
     recorded: Plain | None
     decided: Plain | None
 
-    def to_dict(self) -> Plain:
-        """Plain data, as `pumice replay` prints it."""
-        return {"cycle": self.cycle, "task": self.task, "recorded": self.recorded, "decided": self.decided}
-
 
 def compare(cycle: RecordedCycle, result: CycleResult) -> CycleDifference | None:
     """The first difference, decisions before statuses before the digest; None when all is the same.

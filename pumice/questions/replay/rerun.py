@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import anyio
 from msgspec import structs
@@ -26,11 +26,13 @@ from pumice.core.messages.commands import ApiRequest
 from pumice.core.messages.events import ActorEvent, ActorStarted, ConfigLoaded, CycleRecord, Mutation
 from pumice.questions.measures.lives import there_at
 from pumice.questions.replay.amounts import ClusterFigures
+from pumice.questions.replay.compare import CycleDifference
 from pumice.questions.replay.handover import Beginnings, hand_over, hand_over_again
 from pumice.questions.replay.measure import JobFigures, Measurer, QueueFigures
 from pumice.questions.replay.parting import Parting, Shared, shared
 from pumice.questions.replay.remainder import Key, Reader, note
 from pumice.questions.replay.replayer import ProcessReader
+from pumice.results import Result, Sides
 from pumice.runtime.determinism import deterministic
 from pumice.runtime.leaping import leaping
 from pumice.storage import codec
@@ -115,6 +117,18 @@ def begin_with(measured: Measurer, state: CheckpointState) -> None:
 # --- The comparison
 
 Plain = dict[str, Any]
+Figure = float | int | str | dict[str, str] | None
+"""A number, a queue's name, or pods with their nodes."""
+
+
+class FigureSides(TypedDict):
+    """A figure of the record, and under the other configuration."""
+
+    before: Figure
+    after: Figure
+
+
+ChangedFigures = dict[str, dict[str, FigureSides]]
 
 
 @dataclass
@@ -140,7 +154,7 @@ class Comparison:
     after: Lived
 
     @property
-    def changed(self) -> Plain:
+    def changed(self) -> dict[str, ChangedFigures]:
         """Jobs, queues and resources whose figures differ: figure -> before and after."""
         before, after = self.before, self.after
         return {
@@ -149,25 +163,32 @@ class Comparison:
             "cluster": _changes(before.cluster, after.cluster, ClusterFigures()),
         }
 
-    def to_dict(self) -> Plain:
-        """For `pumice replay --config`."""
-        return {
-            "changed": self.changed,
-            "before": {name: asdict(queue) for name, queue in self.before.queues.items()},
-            "after": {name: asdict(queue) for name, queue in self.after.queues.items()},
-            "cluster": {
-                "before": {name: asdict(figures) for name, figures in self.before.cluster.items()},
-                "after": {name: asdict(figures) for name, figures in self.after.cluster.items()},
-            },
-        }
+
+class Reconfigured(Result, kw_only=True, tag="replay/1"):
+    """A record, and the same under another configuration: where the decisions part (`parted_at`: when, in seconds since
+    the epoch), and what differs of jobs, queues and the cluster, figure by figure; then all figures by queue, `before`
+    and `after`, and by resource of the `cluster`. `supposed`: what was not asked of processes outside, in sentences.
+    """
+
+    cycles: int
+    events: int
+    events_per_s: float
+    identical: bool
+    first_difference: CycleDifference | None
+    parted_at: float | None
+    changed: dict[str, ChangedFigures]
+    before: dict[str, QueueFigures]
+    after: dict[str, QueueFigures]
+    cluster: Sides[dict[str, ClusterFigures]]
+    supposed: list[str]
 
 
-def _changes(before: dict[str, Any], after: dict[str, Any], nothing: Any) -> Plain:
+def _changes(before: dict[str, Any], after: dict[str, Any], nothing: Any) -> ChangedFigures:
     found = {name: changes(before.get(name, nothing), after.get(name, nothing)) for name in sorted({*before, *after})}
     return {name: changed for name, changed in found.items() if changed}
 
 
-def changes(before: Any, after: Any) -> dict[str, dict[str, Any]]:
+def changes(before: Any, after: Any) -> dict[str, FigureSides]:
     """Figure -> before and after, of the figures that differ; `moved`: the pods that went to different nodes."""
     was, now = _flat(before), _flat(after)
     for one, other in ((was, now), (now, was)):
@@ -175,7 +196,9 @@ def changes(before: Any, after: Any) -> dict[str, dict[str, Any]]:
             placed = other["placements"]
             one["moved"] = {pod: node for pod, node in one["placements"].items() if placed.get(pod) != node}
     names = [name for name in {**was, **now} if name != "placements"]
-    found = {name: {"before": was.get(name, 0.0), "after": now.get(name, 0.0)} for name in names}
+    found: dict[str, FigureSides] = {
+        name: {"before": was.get(name, 0.0), "after": now.get(name, 0.0)} for name in names
+    }
     return {name: sides for name, sides in found.items() if sides["before"] != sides["after"]}
 
 

@@ -8,19 +8,39 @@ from typing import TYPE_CHECKING
 
 from pumice.core.shadow.guide import Guide
 from pumice.core.shadow.standing import wishes_of
-from pumice.questions.replay.agreement import Agreement
+from pumice.questions.replay.agreement import Agreement, AgreementTold
 from pumice.questions.replay.compare import CycleDifference, compare
 from pumice.questions.replay.replayer import start
+from pumice.results import Result
 from pumice.storage.chain import leniently
 from pumice.storage.errors import CodecError
+from pumice.storage.journal import FirstBad
 from pumice.storage.sqlite.failures import MANGLED
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from pumice.questions.replay.replayer import Replayer
     from pumice.storage.history import RecordedCycle
     from pumice.storage.journal import ChainReport, Journal
+
+
+class Verified(Result, kw_only=True, tag="replay/1"):
+    """Recorded cycles, decided again: see `ReplayReport`. `first_bad`: the first record that is not as it was written;
+    `changed_plugins`: which plugins of one's own are not what they were, in sentences.
+    """
+
+    cycles: int
+    first_cycle: int
+    last_cycle: int
+    events: int
+    events_per_s: float
+    seconds: float
+    identical: bool
+    first_difference: CycleDifference | None
+    first_bad: FirstBad | None
+    agreement: AgreementTold | None
+    changed_plugins: list[str]
 
 
 @dataclass
@@ -46,6 +66,22 @@ class ReplayReport:
     def identical(self) -> bool:
         """Every cycle that was decided here came out as recorded, from a journal that is whole."""
         return self.first_difference is None and (self.chain is None or self.chain.whole)
+
+    def result(self, seconds: float, changed_plugins: Sequence[str]) -> Verified:
+        """Return it as `pumice replay --verify` prints it."""
+        return Verified(
+            cycles=self.cycles,
+            first_cycle=self.first_cycle,
+            last_cycle=self.last_cycle,
+            events=self.events,
+            events_per_s=self.events / seconds if seconds else 0.0,
+            seconds=seconds,
+            identical=self.identical,
+            first_difference=self.first_difference,
+            first_bad=None if self.chain is None else self.chain.first_bad,
+            agreement=None if self.agreement is None else self.agreement.told(),
+            changed_plugins=list(changed_plugins),
+        )
 
 
 async def recorded(

@@ -237,8 +237,9 @@ def _utilisation(runs: Sequence[RecordedRun]) -> Spec | None:
 
 def _scarce(runs: Sequence[RecordedRun]) -> str | None:
     """The resource of which the greatest part was held."""
-    of = {
-        name: max(run.measures.summary["resources"].get(name, {}).get("utilisation", 0.0) for run in runs)
+    summaries = [run.measures.summary["resources"] for run in runs]
+    of: dict[str, float] = {
+        name: max((each[name]["utilisation"] for each in summaries if name in each), default=0.0)
         for name in _resources(runs)
     }
     return max(of, key=lambda name: of[name]) if of else None

@@ -119,9 +119,10 @@ FIGURES: Final = (
 
 def _summary(runs: Sequence[RecordedRun]) -> str:
     """A column for each run; with two, how much more the second one has."""
-    rows = [[words, *(run.measures.summary[key] for run in runs)] for key, words in FIGURES]
+    figures: list[dict[str, Any]] = [{**run.measures.summary} for run in runs]
+    rows = [[words, *(each[key] for each in figures)] for key, words in FIGURES]
     for resource in dict.fromkeys(name for run in runs for name in run.measures.summary["resources"]):
-        of = [run.measures.summary["resources"].get(resource, {}) for run in runs]
+        of: list[dict[str, Any]] = [each["resources"].get(resource, {}) for each in figures]
         rows.append([f"{resource}: utilisation", *(one.get("utilisation") for one in of)])
         rows.append([f"{resource}: fragmentation", *(one.get("fragmentation") for one in of)])
     head = ["", *(run.name for run in runs)]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final, TypeVar
 
-from pumice.questions.whatif.future import EvictedPod, Future, JobFuture
+import msgspec
+
+from pumice.questions.replay.measure import QueueFigures
+from pumice.questions.whatif.future import EvictedPod, Future, JobFuture, PendingJob
 from pumice.questions.whatif.loops import EvictionLoop, loops_of
+from pumice.results import Result, Sides
 
-Plain = dict[str, Any]
+T = TypeVar("T")
 
 
 class ChangeCode(StrEnum):
@@ -64,6 +68,61 @@ class JobChange:
     all_by_s: float | None = None
 
 
+class EvictionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod that is evicted in the changed future: see `EvictedPod`. `for`: the job that needs the room, "" for nobody;
+    `new`: it is not evicted for that as it is.
+    """
+
+    at_s: float
+    pod: str
+    job: str
+    preemptor: str
+    action: str
+    reason: str
+    node: str
+    returns_s: float | None
+    ran_s: float | None
+    votes: tuple[str, ...]
+    by: str = msgspec.field(name="for")
+    new: bool
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """Pods that do not say how long they run, and after how many seconds it was supposed that they end; null: they do
+    not.
+    """
+
+    running: int
+    waiting: int
+    supposed_s: float | None
+
+
+class FutureChanges(Result, kw_only=True, tag="whatif/1"):
+    """What differs between the future as it is and the changed one, over `horizon_s` seconds: jobs of which something
+    does; pods evicted in the changed one, and `spared` ones; eviction loops that are there then, and those that are
+    over; the parts of resources that are used; who waits at the end; pods that come to other nodes.
+
+    `denied`: what was asked of the cluster in vain. `supposed`: what was not asked of processes outside, in sentences.
+    """
+
+    same: bool
+    horizon_s: float
+    jobs: dict[str, JobChange]
+    evicted: list[EvictionRow]
+    spared: list[str]
+    loops: tuple[EvictionLoop, ...]
+    loops_ended: tuple[EvictionLoop, ...]
+    queues: dict[str, Sides[QueueFigures | None]]
+    utilisation: dict[str, Sides[float]]
+    pending: dict[str, Sides[PendingJob | None]]
+    moved: int
+    moved_pods: dict[str, Sides[str]]
+    denied: dict[str, str]
+    cycles: Sides[int]
+    unknown: Unknown
+    supposed: list[str]
+
+
 @dataclass(frozen=True, slots=True)
 class FutureDifference:
     """`jobs`: those of which something differs; `loops` of the second future, `ended`: those of the first alone.
@@ -100,39 +159,35 @@ class FutureDifference:
         """Of both."""
         return list(dict.fromkeys([*self.before.supposed, *self.after.supposed]))
 
-    def to_dict(self) -> Plain:
-        """For `pumice whatif`."""
+    @property
+    def spared(self) -> list[str]:
+        """Pods that are evicted in the first future and not in the second."""
+        return [each.pod for each in self.before.evictions if not _is_in(each, self.after)]
+
+    def result(self) -> FutureChanges:
+        """Return it as `pumice whatif` prints it."""
         before, after = self.before, self.after
-        return {
-            "same": self.same,
-            "horizon_s": after.horizon_s,
-            "jobs": {name: asdict(change) for name, change in self.jobs.items()},
-            "evicted": [self._evicted(each) for each in after.evictions],
-            "spared": [each.pod for each in before.evictions if not _is_in(each, after)],
-            "loops": [asdict(loop) for loop in self.loops],
-            "loops_ended": [asdict(loop) for loop in self.ended],
-            "queues": _sides(before.queues, after.queues),
-            "utilisation": {
-                name: {"before": _used(before, name), "after": _used(after, name)}
+        return FutureChanges(
+            same=self.same,
+            horizon_s=after.horizon_s,
+            jobs=self.jobs,
+            evicted=[EvictionRow(**asdict(each), new=not _is_in(each, before)) for each in after.evictions],
+            spared=self.spared,
+            loops=self.loops,
+            loops_ended=self.ended,
+            queues=_sides(before.queues, after.queues),
+            utilisation={
+                name: Sides(_used(before, name), _used(after, name))
                 for name in dict.fromkeys([*before.resources, *after.resources])
             },
-            "pending": _sides(before.pending, after.pending),
-            "moved": self.moved,
-            "moved_pods": {pod: {"before": was, "after": now} for pod, (was, now) in self.moved_pods.items()},
-            "denied": dict(after.denied),
-            "cycles": {"before": before.cycles, "after": after.cycles},
-            "unknown": {
-                "running": after.unknown_running,
-                "waiting": after.unknown_waiting,
-                "supposed_s": after.supposed_s or None,
-            },
-            "supposed": self.supposed,
-        }
-
-    def _evicted(self, each: EvictedPod) -> Plain:
-        told = asdict(each)
-        told["for"] = told.pop("by")
-        return {**told, "new": not _is_in(each, self.before)}
+            pending=_sides(before.pending, after.pending),
+            moved=self.moved,
+            moved_pods={pod: Sides(was, now) for pod, (was, now) in self.moved_pods.items()},
+            denied=dict(after.denied),
+            cycles=Sides(before.cycles, after.cycles),
+            unknown=Unknown(after.unknown_running, after.unknown_waiting, after.supposed_s or None),
+            supposed=self.supposed,
+        )
 
 
 def difference(before: Future, after: Future) -> FutureDifference:
@@ -201,11 +256,6 @@ def _used(future: Future, resource: str) -> float:
     return found.utilisation if found is not None else 0.0
 
 
-def _sides(before: dict[str, Any], after: dict[str, Any]) -> Plain:
+def _sides(before: Mapping[str, T], after: Mapping[str, T]) -> dict[str, Sides[T | None]]:
     """By name, what either says of it."""
-    return {
-        name: {
-            side: asdict(said[name]) if name in said else None for side, said in (("before", before), ("after", after))
-        }
-        for name in sorted({*before, *after})
-    }
+    return {name: Sides(before.get(name), after.get(name)) for name in sorted({*before, *after})}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.actors.metrics.summary import Summary
+from pumice.actors.metrics.summary import JobSummary, PodCounts, RunSummary, Summary
 from pumice.cluster.api.store import Store
 from pumice.core.messages.commands import BindPod, Delete, UpdateStatus
 from pumice.core.messages.replies import Accepted
@@ -41,20 +41,15 @@ async def test_pods_and_jobs_are_counted(log_capacity: int) -> None:
     async with running(stocked(log_capacity)) as bench:
         followed, store = Summary(bench.api, bench.context, bench.store.listings), bench.store
         first = await followed.report(1, 2.0)
-        assert first["pods"] == {"bound": 0, "running": 0, "succeeded": 0, "failed": 0, "pending": 3}
-        assert first["jobs"] == {"default/j": {"phase": "", "bound": 0, "pending": 2}}
+        assert first.pods == PodCounts(pending=3)
+        assert first.jobs == {"default/j": JobSummary("", pending=2)}
         for name, phase in (("a", "Running"), ("c", "Failed")):
             assert isinstance(await bench.api.ask(BindPod("default", name, uid(store, name), "n")), Accepted)
             status = UpdateStatus("Pod", "default", name, codec.pack({"phase": phase}))
             assert isinstance(await bench.api.ask(status), Accepted)
         assert isinstance(await bench.api.ask(Delete("Pod", "default", "b", grace_period_s=0)), Accepted)
-        expected = {
-            "cycles": 2,
-            "pods": {"bound": 2, "running": 1, "succeeded": 0, "failed": 1, "pending": 0},
-            "jobs": {"default/j": {"phase": "", "bound": 1, "pending": 0}},
-            "seconds": 4.0,
-            "pods_per_s": 0.5,
-        }
+        pods, jobs = PodCounts(bound=2, running=1, failed=1), {"default/j": JobSummary("", bound=1)}
+        expected = RunSummary(cycles=2, pods=pods, jobs=jobs, seconds=4.0, pods_per_s=0.5)
         anew = Summary(bench.api, bench.context, bench.store.listings)
         assert await followed.report(2, 4.0) == await anew.report(2, 4.0) == expected
 
@@ -64,4 +59,4 @@ async def test_the_rate_counts_binds_of_pods_that_have_gone_too() -> None:
         assert isinstance(await bench.api.ask(BindPod("default", "a", uid(bench.store, "a"), "n")), Accepted)
         assert isinstance(await bench.api.ask(Delete("Pod", "default", "a", grace_period_s=0)), Accepted)
         report = await Summary(bench.api, bench.context, bench.store.listings).report(1, 2.0)
-    assert (report["pods"]["bound"], report["pods_per_s"]) == (0, 0.5)
+    assert (report.pods.bound, report.pods_per_s) == (0, 0.5)

@@ -51,7 +51,7 @@ async def test_a_gang_is_bound_whole_and_the_system_becomes_idle() -> None:
         await system.submit([*three_nodes(), *gang("g", pods=6, duration="0")])
         await idle(system)
         assert sorted(placed(system)) == [f"g-{number}" for number in range(6)]
-        assert (await system.summary())["pods"]["bound"] == 6
+        assert (await system.summary()).pods.bound == 6
         quiet = system.memory.cycle
         await anyio.sleep(0.1)
         assert system.memory.cycle == quiet

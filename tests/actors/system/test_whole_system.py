@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 import pytest
 
+from pumice.actors.metrics.summary import JobSummary
 from pumice.actors.runtime.clock import VirtualClock
 from pumice.core.messages.commands import BindPod, StoreRequest
 from pumice.core.messages.decisions import BindContext, Decision
@@ -58,10 +59,8 @@ async def test_a_job_runs_to_its_end(kind: str, tmp_path: Path) -> None:
         async with started(journal) as system:
             await system.submit([*three_nodes(), the_job("200ms")])
             await idle(system)
-            assert (await system.summary())["jobs"] == {
-                "default/test-job": {"phase": "Completed", "bound": 6, "pending": 0}
-            }
-            assert (await system.summary())["pods"]["succeeded"] == 6
+            assert (await system.summary()).jobs == {"default/test-job": JobSummary("Completed", bound=6)}
+            assert (await system.summary()).pods.succeeded == 6
         assert (await journal.check()).whole
         first: list[CycleRecord] = [each for each in await journaled(journal, "cycle", CycleRecord) if each.decisions]
         assert [each.decisions for each in first] == [6]  # all of them in one cycle
@@ -92,7 +91,7 @@ async def test_a_job_cut_off_half_way_runs_to_its_end_after_a_restart(kind: str,
         assert scope.cancelled_caught
         async with started(journal) as system:
             await idle(system)
-            assert (await system.summary())["jobs"]["default/test-job"]["phase"] == "Completed"
+            assert (await system.summary()).jobs["default/test-job"].phase == "Completed"
             assert len(placed(system)) == 6
 
 

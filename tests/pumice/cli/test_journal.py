@@ -31,7 +31,10 @@ def file(tmp_path: Path) -> Path:
 
 def test_a_whole_chain(file: Path) -> None:
     said = pumice("journal", file, "--check", "-o", "json")
-    assert (said.code, said.json) == (0, {"whole": True, "records": len(RECORDS), "first_bad": None})
+    assert (said.code, said.json) == (
+        0,
+        {"schema": "journal/1", "whole": True, "records": len(RECORDS), "first_bad": None},
+    )
 
 
 def test_an_edited_record_is_named(file: Path) -> None:
@@ -74,7 +77,7 @@ def test_what_a_shadow_found_is_told_of_the_pod_and_of_the_cycle(file: Path) -> 
 
 def test_the_overview(file: Path) -> None:
     assert pumice("journal", file, "-o", "json").json["cycles"] == 2
-    assert pumice("journal", file, "-o", "yaml").out.startswith("records: 13\n")
+    assert pumice("journal", file, "-o", "yaml").out.startswith("schema: journal/1\nrecords: 13\n")
     assert "2 cycles, 2 decisions" in pumice("journal", file, "-o", "table").out
 
 

@@ -138,7 +138,7 @@ def test_when_they_start_beside_it_or_by_itself(tmp_path: Path) -> None:
     assert pumice("run", "-f", path, "--db", db, "--time", "virtual", "--until", "20s", "-o", "json").code == 0
     said = pumice("queue", "--db", db, "--eta", "-o", "json")
     found = pumice("eta", "--db", db, "-o", "json").json
-    assert {job["job"]: job["eta"] for job in said.json["waiting"]} == found
+    assert {"schema": "eta/1", **{job["job"]: job["eta"] for job in said.json["waiting"]}} == found
     assert found["default/g"]["known"] is False
     assert found["default/g"]["with_known_durations_s"] == pytest.approx(20.0, abs=2.0)
     assert "starts" in pumice("queue", "--db", db, "--eta", "-o", "table").out

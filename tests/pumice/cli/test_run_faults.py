@@ -9,6 +9,7 @@ import pytest
 
 from pumice.cli import run
 from pumice.runtime.main_job import RunOutcome, RunPlan, run_plan
+from pumice.runtime.summary import BrokenInvariant
 from tests.pumice.cli.terminal import pumice
 
 VIRTUAL = ("--time", "virtual", "--until", "idle")
@@ -37,7 +38,7 @@ def test_violations_are_shown_and_are_the_exit_code(
 ) -> None:
     def broken(plan: RunPlan, watching: Any) -> RunOutcome:
         outcome = run_plan(plan, watching)
-        outcome.summary["violations"] = [{"invariant": "one-node", "message": "it [moved]"}]
+        outcome.summary.violations = [BrokenInvariant("one-node", "it [moved]")]
         outcome.interrupted = interrupted
         return outcome
 

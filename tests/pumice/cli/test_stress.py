@@ -203,7 +203,7 @@ def test_ctrl_c_ends_the_cutting_down_and_not_the_report(
     monkeypatch.setattr("pumice.proof.storm.report.shrink", cut)
     tally = broken(interrupted=False)
     found = report(tally, 1.0, tmp_path)
-    assert [each["invariant"] for each in found["violations"]] == ["one-node"]
+    assert [each.invariant for each in found.violations] == ["one-node"]
     assert tally.interrupted
 
 

@@ -13,6 +13,7 @@ import yaml
 from rich.table import Table
 from rich.text import Text
 
+from pumice.cli.kubeconfig import KubeconfigResult
 from pumice.cli.options import Format, LogLevel
 from pumice.cli.terminal import PlainConsole, PlainLines, Terminal, WholeTable
 from tests.kit.nodes import node
@@ -107,9 +108,9 @@ def test_what_is_said_is_one_line(method: str, capsys: pytest.CaptureFixture[str
 
 
 def test_json_stays_json_and_is_harmless(capsys: pytest.CaptureFixture[str]) -> None:
-    Terminal(Format.JSON, False, LogLevel.WARNING).emit({EVIL: EVIL}, lambda _: None)
+    Terminal(Format.JSON, False, LogLevel.WARNING).emit(KubeconfigResult({EVIL: EVIL}), lambda _: None)
     text = capsys.readouterr().out
-    assert json.loads(text) == {EVIL: EVIL}
+    assert json.loads(text) == {"schema": "kubeconfig/1", EVIL: EVIL}
     assert not {"\x1b", "\r", "\x9b", "\u202e"} & set(text)
 
 

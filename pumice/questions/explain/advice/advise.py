@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import gcd
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 import msgspec
 
@@ -386,6 +386,20 @@ def _with_factor(config: SchedulerConfig, factor: float) -> SchedulerConfig:
     return msgspec.structs.replace(config, tiers=tiers)
 
 
+class Helps(TypedDict):
+    """Changes that help together: `fit`: so many pods of the job get a node then, `of` so many; `alone`: with each
+    change alone. `evicted`: so many others go for it. `least`: less does not do.
+    """
+
+    changes: list[str]
+    fit: int
+    alone: list[int]
+    of: int
+    admitted: bool
+    evicted: int
+    least: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Advice:
     """Sentences, the best first; `remark`: why there are none, or not all. `data`: the same to compute with.
@@ -394,7 +408,7 @@ class Advice:
 
     sentences: list[str] = field(default_factory=list[str])
     remark: str = ""
-    data: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+    data: list[Helps] = field(default_factory=list[Helps])
     supposed: list[str] = field(default_factory=list[str])
 
 
@@ -530,7 +544,7 @@ def _told(search: AdviceSearch, tasks: int, seconds: float) -> Advice:
         )
     elif not sentences:
         remark = "no change that was tried helps, nor any two of the nearest together"
-    return Advice(sentences, remark, [_plain(found, tasks) for found in helpful])
+    return Advice(sentences, remark, [_helps(found, tasks) for found in helpful])
 
 
 def _sentence(found: Found, tasks: int) -> str:
@@ -548,7 +562,7 @@ def _how_far(result: TrialResult, of: int) -> str:
     return f"{result.kept} of {of} fit{price}"
 
 
-def _plain(found: Found, tasks: int) -> dict[str, object]:
+def _helps(found: Found, tasks: int) -> Helps:
     result = found.result
     return {
         "changes": [change.words for change in found.changes],

@@ -185,7 +185,7 @@ def test_a_job_with_a_role_that_fits_and_one_that_does_not() -> None:
 
 def test_the_same_question_twice_gives_the_same_bytes_and_the_cycle_decides_the_same() -> None:
     asked = scene(*nodes(3, cpu="4"), *gang("a", pods=2, cpu="3"), *big("g"), *gang("h", pods=8, cpu="2"))
-    first, second = (msgspec.json.encode(census_of(asked).to_dict()) for _ in range(2))
+    first, second = (msgspec.json.encode(census_of(asked).standings()) for _ in range(2))
     assert first == second
     unasked = run_cycle(asked.view.snapshot(), asked.config, asked.clock, asked.carry)
     census_of(asked)
@@ -236,6 +236,6 @@ def test_a_job_is_named_by_who_owns_its_group_whatever_that_is_called() -> None:
     group["metadata"]["ownerReferences"] = [owner]
     seen = scene(node("n0", cpu="1"), group, pod("p", group="x7f", cpu="2"))
     (waiting,) = census_of(seen).waiting
-    assert (waiting.job, waiting.name, waiting.to_dict()["made_for"]) == ("default/x7f", "default/a1b", "default/a1b")
+    assert (waiting.job, waiting.name, waiting.row().made_for) == ("default/x7f", "default/a1b", "default/a1b")
     assert jobs_of(seen.view, "job", "default/a1b") == ["default/x7f"]
     assert "default/a1b" in near(seen.view, "job", "default/a1c")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from pumice.cluster.kernel.fork import Fork
 from pumice.core.objects.metadata import Object, parse_time
@@ -65,7 +66,7 @@ def test_what_the_pods_say_does_not_move_the_range() -> None:
     runs = ended(100, 200, 300, 400, 500)
     one, two = (estimates_of(each, runs, FEW)["default/g"] for each in (BUSY, other))
     assert (one.said_s, two.said_s) == (540.0, 10.0)
-    assert replace(one, said_s=None) == replace(two, said_s=None)
+    assert structs.replace(one, said_s=None) == structs.replace(two, said_s=None)
 
 
 def test_only_what_had_ended_by_then_is_seen() -> None:

@@ -54,7 +54,7 @@ def disagreements(scene: Scene) -> list[str]:
         pod = f"{evict.namespace}/{evict.name}"
         election = trail.elections.of(pod, evict.preemptor)
         assert election is not None
-        votes = {each["plugin"]: (each["tier"], each["gave"]) for each in told[pod].votes["ballots"]}
+        votes = {each["plugin"]: (each["tier"], each["gave"]) for each in told[pod].votes.get("ballots", [])}
         if votes != {each.plugin: (each.tier, len(each.gave)) for each in election.opinions}:
             found.append(f"{pod}: votes")
     for pod, account in told.items():
@@ -64,8 +64,8 @@ def disagreements(scene: Scene) -> list[str]:
             found.append(f"{pod}: status")
         if not account.job:
             continue  # its PodGroup is gone
-        job = account.job["name"]
-        endings = [(one["action"], one["who"], one["ending"]) for one in account.job["endings"]]
+        job = account.job.get("name", "")
+        endings = [(one["action"], one["who"], one["ending"]) for one in account.job.get("endings", [])]
         if endings != [(one.action, one.who, one.ending) for one in trail.of_job(job)]:
             found.append(f"{pod}: endings")
     return found

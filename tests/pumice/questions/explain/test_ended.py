@@ -52,9 +52,9 @@ def test_a_job_that_is_done_is_called_so(db: Path) -> None:
     assert said["unblock"] == []
 
 
-def entry(state: str, **more: str) -> StoryEntry:
+def entry(state: str, reason: str = "", message: str = "") -> StoryEntry:
     found = StoryEntry(1, 0.0, "api", "")
-    found.data = {"type": "MODIFIED", "object": "Job default/j", "state": state, **more}
+    found.data = {"type": "MODIFIED", "object": "Job default/j", "state": state, "reason": reason, "message": message}
     return found
 
 

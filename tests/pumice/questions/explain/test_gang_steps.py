@@ -9,7 +9,7 @@ import pytest
 from pumice.config.load import parse_scheduler_config
 from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry, CycleClock
-from pumice.questions.explain.account import account_of
+from pumice.questions.explain.account import StepsTold, account_of
 from pumice.questions.explain.scene import Scene
 from pumice.questions.oneshot.cycles import fill
 from tests.kit.budgets import budget
@@ -32,12 +32,12 @@ RACKS = [hyper_node("r0", 1, nodes=["n0"]), hyper_node("r1", 1, nodes=["n1"])]
 FULL = ["n0"] * 4 + ["n1"] * 4
 
 
-def steps(action: str, *objects: Object, plugin: str = "{name: proportion}", whole: str = "true") -> dict[str, Any]:
+def steps(action: str, *objects: Object, plugin: str = "{name: proportion}", whole: str = "true") -> StepsTold:
     given = [*WORLD, *objects]
     config = parse_scheduler_config(CONFIG % (action, plugin, whole), source="test")
     scene = Scene(fill(given), config, CycleClock(1, 1_800_000_000.0, 0), Carry(), objects=lambda: given)
     account = account_of(scene, "podgroup", "default/g")
-    return next(each for each in account.job["steps"] if each["action"] == action)
+    return next(each for each in account.job.get("steps", []) if each["action"] == action)
 
 
 def low(least: int, placed: list[str] = FULL, **more: Any) -> list[Object]:

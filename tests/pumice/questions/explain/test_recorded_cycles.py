@@ -45,5 +45,5 @@ def test_a_pod_whose_podgroup_is_gone_is_told_of(tmp_path: Path) -> None:
 def test_what_backfill_placed_is_told_of_it(tmp_path: Path) -> None:
     account = account_of(scene_at(copied("stock", tmp_path), 3), "pod", "default/small-w-0")
     assert account.state == "Bound"
-    steps = {each["action"]: (each["stopped"], each["steps"]) for each in account.job["steps"]}
+    steps = {each["action"]: (each["stopped"], each["steps"]) for each in account.job.get("steps", [])}
     assert steps["backfill"] == ("", ["pods placed: 3"])

@@ -68,7 +68,7 @@ def test_counts_of_a_journal_come_before_what_the_pod_says() -> None:
     counted = replace(here, refused={uid: RefusedBind("n0", 4, WHY)})
     assert account_of(counted, "pod", "default/g-0").message == f"bind to n0 refused 4 times: {WHY}"
     other = replace(here, refused={"another pod": RefusedBind("n0", 4, WHY)})
-    assert account_of(other, "pod", "default/g-0").refused["default/g-0"]["times"] == 0
+    assert account_of(other, "pod", "default/g-0").refused["default/g-0"].times == 0
 
 
 def test_run_that_refuses_all_binds_is_counted_by_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

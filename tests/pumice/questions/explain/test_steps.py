@@ -12,7 +12,7 @@ from rich.console import Console
 from pumice.cli.explain import show
 from pumice.config.load import parse_scheduler_config
 from pumice.core.objects.metadata import Object
-from pumice.questions.explain.account import Account, account_of
+from pumice.questions.explain.account import Account, StepsTold, account_of
 from tests.kit.jobs import gang
 from tests.kit.nodes import node, nodes, taint
 from tests.kit.pod_groups import pod_group
@@ -27,9 +27,9 @@ WHEN = "once resource is released and minAvailable is satisfied"
 CLASSES = [priority_class("low", 1), priority_class("middle", 5), priority_class("high", 9)]
 
 
-def steps(*objects: Object) -> dict[str, dict[str, Any]]:
+def steps(*objects: Object) -> dict[str, StepsTold]:
     account = account_of(scene(*CLASSES, *objects), "podgroup", "default/g")
-    return {each["action"]: each for each in account.job["steps"]}
+    return {each["action"]: each for each in account.job.get("steps", [])}
 
 
 def running(name: str, pods: int, least: int, **more: Any) -> list[Object]:
@@ -144,7 +144,7 @@ def reclaiming(state: str) -> Account:
 
 def test_what_was_promised_to_others_of_the_gang_counts_in_what_the_queue_has() -> None:
     told = reclaiming("Open")
-    (stopped,) = [each["stopped"] for each in told.job["steps"] if each["action"] == "reclaim"]
+    (stopped,) = [each["stopped"] for each in told.job.get("steps", []) if each["action"] == "reclaim"]
     assert stopped == (
         "default/g-1: its queue may not take from others (queue q2 has 1 cpu, 1 pods and deserves 1 cpu, "
         "default/g-1 asks for 1 cpu, 1 pods)"
@@ -162,7 +162,7 @@ def test_a_queue_without_a_state_is_named_first(phase: str) -> None:
 
 
 def test_a_closed_queue_takes_from_nobody_for_being_closed() -> None:
-    (stopped,) = [each["stopped"] for each in reclaiming("Closed").job["steps"] if each["action"] == "reclaim"]
+    (stopped,) = [each["stopped"] for each in reclaiming("Closed").job.get("steps", []) if each["action"] == "reclaim"]
     assert stopped == "default/g-0: its queue may not take from others (queue q2 is Closed)"
 
 
@@ -171,7 +171,7 @@ def test_who_lacks_pods_and_starves_in_no_plugins_eyes_is_said_to() -> None:
         'actions: "allocate, preempt"\ntiers: [{plugins: [{name: predicates}]}]', source="t"
     )
     starved = replace(scene(node("n0", cpu="1"), *wanting()), config=config)
-    told = account_of(starved, "podgroup", "default/g").job["steps"][1]
+    told = account_of(starved, "podgroup", "default/g").job.get("steps", [])[1]
     said = "not starving: 0 ready + 0 waiting, its minimum is 1, but no plugin finds it starving"
     assert (told["action"], told["stopped"]) == ("preempt", said)
 

@@ -58,7 +58,7 @@ async def test_a_cycle_has_its_own_decisions_and_their_outcomes() -> None:
     assert (first.record.data["digest"], numbers(first.decisions), numbers(first.outcomes)) == ("digest1", [7], [8])
     second = await cycle_of(2, entries(await journal()))
     assert (numbers(second.decisions), second.outcomes) == ([12], [])
-    decision = second.to_dict()["decisions"][0]
+    decision = second.result().decisions[0]
     assert {key: decision[key] for key in ("name", "preemptor", "reason", "action", "score")} == {
         "name": "train-worker-0",
         "preemptor": "a/other",
@@ -70,7 +70,7 @@ async def test_a_cycle_has_its_own_decisions_and_their_outcomes() -> None:
 
 
 async def test_the_overview_counts_and_keeps_what_went_wrong() -> None:
-    found = (await overview_of(entries(await journal()))).to_dict()
+    found = (await overview_of(entries(await journal()))).result().plain()
     assert found["records"] == len(RECORDS)
     assert found["kinds"] == {"actor": 1, "api": 6, "config": 1, "cycle": 2, "decision": 2, "outcome": 1}
     assert (found["cycles"], found["decisions"], found["began"], found["ended"]) == (2, 2, 0.5, 3.0)

@@ -57,11 +57,11 @@ def test_shares_of_a_journal_add_up() -> None:
         whole.note(*each)
         (first, second)[number].note(*each)
     first.add(second)
-    assert first.to_dict() == whole.to_dict()
+    assert first.told() == whole.told()
 
 
 def test_without_decisions_there_is_no_share() -> None:
-    assert Agreement().to_dict()["share"] is None
+    assert Agreement().told().share is None
 
 
 def test_equally_good_nodes_are_the_same_and_what_a_guide_went_along_with_is_not() -> None:

@@ -15,6 +15,7 @@ from playwright.sync_api import expect
 
 from pumice.core.messages.decisions import Evict
 from pumice.core.messages.events import Evicted
+from pumice.questions.measures.measures import ResourceSummary
 from pumice.questions.report.charts import charts, drawn, most_telling, waiting_jobs
 from pumice.questions.report.page import page
 from pumice.questions.report.recorded import PodSlice, RecordedRun, recorded
@@ -272,7 +273,9 @@ def test_two_configurations_are_compared(read: Callable[..., RecordedRun]) -> No
 
 def test_a_resource_that_one_of_two_runs_has_is_drawn_of_that_one(read: Callable[..., RecordedRun]) -> None:
     one, other = read("one"), read("other")
-    held = {**one.measures.summary["resources"], "example.com/thing": {"held_s": 5.0, "utilisation": 0.1}}
+    cpu = one.measures.summary["resources"]["cpu"]
+    thing: ResourceSummary = {**cpu, "held_s": 5.0, "utilisation": 0.1}
+    held = {**one.measures.summary["resources"], "example.com/thing": thing}
     series = [
         replace(each, resource="example.com/thing")
         for each in one.measures.series

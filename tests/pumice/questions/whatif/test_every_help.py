@@ -14,7 +14,7 @@ from pumice.cluster.kernel.life import Life
 from pumice.core.objects.metadata import Object
 from pumice.core.quantity import parse_quantity
 from pumice.core.session.carry import Carry, CycleClock
-from pumice.questions.explain.advice.advise import advise
+from pumice.questions.explain.advice.advise import Helps, advise
 from pumice.questions.explain.scene import Scene
 from pumice.questions.oneshot.cycles import fill
 from pumice.questions.whatif import changes
@@ -44,12 +44,12 @@ def waiting(number: int) -> Fork:
     return life.fork()
 
 
-def helps(fork: Fork) -> list[Object]:
+def helps(fork: Fork) -> list[Helps]:
     """What would help the gang, as `explain` has it."""
     objects = list(fork.objects)
     clock, carry = CycleClock(fork.cycle + 1, fork.now, 0), Carry.from_dict(dict(fork.carry))
     scene = Scene(fill(objects), fork.config, clock, carry, objects=lambda: objects)
-    return list(advise(scene, "podgroup", BIG, 30.0).data)
+    return advise(scene, "podgroup", BIG, 30.0).data
 
 
 def done(fork: Fork, words: str) -> Fork:

@@ -1,0 +1,49 @@
+"""`pumice schema`: JSON Schemas of what commands print."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+
+from pumice.cli.app import COMMANDS
+from pumice.cli.exits import Exit, UsageError
+from pumice.cli.terminal import Terminal, show_lines, speaking
+from pumice.config.errors import nearest_names
+from pumice.results import FORMS, Plain, Result, forms_of, json_schema, tag_of
+
+
+class SchemaResult(Result, kw_only=True, tag="schema/1"):
+    """JSON Schemas (2020-12) by the command whose result they describe."""
+
+    schemas: dict[str, Plain]
+
+
+@speaking
+def schema(
+    command: Annotated[
+        str | None, typer.Argument(metavar="[COMMAND]", help="Print the schema of its result.", show_default=False)
+    ] = None,
+    *,
+    terminal: Terminal,
+) -> int:
+    """Without a name, list the commands and the versions of their results; `-o json` prints all schemas."""
+    if command is None:
+        names = () if terminal.tables else FORMS
+        terminal.emit(SchemaResult(schemas={name: json_schema(name) for name in names}), show)
+        return Exit.DONE
+    if command not in FORMS:
+        near = nearest_names(command, FORMS)
+        problem = f"no command {command!r} prints JSON" + (f"; near: {', '.join(near)}" if near else "")
+        raise UsageError(problem, path="COMMAND")
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(json_schema(command)), indent=2).decode() + "\n")
+    return Exit.DONE
+
+
+def show(console: Console) -> None:
+    """Print a line a command: the version of its result, and what the command does."""
+    rows = [(name, tag_of(forms_of(name)[0]), COMMANDS[name].help if name in COMMANDS else "") for name in FORMS]
+    show_lines(console, [("command", "schema", ""), *rows])
