@@ -6,6 +6,7 @@ Each form of a command's result is a `Result` whose tag is "<command>/<version>"
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, get_type_hints
 
@@ -64,6 +65,8 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 DEFINED: Final = "#/$defs/"
+SAID: Final = re.compile(r"(?<!Not )`(\w+)`: (.+?)(?:;|\.)(?:\s|$)")
+"""What a docstring says of a key: "`low_s`: the shortest wait; `high_s`: …"."""
 
 
 class Result(msgspec.Struct, tag_field="schema"):
@@ -114,19 +117,15 @@ def json_schema(command: str) -> Plain:
     infos = _objects(msgspec.inspect.multi_type_info(types))
     needed = {name: _required(info) for info in infos if (name := getattr(info.cls, "__name__", "")) in components}
     for name, component in components.items():
-        if "description" in component:
-            component["description"] = _unwrapped(component["description"])
+        _describe(component)
         if name in needed or "[" in component.get("title", ""):
             component["required"] = needed.get(name, [*component["properties"]])
             for each in component["properties"].values():
                 each.pop("default", None)
-    tops = [
-        _laid(tag, form, schema, components) if issubclass(form, Laid) else schema
-        for form, schema in zip(forms, schemas, strict=True)
-    ]
-    head = {"$schema": DIALECT, "$id": f"urn:pumice:{tag}", "title": tag}
-    body = tops[0] if len(tops) == 1 else {"anyOf": tops, "description": "One of several forms, by the options."}
-    return {**head, **body, "$defs": dict(sorted(components.items()))}
+    tops = [_top(form, schema, components) for form, schema in zip(forms, schemas, strict=True)]
+    several = {"title": tag, "description": "One of several forms, by the options.", "anyOf": tops}
+    body = tops[0] if len(tops) == 1 else several
+    return {"$schema": DIALECT, "$id": f"urn:pumice:{tag}", **body, "$defs": dict(sorted(components.items()))}
 
 
 def _printed(form: type[Result]) -> Any:
@@ -137,19 +136,28 @@ def _printed(form: type[Result]) -> Any:
     return get_type_hints(form)[name]
 
 
-def _laid(tag: str, form: type[Result], schema: Plain, components: Plain) -> Plain:
-    """Return the schema of a mapping with "schema" beside its entries."""
+def _top(form: type[Result], schema: Plain, components: Plain) -> Plain:
+    """Return the schema of a form, out of the components: its keys, with "schema" before them."""
     if "$ref" in schema:
         schema = components.pop(schema["$ref"].removeprefix(DEFINED))
-    properties = {"schema": {"const": tag}, **schema.get("properties", {})}
-    required = ["schema", *schema.get("required", ())]
-    told = {"title": form.__name__, "description": _unwrapped(form.__doc__ or "")}
-    return {**schema, **told, "properties": properties, "required": required}
+    keys = {name: value for name, value in schema.get("properties", {}).items() if name != "schema"}
+    properties = {"schema": {"const": tag_of(form)}, **keys}
+    told = {"title": form.__name__, "description": form.__doc__ or ""}
+    required = dict.fromkeys(("schema", *schema.get("required", ())))
+    rest = {name: value for name, value in schema.items() if name not in ("title", "description")}
+    found = {**told, **rest, "properties": properties, "required": [*required]}
+    _describe(found)
+    return found
 
 
-def _unwrapped(docstring: str) -> str:
-    """Return the paragraphs of a docstring, each in one line."""
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in docstring.split("\n\n"))
+def _describe(component: Plain) -> None:
+    """Put the paragraphs of its docstring in one line each, and what they say of single keys beside these."""
+    if "description" in component:
+        paragraphs = (" ".join(each.split()) for each in component["description"].split("\n\n"))
+        component["description"] = "\n\n".join(paragraphs)
+        for key, text in SAID.findall(component["description"]):
+            if key in component.get("properties", {}):
+                component["properties"][key]["description"] = text
 
 
 def _required(info: msgspec.inspect.StructType | msgspec.inspect.DataclassType) -> list[str]:

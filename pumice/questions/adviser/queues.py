@@ -50,7 +50,7 @@ def weights_remark(config: SchedulerConfig, weights: Mapping[str, int], census: 
 class QueueStanding:
     """Amounts by resource: cpu in cores, memory in bytes, all else in pieces. `borrowed`: allocated beyond deserved;
     `pending`: what its pods without a node ask for; `capability`: the most it may have, as far as that is limited.
-    `share` as the queue's plugin reckons it, None where none does. All as the cycle opened.
+    `share`: as the queue's plugin reckons it, null where none does. All as the cycle opened.
     """
 
     parent: str

@@ -180,10 +180,11 @@ def test_a_schema_is_one_of_2020_12_with_descriptions() -> None:
     said = pumice("schema", "queue", "-o", "table")
     assert said.code == 0
     schema = said.json
-    assert (schema["$schema"], schema["$id"], schema["title"]) == (DIALECT, "urn:pumice:queue/1", "queue/1")
-    standings = schema["$defs"]["Standings"]
-    assert "The queues as `cycle` opened" in standings["description"]
-    assert standings["properties"]["schema"] == {"enum": ["queue/1"]}
+    assert (schema["$schema"], schema["$id"], schema["title"]) == (DIALECT, "urn:pumice:queue/1", "Standings")
+    assert "The queues as `cycle` opened" in schema["description"]
+    assert next(iter(schema["properties"].items())) == ("schema", {"const": "queue/1"})
+    assert schema["$defs"]["QueueStanding"]["properties"]["borrowed"]["description"] == "allocated beyond deserved"
+    assert "description" not in schema["$defs"]["Estimate"]["properties"]["known"]  # what is said is of "Not `known`"
     assert schema["$defs"]["WaitingRow"]["required"][-1] == "before_it"  # `eta` is there where it was asked for
 
 
