@@ -1,4 +1,4 @@
-"""What messages cannot carry has a number, its handle, and they carry that."""
+"""Handles: numbers that stand in messages for objects that a message cannot carry."""
 
 from __future__ import annotations
 

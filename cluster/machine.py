@@ -41,7 +41,7 @@ class Machine(ABC):
 
     @abstractmethod
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:  # noqa: B027 - for most, nothing
         """The answer to one request of the last step; they come in order, before the next step.
@@ -50,9 +50,9 @@ class Machine(ABC):
         """
 
     def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
+        """Return the time when `step` has work though nothing changed; None: never."""
         return None
 
     def running_timers(self) -> int:
-        """How many timers are running that somebody waits for: a run is not idle before they are over."""
+        """Return the number of running timers that a client waits for: a run is not idle before they are over."""
         return 0

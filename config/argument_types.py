@@ -1,4 +1,4 @@
-"""What kind of value each argument of a plugin or action takes; of another one the reader takes no notice.
+"""Kinds of value of each argument of a plugin or action; a value of another kind is ignored by its reader.
 
 Source: the reads of Volcano's plugins and actions (`framework/arguments.go` and `OnSessionOpen` of each). The loader
 says what was expected and found; the readers keep their default, as there.
@@ -165,7 +165,7 @@ _SHAPES: Final = {
 
 
 def kind_of(argument: str) -> ArgumentKind | None:
-    """What the argument takes; None where anything goes, or only its reader knows."""
+    """Return the kind of value of an argument; None where any is allowed, or only the reader knows."""
     found = KINDS.get(argument)
     if found is None and argument.endswith(".weight"):
         return INTEGER

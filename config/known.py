@@ -213,7 +213,7 @@ METRICS_KEYS: Final = (
 
 
 def is_argument(name: str, known: tuple[str, ...]) -> bool:
-    """Whether ``name`` is one of the known arguments, endings of ``*`` included."""
+    """Return whether ``name`` is one of the known arguments, endings of ``*`` included."""
     return name in known or any(
         pattern.endswith("*") and name.startswith(pattern[:-1]) and name != pattern[:-1] for pattern in known
     )

@@ -62,7 +62,7 @@ class ClusterAccess(Struct, frozen=True):
 
 
 def read_kubeconfig(path: Path, context: str = "") -> ClusterAccess:
-    """What a context of the file says; "": its current one. Raises ConfigError."""
+    """Return the access that a context of the file describes; "": its current one. Raises ConfigError."""
     try:
         written = read_text(path)
     except UnicodeDecodeError as error:
@@ -123,7 +123,7 @@ class _Entry:
         return tuple(text(place.at(number), each) for number, each in rows)
 
     def pem(self, key: str, folder: Path) -> bytes:
-        """What stands under `key`-data in base64, or else in the file that `key` names."""
+        """Return the content under `key`-data in base64, or else of the file that `key` names."""
         data, file = f"{key}-data", self.text(key)
         if self.has(data):
             try:

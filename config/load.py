@@ -79,7 +79,7 @@ INSTEAD: Final = (
 
 
 class Names(msgspec.Struct, frozen=True):
-    """Which names exist, and which of them can be used; ``None``: all that exist."""
+    """Names that exist, and those that can be used; ``None``: all that exist."""
 
     plugins: Collection[str] = KNOWN_PLUGINS
     built_plugins: Collection[str] | None = None
@@ -215,7 +215,7 @@ class _Loader:
         return tuple(name for name in listed if self._is_usable(place, "action", name))
 
     def _is_usable(self, place: ValuePlace, what: str, name: str) -> bool:
-        """Whether an action or plugin can be used; refuses it when not."""
+        """Return whether an action or plugin can be used; refuse it when not."""
         known: Collection[str] = KNOWN_ACTIONS
         built = self._names.built_actions
         if what == "plugin":

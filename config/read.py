@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ValuePlace(msgspec.Struct, frozen=True):
-    """Where a value stands: its document and the path to it."""
+    """Place of a value: its document and the path to it."""
 
     document: Document
     path: Path = ()
@@ -42,7 +42,7 @@ class ValuePlace(msgspec.Struct, frozen=True):
 
     @property
     def spelling(self) -> str | None:
-        """How a plain scalar that is not a text was written."""
+        """Return the spelling of a plain scalar that is not a text, or None."""
         return self.document.texts.get(self.path)
 
     def wrong(self, expected: str, found: object) -> WrongTypeError:
@@ -59,7 +59,7 @@ class ValuePlace(msgspec.Struct, frozen=True):
 
 
 class Strictness:
-    """What happens to names nobody knows: an error, or (lenient) a warning and nothing else."""
+    """Treatment of unknown names: an error, or (lenient) only a warning."""
 
     def __init__(self, *, lenient: bool = False) -> None:
         self.lenient = lenient

@@ -1,4 +1,4 @@
-"""What a scheduler.conf says, as frozen typed records. Source: Volcano ``pkg/scheduler/conf/scheduler_conf.go``."""
+"""Typed, frozen records of a scheduler.conf. Source: Volcano ``pkg/scheduler/conf/scheduler_conf.go``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PluginOption(msgspec.Struct, frozen=True):
     arguments: dict[str, Any] = {}
 
     def is_enabled(self, point: str) -> bool:
-        """Whether the switch of an extension point is on; one that nobody set is off (Volcano's ``isEnabled``)."""
+        """Return whether the switch of an extension point is on; an unset one is off (Volcano's ``isEnabled``)."""
         return self.enabled.get(point, False)
 
 

@@ -59,7 +59,7 @@ DURATIONS: Final = (
 
 
 class ConfigMapName(msgspec.Struct, frozen=True):
-    """Which ConfigMap of the cluster a configuration stands in."""
+    """Name of the cluster's ConfigMap that holds a configuration."""
 
     namespace: str
     name: str
@@ -75,7 +75,7 @@ CHARTS: Final = ConfigMapName("volcano-system", "volcano-scheduler-configmap")
 
 
 class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How the process runs; None: not set."""
+    """Settings of the process; None: not set."""
 
     config: Annotated[
         Text | None,
@@ -175,7 +175,7 @@ class ProcessSetting(msgspec.Struct, frozen=True):
 
 
 def config_map_of(config: str | None) -> ConfigMapName | None:
-    """What `--config` says when it names a ConfigMap. Raises WrongTypeError for half a name."""
+    """Return the ConfigMap that `--config` names, or None. Raises WrongTypeError for half a name."""
     if config is None or not config.startswith(CONFIG_MAP):
         return None
     namespace, _, name = config.removeprefix(CONFIG_MAP).partition("/")

@@ -27,7 +27,7 @@ class WallClock:
         self._today = datetime.fromtimestamp(now, zone).date()
 
     def moment(self, days: int, seconds: int) -> int:
-        """When the clock shows `seconds` since midnight, `days` after today; seconds since the epoch.
+        """Return the time when the clock shows `seconds` since midnight, `days` after today; seconds since the epoch.
 
         A time that a change of the clocks skips counts from before the change; one that comes twice is the first.
         """

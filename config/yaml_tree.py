@@ -203,7 +203,7 @@ class _Reader:
         return found
 
     def _merged(self, node: yaml.Node, path: Path) -> dict[str, Any]:
-        """What ``<<: *anchor`` or a list of such brings in; of a list the first counts."""
+        """Return the keys that ``<<: *anchor`` or a list of anchors merges in; the first of a list wins."""
         if isinstance(node, yaml.SequenceNode):
             merged: dict[str, Any] = {}
             for child in reversed(node.value):

@@ -41,7 +41,7 @@ class Verifier:
         return cls(head.cut, head.cut_hash)
 
     def follow(self, record: Stored) -> bool:
-        """Whether the record is the next one of the chain."""
+        """Return whether the record is the next one of the chain."""
         expected = self.sequence + 1
         if record.sequence != expected:
             return self.breaks(expected, f"lost: record {record.sequence} comes after record {self.sequence}")
@@ -58,7 +58,7 @@ class Verifier:
         return False
 
     def report(self) -> ChainReport:
-        """What was found so far."""
+        """Return the findings so far."""
         return ChainReport(self.first_bad is None, self.records, self.first_bad)
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Recovered:
-    """Where the journal left off.
+    """State in which the journal left off.
 
     `sequence` is its newest record, `revision` the api's, `cycle`, `now` and `carry` the newest cycle's. `config` is
     the one in force (a refused one does not count). `unresolved` are the decisions without an outcome: sequence number

@@ -106,7 +106,7 @@ class FirstBad(Struct, frozen=True, gc=False):
 
 
 class ChainReport(Struct, frozen=True, gc=False):
-    """What a check found: `records` is how many were read and found good.
+    """Findings of a check: `records` is the number of records read and found good.
 
     `without`: the checkpoints, by the last record that they stood for, that a copy does without (`back_up`).
     """
@@ -184,7 +184,7 @@ def voucher(checkpoint: Checkpoint) -> Record:
 
 
 def is_vouched(checkpoint: Checkpoint, records: Sequence[Stored]) -> bool:
-    """Whether one of these records vouches for it."""
+    """Return whether one of these records vouches for it."""
     ours = _said(checkpoint)
     return any(
         record.at == checkpoint.at and codec.decode(record.payload, CheckpointTaken) == ours

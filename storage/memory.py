@@ -124,7 +124,7 @@ class MemoryJournal:
         self._closed = True
 
     def reopen(self) -> None:
-        """What a restarted process does to a file."""
+        """Reset the journal as a restarted process finds a file."""
         self._closed = False
 
     def _ready(self) -> None:

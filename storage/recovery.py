@@ -1,4 +1,4 @@
-"""What a restart needs from the journal: the api's truth, and where the cycles were.
+"""State that a restart needs from the journal: the api's truth, and the position of the cycles.
 
 The state is a fold over the records: that of the newest checkpoint, then the records after it. A damaged journal is
 never recovered from: DamagedError names the record.

@@ -1,4 +1,4 @@
-"""How much of a journal is kept. What a restart needs always is: no cut goes beyond the oldest checkpoint."""
+"""Retention of a journal. A cut never goes beyond the oldest checkpoint, so that a restart is always possible."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAY_S = 86_400.0
 
 
 class Retention(Struct, frozen=True):
-    """What is kept at least: the last `seconds`, the last `cycles`, the last `events` (records). None: no such rule.
+    """Lower limits on what is kept: the last `seconds`, the last `cycles`, the last `events` (records). None: no limit.
 
     A record stays as long as any rule keeps it; with no rule at all everything stays.
     """

@@ -176,7 +176,7 @@ def inflate(packing: int, content: bytes, dictionaries: Mapping[int, bytes]) -> 
 
 
 def _readable_part(content: bytes, given: bytes) -> bytes:
-    """What comes before the damage, so that the first bad record can be named and not just its pack."""
+    """Return the bytes before the damage, so that the error names the first bad record and not just its pack."""
     inflater = zlib.decompressobj(WINDOW, given)
     payload = b""
     try:

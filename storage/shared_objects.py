@@ -63,7 +63,7 @@ class _ByBytes(dict[bytes, Any]):
 
 
 class SharedObjects:
-    """When there is too much of a sort, the older half goes: nobody notes who reads which."""
+    """Cache of decoded objects. When one sort is full, the older half goes: readers are not recorded."""
 
     def __init__(self) -> None:
         self._objects = _ByBytes()

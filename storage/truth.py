@@ -73,7 +73,7 @@ class _Metadata(msgspec.Struct, gc=False):
 
 
 class _Identity(msgspec.Struct, gc=False):
-    """What is read of an object: the rest is skipped, not made, which takes a third of the time."""
+    """Identity fields of an object. The rest is skipped, not decoded, which takes a third of the time."""
 
     metadata: _Metadata | None = None
 

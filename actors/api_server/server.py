@@ -47,7 +47,9 @@ if TYPE_CHECKING:
 
 
 def told_of(request: commands.StoreRequest) -> str:
-    """Which object, as `Pod default/a at the api server`; of one that is not known by a name only where it went."""
+    """Return the object's name for errors, as `Pod default/a at the api server`; only the receiver for an object
+    without a name.
+    """
     about = [str(getattr(request, part, "")) for part in ("kind", "namespace", "name")]
     if isinstance(request, commands.Create | commands.LoadObject | commands.Update):
         obj = decoded(request.blob)
@@ -114,7 +116,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         return (self._finish_each,) if self._ahead else ()
 
     def at_once(self, message: commands.ApiRequest) -> bool:
-        """Where no batch is under way."""
+        """Return whether no batch is under way."""
         return not self._ahead
 
     async def on_stop(self) -> None:
@@ -122,7 +124,9 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         await self._finished.wait_beyond(self._sent.value - 1)
 
     def at_end(self) -> None:
-        """Who watches comes again, if there is another server after this one. What the journal did not take is lost."""
+        """Answer the watchers, which come again if there is another server after this one. Unwritten changes are
+        lost.
+        """
         for batch in self._under_way:
             for item in batch.requests:
                 if self._unwritable is not None:
@@ -162,8 +166,8 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
     def _for_the_store(
         self, batch: Sequence[Received[Any, replies.ApiReply]]
     ) -> Sequence[Received[commands.StoreRequest, replies.ApiReply]]:
-        """What is there to be pulled is pulled before anything else is done: it must not wait for the journal. Nor must
-        who asks for counts.
+        """Serve the store's requests. Pulls go before everything else: they must not wait for the journal, and nor must
+        requests for counts.
         """
         aside = [item for item in batch if type(item.message) in _ASIDE]
         for item in aside:
@@ -174,7 +178,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         return [item for item in batch if type(item.message) not in _ASIDE] if aside else batch
 
     def _struck(self) -> dict[str, int]:
-        """How many faults were made, by kind."""
+        """Return the number of faults made, by kind."""
         return {}
 
     def _apply(self, request: commands.StoreRequest, now: float, causes: dict[int, int]) -> replies.ApiReply:
@@ -195,7 +199,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
                 causes.update(dict.fromkeys(range(before + 1, self.store.revision + 1), decision))
 
     def _entries(self, causes: Mapping[int, int]) -> list[Entry]:
-        """What has changed in the store since this was last asked; `causes`: the journal number of what decided it, by
+        """Return the store's changes since the last call; `causes`: the journal number of the deciding record, by
         revision.
         """
         changes = self.store.drain()
@@ -205,7 +209,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         return [Entry("api", payload, causes.get(change.revision, 0)) for change, payload in both]
 
     async def _record(self, entries: Sequence[Entry]) -> None:
-        """What is in the store is in the journal, whoever takes this actor away in between."""
+        """Write the store's changes to the journal, even when this actor is cancelled meanwhile."""
         await self._recorder.ask(Append(tuple(entries)), through=True)
 
     # --- batches under way to the journal
@@ -258,7 +262,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
             self._publish(batch.revision)
 
     def _readable(self) -> ChangeLog:
-        """What watchers read."""
+        """Return the log that watchers read."""
         return self.store.log
 
     def _publish(self, revision: int | None = None) -> None:

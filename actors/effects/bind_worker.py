@@ -107,8 +107,8 @@ def _outcome(pod: BindPod, reply: ApiReply | None) -> Bound | BindRefused | Bind
 
 
 def _said(outcomes: Sequence[Bound | BindRefused | BindTimedOut]) -> list[WriteStatus]:
-    """What pods hear of it, by the cycle that decided (`Cache.Bind` in Volcano's cache.go: taskUnschedulable). Of what
-    got no answer nothing is said: the pod may be bound.
+    """Return the conditions for pods, by the cycle that decided (`Cache.Bind` in Volcano's cache.go:
+    taskUnschedulable). A request without an answer gets none: the pod may be bound.
     """
     found: dict[int, list[PodCondition]] = {}
     for each in outcomes:

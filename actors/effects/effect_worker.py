@@ -1,5 +1,5 @@
-"""What the workers have in common that carry decisions to the api: orders in small batches, carried out again after a
-crash, outcomes brought back.
+"""Shared code of the workers that carry decisions to the api: orders in small batches, repeated after a crash, and
+their outcomes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class RecentOperations:
         self._uids: dict[str, set[str]] = {}
 
     def is_new(self, operation: str) -> bool:
-        """Whether "cycle/uid" was not seen before; it is from now on."""
+        """Return whether "cycle/uid" was not seen before, and remember it."""
         cycle, _, uid = operation.partition("/")
         seen = self._uids.get(cycle)
         if seen is None:
@@ -68,7 +68,7 @@ M = TypeVar("M", bound=Message)
 
 
 class EffectPorts(TypedDict):
-    """Where such a worker sends; `timeout_s`: how long an answer of the api is waited for."""
+    """Ports of such a worker; `timeout_s`: how long it waits for an answer of the api."""
 
     api: ApiPort
     cache: CachePort

@@ -98,7 +98,7 @@ class WaitingBinds:
 
     @property
     def next_at(self) -> float:
-        """When the first runs out of time."""
+        """Return when the first bind runs out of time."""
         return min((each.deadline for each in self.by_cause.values()), default=float("inf"))
 
     def binds(self) -> list[Bind]:
@@ -175,8 +175,8 @@ class PreBindWorker(EffectWorker[BindOrder]):
             await self._fail(waiting, str(error))
 
     async def _demand_devices(self, bind: Bind) -> None:
-        """Whether nobody else has got them: one whose pod was over before its claim was written had them as well, and
-        who decided did not know of it. Volumes say whose they are, devices do not.
+        """Check that no other pod has got the devices. A pod that was over before its claim was written had them as
+        well, and the decider did not know of it. Volumes name their claim, devices do not.
         """
         holders = self._waiting.holders
         for claimed in bind.pre_bind.devices if bind.pre_bind is not None else ():
@@ -231,7 +231,9 @@ class PreBindWorker(EffectWorker[BindOrder]):
                         await self._look()
 
     async def _pull(self) -> Pulled | None:
-        """What is new; None: the way to the api is broken, the time of a bind is up, or it is to be asked anew."""
+        """Return the changes. None: the way to the api is broken, the time of a bind is up, or the pull must be
+        repeated.
+        """
         with anyio.CancelScope(deadline=self._waiting.next_at) as self._pulling:
             try:
                 return expected(await self._api.ask(Pull(self.name, self._revision, WATCHED)), Pulled)
@@ -240,7 +242,7 @@ class PreBindWorker(EffectWorker[BindOrder]):
         return None
 
     def _is_news(self, found: Pulled | None) -> bool:
-        """Whether anything that is waited for has changed, or time is up."""
+        """Return whether a change concerns a waiting bind, or its time is up."""
         if found is None:
             return anyio.current_time() >= self._waiting.next_at
         anew = found.gone or self._revision < 0

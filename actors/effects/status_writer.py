@@ -99,17 +99,21 @@ class StatusWriter(Actor[WriteStatus, Done]):
         await self._announce([event for item in batch for event in item.message.events])
 
     def _forget(self, seen: int) -> None:
-        """What was written up to there all cycles have seen from now on: nothing needs to be known of it here."""
+        """Drop what was written up to there: all later cycles have seen it."""
         while self._written and next(iter(self._written.values()))[1] <= seen:
             del self._written[next(iter(self._written))]
 
     def _stands(self, where: Where, report: ReportStatus) -> bool:
-        """Whether just this was written after what the cycle saw: who has changed it since is seen by a later one."""
+        """Return whether exactly this was written after what the cycle saw. A change by another writer since is seen by
+        a later cycle.
+        """
         written, revision = self._written.get(where, _NOTHING)
         return 0 < report.as_of < revision and written == report.wanted
 
     def _after_what_is_known(self, report: ReportStatus) -> ReportStatus:
-        """What was written here itself is no news. Until there is an answer nobody knows what is."""
+        """Return the report without what was written here itself. While an answer is missing, the written state is
+        unknown.
+        """
         _, revision = self._written.pop(_where(report), _NOTHING)
         return replace(report, as_of=revision) if revision > report.as_of else report
 

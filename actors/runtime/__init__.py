@@ -1,1 +1,1 @@
-"""What an actor is made of: mailboxes, the loop, supervision, watching, clocks, the activity board."""
+"""Parts of an actor: mailboxes, the loop, supervision, watching, clocks, the activity board."""

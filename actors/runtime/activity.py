@@ -31,7 +31,7 @@ class Busy:
 
 
 class Activity:
-    """Who is busy: makes "idle" an exact question instead of a guess after a pause.
+    """Activity board: who is busy. It makes "idle" an exact question instead of a guess after a pause.
 
     Everything pending is on this board before the one who left it there goes to sleep: messages (counted by mailboxes
     until they are handled), work in hand (`busy`), watchers behind the api's revision (`seen`), timers, and a scheduler
@@ -73,7 +73,7 @@ class Activity:
         self._changed()
 
     def has_news(self, revision: int, kinds: tuple[str, ...]) -> bool:
-        """Whether something of these kinds may have changed after this revision, and watchers may see it."""
+        """Return whether something of these kinds may have changed after this revision, and watchers may see it."""
         return self._heads.of(kinds) > revision
 
     def timers(self, actor: str, due: int) -> None:
@@ -90,7 +90,7 @@ class Activity:
         self._changed()
 
     def settled(self, actor: str, settled: bool) -> None:
-        """Whether another turn of this actor, with no new input, would change nothing."""
+        """Record whether another turn of this actor, with no new input, would change nothing."""
         (self._unsettled.discard if settled else self._unsettled.add)(actor)
         self._changed()
 
@@ -102,7 +102,9 @@ class Activity:
         self._changed()
 
     def reasons(self, *, timers: bool = True) -> list[str]:
-        """What keeps the system busy, in words; empty when it is idle. Without `timers`: what none will end."""
+        """Return the reasons why the system is busy; empty when it is idle. Without `timers`: those that no timer will
+        end.
+        """
         found = [f"{self._in_flight} messages or pieces of work in flight"] if self._in_flight else []
         for name, (at, kinds) in sorted(self._seen.items()):
             if at < self._heads.of(kinds):

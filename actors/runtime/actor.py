@@ -60,7 +60,7 @@ class Door:
 
 @dataclass(frozen=True)
 class Context:
-    """What every actor gets: the wall clock, the activity board, and what many read, decoded once.
+    """Context of every actor: the wall clock, the activity board, and objects that several actors read, decoded once.
 
     `alarm` makes something to sleep by; `longest` knows the request that held the loop longest; `door`: who is to be
     heard about what controllers ask of the api. `at_once`: whether messages are dealt with in the turn of who sends
@@ -178,7 +178,9 @@ class Actor(Generic[M, R]):
     """Those whose answers are waited for while it deals with what `at_once` names."""
 
     def at_once(self, message: M) -> bool:
-        """Whether to handle this is no wait, but for those it `waits_for`: see `pumice.actors.runtime.mailbox`."""
+        """Return whether the message is handled without a wait, except for the actors it `waits_for`: see
+        `pumice.actors.runtime.mailbox`.
+        """
         return False
 
     def _finish(self, batch: Sequence[Received[M, R]]) -> None:

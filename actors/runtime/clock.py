@@ -30,7 +30,7 @@ class Alarm:
         self._never = anyio.Event()  # waiting for it sets no other deadline, as sleeping does
 
     def now(self) -> float:
-        """What time it is."""
+        """Return the time, in seconds."""
         return anyio.current_time()
 
     def after(self, seconds: float) -> float:
@@ -67,7 +67,7 @@ class Alarm:
 
 
 def stood_still(late_s: float) -> bool:
-    """Whether so long after its time means that nobody could do anything."""
+    """Return whether so long a delay means that the whole process stood still."""
     return late_s > STOOD_STILL_S
 
 

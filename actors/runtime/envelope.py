@@ -1,4 +1,4 @@
-"""What lies in a mailbox: encoded messages, and the slot for their answers."""
+"""Envelopes in a mailbox: encoded messages, and the slot for their answers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Answer:
         self.frames, self.complete, self.missing = [b""], None, 1
 
     def awaited(self, complete: anyio.Event) -> anyio.Event:
-        """What is set when there are all, from now on."""
+        """Return an event that is set when all answers are there, from now on."""
         self.complete = complete
         if not self.missing or self.promised is not None:
             complete.set()
@@ -57,7 +57,7 @@ class Answer:
             self.complete.set()
 
     def redeem(self) -> None:
-        """Who waits has its turn."""
+        """Wake the asker that waits."""
         promised, self.promised = self.promised, None
         if promised is not None:
             promised()
@@ -98,12 +98,12 @@ class Received(Struct, Generic[M, R], eq=False):
 
     @property
     def asked(self) -> bool:
-        """Whether somebody waits for a reply."""
+        """Return whether an asker waits for a reply."""
         return self._answer is not None
 
     @property
     def waits(self) -> bool:
-        """Whether there is room for a reply: none has come, or the asker has taken it and wants the next."""
+        """Return whether there is room for a reply: none has come, or the asker has taken it and wants the next."""
         answer = self._answer
         return answer is not None and answer.promised is None and not answer.frames[self._index]
 
@@ -127,7 +127,7 @@ class Received(Struct, Generic[M, R], eq=False):
 
 
 def parts(frames: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    """What is sent together, as so many envelopes."""
+    """Yield the messages that are sent together, as so many envelopes."""
     for start in range(0, len(frames), BATCH):
         yield frames[start : start + BATCH]
 
@@ -143,7 +143,7 @@ NO_ANSWER = failure("", "no answer has come", stopped=False)
 
 
 def error_of(failed: Failed) -> ActorFailedError | ActorStoppedError:
-    """What the asker of an actor that cannot answer is told."""
+    """Return the error for the asker of an actor that cannot answer."""
     if failed.stopped:
         return ActorStoppedError(failed.actor)
     return ActorFailedError(failed.actor, failed.error, world=failed.world)

@@ -1,4 +1,6 @@
-"""Which request held the event loop longest: everybody else waited for it. In seconds of the thread's processor."""
+"""Slowest request since the start: the one that blocked the event loop longest, in seconds of the thread's
+processor.
+"""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Attendant(Protocol):
     waits_for: Sequence[Mailbox[Any, Any]]
 
     def at_once(self, message: Any) -> bool:
-        """Whether it deals with such a message without a wait, but for those it `waits_for`."""
+        """Return whether the actor handles such a message without a wait, except for the actors it `waits_for`."""
         ...
 
     def deal_with(self, batch: Sequence[Received[Any, Any]]) -> Coroutine[Any, Any, None]:
@@ -96,7 +96,7 @@ class AtOnce:
         self.crash: Exception | None = None
 
     def is_free(self) -> bool:
-        """Whether those are at rest for whose answers it would wait."""
+        """Return whether the actors for whose answers it would wait are at rest."""
         return all(each.at_rest() for each in self._actor.waits_for)
 
     def deals_with(self, envelope: Envelope) -> bool:
@@ -263,7 +263,7 @@ class Mailbox(Generic[M, R]):
         self._at_once = None if actor is None else AtOnce(actor, self._decode)
 
     def at_rest(self) -> bool:
-        """Whether what is sent now may be dealt with at once."""
+        """Return whether a message that is sent now may be handled at once."""
         return self._mail is not None and self._at_once is not None and self._at_once.is_free()
 
     def _drain(self, cap: int) -> list[Received[M, R]]:
@@ -284,7 +284,7 @@ class Mailbox(Generic[M, R]):
         return batch
 
     def put_back(self, messages: Sequence[Received[M, R]]) -> None:
-        """What a crashed actor had taken out and not touched: the next one receives it first."""
+        """Put back what a crashed actor had taken and not handled: the next instance receives it first."""
         self._unread.extendleft(reversed(messages))
 
     def handled(self, count: int) -> None:

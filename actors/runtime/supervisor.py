@@ -110,7 +110,7 @@ class Supervisor:
 
     @property
     def restarts(self) -> dict[str, int]:
-        """How often each actor was started again."""
+        """Return the number of restarts of each actor."""
         return {name: running.restarts for name, running in self._running.items()}
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:

@@ -34,7 +34,7 @@ READ = 500
 
 
 class WatchedChanges(Struct, frozen=True):
-    """What one pull brought. `relisted`: these are all objects there are, and a DELETED for each that vanished.
+    """Changes of one pull. `relisted`: these are all objects that exist, and a DELETED for each that vanished.
 
     `listed`: the revision at which each kind was listed then.
     """

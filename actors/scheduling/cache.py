@@ -80,7 +80,7 @@ class TimedBoards:
         self._reader = BoardReader()
 
     def read(self, view: SchedulerView, version: int, asked: ReadBoard) -> BoardRead:
-        """What the asker has not; nothing of a view that is no `View`."""
+        """Return what the asker lacks; empty for a view that is not a `View`."""
         began = self._stopwatch()
         if not isinstance(view, View):
             return BoardRead(asked.version, asked.layout)
@@ -260,7 +260,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
             self._hold(changes.revision)
 
     def _hold(self, revision: int) -> None:
-        """What was in flight when the instance before this one crashed is in flight still."""
+        """Keep the decisions that were in flight when the instance before this one crashed."""
         for each in self._awaited:
             pod = (each.namespace, each.name, each.uid)
             held = HeldEviction(revision, *pod) if each.evicting else HeldBind(revision, *pod, each.node, each.pre_bind)

@@ -118,8 +118,8 @@ class Commit:
 
 
 def statuses_of(result: CycleResult, seen: int) -> bytes:
-    """What a cycle that saw the api's revision `seen` writes beside its decisions, as the journal keeps it; empty when
-    that is nothing.
+    """Return the statuses that a cycle writes beside its decisions, as the journal keeps them; empty when there are
+    none. The cycle saw the api's revision `seen`.
     """
     if not (result.pod_conditions or result.pod_groups or result.queues):
         return b""
@@ -128,7 +128,7 @@ def statuses_of(result: CycleResult, seen: int) -> bytes:
 
 
 def _writes(bind: Bind) -> bool:
-    """Whether other objects are written first: claims, volumes; annotations come with the bind itself."""
+    """Return whether other objects are written first: claims, volumes; annotations come with the bind itself."""
     return bind.pre_bind is not None and bind.pre_bind.writes
 
 

@@ -1,4 +1,4 @@
-"""Where the scheduler configuration comes from: a text, or a file that is read again when it changed.
+"""Sources of the scheduler configuration: a text, or a file that is read again when it has changed.
 
 What somebody offers meanwhile (a ConfigMap of the cluster) is taken in place of a text.
 """
@@ -86,7 +86,7 @@ class ConfigSource:
 
     @property
     def can_change(self) -> bool:
-        """Whether there is a file to look at, or somebody who may offer another one."""
+        """Return whether there is a file to watch, or a client that may offer another configuration."""
         return self._path is not None or self._offers
 
     def offer(self, text: str, name: str) -> None:
@@ -134,7 +134,7 @@ class ConfigSource:
 
 
 def digest_of(text: str) -> str:
-    """What tells one configuration from another."""
+    """Return the digest that tells one configuration from another."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 def stopping(cycle: int) -> Ask:
-    """What a session asks with while its steps are `driven`."""
+    """Return the function with which a session asks while its steps are `driven`."""
 
     def ask(questions: Sequence[OutsideQuestion]) -> Sequence[OutsideAnswer]:
         driver = greenlet.getcurrent().parent
@@ -98,7 +98,7 @@ class SessionSteps:
         return await driven(step, partial(asked_of, self._outside))
 
     def answers(self) -> OutsideAnswers | None:
-        """What was said so far, for the record."""
+        """Return the outside answers so far, for the record."""
         return self.ask.answers() if isinstance(self.ask, AskedOutside) else None
 
 
@@ -155,7 +155,7 @@ def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.
 
 
 class NewestTables:
-    """What the newest session left to be told of the queues, of cards and of shares."""
+    """Newest session's tables of the queues, of cards and of shares."""
 
     def __init__(self) -> None:
         self._tables = no_tables

@@ -1,4 +1,4 @@
-"""What the session runner remembers from cycle to cycle, and how it is set up."""
+"""Memory of the session runner from cycle to cycle, and its set-up."""
 
 from __future__ import annotations
 

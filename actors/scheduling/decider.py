@@ -1,4 +1,4 @@
-"""What the actors need of the core, as types: the view, and the three steps of a cycle.
+"""Types of what the actors need of the core: the view, and the three steps of a cycle.
 
 `pumice.actors.system.system` puts the real core here; a test may put something smaller.
 """
@@ -41,7 +41,7 @@ class SchedulerView(Protocol):
 
 @dataclass(frozen=True)
 class Moment:
-    """When a cycle takes place: its number, the wall clock (seconds since the epoch) and the seed for ties."""
+    """Moment of a cycle: its number, the wall clock (seconds since the epoch) and the seed for ties."""
 
     cycle: int
     now: float

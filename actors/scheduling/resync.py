@@ -1,4 +1,5 @@
-"""When to look again at pods whose bind or eviction failed: exponential backoff per pod, as Volcano's queue of errors.
+"""Schedule for looking again at pods whose bind or eviction failed: exponential back-off per pod, as Volcano's queue of
+errors.
 
 Source: Volcano `pkg/scheduler/cache` (errTasks): 5 ms doubling up to 1000 s for each item, forgotten on success.
 """
@@ -48,7 +49,7 @@ class ResyncQueue:
 
     @property
     def next_at(self) -> float:
-        """When the earliest is due; infinity when there is none."""
+        """Return when the earliest pod is due; infinity when there is none."""
         return self._heap[0].at if self._heap else float("inf")
 
     def failed(self, now: float, namespace: str, name: str, uid: str, *, evicting: bool = False) -> float:
@@ -110,7 +111,7 @@ class Awaited:
 
     @property
     def next_at(self) -> float:
-        """When the earliest is given up; infinity when there is none."""
+        """Return when the earliest pod is given up; infinity when there is none."""
         first = next(iter(self._in_flight.values())).deadline if self._in_flight else float("inf")
         return min([first, *(each.deadline for each in self._with_claims.values())])
 

@@ -80,7 +80,9 @@ def record_of(
     answers: OutsideAnswers | None = None,
     scheduler: str = "",
 ) -> CycleRecord:
-    """What it saw and what came out; `carry`: what it started with; `scheduler`: whose it is, "" for Volcano's."""
+    """Return the record of a cycle: its input and its result. `carry`: the memory it started with; `scheduler`: its
+    scheduler, "" for Volcano's.
+    """
     return CycleRecord(
         cycle=moment.cycle,
         now=moment.now,
@@ -211,7 +213,7 @@ class Measure:
 
 
 def said_by(result: CycleResult, record: CycleRecord, *, may_rest: bool) -> CycleSaid:
-    """What the next one may hear of a cycle; nothing where another is to follow in any case."""
+    """Return the part of a cycle that the next one may read; empty where another cycle follows in any case."""
     did = result.binds or result.evicts or result.pod_conditions or result.events
     alone = may_rest and not did and result.wake_at is None and result.carry == record.carry_before
     return CycleSaid(result.pod_groups, result.queues, alone) if alone else CycleSaid()
@@ -293,7 +295,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
                     assert_never(message)
 
     def at_end(self) -> None:
-        """Who waits for a cycle asks again, if there is another runner after this one."""
+        """Answer the askers that wait for a cycle: they ask again if there is another runner after this one."""
         for _, item in self._awaited:
             item.fail(self.name, "stopped, or crashed, before that cycle", stopped=self.mailbox.closed)
 

@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 
 
 def sources_of(metrics: Mapping[str, str]) -> tuple[str, ...]:
-    """What the configuration's `metrics` section wants asked: ("prometheus",), or nothing."""
+    """Return the sources that the configuration's `metrics` section names: ("prometheus",), or none."""
     return (TYPE,) if metrics.get("type") == TYPE and metrics.get("address") else ()
 
 
@@ -140,7 +140,7 @@ async def _ask(client: httpx.AsyncClient, query: str) -> dict[str, float]:
 
 
 def _words(error: BaseException) -> str:
-    """What the error says, or else what caused it: on some event loops only the cause has words."""
+    """Return the error's message, or else its cause's: on some event loops only the cause has one."""
     if isinstance(error, httpx.TimeoutException):
         return f"no answer within {TIMEOUT_S:g} s ({type(error).__name__})"
     seen: BaseException | None = error

@@ -1,4 +1,6 @@
-"""How a system is set up. What Volcano's file says under `configurations: [{name: pumice, …}]` is the default here."""
+"""Settings of a system. The values in Volcano's file under `configurations: [{name: pumice, …}]` are the defaults
+here.
+"""
 
 from __future__ import annotations
 
@@ -139,52 +141,52 @@ def scheduling_there(cluster: ClusterSettings, settings: SystemSettings) -> Syst
 
 
 def scheduling(settings: SystemSettings) -> bool:
-    """Whether there is a scheduler."""
+    """Return whether there is a scheduler."""
     return settings.scheduler
 
 
 def playing(settings: SystemSettings) -> bool:
-    """Whether the cluster is played here: its nodes, its volumes, the workloads of Kubernetes."""
+    """Return whether the cluster is simulated here: its nodes, its volumes, the workloads of Kubernetes."""
     return settings.mirror is None and settings.cluster is None
 
 
 def running_nodes(settings: SystemSettings) -> bool:
-    """Whether pods are run here, on nodes that nobody else keeps."""
+    """Return whether pods are run here, on nodes that no other agent keeps."""
     return playing(settings) and settings.agents
 
 
 def elsewhere(settings: SystemSettings) -> bool:
-    """Whether what is decided is carried out on another cluster."""
+    """Return whether decisions are carried out on another cluster."""
     return settings.cluster is not None
 
 
 def viewing(settings: SystemSettings) -> bool:
-    """Whether there is a scheduler's view of the cluster: for a scheduler, or for those who look at a mirror."""
+    """Return whether there is a scheduler's view of the cluster: for a scheduler, or for the readers of a mirror."""
     return settings.scheduler or (mirroring(settings) and serving(settings))
 
 
 def mirroring(settings: SystemSettings) -> bool:
-    """Whether it is another cluster's."""
+    """Return whether the cluster is a mirror of another one."""
     return settings.mirror is not None
 
 
 def controlling(settings: SystemSettings) -> bool:
-    """Whether jobs, pod groups and queues are looked after here."""
+    """Return whether the controllers of jobs, pod groups and queues run here."""
     return settings.controllers
 
 
 def has_arrivals(settings: SystemSettings) -> bool:
-    """Whether anything comes later."""
+    """Return whether any objects arrive later."""
     return settings.arrivals
 
 
 def serving(settings: SystemSettings) -> bool:
-    """Whether the api is served over HTTP."""
+    """Return whether the api is served over HTTP."""
     return settings.gateway is not None
 
 
 def numbered(wished: int | None, configured: int) -> list[str]:
-    """What so many workers are told apart by; `wished` goes before what is configured."""
+    """Return the names of so many workers; `wished` goes before the configured number."""
     return [str(number) for number in range(configured if wished is None else wished)]
 
 

@@ -158,7 +158,7 @@ class System(Wiring):
         return expected(reply, Mirrored)
 
     async def has_seen(self) -> bool:
-        """Whether another cluster was seen as a whole since the start."""
+        """Return whether another cluster was seen as a whole since the start."""
         return (await self._mirrored()).seen if mirroring(self.settings) else self.permission.value >= SEEN
 
     async def summary(self) -> RunSummary:
@@ -197,7 +197,9 @@ class System(Wiring):
         self.context.activity.settled(SCHEDULER, not self.settings.scheduler)
 
     def _config_in_force(self) -> bytes:
-        """What the cluster holds is taken over. To be written down, unless it is what the journal knows: b""."""
+        """Return the configuration to journal, which is the one in force in the cluster; b"" when the journal knows
+        it.
+        """
         if self.settings.followed is not None:
             take_over(self.source, self.settings.followed, self.store.get)
         told, known = self.source.loaded.told(), self.recovered.config

@@ -1,4 +1,4 @@
-"""What the actors of a system have in common, and what a role is: the record from which its actors are made."""
+"""Parts that the actors of a system share, and roles: the records from which its actors are made."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def always(_settings: SystemSettings) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Role:
-    """What is stated about the actors of one role, and stated nowhere else.
+    """Declaration of the actors of one role; each fact stands here only.
 
     `port`: the type of its mailboxes, a `Mailbox[what it accepts, what it answers]`. `sends`: to which roles it sends
     and waits for room (tell and ask), by the argument that takes their mailboxes: one, or a list where there may be
@@ -137,7 +137,7 @@ class Wiring:
 
     @property
     def surroundings(self) -> Surroundings:
-        """What the machines of the cluster depend on in this system."""
+        """Return what the machines of the cluster depend on in this system."""
         settings = self.settings
         return Surroundings(
             unpack=self.context.objects.unpack,
@@ -150,7 +150,7 @@ class Wiring:
         )
 
     def own(self, name: str) -> tuple[str, Any, Context]:
-        """What every actor is handed first: its name, its mailbox, the context."""
+        """Return the first arguments of every actor: its name, its mailbox, the context."""
         return name, self.switchboard.mailboxes[name], self.context
 
     def ports(self, name: str) -> dict[str, Any]:
@@ -162,7 +162,7 @@ class Wiring:
         }
 
     def ports_there(self, name: str) -> dict[str, Any]:
-        """What `ports` says, with a cluster elsewhere, where there is one, in the place of the api."""
+        """Return the entries of `ports`, with the cluster elsewhere, where there is one, in the place of the api."""
         found = self.ports(name)
         cluster = found.pop("cluster")
         return found if cluster is None else {**found, "api": cluster}

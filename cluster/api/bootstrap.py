@@ -1,5 +1,6 @@
-"""What a new cluster holds before anybody has asked for anything: Volcano's two system queues; namespaces, and
-the API server's Service."""
+"""Objects of a new cluster before the first request: Volcano's two system queues, namespaces, and the API server's
+Service.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ def _storage_class() -> Object:
 
 
 def api_moved(address: tuple[str, int]) -> list[ApiRequest]:
-    """Where it is now, after a restart."""
+    """Return the requests that correct the API server's address after a restart."""
     subsets, endpoints, ports = _behind(address)
     return [
         Patch("Endpoints", "default", API_NAME, codec.pack({"subsets": subsets})),

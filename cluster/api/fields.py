@@ -15,12 +15,12 @@ COMPOUND: Final = frozenset((dict, list))
 
 
 def is_mapping(value: object) -> TypeGuard[dict[str, Any]]:
-    """Whether it is a mapping, as decoding leaves them."""
+    """Return whether the value is a mapping, as decoding leaves them."""
     return isinstance(value, dict)
 
 
 def is_list(value: object) -> TypeGuard[list[Any]]:
-    """Whether it is a list."""
+    """Return whether the value is a list."""
     return isinstance(value, list)
 
 

@@ -1,4 +1,4 @@
-"""Which kinds there are now: the built-in rows, and those of the CustomResourceDefinitions that were accepted."""
+"""Kinds that exist now: the built-in rows, and those of the accepted CustomResourceDefinitions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class KindTable:
         return section(schemas[0], "openAPIV3Schema") if schemas else {}
 
     def reading(self, key: str) -> Callable[[Object], Object] | None:
-        """What gives an object of a defined kind the defaults that came after it; None where there are none."""
+        """Return the function that adds later defaults to an object of a defined kind; None where there are none."""
         schema = self._defaults.get(key)
         return None if schema is None else partial(as_read, schema)
 
@@ -91,7 +91,7 @@ class KindTable:
         return row
 
     def is_built_in(self, group: str, plural: str) -> bool:
-        """Whether a resource is served without any definition."""
+        """Return whether a resource is served without any definition."""
         return (group, plural) in _BUILT_IN
 
     def _add(self, row: Kind) -> None:

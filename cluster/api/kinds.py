@@ -68,12 +68,14 @@ class Kind(Struct, frozen=True, gc=False):
 
     @property
     def is_custom(self) -> bool:
-        """Whether a real cluster has it from a CustomResourceDefinition: a user's own kind, or one of Volcano's."""
+        """Return whether a real cluster has the kind from a CustomResourceDefinition: a user's own kind, or one of
+        Volcano's.
+        """
         return self.defined or self.group.endswith(".volcano.sh")
 
     @property
     def drops_status(self) -> bool:
-        """Whether only the status subresource writes the status."""
+        """Return whether only the status subresource writes the status."""
         return self.status and not self.keeps_status
 
     @property

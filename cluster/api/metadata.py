@@ -122,7 +122,7 @@ def problems(meta: dict[str, Any], kind: Kind) -> list[Cause]:
 
 
 def change_problems(meta: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
-    """What an update may not do: hold up a deletion that is under way."""
+    """Return the problems of changed metadata: an update must not hold up a deletion that is under way."""
     if "deletionTimestamp" not in old:
         return []
     before = set(old.get("finalizers") or ())

@@ -41,7 +41,7 @@ _QUALIFIED_RULE: Final = (
 
 @remembers(4096)
 def label_problem(text: str) -> str | None:
-    """Why `text` is no DNS label (63 characters), or None."""
+    """Return why `text` is not a valid DNS label (63 characters), or None."""
     if len(text) > 63:
         return "must be no more than 63 bytes"
     return None if _LABEL.fullmatch(text) else _LABEL_RULE
@@ -57,7 +57,7 @@ def old_label_problem(text: str) -> str | None:
 
 @remembers(4096)
 def subdomain_problem(text: str) -> str | None:
-    """Why `text` is no DNS subdomain (253 characters), or None: the rule for most object names."""
+    """Return why `text` is not a valid DNS subdomain (253 characters), or None: the rule for most object names."""
     if len(text) > 253:
         return "must be no more than 253 bytes"
     return None if _SUBDOMAIN.fullmatch(text) else _SUBDOMAIN_RULE
@@ -82,7 +82,9 @@ def name_problem(kind: str, text: str) -> str | None:
 
 @remembers(4096)
 def qualified_name_problem(text: str) -> str | None:
-    """Why `text` is no qualified name (`prefix/name`), or None: for keys of labels and annotations, and resources."""
+    """Return why `text` is not a valid qualified name (`prefix/name`), or None: for label and annotation keys, and
+    resources.
+    """
     prefix, slash, name = text.rpartition("/")
     if slash and (problem := subdomain_problem(prefix)):
         return f"prefix part {problem}"
@@ -93,13 +95,15 @@ def qualified_name_problem(text: str) -> str | None:
 
 @remembers(4096)
 def annotation_key_problem(text: str) -> str | None:
-    """Why `text` is no key of an annotation, or None: as a qualified name, but capitals are taken for small letters."""
+    """Return why `text` is not a valid annotation key, or None: a qualified name in which capitals count as small
+    letters.
+    """
     return qualified_name_problem(text.lower())
 
 
 @remembers(16384)
 def label_value_problem(text: str) -> str | None:
-    """Why `text` is no label value, or None; the empty one is."""
+    """Return why `text` is not a valid label value, or None; the empty value is valid."""
     if len(text) > 63:
         return "must be no more than 63 bytes"
     return None if not text or _QUALIFIED.fullmatch(text) else f"a valid label {_QUALIFIED_RULE}"

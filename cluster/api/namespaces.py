@@ -23,7 +23,7 @@ def new_namespace(name: str) -> Object:
 
 
 def is_missing(tables: ObjectTables, namespace: str) -> bool:
-    """Whether there is no such namespace."""
+    """Return whether the namespace does not exist."""
     return tables.get((NAMESPACE, "", namespace)) is None
 
 

@@ -1,4 +1,4 @@
-"""How the api says no: one function a reason, with Kubernetes' codes, reasons, messages and details.
+"""Refusals of the api: one function a reason, with Kubernetes' codes, reasons, messages and details.
 
 A refusal is a value (`pumice.core.messages.replies.Refused`); nothing here raises.
 """

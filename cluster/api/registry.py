@@ -1,4 +1,4 @@
-"""What requests are carried out against: the tables, the kinds there are now, and what admission may look at."""
+"""Context of a request: the tables, the kinds that exist now, and the state that admission may read."""
 
 from __future__ import annotations
 
@@ -188,8 +188,8 @@ class Registry:
         return status_problems(found.kind.key, new["status"])
 
     def _settle_volcanos(self, kind: Kind, obj: Object) -> list[Cause]:
-        """What Volcano's own definitions do at every write; a kind with rules in admission is judged after its own
-        defaults (`definition_problems`).
+        """Apply the defaults and rules of Volcano's own definitions, at every write. A kind with rules in admission is
+        judged after its own defaults (`definition_problems`).
         """
         schema = schema_of(kind.group, kind.version, kind.kind)
         if schema is None:
@@ -207,7 +207,7 @@ class Registry:
             return [_too_dear(error)]
 
     def rules_of_change(self, kind: Kind, new: Object, old: Object) -> list[Cause]:
-        """What the rules of a defined kind say about a change."""
+        """Return the problems that the rules of a defined kind find in a change."""
         schema = self.kinds.schema(kind.key) if kind.defined else None
         if schema is None:
             return []
@@ -217,7 +217,9 @@ class Registry:
             return [_too_dear(error)]
 
     def definition_problems(self, kind: Kind, obj: Object, *, strict: bool | None = None) -> list[Cause]:
-        """What Volcano's own definition has against an object that admission has filled in; `strict`: as above."""
+        """Return the problems that Volcano's own definition finds in an object that admission has filled in; `strict`:
+        as above.
+        """
         if not (self.strict if strict is None else strict) or kind.key not in ADMISSION:
             return []
         schema = schema_of(kind.group, kind.version, kind.kind)

@@ -65,7 +65,7 @@ def selector_of(structured: Mapping[str, Any] | None) -> tuple[Requirement, ...]
 
 
 def matches(requirements: tuple[Requirement, ...], labels: Labels) -> bool:
-    """Whether all requirements hold. As in Kubernetes, NotIn holds for an absent label."""
+    """Return whether all requirements hold. As in Kubernetes, NotIn holds for an absent label."""
     return all(_HOLDS[operator](labels.get(key), values) for key, operator, values in requirements)
 
 

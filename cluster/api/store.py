@@ -85,7 +85,7 @@ class Store:
 
     @property
     def lookup(self) -> Lookup:
-        """What admission may look at."""
+        """Return the state that admission may read."""
         return self.registry.lookup
 
     @property

@@ -114,7 +114,7 @@ class Ordered:
         self._firsts.insert(run + 1, self._names[run + 1][0])
 
     def _parts(self, namespace: str | None) -> Iterator[tuple[int, slice]]:
-        """Where the objects of a namespace stand: runs, and what of them."""
+        """Yield the runs that hold the objects of a namespace, and the slice of each."""
         if namespace is None or not self._firsts:
             yield from ((run, slice(None)) for run in range(len(self._firsts)))
             return
@@ -208,7 +208,7 @@ class ObjectTables:
         return list(self._kinds)
 
     def in_namespace(self, namespace: str) -> int:
-        """How many objects a namespace holds."""
+        """Return the number of objects in a namespace."""
         return self._in_namespace.get(namespace, 0)
 
     def names(self, kind: str) -> Iterator[tuple[str, str]]:
@@ -221,7 +221,7 @@ class ObjectTables:
         return {kind for kind, at in self.kind_revisions.items() if at > revision}
 
     def count(self, kind: str | None = None) -> int:
-        """How many objects there are, of one kind or of all."""
+        """Return the number of objects, of one kind or of all."""
         if kind is not None:
             return len(self._kinds.get(kind, ()))
         return sum(map(len, self._kinds.values()))
@@ -239,7 +239,7 @@ class ObjectTables:
         return [(kind, *name) for kind, held in self._kinds.items() for name in held.sorted_names(namespace)]
 
     def was_removed(self, uid: str) -> bool:
-        """Whether an object of this uid was here and has gone (the latest ten thousand are remembered)."""
+        """Return whether an object of this uid existed and was removed (the latest ten thousand are remembered)."""
         return uid in self._removed_uids
 
     # --- writing

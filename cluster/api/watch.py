@@ -169,7 +169,9 @@ class RevisionLog:
         return Events(published, tuple(found))
 
     def _is_gone(self, since: int, kinds: tuple[str, ...]) -> bool:
-        """Whether any of what fell off after `since` was asked for: who was not concerned missed nothing."""
+        """Return whether any change that was dropped after `since` concerned these kinds; other watchers missed
+        nothing.
+        """
         dropped = self._last_dropped
         return not kinds or since < self._forgotten_to or any(dropped.get(kind, 0) > since for kind in kinds)
 
@@ -185,7 +187,7 @@ class RevisionLog:
 
 
 class _Asked(dict[frozenset[str], bool]):
-    """Whether one of `kinds` is among those that a change concerns; remembered, for few sets come up."""
+    """Cached test whether one of `kinds` is among those that a change concerns; few sets occur."""
 
     def __init__(self, kinds: tuple[str, ...]) -> None:
         super().__init__()
@@ -197,7 +199,7 @@ class _Asked(dict[frozenset[str], bool]):
 
 
 class _AskedByKinds(dict[tuple[str, ...], _Asked]):
-    """Who watches asks for the same kinds every time."""
+    """Cache of these tests by kinds: a watcher asks for the same kinds every time."""
 
     def __missing__(self, kinds: tuple[str, ...]) -> _Asked:
         asked = self[kinds] = _Asked(kinds)

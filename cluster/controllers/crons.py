@@ -77,7 +77,7 @@ def _last_time(schedule: TimesOfSchedule, first: float, apart: int, missed: int,
 
 @dataclass(frozen=True, slots=True)
 class FinishedJob:
-    """How a job ended, and when (seconds since the epoch)."""
+    """End of a job: its result, and the time in seconds since the epoch."""
 
     how: str
     succeeded: bool
@@ -115,7 +115,7 @@ class Dialect:
     misses: bool
 
     def finished(self, job: Object) -> FinishedJob | None:
-        """How the job ended; None while it has not."""
+        """Return the end of the job; None while the job runs."""
         return _finished_batch(job) if self.child == "Job.batch" else _finished_volcano(job)
 
 
@@ -187,7 +187,7 @@ VOLCANO: Final = Dialect(
 
 
 class CronRule(OwnerRule):
-    """What CronJobs want, Kubernetes' and Volcano's."""
+    """Rule of CronJobs, Kubernetes' and Volcano's."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.owner, self.children = dialect.owner, (dialect.child,)
@@ -203,13 +203,13 @@ class CronRule(OwnerRule):
         self._removed.pop(owner_uid, None)
 
     def words(self, owner: Object, child: Object) -> ChildWords:
-        """What is said about a child: of pods what most of Kubernetes' controllers say, of anything else nothing."""
+        """Return the events about a child: for pods those of most of Kubernetes' controllers, for other kinds none."""
         words, meta = self._dialect.words, owner["metadata"]
         named = {"name": child["metadata"].get("name", ""), "owner": f"{meta['namespace']}/{meta['name']}"}
         return ChildWords(words.created.format(**named), words.refused, words.deleted.format(**named))
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
-        """What to ask of the api for an owner that is not being deleted."""
+        """Return the requests for an owner that is not being deleted."""
         cron, jobs = family.owner, family.of(self._dialect.child)
         agenda, dialect = Agenda(), self._dialect
         finished = {job["metadata"]["uid"]: how for job in jobs if (how := dialect.finished(job)) is not None}

@@ -73,12 +73,12 @@ class DaemonPlanner:
         return plan
 
     def is_available(self, pod: Object) -> bool:
-        """Whether it has been ready for long enough."""
+        """Return whether the pod has been ready for long enough."""
         at = available_at(pod, self._owner["spec"].get("minReadySeconds") or 0)
         return at is not None and at <= self._now
 
     def is_new(self, pod: Object) -> bool:
-        """Whether it is of the present template."""
+        """Return whether the pod is of the present template."""
         return text_map(pod["metadata"].get("labels")).get(POD_HASH) == self._mark
 
     def _settle(self, plan: DaemonPlan, node: NodeView, *, surge: bool) -> None:
@@ -196,7 +196,7 @@ def tolerations_of(spec: Object) -> list[Object]:
 
 
 def runs_on(owner: Object, node: Object) -> tuple[bool, bool]:
-    """Whether a pod is to come to the node, and whether one that is there may stay."""
+    """Return whether a pod should run on the node, and whether a pod that runs there may stay."""
     spec = section(owner["spec"]["template"], "spec")
     meta = node["metadata"]
     if spec.get("nodeName") not in (None, "", meta["name"]) or not _selects(spec, node):
@@ -264,7 +264,7 @@ def pod_for(owner: Object, revision: Object, node: str) -> Object:
 
 
 class DaemonSetRule(OwnerRule):
-    """What DaemonSets want."""
+    """Rule of DaemonSets."""
 
     owner = "DaemonSet"
     owner_type = ("apps/v1", "DaemonSet")
@@ -274,11 +274,11 @@ class DaemonSetRule(OwnerRule):
     user = "workload-controller"
 
     def belongs(self, owner: Object) -> Belongs | None:
-        """Which of those that it `adopts` are the owner's, by what they are like; None: those that it has made."""
+        """Return a test that picks the owner's among those that it `adopts`; None: those that the owner made."""
         return by_selector(owner["spec"].get("selector"))
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
-        """What to ask of the api for an owner that is not being deleted."""
+        """Return the requests for an owner that is not being deleted."""
         owner, known, agenda = family.owner, family.of(KIND), Agenda()
         found = revisions_of(owner, known, self.user)
         agenda.requests += found.requests
@@ -334,7 +334,7 @@ def node_views(family: OwnFamily) -> list[NodeView]:
 
 
 def _ready_soon(owner: Object, pods: Sequence[Object], now: float) -> float | None:
-    """When the next pod will have been ready for long enough."""
+    """Return the time when the next pod will have been ready for long enough."""
     least = owner["spec"].get("minReadySeconds") or 0
     times = [at for pod in pods if (at := available_at(pod, least)) is not None and at > now]
     return min(times, default=None)

@@ -27,7 +27,7 @@ MAX_REPLICAS = "deployment.kubernetes.io/max-replicas"
 
 
 def replicas_of(replica_set: Object) -> int:
-    """What it was asked for."""
+    """Return the requested number of replicas."""
     return int(section(replica_set, "spec").get("replicas", 1))
 
 
@@ -37,7 +37,7 @@ def has(replica_set: Object, what: str) -> int:
 
 
 def bounds(deployment: Object) -> tuple[int, int]:
-    """How many pods there may be beyond those that are wanted, and how many may be missing."""
+    """Return the number of pods allowed beyond the wanted ones, and the number that may be missing."""
     spec = deployment["spec"]
     wanted, strategy = int(spec.get("replicas", 1)), section(spec, "strategy")
     if strategy.get("type") == "Recreate":
@@ -57,7 +57,7 @@ def _share(given: object, of: int, *, up: bool) -> int:
 
 
 def most_pods(deployment: Object) -> int:
-    """How many pods there may be at a time."""
+    """Return the largest number of pods at a time."""
     wanted = int(deployment["spec"]["replicas"])
     return wanted + bounds(deployment)[0] if wanted else 0
 
@@ -124,7 +124,7 @@ def scaled(deployment: Object, new: Object | None, old: Sequence[Object]) -> dic
 
 
 def _proportion(deployment: Object, replica_set: Object) -> int:
-    """How many more, or fewer, pods its share of the new number are."""
+    """Return the change in pods that is this ReplicaSet's share of the new number."""
     before = whole_number(text_map(replica_set["metadata"].get("annotations")).get(MAX_REPLICAS, "")) or 0
     if not deployment["spec"]["replicas"]:
         return -replicas_of(replica_set)
@@ -145,7 +145,7 @@ _LATE: Final = "ProgressDeadlineExceeded"
 
 
 def deployment_status(deployment: Object, newest: Object | None, sets: Sequence[Object], now: float) -> Object:
-    """What it is to be, `newest` being the ReplicaSet of its template, one of its `sets`."""
+    """Return the Deployment's new status; `newest` is the ReplicaSet of its template, one of its `sets`."""
     numbers = {name: sum(has(each, name) for each in sets) for name in _COUNTED}
     numbers["updatedReplicas"] = has(newest, "replicas") if newest is not None else 0
     numbers["unavailableReplicas"] = max(sum(map(replicas_of, sets)) - numbers["availableReplicas"], 0)
@@ -169,7 +169,7 @@ def deployment_status(deployment: Object, newest: Object | None, sets: Sequence[
 
 
 def timed_out_at(deployment: Object, newest: Object | None) -> float | None:
-    """When it will have taken too long over its progress; None: it is done, or does not try."""
+    """Return when the roll-out exceeds its progress deadline; None: it is complete, or has no deadline."""
     spec = deployment["spec"]
     listed: list[Object] = section(deployment, "status").get("conditions") or []
     found = [one for one in listed if one.get("type") == "Progressing"]
@@ -208,7 +208,7 @@ def _progressing(
 
 
 def _moved(status: Object, numbers: dict[str, int]) -> bool:
-    """Whether there are more new, fewer old, or more ready pods than before."""
+    """Return whether there are more new, fewer old, or more ready pods than before."""
 
     def before(name: str) -> int:
         return int(status.get(name) or 0)
@@ -245,7 +245,7 @@ _OWN: Final = (LAST_APPLIED, REVISION, HISTORY, DESIRED, MAX_REPLICAS, "deprecat
 
 
 class DeploymentRule(OwnerRule):
-    """What Deployments want."""
+    """Rule of Deployments."""
 
     owner = "Deployment"
     owner_type = ("apps/v1", "Deployment")
@@ -255,11 +255,11 @@ class DeploymentRule(OwnerRule):
     user = USER
 
     def belongs(self, owner: Object) -> Belongs:
-        """Which of those that it `adopts` are the owner's, by what they are like; None: those that it has made."""
+        """Return a test that picks the owner's among those that it `adopts`; None: those that the owner made."""
         return by_selector(owner["spec"].get("selector"))
 
     def words(self, owner: Object, child: Object) -> ChildWords:
-        """What is said about a child: of pods what most of Kubernetes' controllers say, of anything else nothing."""
+        """Return the events about a child: for pods those of most of Kubernetes' controllers, for other kinds none."""
         name = child["metadata"].get("name", "")
         made = f"Scaled up replica set {name} from 0 to {replicas_of(child)}"
         failed = f'Failed to create new replica set "{name}": '
@@ -268,7 +268,7 @@ class DeploymentRule(OwnerRule):
         )
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
-        """What to ask of the api for an owner that is not being deleted."""
+        """Return the requests for an owner that is not being deleted."""
         owner, agenda = family.owner, Agenda()
         sets = sorted(family.of("ReplicaSet"), key=_age)
         new = next((each for each in sets if template_of(each) == owner["spec"]["template"]), None)
@@ -345,12 +345,12 @@ def _newest(sets: Sequence[Object]) -> int:
 
 
 def _marks(owner: Object) -> dict[str, str]:
-    """What a ReplicaSet says of how many pods were wanted when it was last scaled."""
+    """Return the annotations of a ReplicaSet that record the wanted number of pods at its last scaling."""
     return {DESIRED: str(owner["spec"]["replicas"]), MAX_REPLICAS: str(most_pods(owner))}
 
 
 def _rescaled(owner: Object, sets: Sequence[Object]) -> bool:
-    """Whether another number of pods is wanted than when its ReplicaSets were last scaled."""
+    """Return whether the wanted number of pods has changed since its ReplicaSets were last scaled."""
     said = (text_map(each["metadata"].get("annotations")).get(DESIRED) for each in sets if replicas_of(each))
     return any(number is not None and number != str(owner["spec"]["replicas"]) for number in said)
 

@@ -63,7 +63,7 @@ class DeviceMachine(Machine):
             self._dirty.update(dict.fromkeys(claim for claim in self._claims if claim[0] == name[0]))
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
         for name in [name for name, due in self._retries.items() if due <= now]:
             del self._retries[name]
             self._dirty[name] = None
@@ -133,11 +133,11 @@ class DeviceMachine(Machine):
                 del self._asking[claim]
 
     def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
+        """Return the time when `step` has work though nothing changed; None: never."""
         return min(self._retries.values(), default=None)
 
     def running_timers(self) -> int:
-        """How many timers are running."""
+        """Return the number of running timers."""
         return len(self._retries)
 
 

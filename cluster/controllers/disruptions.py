@@ -101,7 +101,7 @@ class DisruptionMachine(Machine):
             self._stale |= {name: None for name in self._budgets if name[0] == meta.get("namespace", "")}
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
         self._look()
         stale = {*self._stale, *self._overdue(now)} - self._unseen.keys()
         self._stale = {name: None for name in self._stale if name in self._unseen}
@@ -136,7 +136,7 @@ class DisruptionMachine(Machine):
                 del self._unseen[name]
 
     def next_due(self) -> float | None:
-        """When the next granted eviction is given up; at once while pods are to be looked at."""
+        """Return when the next granted eviction is given up; at once while pods are to be looked at."""
         if self._unseen:
             return 0.0
         return min((at for _, at in self._granted()), default=None)
@@ -163,7 +163,7 @@ class DisruptionMachine(Machine):
 
 
 def _counted(pod: Object) -> Object:
-    """What of a pod counts, in the pod's own form."""
+    """Return the parts of a pod that count, in the pod's own form."""
     meta = pod["metadata"]
     kept = {part: meta[part] for part in ("name", "labels", "deletionTimestamp") if part in meta}
     kept["ownerReferences"] = [

@@ -271,7 +271,7 @@ class EndpointsMachine(Machine):
     # --- what to do
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
         dirty, self._dirty = self._dirty, {}
         return [request for key in dirty for request in self._work(key)]
 
@@ -292,7 +292,7 @@ class EndpointsMachine(Machine):
         return requests + [Delete("EndpointSlice", key[0], name, user=USER) for name in held if name not in kept]
 
     def _targets(self, key: Key, service: Object) -> list[ReachedPod] | None:
-        """Who is behind it; None: this is somebody else's business."""
+        """Return the pods behind the Service; None: another controller looks after its endpoints."""
         spec = section(service, "spec")
         if not spec.get("selector") or spec.get("type") == "ExternalName":
             return None
@@ -301,7 +301,7 @@ class EndpointsMachine(Machine):
 
 
 def _settled(kind: str, known: Object | None, wanted: Object, parts: Sequence[str]) -> list[ApiRequest]:
-    """What makes the one that is there the one that is wanted."""
+    """Return the requests that turn the existing object into the wanted one."""
     if known is None:
         return [Create(pack(wanted), user=USER)]
     meta, labels = known["metadata"], wanted["metadata"]["labels"]

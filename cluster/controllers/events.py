@@ -1,4 +1,4 @@
-"""What a cluster says of its pods and PodGroups in Event objects, for those who look with kubectl, as a pure machine.
+"""Events of a cluster about its pods and PodGroups, for users of kubectl, as a pure machine.
 
 It derives them from the objects themselves: what was seen of one before and what is seen now. The schedulers' are
 worded as Volcano's cache and evictor word them (`pkg/scheduler/cache/cache.go`) and as kube-scheduler does, the node
@@ -92,7 +92,7 @@ class PodEventsMachine(Machine):
                 self._news.append((known, of_group_evicted(why), False))
 
     def _about(self, kind: str, name: Name, obj: Object, sayings: Iterator[Said]) -> bool:
-        """Whether there is anything new. `name`: of what it was seen in."""
+        """Return whether there is anything new. `name`: of the object in which the change was seen."""
         first = (kind, name) not in self._said
         before, now = self._said.get((kind, name), ()), tuple(sayings)
         news = [(obj, said, first) for said in now if said not in before]
@@ -108,7 +108,7 @@ class PodEventsMachine(Machine):
             yield from _of_running(pod)
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
         for name in self._fresh:
             self._kept.set(name, now + self._kept_s)
         self._fresh.clear()
@@ -130,7 +130,7 @@ class PodEventsMachine(Machine):
         return Patch("Event", *name, pack(again), user=USER)
 
     def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
+        """Return the time when `step` has work though nothing changed; None: never."""
         return self._kept.next_due()
 
 
@@ -163,7 +163,9 @@ def _jobs_of(group: Object) -> Iterator[Object]:
 
 
 def _of_pending(job: Object, group: Object) -> Iterator[Said]:
-    """What the newest condition of its PodGroup says, unless that is scheduled (Volcano's `recordPodGroupEvent`)."""
+    """Yield the message of its PodGroup's newest condition, unless that is scheduled (Volcano's
+    `recordPodGroupEvent`).
+    """
     held = [each for each in section(group, "status").get("conditions") or () if each.get("status") == "True"]
     latest = max(held, key=lambda each: str(each.get("lastTransitionTime") or ""), default=None)
     if latest is not None and latest.get("type") != "Scheduled":

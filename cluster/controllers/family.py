@@ -48,7 +48,7 @@ class OwnFamily:
 
 @dataclass(slots=True)
 class Agenda:
-    """What a rule wants: children to be made, and other requests.
+    """Requests that a rule wants: children to make, and other requests.
 
     `due`: when to look again though nothing changed; a run is not idle before. `later`: the same, of what may be for
     ever to come (the next time of a schedule): a run does not wait for it.
@@ -66,7 +66,7 @@ class Agenda:
 
 @dataclass(frozen=True, slots=True)
 class ChildWords:
-    """What is said on the owner of a child that was made, refused (with the reason) or taken away; "" says nothing.
+    """Events on the owner about a child that was made, refused (with the reason) or deleted; "" is no event.
 
     `made_as` and `refused_as`: the reasons of those events.
     """
@@ -79,7 +79,7 @@ class ChildWords:
 
 
 class OwnerRule(ABC):
-    """What one controller wants. Pure; `owner` and `children` are kinds by key, children may be parts of kinds."""
+    """Rule of one controller. Pure; `owner` and `children` are kinds by key, children may be parts of kinds."""
 
     owner: str
     """The kind of the owners."""
@@ -98,10 +98,10 @@ class OwnerRule(ABC):
 
     @abstractmethod
     def work(self, family: OwnFamily, now: float) -> Agenda:
-        """What to ask of the api for an owner that is not being deleted."""
+        """Return the requests for an owner that is not being deleted."""
 
     def belongs(self, owner: Object) -> Callable[[Object], bool] | None:
-        """Which of those that it `adopts` are the owner's, by what they are like; None: those that it has made."""
+        """Return a test that picks the owner's among those that it `adopts`; None: those that the owner made."""
         return None
 
     def gone(self, owner_uid: str, child: Object) -> None:
@@ -113,7 +113,7 @@ class OwnerRule(ABC):
         return
 
     def words(self, owner: Object, child: Object) -> ChildWords:
-        """What is said about a child: of pods what most of Kubernetes' controllers say, of anything else nothing."""
+        """Return the events about a child: for pods those of most of Kubernetes' controllers, for other kinds none."""
         name = child["metadata"].get("name", "")
         pod = child["kind"] == "Pod"
         return ChildWords(f"Created pod: {name}", "Error creating: ", f"Deleted pod: {name}") if pod else ChildWords()
@@ -220,7 +220,7 @@ class FamilyMachine(Machine):
                 self._dirty[each] = None
 
     def _same(self, parent: str, name: tuple[str, Key], owner: str | None, obj: Object) -> bool:
-        """Whether the child of that name is the one that was known, and still its parent's."""
+        """Return whether the child of that name is the known one, and still belongs to its parent."""
         return owner == parent and self._children[parent][name]["metadata"]["uid"] == obj["metadata"]["uid"]
 
     def _look_at(self, uid: str) -> None:
@@ -237,7 +237,7 @@ class FamilyMachine(Machine):
     # --- what to do
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
         for timers in (self._due, self._later):
             self._dirty.update(dict.fromkeys(timers.take_due(now)))
         dirty, self._dirty = self._dirty, {}
@@ -365,12 +365,12 @@ class FamilyMachine(Machine):
             self._said.append(told)
 
     def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
+        """Return the time when `step` has work though nothing changed; None: never."""
         dues: Iterable[float | None] = (self._due.next_due(), self._later.next_due())
         return min((due for due in dues if due is not None), default=None)
 
     def running_timers(self) -> int:
-        """How many timers are running: what may be for ever to come does not count."""
+        """Return the number of running timers; timers that may never end do not count."""
         return len(self._due)
 
     def _controller(self, obj: Object) -> str | None:

@@ -24,7 +24,7 @@ from pumice.storage.codec import pack
 
 
 class FlowPhase(StrEnum):
-    """Where it stands; TERMINATING is known to the CRD, and nothing here comes to it."""
+    """Phase of a flow; the CRD has TERMINATING too, which is never reached here."""
 
     PENDING = "Pending"
     RUNNING = "Running"
@@ -34,7 +34,7 @@ class FlowPhase(StrEnum):
 
 
 class FlowTrigger(StrEnum):
-    """What its jobs may come to."""
+    """Trigger of a flow's transition: the state of its jobs."""
 
     BEGUN = "a job runs or has run, and none has failed"
     BROKEN = "a job has failed"
@@ -59,7 +59,7 @@ FLOW_LIFE: Final = LifeCycle(
 def trigger_of(
     jobs: Mapping[str, Collection[str]], flows: int, phase: FlowPhase, *, terminated_fails: bool = False
 ) -> FlowTrigger | None:
-    """What the phases of its jobs (their names by phase) say; the order is that of Volcano's states.
+    """Return the trigger for the phases of the flow's jobs (their names by phase), in the order of Volcano's states.
 
     `terminated_fails`: a Job that was terminated is a failure while the flow runs, too.
     """
@@ -165,7 +165,7 @@ API_VERSION: Final = "flow.volcano.sh/v1alpha1"
 
 
 class JobFlowRule(OwnerRule):
-    """What JobFlows want: Jobs from templates, each when those it depends on are done."""
+    """Rule of JobFlows: Jobs from templates, each made when those it depends on are done."""
 
     owner = "JobFlow"
     owner_type = (API_VERSION, "JobFlow")
@@ -183,7 +183,7 @@ class JobFlowRule(OwnerRule):
         self._said.pop(owner_uid, None)
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
-        """What to ask of the api for an owner that is not being deleted."""
+        """Return the requests for an owner that is not being deleted."""
         flow, jobs, agenda = family.owner, family.of(JOB), Agenda()
         self._tell_of(agenda, family, now)
         phase = _phase(flow)
@@ -245,7 +245,7 @@ class JobFlowRule(OwnerRule):
 
 
 class JobTemplateRule(OwnerRule):
-    """What JobTemplates want: the list of Jobs that were made from one, kept."""
+    """Rule of JobTemplates: the stored list of Jobs that were made from each."""
 
     owner = TEMPLATE
     owner_type = (API_VERSION, TEMPLATE)
@@ -255,7 +255,7 @@ class JobTemplateRule(OwnerRule):
     user = USER
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
-        """What to ask of the api for an owner that is not being deleted. A list that would be empty stays as it was."""
+        """Return the requests for an owner that is not being deleted. A list that would be empty stays as it was."""
         meta, agenda = family.owner["metadata"], Agenda()
         mark = f"{meta['namespace']}.{meta['name']}"
         names = [

@@ -83,7 +83,7 @@ class PodGroupMachine(Machine):
                 self._unwanted[group] = None
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
         requests: list[ApiRequest] = [Delete("PodGroup", *group, user=USER) for group in self._unwanted]
         self._unwanted.clear()
         requests += [self._reason(key, now) for key in self._unsaid if key in self._ungrouped]
@@ -152,7 +152,7 @@ class PodGroupMachine(Machine):
 
 
 def needs_group(pod: Object) -> bool:
-    """Whether Volcano schedules the pod and nobody has put it into a group."""
+    """Return whether Volcano schedules the pod and the pod has no group yet."""
     if section(pod, "spec").get("schedulerName") != SCHEDULER:
         return False
     annotations = pod["metadata"].get("annotations")

@@ -1,5 +1,5 @@
-"""What Kubernetes puts into every namespace, as a pure machine: the ServiceAccount that pods have by default, and the
-certificate by which they would know the API server (source: its service account and root CA controllers).
+"""Objects that Kubernetes puts into every namespace, as a pure machine: the default ServiceAccount of pods, and the
+certificate by which pods know the API server (source: its service account and root CA controllers).
 
 The certificate is empty: nobody in a pod asks.
 """
@@ -56,7 +56,7 @@ class NamespaceMachine(Machine):
             self._stale[name] = None
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
         stale, self._stale = self._stale, {}
         return [
             Create(pack(_made(kind, namespace, name, content)), user=USER)

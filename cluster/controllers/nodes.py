@@ -62,12 +62,14 @@ class NodeTaintsMachine(Machine):
             self._fresh[name] = obj
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
         fresh, self._fresh = self._fresh, {}
         return [request for node in fresh.values() if (request := self._change(node, now)) is not None]
 
     def _change(self, node: Object, now: float) -> Patch | None:
-        """What brings a node's taints up to date; refused when it has changed since, of which the watch tells."""
+        """Return the patch that brings a node's taints up to date, or None. The api refuses a stale patch; the watch
+        brings the newer node.
+        """
         taints: list[Object] = section(node, "spec").get("taints") or []
         wanted = self._wanted(node)
         there = {which for each in taints if (which := (str(each.get("key")), str(each.get("effect")))) in OWN}

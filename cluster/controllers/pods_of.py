@@ -48,12 +48,12 @@ def phase(pod: Object) -> str:
 
 
 def is_leaving(obj: Object) -> bool:
-    """Whether it has been deleted and is not gone."""
+    """Return whether the pod has been deleted and still exists."""
     return "deletionTimestamp" in obj["metadata"]
 
 
 def is_active(pod: Object) -> bool:
-    """Whether it has not ended and is not on its way out."""
+    """Return whether the pod has not ended and is not being deleted."""
     return phase(pod) not in ENDED and not is_leaving(pod)
 
 
@@ -70,13 +70,14 @@ def ready_at(pod: Object) -> float | None:
 
 
 def available_at(pod: Object, least_s: float) -> float | None:
-    """When it has been, or will have been, ready for `least_s` seconds; None when it is not ready."""
+    """Return when the pod has been, or will have been, ready for `least_s` seconds; None when it is not ready."""
     since = ready_at(pod)
     return None if since is None else since + least_s
 
 
 def least_missed(pod: Object) -> tuple[bool, int, bool, float, str]:
-    """Who goes first when there are too many: not placed, not running, not ready, ready for a short time, new.
+    """Return the sort key for surplus pods: unbound, not running, not ready, ready for a short time and new pods go
+    first.
 
     Source: Kubernetes' `ActivePods`.
     """
@@ -93,7 +94,7 @@ Belongs = Callable[[Object], bool]
 
 
 def by_selector(selector: Object | None) -> Belongs:
-    """Whether an object's labels match; nothing matches what is no selector, or an empty one."""
+    """Return a test whether an object's labels match; an empty selector, or one that is not valid, matches nothing."""
     try:
         read = label_selector(selector)
     except SelectorError:
@@ -102,7 +103,7 @@ def by_selector(selector: Object | None) -> Belongs:
 
 
 def is_controlled(obj: Object) -> bool:
-    """Whether it has a controller, whoever that is."""
+    """Return whether the object has a controller, of any kind."""
     references: list[Object] = obj["metadata"].get("ownerReferences") or []
     return any(each.get("controller") for each in references)
 

@@ -33,7 +33,7 @@ class QueueState(StrEnum):
 
 
 class QueueAction(StrEnum):
-    """What a command, or the coming and going of PodGroups, asks of a queue."""
+    """Action that a command, or a change of PodGroups, asks of a queue."""
 
     SYNC = "SyncQueue"
     OPEN = "OpenQueue"
@@ -41,7 +41,7 @@ class QueueAction(StrEnum):
 
 
 class QueueTrigger(StrEnum):
-    """What an action comes to, by whether the queue has PodGroups."""
+    """Trigger of a queue's transition: the action, and whether the queue has PodGroups."""
 
     OPENED = "opened"
     CLOSED_EMPTY = "closed, and no PodGroup is in it"
@@ -80,7 +80,7 @@ def state_of(text: str) -> QueueState:
 
 
 def trigger_of(action: QueueAction, *, has_pod_groups: bool) -> QueueTrigger | None:
-    """What an action comes to; None: to nothing, whatever the state."""
+    """Return the trigger for an action; None: the action changes nothing in any state."""
     return _TRIGGERS[action][has_pod_groups]
 
 
@@ -162,7 +162,7 @@ class QueueMachine(Machine):
         return [name for name, queue in self._queues.items() if section(queue, "spec").get("parent") == parent]
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
         requests: list[ApiRequest] = [
             Delete("Command", *key, uid=command["metadata"]["uid"], user=USER)
             for key, command in self._commands.items()

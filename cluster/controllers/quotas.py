@@ -45,7 +45,7 @@ class QuotaMachine(Machine):
             self._stale |= {quota: None for quota in self._quotas if quota[0] == name[0]}
 
     def _is_news(self, kind: str, name: Name, obj: Object, *, deleted: bool) -> bool:
-        """Whether the object counts otherwise than before."""
+        """Return whether the object counts otherwise than before."""
         held = self._held.setdefault(name[0], {})
         before = held.pop((kind, name[1]), None)
         if deleted:
@@ -54,7 +54,7 @@ class QuotaMachine(Machine):
         return before != after
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
         stale, self._stale = sorted(self._stale), {}
         requests: list[ApiRequest] = []
         for name in stale:
@@ -70,7 +70,7 @@ class QuotaMachine(Machine):
 
 
 def _counted(pod: Object) -> Object:
-    """What of a pod the scopes of quotas ask about, in the pod's own form."""
+    """Return the fields of a pod that the scopes of quotas read, in the pod's own form."""
     spec = section(pod, "spec")
     parts = ("activeDeadlineSeconds", "priorityClassName", "containers", "initContainers")
     return {"spec": {part: spec[part] for part in parts if part in spec}}

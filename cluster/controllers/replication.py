@@ -34,7 +34,7 @@ REPLICA_SETS: Final = KeptNumber("ReplicaSet", "apps/v1", "replicaset-controller
 
 
 class ReplicationRule(OwnerRule):
-    """What ReplicaSets and ReplicationControllers want."""
+    """Rule of ReplicaSets and ReplicationControllers."""
 
     children = (POD_OF_WORKLOAD, POD_OF_NOBODY)
     user = "workload-controller"
@@ -46,12 +46,12 @@ class ReplicationRule(OwnerRule):
         self._plain = kept.plain
 
     def belongs(self, owner: Object) -> Belongs | None:
-        """Which of those that it `adopts` are the owner's, by what they are like; None: those that it has made."""
+        """Return a test that picks the owner's among those that it `adopts`; None: those that the owner made."""
         selector = owner["spec"].get("selector")
         return by_selector({"matchLabels": selector} if self._plain else selector)
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
-        """What to ask of the api for an owner that is not being deleted."""
+        """Return the requests for an owner that is not being deleted."""
         owner, agenda = family.owner, Agenda()
         spec, (namespace, name) = owner["spec"], (owner["metadata"]["namespace"], owner["metadata"]["name"])
         active = [pod for pod in family.of("Pod") if is_active(pod)]

@@ -64,7 +64,7 @@ def template_of(revision: Object) -> Object:
 
 
 def hash_of(revision: Object) -> str:
-    """What tells it from the owner's other revisions."""
+    """Return the hash that tells a revision from the owner's other revisions."""
     labels = text_map(revision["metadata"].get("labels"))
     return labels.get(HASH) or labels.get(POD_HASH, "")
 

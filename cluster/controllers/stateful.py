@@ -100,7 +100,7 @@ def missing_claims(owner: Object, ordinal: int, there: Container[tuple[str, str]
 
 
 def is_running_and_ready(pod: Object) -> bool:
-    """Whether it runs, is ready and stays."""
+    """Return whether the pod runs, is ready and is not being deleted."""
     return section(pod, "status").get("phase") == "Running" and is_ready(pod) and not is_leaving(pod)
 
 
@@ -194,7 +194,7 @@ class SetPlanner:
                 return
 
     def _works(self, pod: Object) -> bool:
-        """Whether it has been ready for long enough."""
+        """Return whether the pod has been ready for long enough."""
         if not is_running_and_ready(pod):
             return False
         at = available_at(pod, self._owner["spec"].get("minReadySeconds") or 0)
@@ -209,7 +209,7 @@ CLAIM: Final = "PersistentVolumeClaim"
 
 
 class StatefulSetRule(OwnerRule):
-    """What StatefulSets want."""
+    """Rule of StatefulSets."""
 
     owner = "StatefulSet"
     owner_type = ("apps/v1", "StatefulSet")
@@ -219,19 +219,19 @@ class StatefulSetRule(OwnerRule):
     user = "workload-controller"
 
     def belongs(self, owner: Object) -> Belongs | None:
-        """Which of those that it `adopts` are the owner's, by what they are like; None: those that it has made."""
+        """Return a test that picks the owner's among those that it `adopts`; None: those that the owner made."""
         selects = by_selector(owner["spec"].get("selector"))
         return lambda pod: ordinal_of(owner, pod) is not None and selects(pod)
 
     def words(self, owner: Object, child: Object) -> ChildWords:
-        """What is said about a child: of pods what most of Kubernetes' controllers say, of anything else nothing."""
+        """Return the events about a child: for pods those of most of Kubernetes' controllers, for other kinds none."""
         if child["kind"] != "Pod":
             return ChildWords()
         who = f"Pod {child['metadata'].get('name', '')} in StatefulSet {owner['metadata']['name']}"
         return ChildWords(f"create {who} successful", f"create {who} failed error: ", f"delete {who} successful")
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
-        """What to ask of the api for an owner that is not being deleted."""
+        """Return the requests for an owner that is not being deleted."""
         owner, pods, known = family.owner, family.of("Pod"), family.of(KIND)
         agenda = Agenda()
         found = revisions_of(owner, known, self.user)
@@ -301,7 +301,7 @@ class StatefulSetRule(OwnerRule):
 
 
 def _keeps_revision(owner: Object, ordinal: int) -> bool:
-    """Whether a pod that comes again is as it was: below the partition."""
+    """Return whether a recreated pod keeps its old revision: it does below the partition."""
     strategy = section(owner["spec"], "updateStrategy")
     if strategy.get("type") == "OnDelete":
         return False

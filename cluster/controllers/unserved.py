@@ -68,7 +68,7 @@ class UnservedMachine(Machine):
             self._news.append(obj)
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
         news, self._news = self._news, []
         return [request for obj in news for request in _said_of(obj, now)]
 

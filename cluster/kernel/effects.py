@@ -1,4 +1,4 @@
-"""What a cycle decided, carried out at once: binds, what has to be written before them, evictions, statuses."""
+"""Decisions of a cycle, carried out at once: binds, the writes before them, evictions, statuses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pumice.storage import codec
 
 
 def conditions(reason: str, scheduler: str = "volcano") -> tuple[StatusCondition, ...]:
-    """What an evicted pod says of itself; Kubernetes' own scheduler leaves Ready to the kubelet."""
+    """Return the conditions of an evicted pod; Kubernetes' own scheduler leaves Ready to the kubelet."""
     why = f"{scheduler}: preempting to accommodate a higher priority pod"
     target = StatusCondition("DisruptionTarget", "True", "PreemptionByScheduler", why)
     if scheduler == DEFAULT_SCHEDULER:
@@ -141,7 +141,7 @@ class Effects:
                 self._give_up(waiting, view, now)
 
     def next_due(self) -> float | None:
-        """When the first bind that waits is given up."""
+        """Return when the first bind that waits is given up."""
         return min((waiting.deadline for waiting in self._waiting.values()), default=None)
 
     def _give_up(self, waiting: Waiting, view: View, now: float) -> None:

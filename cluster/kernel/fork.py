@@ -1,4 +1,4 @@
-"""Where a future begins: a cluster at a moment, as plain data that can be changed and lived through again and again."""
+"""Start of a future: a cluster at a moment, as plain data that can be changed and run again and again."""
 
 from __future__ import annotations
 

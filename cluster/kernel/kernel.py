@@ -62,7 +62,7 @@ def stirs(shown: Shown[View], mutation: Mutation, obj: dict[str, Any], own: set[
 
 
 def _is_over(view: View, key: str) -> bool:
-    """Whether the job has no pods, or none but pods that have ended."""
+    """Return whether the job has no pods, or only pods that have ended."""
     job = view.jobs.by_key.get(key)
     return job is None or view.jobs.counts[:, job.row].sum() == view.jobs.counts[OVER, job.row].sum()
 
@@ -124,7 +124,7 @@ class Kernel:
         return self.store.apply(request, now)
 
     def begin(self) -> None:
-        """What is there now has been there all the time: all list it, and it is no news to anybody."""
+        """Take the present objects as old: all machines list them, and none hears of them as news."""
         self.store.log.forget_all(self.store.revision)
         for kind in WATCHED:
             for _, record in self.store.tables.of_kind(kind):
@@ -153,7 +153,7 @@ class Kernel:
 
     @property
     def is_stirring(self) -> bool:
-        """Whether something has changed that nobody has seen."""
+        """Return whether there is a change that some machine has not seen."""
         return bool(self.store.outbox)
 
     def turn(self, now: float) -> None:
@@ -167,14 +167,16 @@ class Kernel:
             self._carry_out(self._decision, now)
 
     def next_due(self) -> float | None:
-        """When there is something to do for others than the scheduler though nothing changes; None: never."""
+        """Return when a machine other than the scheduler has work though nothing changes; None: never."""
         times = [self._effects.next_due(), *(each.next_due() for each in self._machines)]
         return min((at for at in times if at is not None), default=None)
 
     # --- cycles
 
     def cycle_due(self) -> float | None:
-        """When there is a reason for the next cycle, which may be `AT_ONCE`; None: not before something changes."""
+        """Return when there is a reason for the next cycle, which may be `AT_ONCE`; None: not before something
+        changes.
+        """
         if self._again or self.view.version > self._seen:
             return AT_ONCE
         return None if self._in_vain else self._wake_at

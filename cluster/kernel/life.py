@@ -160,7 +160,7 @@ class Life:
         return min(due, default=None)
 
     def _next_cycle(self) -> float | None:
-        """When the next cycle comes: there is a reason, and the period of the one before is over."""
+        """Return the time of the next cycle: there is a reason, and the period of the cycle before is over."""
         due = self.kernel.cycle_due()
         return None if due is None else max(self._earliest, moment(self._elapsed + due - self.now))
 

@@ -64,5 +64,5 @@ class MachineHost:
         return True
 
     def next_due(self) -> float | None:
-        """When there is something to do though nothing changed; None: never."""
+        """Return when there is work though nothing changes; None: never."""
         return self._due

@@ -44,7 +44,7 @@ def _rank(obj: Object, rank: dict[str, int]) -> int:
 
 
 def queue_depths(objects: Sequence[Object]) -> dict[str, int]:
-    """How many of the given queues stand above each; a circle ends where it began."""
+    """Return the number of the given queues above each; a circle ends where it began."""
     parents = {
         section(obj, "metadata").get("name") or "": section(obj, "spec").get("parent") or ""
         for obj in objects

@@ -1,4 +1,4 @@
-"""What a bind worker tells the api before it binds a pod with claims, and what it waits for: on objects, nothing sent.
+"""Requests of a bind worker before it binds a pod with claims, and the states it waits for: on objects, nothing sent.
 
 Source: Volcano `capabilities/volumebinding/binder.go` (bindAPIUpdate, checkBindings), kube-scheduler
 `dynamicresources` (bindClaim).
@@ -35,7 +35,7 @@ Device = tuple[str, str, str]
 
 
 class PreBindError(Exception):
-    """Why the pod cannot be bound; the text says it to people."""
+    """Reason why the pod cannot be bound, as a text for people."""
 
 
 class Write(NamedTuple):
@@ -190,7 +190,7 @@ def _device_writes(
 
 
 def has_device(claim: Object | None, device: Device) -> bool:
-    """Whether a claim, if it is there, was given the device."""
+    """Return whether an existing claim was given the device."""
     given: Any = section(section(section(claim or {}, "status"), "allocation"), "devices").get("results")
     return any((each["driver"], each["pool"], each["device"]) == device for each in given or ())
 
@@ -218,7 +218,9 @@ def awaited_places(bind: Bind) -> list[Place]:
 
 
 def is_ready(bind: Bind, objects: dict[Place, Object | None]) -> bool:
-    """Whether all its claims are bound. Raises PreBindError when they never will be: something is gone or changed."""
+    """Return whether all the pod's claims are bound. Raises PreBindError when they never will be: an object is gone or
+    changed.
+    """
     ready = True
     provisions, volumes = (bind.pre_bind.provisions, bind.pre_bind.volumes) if bind.pre_bind is not None else ((), ())
     provisioned, promised = set(map(claim_place, provisions)), {claim_place(claim): name for name, claim in volumes}

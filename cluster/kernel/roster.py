@@ -44,7 +44,7 @@ from pumice.storage import codec
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What machines depend on beside the objects they watch.
+    """Dependencies of machines beside the objects they watch.
 
     `unpack` decodes an object. `start_delay_s`, `default_duration_s`: of pods that do not say. `fixes` gives the names
     of Volcano's defects that are mended now. `agents`: whether nodes are simulated. `served`: clients see the cluster

@@ -1,1 +1,1 @@
-"""What several actors need of Kubernetes' own conventions, as pure functions on objects."""
+"""Kubernetes' conventions that several actors need, as pure functions on objects."""

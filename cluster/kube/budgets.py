@@ -1,4 +1,4 @@
-"""What a PodDisruptionBudget allows now (source: Kubernetes' disruption controller)."""
+"""Disruptions that a PodDisruptionBudget allows now (source: Kubernetes' disruption controller)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _rows(holder: Object, name: str) -> list[Object]:
 
 
 def selector_of(budget: Object) -> LabelSelector:
-    """What it covers: {} selects every pod of the namespace; none at all, or one that cannot be read, no pod."""
+    """Return the budget's selector. {} selects every pod of the namespace; an absent or unreadable one selects none."""
     try:
         return label_selector(section(budget, "spec").get("selector"))
     except SelectorError:
@@ -43,12 +43,12 @@ def selector_of(budget: Object) -> LabelSelector:
 
 
 def covers(selector: LabelSelector, pod: Object) -> bool:
-    """Whether a budget's selector selects the pod."""
+    """Return whether a budget's selector selects the pod."""
     return selector.matches(text_map(section(pod, "metadata").get("labels")))
 
 
 def is_ready(pod: Object) -> bool:
-    """Whether its condition Ready is True."""
+    """Return whether the pod's condition Ready is True."""
     conditions = _rows(section(pod, "status"), "conditions")
     return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
 

@@ -95,7 +95,7 @@ class Sayings:
     def say(
         self, about: Object, reason: str, message: str, now: float, *, source: str, warning: bool = False
     ) -> Create | Patch:
-        """What to ask of the api for it."""
+        """Return the request that records the event."""
         said = event(about, reason, message, now, source=source, warning=warning)
         mark = blake2b(f"{about['metadata']['uid']} {reason} {message}".encode(), digest_size=8).hexdigest()
         place = said["metadata"]["namespace"], f"{about['metadata']['name']}.{mark}"

@@ -1,4 +1,4 @@
-"""What a gang needs at least: minResources (source: Volcano's `calcPGMinResources`, Kubernetes' quota usage)."""
+"""Minimal resources of a gang: minResources (source: Volcano's `calcPGMinResources`, Kubernetes' quota usage)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def min_resources(tasks: Iterable[Mapping[str, Any]], least: int, priorities: Ma
 
 
 def pod_min_resources(spec: PodSpec, count: int) -> dict[str, str]:
-    """What `count` equal pods need."""
+    """Return the resources that `count` equal pods need."""
     return texts(times(pod_usage(spec), count)) if count > 0 else {}
 
 
@@ -64,7 +64,7 @@ def _minimums_then_rest(tasks: list[Mapping[str, Any]], least: int) -> list[int]
 
 
 def pod_usage(spec: PodSpec) -> Amounts:
-    """What one pod counts against a quota: itself, its requests under two names, its limits."""
+    """Return the usage of one pod for a quota: itself, its requests under two names, its limits."""
     requests, limits = _pod_total(spec, "requests"), _pod_total(spec, "limits")
     usage: Amounts = {"count/pods": _ONE, "pods": _ONE}
     for name in _COMPUTE:

@@ -1,4 +1,4 @@
-"""What a ResourceQuota has used (source: Kubernetes' quota controller and its evaluators).
+"""Usage of a ResourceQuota (source: Kubernetes' quota controller and its evaluators).
 
 Of kinds that are not in the table (custom resources) there is the number of objects, which the API keeps
 (`cluster/api/verbs/quotas.py`). The scopes are Kubernetes' own but for affinity across namespaces; the
@@ -65,7 +65,7 @@ _NAMES: Final = frozenset(
 
 
 def usage_of(kind: str, obj: Object, resource: str = "") -> Amounts:
-    """What an object of a kind (by key) counts; `resource`: as what one counts that is not in the table."""
+    """Return the usage of an object of a kind (by key); `resource`: the resource, for a kind outside the table."""
     if kind == "Pod":
         return usage_of_pod(obj)
     one = quantity_of("1")
@@ -88,7 +88,7 @@ def usage_of(kind: str, obj: Object, resource: str = "") -> Amounts:
 
 
 def counts(quota: Object, kind: str, obj: Object) -> bool:
-    """Whether the quota is about that object: one with scopes is about pods only."""
+    """Return whether the quota covers the object; a quota with scopes covers pods only."""
     if kind == "Pod":
         return is_in_scope(quota, obj)
     spec = section(quota, "spec")
@@ -96,8 +96,8 @@ def counts(quota: Object, kind: str, obj: Object) -> bool:
 
 
 def usage_of_pod(pod: Object) -> Amounts:
-    """What a pod counts: only as an object once it has ended. While it is resized the larger amounts count, of what it
-    asks for and what its node has given it.
+    """Return the usage of a pod; one that has ended counts as an object only. During a resize the larger amounts count,
+    of the request and of what the node has given.
     """
     usage = pod_usage(_charged_spec(pod))
     return {COUNT: usage[COUNT]} if section(pod, "status").get("phase") in ENDED else usage
@@ -125,7 +125,7 @@ def _limited(container: Object, actual: Object | None, *, infeasible: bool) -> O
 
 
 def is_in_scope(quota: Object, pod: Object) -> bool:
-    """Whether the quota is about that pod."""
+    """Return whether the quota's scopes cover the pod."""
     spec = section(quota, "spec")
     listed: list[Object] = section(spec, "scopeSelector").get("matchExpressions") or []
     asked = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes") or ()]
@@ -185,5 +185,5 @@ def used_status(quota: Object, total: Amounts) -> Object:
 
 
 def is_counted(name: str) -> bool:
-    """Whether it is known from what objects ask how much of it is used."""
+    """Return whether it is known which objects use the resource."""
     return name in _NAMES or name.startswith(PREFIXES) or _CLASS in name

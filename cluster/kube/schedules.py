@@ -35,11 +35,11 @@ _WHOLE_RANGES: Final = {2: "1-31", 4: "0-6"}
 
 
 class ScheduleError(ValueError):
-    """What is wrong with a schedule, in words."""
+    """Problem of a schedule, in words."""
 
 
 class TimesOfSchedule(Protocol):
-    """When it is time."""
+    """Times of a schedule."""
 
     def after(self, moment: float) -> float | None:
         """The first time after a moment, both in seconds since the epoch; None: there is none."""
@@ -108,7 +108,7 @@ def read_schedule(text: str, zone: str = "") -> TimesOfSchedule:
 
 
 def _has_no_day(expression: str) -> bool:
-    """Whether each field is good, and only the months have no such day: with all months there is nothing wrong."""
+    """Return whether each field is valid and only the months lack such a day: with all months the schedule is valid."""
     minute, hour, day, month, weekday = expression.split()
     try:
         for parts in ((minute, hour, day, "*", weekday), (minute, hour, "*", month, weekday)):

@@ -57,7 +57,7 @@ def merge_condition(conditions: Sequence[Object], wanted: Object, at: str) -> li
 
 
 def says(old: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether the old condition says what is wanted; what it says beside that does not count."""
+    """Return whether the old condition says what is wanted; its other fields do not count."""
     for key, value in wanted.items():  # noqa: SIM110 - asked of every condition, and a generator costs as much again
         if old.get(key, "") != value:
             return False

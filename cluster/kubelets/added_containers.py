@@ -56,7 +56,7 @@ class AddedContainersMachine(Machine):
             self._fresh[key] = None
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
         fresh, self._fresh = self._fresh, {}
         due = [key for key in {**fresh, **dict.fromkeys(self._timers.take_due(now))} if key in self._lives]
         return [self._advance(key, self._lives[key], now) for key in due]
@@ -69,7 +69,7 @@ class AddedContainersMachine(Machine):
         return UpdateStatus("Pod", key[0], key[1], repack({"ephemeralContainerStatuses": told}), user=USER)
 
     def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
+        """Return the time when `step` has work though nothing changed; None: never."""
         return self._timers.next_due()
 
 

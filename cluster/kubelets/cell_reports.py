@@ -1,5 +1,5 @@
-"""What Volcano's resource exporter does on every node, as one pure machine: a `Numatopology` object says which CPUs of
-which NUMA cells are free.
+"""Volcano's resource exporter of every node, as one pure machine: a `Numatopology` object lists the free CPUs of each
+NUMA cell.
 
 The CPUs are given as the kubelet's static CPU manager and its topology manager give them: to pods of quality Guaranteed
 that ask for whole ones, one pod after the other as they come; one that the policy does not admit fails. Source:
@@ -95,14 +95,14 @@ class CellReportsMachine(Machine):
             self._early[key] = pod
 
     def pod_ended(self, key: PodKey) -> None:
-        """What it held is free. What runs on a node that is away for a while keeps it."""
+        """Free the CPUs that the pod held. A pod on a node that is away for a while keeps them."""
         self._early.pop(key, None)
         held = self._held.pop(key, None)
         if held is not None and held.node in self._nodes:
             self._stale[held.node] = None
 
     def _give(self, key: PodKey, pod: Object, node: str) -> None:
-        """What the kubelet gives the pod; or it is refused."""
+        """Give the pod its CPUs as the kubelet does, or refuse the pod."""
         template, topology = self._templates.intern(pod["spec"]), self._nodes[node][1]
         if not is_guaranteed(template):
             return
@@ -123,7 +123,7 @@ class CellReportsMachine(Machine):
         return self._nodes[node][1].allocatable[CPU].difference(*taken)
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
         requests: list[ApiRequest] = [Delete(KIND, "", name, user=USER) for name in self._gone]
         requests += [self._report(name) for name in self._stale]
         for namespace, name in self._refused:

@@ -28,7 +28,7 @@ ALWAYS, ON_FAILURE, NEVER = "Always", "OnFailure", "Never"
 
 
 class ContainerState(StrEnum):
-    """Where a container is. What has ended and waits to be started again is in back-off."""
+    """State of a container. A container that has ended and waits for its restart is in back-off."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -37,7 +37,7 @@ class ContainerState(StrEnum):
 
 
 class ContainerTrigger(StrEnum):
-    """What moves it."""
+    """Trigger of a container's transition."""
 
     STARTED = "started"  # for the first time or again
     EXITED = "exited"  # by itself
@@ -69,7 +69,8 @@ CONTAINER_LIFE: Final = LifeCycle(
 
 
 class AskedContainer(NamedTuple):
-    """What is asked for. `again`: when it is started again; `first`: before the others; `aside`: and on beside them.
+    """Request for a container. `again`: when it is restarted; `first`: before the others; `aside`: it keeps running
+    beside them.
 
     `heeds`: it ends soon, and well, when it is told to.
     """
@@ -84,7 +85,7 @@ class AskedContainer(NamedTuple):
 
 
 class ContainerEnd(NamedTuple):
-    """How a container ended. Times in seconds since the epoch."""
+    """End of a container. Times in seconds since the epoch."""
 
     exit_code: int
     started: float
@@ -92,7 +93,7 @@ class ContainerEnd(NamedTuple):
 
 
 class ContainerRun(Struct):
-    """What has become of it. `ended` is the last end, of this run or of the one before it."""
+    """Run of a container. `ended` is the last end, of this run or of the one before it."""
 
     state: ContainerState = ContainerState.WAITING
     started: float = 0.0
@@ -133,7 +134,7 @@ class PodContainers(Struct):
         return zip(self.containers, self.runs, strict=True)
 
     def next_due(self) -> float:
-        """When `advance` has something to do; infinity: never."""
+        """Return when `advance` has work; infinity: never."""
         if self.over:
             return FOR_EVER
         if self.stop is not None:
@@ -142,7 +143,7 @@ class PodContainers(Struct):
         return min([self.begun + self.deadline_s, *[_due(container, run) for container, run in self.both()]])
 
     def advance(self, now: float) -> None:
-        """What is due happens; the first time, the pod begins."""
+        """Carry out what is due; the first call begins the pod."""
         if self.stop is not None:
             self._stopping(self.stop, now)
             return
@@ -229,7 +230,7 @@ class PodContainers(Struct):
 
 
 def failed(run: ContainerRun) -> bool:
-    """Whether it has ended, and not well."""
+    """Return whether the container has ended with a failure."""
     return run.state is ContainerState.ENDED and run.ended is not None and run.ended.exit_code != 0
 
 
@@ -272,5 +273,5 @@ def _end(container: AskedContainer, run: ContainerRun, now: float) -> None:
 
 
 def backoff_after(restarts: int) -> float:
-    """How long the next start waits, as far as a count of restarts can tell."""
+    """Return the back-off before the next start, as far as the count of restarts determines it."""
     return min(FIRST_BACKOFF_S * 2.0 ** min(restarts - 1, 10), MOST_BACKOFF_S) if restarts else 0.0

@@ -1,4 +1,6 @@
-"""What a node agent reads from a pod whose containers say what they do, and what it finds of it in its status."""
+"""Plans that a node agent reads from a pod whose containers say what they do, and their progress in the pod's
+status.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,7 @@ def _found(containers: tuple[AskedContainer, ...], status: Object, deadline_s: A
 
 
 def run_of(said: Object) -> ContainerRun:
-    """What has become of a container, as its status tells."""
+    """Return the run of a container, as its status describes it."""
     state = section(said, "state")
     run = ContainerRun(restarts=said.get("restartCount") or 0, before=_ended(section(said, "lastState")))
     run.backoff_s = backoff_after(run.restarts)

@@ -1,4 +1,4 @@
-"""What the device plugins of virtual and of shared GPUs do on every node, as one pure machine.
+"""Device plugins of virtual and of shared GPUs on every node, as one pure machine.
 
 They report the node's cards (capacity, registration, and that they are alive), and when a pod with assigned cards comes
 to the node, they hand these out and say so: the bind phase goes from `allocating` to `success`, or to `failed` when the
@@ -80,7 +80,7 @@ class DevicePluginMachine(Machine):
             self._fresh[name] = None
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
         due = dict.fromkeys([*self._fresh, *self._alive.take_due(now)])
         self._fresh = {}
         requests = [request for name in due for request in self._report(name, now)]
@@ -129,7 +129,7 @@ class DevicePluginMachine(Machine):
         return requests
 
     def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
+        """Return the time when `step` has work though nothing changed; None: never."""
         return self._alive.next_due()
 
 
@@ -153,7 +153,7 @@ def _cards(node: str, wanted: VirtualGpus | None) -> list[vgpu.Registered]:
 
 
 def _amounts(wanted: NodeDevices) -> dict[str, str]:
-    """What the kubelet counts of the devices."""
+    """Return the amounts of the devices, as the kubelet counts them."""
     amounts: dict[str, int] = {}
     if wanted.vgpu is not None:
         cards = wanted.vgpu.cards

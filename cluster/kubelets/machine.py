@@ -169,7 +169,7 @@ class NodeAgentsMachine(Machine):
             self._repeating.discard(key)
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
         fresh, self._fresh = self._fresh, {}
         again: list[ApiRequest] = []
         for key in fresh:
@@ -334,12 +334,12 @@ class NodeAgentsMachine(Machine):
         return Delete("Pod", run.namespace, run.name, uid=run.uid, grace_period_s=0, user=USER)
 
     def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
+        """Return the time when `step` has work though nothing changed; None: never."""
         times = (self._timers.next_due(), self._evictions.next_due(), self._resizes.next_due())
         return min([each for each in times if each is not None], default=None)
 
     def running_timers(self) -> int:
-        """How many timers are running."""
+        """Return the number of running timers."""
         return (
             len(self._timers)
             + len(self._evictions)

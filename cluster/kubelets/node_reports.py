@@ -37,7 +37,7 @@ class OtherAgents:
         self._renewed: dict[str, str] = {}
 
     def keeps(self, node: str) -> bool:
-        """Whether the node is somebody else's."""
+        """Return whether another agent keeps the node."""
         return node in self._marked or node in self._leased
 
     def wrote(self, node: str, renewed: str) -> None:
@@ -68,7 +68,9 @@ PODS: Final = IPv4Network("10.128.0.0/9")
 
 
 class AddressPool:
-    """Who has which address. A new one follows from the name of who gets it; the next free one where two meet."""
+    """Addresses and their holders. A new address follows from the holder's name; where two collide, the next free one
+    is taken.
+    """
 
     def __init__(self, network: IPv4Network) -> None:
         self._network = network
@@ -118,7 +120,7 @@ class ClusterAddresses:
                 self.nodes.keep(name, each["address"])
 
     def of_pod(self, uid: str, node: str, *, shares: bool) -> Object:
-        """What a pod's status says of it; `shares`: the pod is in its node's network."""
+        """Return the pod's addresses for its status; `shares`: the pod is in its node's network."""
         host = self.nodes.of(node)
         own = host if shares else self.pods.of(uid)
         return {"hostIP": host, "hostIPs": [{"ip": host}], "podIP": own, "podIPs": [{"ip": own}]}
@@ -188,7 +190,7 @@ class NodeReportsMachine(Machine):
             self._fresh[name] = None
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
         fresh, self._fresh = self._fresh, {}
         requests: list[ApiRequest] = []
         for name in fresh:
@@ -251,5 +253,5 @@ class NodeReportsMachine(Machine):
         return Create(pack(lease), user=USER)
 
     def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
+        """Return the time when `step` has work though nothing changed; None: never."""
         return self._timers.next_due()

@@ -9,7 +9,7 @@ from pumice.core.life.cycle import LifeCycle
 
 
 class PodState(StrEnum):
-    """Where a pod is, as its node agent sees it."""
+    """State of a pod, as its node agent sees it."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -19,7 +19,7 @@ class PodState(StrEnum):
 
 
 class PodTrigger(StrEnum):
-    """What moves it."""
+    """Trigger of a pod's transition."""
 
     STARTED = "started"  # the start delay is over, or a container has begun
     REFUSED = "refused"  # the node has no room for what it asks

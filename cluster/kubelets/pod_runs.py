@@ -1,4 +1,4 @@
-"""What a node agent reads from a pod: how long it runs, how it ends, how long it takes to stop.
+"""Durations that a node agent reads from a pod: how long it runs, how it ends, how long it takes to stop.
 
 The annotations of a pod come before what its containers say (`container_plans`).
 """
@@ -35,20 +35,20 @@ _ANY: Final = ("", "0.0.0.0", "::")
 
 
 def host_ports(spec: dict[str, Any]) -> tuple[HostPort, ...]:
-    """What the containers of a pod ask for."""
+    """Return the host ports that the pod's containers request."""
     rows = [port for each in spec.get("containers") or () for port in each.get("ports") or () if port.get("hostPort")]
     return tuple([(row.get("hostIP") or "", row.get("protocol") or "TCP", row["hostPort"]) for row in rows])
 
 
 class PortsOfNodes:
-    """Who uses which port of which node."""
+    """Ports of each node and the pods that use them."""
 
     def __init__(self) -> None:
         self._held: dict[PodKey, tuple[str, tuple[HostPort, ...]]] = {}
         self._on: dict[str, set[PodKey]] = {}
 
     def take(self, key: PodKey, node: str, wanted: tuple[HostPort, ...]) -> bool:
-        """Whether the pod may have them; it has them then."""
+        """Reserve the ports for the pod, and return whether all were free."""
         others = self._on.get(node, set()) - {key}
         if any(_clash(used, port) for other in others for used in self._held[other][1] for port in wanted):
             return False
@@ -136,7 +136,7 @@ class PodRun(Struct, gc=False):
         return max(told, min(killed, self.ends_at())) if self.works_on else killed
 
     def ends_at(self) -> float:
-        """When it ends by itself; infinity: never. Of one that runs and does not say since when: from now on."""
+        """Return when the pod ends by itself; infinity: never. The run of a pod without a start time begins now."""
         return (self.began() or self.told) + self.duration_s if self.duration_s else FOR_EVER
 
 
@@ -191,8 +191,8 @@ def _of_others(status: Object) -> Sequence[Object]:
 
 
 def _read_stop(run: PodRun, spec: Object, annotations: dict[str, str]) -> None:
-    """What does not heed SIGTERM is killed when its grace period is over, as the first process of a container is that
-    installs no handler. Servers do heed it.
+    """Read how long the pod takes to stop. A pod that ignores SIGTERM is killed after its grace period, as the first
+    process of a container is that installs no handler. Servers heed SIGTERM.
     """
     grace, asked = run.termination_s, _duration_s(annotations.get(TERMINATION, ""))
     heeds = all(containers.heeds(each) for each in spec.get("containers") or ())

@@ -35,8 +35,8 @@ _ENDED: Final = ("Succeeded", "Failed")
 
 
 class PodShare(Struct):
-    """What a pod asks for, was given, and has: specs with nothing but resources. `reason`, `message`: why its node has
-    not taken what it asks for; `since`: since when not, or since when it carries it out.
+    """Request, allocation and present resources of a pod: specs with nothing but resources. `reason`, `message`: why
+    its node has not taken the request; `since`: the begin of that refusal, or of the resize under way.
     """
 
     uid: str
@@ -195,7 +195,7 @@ class Resizes:
             status["conditions"] = others if status.get("phase") in _ENDED else [*others, *_conditions(share)]
 
     def next_due(self) -> float | None:
-        """When a node has carried out a resize."""
+        """Return when a node has carried out a resize."""
         return self._timers.next_due()
 
     def __len__(self) -> int:
@@ -219,7 +219,7 @@ def needs(spec: Object) -> Room:
 
 
 def _found(asked: Object, status: Object) -> tuple[Object, Object]:
-    """What a pod has and was given, as its status tells; what it asks for where the status says nothing."""
+    """Return the pod's present and allocated resources, from its status; its request where the status has none."""
     actual, given = dict(asked), dict(asked)
     for group, statuses in zip(_GROUPS, _STATUSES, strict=True):
         said = {each.get("name"): each for each in status.get(statuses) or ()}

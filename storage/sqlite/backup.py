@@ -46,7 +46,7 @@ async def back_up(source: Path, target: Path) -> ChainReport:
 
 
 async def _checked(copy: Path) -> tuple[ChainReport, int]:
-    """What a check of it says, once it has only such checkpoints as are what they were; and its last record."""
+    """Return the check's report of the copy, and its last record. Checkpoints that are damaged are dropped first."""
     async with await SqliteJournal.open(copy, read_only=True) as journal:
         report, head = await journal.check(), await journal.head()
         if report.whole or report.records < head.sequence - head.cut:

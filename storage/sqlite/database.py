@@ -85,7 +85,7 @@ class FilePresence:
         self._files = {path: path.stat()}
 
     def gone(self) -> str:
-        """What has happened to them, "" while nothing has. To be asked after something was written, when both exist."""
+        """Return what has happened to the files, "" while nothing has. Call it after a write, when both exist."""
         for file, what in ((self._path, "its file"), (self._log, "its write-ahead file")):
             try:
                 found = file.stat()
@@ -185,7 +185,7 @@ class Database:
             await self._demand_continued(name)
 
     async def _demand_continued(self, name: str) -> None:
-        """What the write-ahead file adds to the main one must be what comes after it. Raises OpenError."""
+        """Check that the write-ahead file continues the main one. Raises OpenError."""
         try:
             verifier = await self._end_of_the_main_file()
             while verifier.first_bad is None and verifier.sequence < self._head.sequence:
@@ -425,7 +425,7 @@ class Database:
         return list(await self._connection.execute_fetchall(sql, values))
 
     async def close(self) -> bool:
-        """Whether everything is in the main file now."""
+        """Close the files, and return whether the main file has everything."""
         async with self._turn:
             closed = self._failed is None and (self._lock is None or await opening.say_closed(self._connection))
             if self._spare is not None and closed:

@@ -1,4 +1,4 @@
-"""What SQLite says, as this layer's errors."""
+"""Translation of SQLite's errors to this layer's errors."""
 
 from __future__ import annotations
 

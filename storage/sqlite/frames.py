@@ -82,7 +82,7 @@ def read_frames(file: BinaryIO) -> Iterator[WalFrame]:
 
 @lru_cache(maxsize=16)
 def _weights(pairs: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint32]]:
-    """What each of so many pairs of words adds to both sums, a row a word: [2 pairs, 2], modulo 2^32.
+    """Return the weight of each pair of words in both sums, a row a word: [2 pairs, 2], modulo 2^32.
 
     A pair (x, y) makes of the sums (a, b): a' = a + b + x; b' = b + a' + y. So x adds (1, 1) and y (0, 1), and every
     pair that comes later makes (a + b, a + 2 b) of what an earlier one has added.
@@ -109,7 +109,7 @@ TRIES: Final = 3
 
 
 class Alone(NamedTuple):
-    """What the main file says: the journal's identity (None: a file of an old version), and its end."""
+    """Content of the main file alone: the journal's identity (None: a file of an old version), and its end."""
 
     identity: bytes | None
     sequence: int
@@ -153,7 +153,7 @@ def _alone(path: Path) -> Alone | None:
 
 
 def is_being_copied(path: Path) -> bool:
-    """Whether some page of the main file is the one that the write-ahead file holds: SQLite has begun to copy."""
+    """Return whether some page of the main file equals the write-ahead file's: SQLite has begun to copy."""
     with suppress(OSError), path.open("rb") as main, path.with_name(f"{path.name}-wal").open("rb") as log:
         for frame in read_frames(log):
             if not frame.accepted:

@@ -134,7 +134,7 @@ class SqliteJournal:
             await self.close()
 
     async def _demand_whole(self, problem: Exception) -> None:
-        """What nobody could make sense of in a damaged journal is damage, not a mistake of theirs."""
+        """Report an error in a damaged journal as damage, and not as the reader's mistake."""
         bad = (await self.check()).first_bad
         if bad is not None:
             raise DamagedError(bad.sequence, bad.why) from problem

@@ -46,7 +46,9 @@ class Mark(NamedTuple):
         return _FORM.pack(*self, _sum(*self))
 
     def missing(self, identity: bytes, head: Head) -> str:
-        """What a journal that ends at `head` lacks of it, "" for nothing. A mark of another journal says nothing."""
+        """Return what a journal that ends at `head` lacks of the mark, "" for nothing. A mark of another journal does
+        not count.
+        """
         if self.identity != identity or self.sequence < head.sequence:
             return ""
         if self.sequence > head.sequence:
@@ -180,7 +182,9 @@ class FileLock:
             os.close(handle)
 
     def _is_still_there(self, handle: int) -> bool:
-        """Whether the file was not removed by the holder before us between our opening and our locking it."""
+        """Return whether the file still exists: the holder before us may have removed it between our opening and our
+        locking.
+        """
         try:
             return os.path.samestat(os.fstat(handle), self.path.stat())
         except FileNotFoundError:

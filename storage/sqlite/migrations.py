@@ -50,7 +50,7 @@ VOUCHED: Final = 2
 
 
 def scripts(version: int, migrations: tuple[str, ...] = MIGRATIONS) -> list[str]:
-    """What is to be run, in order, to bring a journal of this version up to date."""
+    """Return the scripts, in order, that bring a journal of this version up to date."""
     return [_transaction(number, step) for number, step in enumerate(migrations, start=1) if number > version]
 
 

@@ -39,7 +39,7 @@ class Connection(Protocol):
 
 
 class OpenedFile(NamedTuple):
-    """What was opened: the version of its schema, the journal's identity (None in files of version 1), both ends.
+    """Opened file: the version of its schema, the journal's identity (None in files of version 1), both ends.
 
     `log`: a write-ahead file lay there; `alone` is what the main file holds without it (None: nothing that makes
     sense). `lost`: transactions that the write-ahead file held once. `astray`: nobody closed the journal, and
@@ -57,7 +57,7 @@ class OpenedFile(NamedTuple):
 
 
 def uri(path: Path, read_only: bool) -> str:
-    """How SQLite is told what it may do to the file, which is there.
+    """Return the URI that tells SQLite which access it has to the file, which exists.
 
     Even to read, it wants to lay a file beside one in write-ahead mode; where it may not, and no log is waiting there,
     nobody can be writing either.
@@ -70,7 +70,7 @@ def uri(path: Path, read_only: bool) -> str:
 
 
 def log_waits(path: Path) -> bool:
-    """Whether there is something in a write-ahead file."""
+    """Return whether there is something in a write-ahead file."""
     try:
         return path.with_name(f"{path.name}-wal").stat().st_size > 0
     except FileNotFoundError:  # who wrote has closed the journal
@@ -91,7 +91,7 @@ def is_being_made(path: Path) -> bool:
 
 
 async def inspect(connection: Connection, path: Path, name: str, newest: int, *, may_be_empty: bool) -> OpenedFile:
-    """Whose file it is and what is in it, before anything changes it. `name` is what the user calls it.
+    """Read the file's owner and content before anything changes it. `name` is the user's name for the file.
 
     Raises OpenError for what cannot be read; what may still be read and not written is for `demand_whole`.
     """
@@ -168,7 +168,9 @@ async def say_closed(connection: Connection) -> bool:
 
 
 async def _say_closed_in_place(connection: Connection) -> bool:
-    """Where the write-ahead file cannot grow: it begins anew once the main file has all that is in it."""
+    """Record a clean close in place, where the write-ahead file cannot grow: it begins anew once the main file has
+    everything.
+    """
     try:
         await connection.execute_fetchall(queries.INTO_FILE)
         await connection.execute_fetchall(queries.CLOSED)
@@ -192,7 +194,7 @@ async def _is_open(connection: Connection) -> bool:
 
 
 async def identity_of(connection: Connection) -> bytes:
-    """Which journal it is; empty when it does not say."""
+    """Return the identity of the journal; empty when the file has none."""
     found = list(await connection.execute_fetchall(queries.IDENTITY))
     return found[0][0] if found else b""
 

@@ -131,7 +131,7 @@ def rising(rows: list[JournalRow], after: int, *, all_kinds: bool) -> list[Journ
 
 
 def is_without_gaps(count: int, first: int, last: int, total: int) -> bool:
-    """Whether so many numbers of this sum, the least and the greatest of which are these, are all that lie between."""
+    """Return whether numbers with this count, sum, least and greatest leave no gap."""
     return count == last - first + 1 and 2 * total == count * (first + last)
 
 

@@ -49,7 +49,7 @@ class FaultyLog:
         return self._log.head(kinds)
 
     def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
-        """What a watch brings this time. Raises ActorFailedError for a broken one."""
+        """Return the events of one reading of a watch. Raises ActorFailedError for a broken one."""
         log, fault = self._log, self._faults.strike_watch(kinds)
         match fault.what if fault is not None else "":
             case "watch-broken":
@@ -125,7 +125,7 @@ class FaultyApiServer(ApiServer):
         self._writing = 0  # so many turns wait for the journal
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """What the network delivers late, and crashes."""
+        """Return the loops that deliver late and that crash, as the network would."""
         return (self._late,)
 
     def _readable(self) -> ChangeLog:

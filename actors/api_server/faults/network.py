@@ -29,7 +29,7 @@ class Delivery(Struct, order=True):
 
 
 class Network:
-    """What is under way between the askers and the api; outlives crashes of the api. Counts as activity.
+    """Requests under way between the askers and the api. They outlive crashes of the api and count as activity.
 
     News reach the watchers up to `news_delay_s` later; how much later follows from `seed`.
     """
@@ -55,7 +55,7 @@ class Network:
             self._alarm.no_later_than(held.at)
 
     def holds_news(self) -> bool:
-        """Whether there is news and it is told later, together with all that comes until then."""
+        """Return whether there is news that is delivered later, together with all that comes until then."""
         if self._news_delay_s and not self._news_held:
             self._news += 1
             self._news_held = True

@@ -1,5 +1,5 @@
-"""Which fault strikes which request of the api: from a seed and rates, or from a list. Pure; who carries it out is
-`pumice.actors.api_server.faults.faulty_server`.
+"""Choice of the fault that strikes a request of the api: from a seed and rates, or from a list. Pure;
+`pumice.actors.api_server.faults.faulty_server` carries it out.
 
 A fault waits for an *occasion*: what is asked about what, for the n-th time ("bind default/web-0 #2"). Whether one
 strikes there depends on the seed and the occasion alone and not on what came before, so a storm that is cut down still
@@ -80,7 +80,9 @@ def watching(kinds: Sequence[str]) -> str:
 
 
 def subject(request: commands.StoreRequest) -> str:
-    """What is asked about what, in words that stay the same when other events of a storm are left out."""
+    """Return the verb and object of a request, in words that stay the same when other events of a storm are left
+    out.
+    """
     match request:
         case commands.UpdateStatus():
             return f"status {request.kind} {request.namespace}/{request.name} by {request.user}"
@@ -154,29 +156,29 @@ class Fault:
 
 
 class Faults(Protocol):
-    """Where faults come from. `struck`: those that were handed out, in order."""
+    """Source of faults. `struck`: those that were handed out, in order."""
 
     struck: list[Fault]
 
     def strike(self, request: commands.StoreRequest) -> Fault | None:
-        """What happens to this request; None: nothing."""
+        """Return the fault of this request; None: no fault."""
         ...
 
     def strike_watch(self, kinds: Sequence[str]) -> Fault | None:
-        """What happens to this reading of a watch of these kinds."""
+        """Return the fault of this reading of a watch of these kinds."""
         ...
 
     def strike_append(self) -> Fault | None:
-        """What happens to this write to the journal."""
+        """Return the fault of this write to the journal."""
         ...
 
     def strike_outside(self, asked: str) -> Fault | None:
-        """What happens to this question to an extender: the verb, and whom it is about."""
+        """Return the fault of this question to an extender: the verb, and the extender."""
         ...
 
     @property
     def holds(self) -> bool:
-        """Whether anybody may be held."""
+        """Return whether any request may be held."""
         ...
 
     def strike_turn(self, who: str) -> int:
@@ -213,28 +215,28 @@ class SeededFaults:
         self._stopped = not rates
 
     def strike(self, request: commands.StoreRequest) -> Fault | None:
-        """What happens to this request; None: nothing."""
+        """Return the fault of this request; None: no fault."""
         if self._stopped:
             return None
         odds = self._odds[sort_of(request)]
         return self._first(odds, self._occasions.count(subject(request))) if odds else None
 
     def strike_watch(self, kinds: Sequence[str]) -> Fault | None:
-        """What happens to this reading of a watch of these kinds."""
+        """Return the fault of this reading of a watch of these kinds."""
         if self._stopped:
             return None
         odds = self._odds["watch"]
         return self._first(odds, self._occasions.count(watching(kinds))) if odds else None
 
     def strike_append(self) -> Fault | None:
-        """What happens to this write to the journal."""
+        """Return the fault of this write to the journal."""
         if self._stopped:
             return None
         odds = self._odds["append"]
         return self._first(odds, self._occasions.count("append")) if odds else None
 
     def strike_outside(self, asked: str) -> Fault | None:
-        """What happens to this question to an extender: the verb, and whom it is about."""
+        """Return the fault of this question to an extender: the verb, and the extender."""
         if self._stopped:
             return None
         odds = self._odds["outside"]
@@ -242,7 +244,7 @@ class SeededFaults:
 
     @property
     def holds(self) -> bool:
-        """Whether anybody may be held."""
+        """Return whether any request may be held."""
         return bool(self._odds["turn"])
 
     def strike_turn(self, who: str) -> int:
@@ -289,24 +291,24 @@ class ListedFaults:
         self._stopped = False
 
     def strike(self, request: commands.StoreRequest) -> Fault | None:
-        """What happens to this request; None: nothing."""
+        """Return the fault of this request; None: no fault."""
         return self._take(self._occasions.count(subject(request)))
 
     def strike_watch(self, kinds: Sequence[str]) -> Fault | None:
-        """What happens to this reading of a watch of these kinds."""
+        """Return the fault of this reading of a watch of these kinds."""
         return self._take(self._occasions.count(watching(kinds)))
 
     def strike_append(self) -> Fault | None:
-        """What happens to this write to the journal."""
+        """Return the fault of this write to the journal."""
         return self._take(self._occasions.count("append"))
 
     def strike_outside(self, asked: str) -> Fault | None:
-        """What happens to this question to an extender: the verb, and whom it is about."""
+        """Return the fault of this question to an extender: the verb, and the extender."""
         return self._take(self._occasions.count(f"outside {asked}"))
 
     @property
     def holds(self) -> bool:
-        """Whether anybody may be held."""
+        """Return whether any request may be held."""
         return any(fault.what in TURN for fault in self._by_occasion.values())
 
     def strike_turn(self, who: str) -> int:

@@ -60,7 +60,7 @@ Work = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Urgency(IntEnum):
-    """What goes before what: a pod that waits for its node waits for nothing that only tells of it."""
+    """Priority of requests: a pod that waits for its node never waits for a mere report about it."""
 
     DECISIONS = 0
     STATUSES = 1
@@ -82,7 +82,7 @@ class Line:
         return sum(map(len, self._waiting))
 
     def put(self, urgency: Urgency, work: Work) -> bool:
-        """Whether there was room for it."""
+        """Add the request, and return whether there was room for it."""
         waiting = self._waiting[urgency]
         if urgency is Urgency.EVENTS and len(waiting) >= MOST_EVENTS:
             return False
@@ -192,7 +192,7 @@ class Desk:
 
 
 def refused(error: RemoteError) -> Refused | None:
-    """What an api would answer for the error; None: there was no answer."""
+    """Return the answer that an api would give for the error; None: there was no answer."""
     return Refused(error.code, error.reason, str(error)) if error.code else None
 
 
@@ -320,11 +320,11 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
         return (self._live_connected,)
 
     async def on_start(self) -> None:
-        """What is here already: what the cluster has otherwise is a change."""
+        """Take the present objects as known: any difference in the cluster is a change."""
         await self._hearing.begin()
 
     async def on_stop(self) -> None:
-        """What was asked for is done, for a while; then somebody else may schedule."""
+        """Carry out pending requests, for a limited time; then another scheduler may take over."""
         with anyio.move_on_after(PATIENCE_S):
             while self._open:  # noqa: ASYNC110
                 await anyio.sleep(0.01)
@@ -430,7 +430,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
             await (await self._line.get())()
 
     async def _forward(self, item: Asked) -> None:
-        """What is not for the cluster; it may be held for long."""
+        """Forward what is not for the cluster; the receiver may hold it for long."""
         try:
             item.reply(await self._api.ask(item.message))
         except ActorFailedError as error:
@@ -456,7 +456,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
         self._line.put(Urgency.EVENTS, partial(self._try_to_say, request))
 
     async def _try_to_say(self, request: Create | Patch) -> None:
-        """What was said before this process began is there; what cannot be said is no loss."""
+        """Write the reports that were left from before this process began, if possible; a lost report does no harm."""
         try:
             await self._desk.answer(request)
         except (RemoteError, CredentialsError) as error:

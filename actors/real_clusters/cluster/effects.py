@@ -1,4 +1,4 @@
-"""What the scheduler has decided, carried out on a real cluster.
+"""Decisions of the scheduler, carried out on a real cluster.
 
 Sources: Volcano v1.15.1 `pkg/scheduler/cache/cache.go` (DefaultBinder, defaultEvictor, defaultStatusUpdater). It sends
 whole objects back; here they are patches under the resourceVersion that is known, since what is known of a pod here is
@@ -44,7 +44,7 @@ def root(kind: Kind) -> str:
 
 
 def collection(key: str, namespace: str) -> str:
-    """Where objects of the kind are made."""
+    """Return the path of the collection of the kind."""
     kind = KINDS[key]
     return f"{root(kind)}/namespaces/{namespace}/{kind.plural}" if kind.namespaced else f"{root(kind)}/{kind.plural}"
 
@@ -200,7 +200,7 @@ class ClusterEffects:
 
 
 def _told(obj: Object) -> Object:
-    """What reports change."""
+    """Return the changes that the report makes."""
     return {
         "metadata": {"annotations": section(section(obj, "metadata"), "annotations")},
         "status": section(obj, "status"),

@@ -1,4 +1,4 @@
-"""Which of several schedulers is at work: whoever holds the Lease (source: client-go's `tools/leaderelection`).
+"""Leader election among several schedulers: the holder of the Lease works (source: client-go's `tools/leaderelection`).
 
 A Lease that somebody else holds is taken once it was not renewed for its duration, by the clock of who looks: clocks of
 different machines are never compared. Who could not renew it for the renew deadline stops, before that.
@@ -40,7 +40,7 @@ class LeaseElection:
 
     @property
     def holder(self) -> str:
-        """Who held it when it was last looked at."""
+        """Return the last known holder."""
         return str(section(self._seen, "spec").get("holderIdentity") or "")
 
     @property
@@ -50,7 +50,7 @@ class LeaseElection:
 
     @property
     def leads(self) -> bool:
-        """Whether nobody else can hold it now, as far as is known here."""
+        """Return whether no other scheduler can hold the Lease now, as far as is known here."""
         return self._renewed_at is not None and self._left_s() > 0
 
     async def acquire(self) -> None:

@@ -1,4 +1,4 @@
-"""Which real cluster is scheduled from here, and how it is spoken to."""
+"""Settings of the real cluster that is scheduled from here, and of the way to it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def own_identity() -> str:
 
 @dataclass(frozen=True)
 class ElectionSettings:
-    """Who schedules, where there are several (source: client-go's `leaderelection`, with Volcano's defaults); seconds.
+    """Settings of the leader election between schedulers (source: client-go's `leaderelection`, with Volcano's
+    defaults); seconds.
 
     Whoever holds the Lease goes on for `renew_deadline_s` without a renewal, and others wait for `lease_duration_s`.
     """

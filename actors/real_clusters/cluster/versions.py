@@ -1,4 +1,4 @@
-"""Which version of each object was heard last: of what comes twice, or late, nothing is taken.
+"""Newest version heard of each object: repeated and late changes are dropped.
 
 An object comes by its watch and in the answer to what was written, in any order. Its resourceVersion says which is
 newer: Kubernetes promises that those of one resource can be compared as numbers (KEP-5504), and they always could.

@@ -1,4 +1,4 @@
-"""What was heard of a cluster, one object at a time, without what is nobody's business."""
+"""Changes heard of a cluster, one object at a time, without irrelevant fields."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class RemoteChange(NamedTuple):
 
     @property
     def obj(self) -> Object | None:
-        """What is in the blob, not to be changed."""
+        """Return the object in the blob, which must not be changed."""
         return None if self.blob is None else _unpacked(self.blob)
 
     @property
     def key(self) -> Key:
-        """Whose change it is."""
+        """Return the key of the changed object."""
         return self.kind, self.namespace, self.name
 
 

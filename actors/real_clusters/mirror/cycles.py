@@ -25,7 +25,9 @@ PREEMPTED: Final = "PreemptionByScheduler"
 
 
 class PodSeen(NamedTuple):
-    """What was last seen of a pod; `asks`: a checksum of what others than its scheduler may change while it waits."""
+    """State in which a pod was last seen; `asks`: a checksum of the fields that other clients than its scheduler may
+    change while it waits.
+    """
 
     uid: str
     node: str
@@ -66,7 +68,7 @@ def written_by_session(before: PodSeen | None, pod: Object) -> bool:
 
 
 def seen(pod: Object) -> PodSeen:
-    """What there is to be seen of it."""
+    """Return the state of the pod."""
     meta = section(pod, "metadata")
     spec = section(pod, "spec")
     node = spec.get("nodeName") or ""
@@ -126,14 +128,16 @@ VOLCANO_JOB: Final = ("batch.volcano.sh/v1alpha1", "Job")
 
 
 def controlled(kind: str, obj: Object) -> bool:
-    """Whether Volcano's controllers made it: what a Job consists of, and the PodGroup of a pod that has none."""
+    """Return whether Volcano's controllers made the object: the parts of a Job, and the PodGroup of a pod that has
+    none.
+    """
     owners: list[Object] = section(obj, "metadata").get("ownerReferences") or []
     mine = [(each.get("apiVersion"), each.get("kind")) for each in owners if each.get("controller")]
     return VOLCANO_JOB in mine or (kind == "PodGroup" and bool(mine))
 
 
 class KnownObject(NamedTuple):
-    """What was last seen of an object; `controlled`: Volcano's controllers look after it."""
+    """State in which an object was last seen; `controlled`: Volcano's controllers look after it."""
 
     uid: str
     generation: Any
@@ -164,7 +168,7 @@ def _makes_room(marked: MarkedChange) -> bool:
 
 @dataclass
 class ObservedCycle:
-    """What came before the decisions, what was decided, and what came with and after it."""
+    """Changes before the decisions of a cycle, the decisions, and the changes with and after them."""
 
     before: list[MarkedChange] = field(default_factory=list[MarkedChange])
     decided: list[Decision] = field(default_factory=list[Decision])

@@ -1,4 +1,4 @@
-"""What reflectors hear, until it is taken in; and what they could not hear, said once."""
+"""Queue of what reflectors hear, until it is taken in; and of their failures, reported once."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class Intake:
 
     @property
     def whole(self) -> bool:
-        """Whether everything was listed once."""
+        """Return whether everything was listed once."""
         return not self._missing
 
     def take(self, known: Callable[[str], list[Key]]) -> list[RemoteChange]:

@@ -59,7 +59,9 @@ class Readability:
         self._view = View()
 
     def problem(self, change: RemoteChange) -> str:
-        """What is wrong with it; "" when nothing is. Other clusters' rules may be others than those known here."""
+        """Return the problem of the object; "" when there is none. Another cluster's rules may differ from those known
+        here.
+        """
         if change.kind not in READ or change.obj is None or change.gone:
             return ""
         obj: dict[str, Any] = change.obj
@@ -118,7 +120,7 @@ class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
         return (self._follow, self._work)
 
     async def on_start(self) -> None:
-        """What is here already: what the cluster has otherwise is a change."""
+        """Take the present objects as known: any difference in the cluster is a change."""
         for kind in ORDER:
             reply = await ask_again(self._api, List(kind))
             for blob in reply.blobs if isinstance(reply, Listing) else ():
@@ -158,7 +160,9 @@ class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
                 tasks.start_soon(reflector.run)
 
     async def _work(self) -> None:
-        """What comes in a period is one look, as the cluster's scheduler has it; none ends amid a cycle of that one."""
+        """Take the changes of one period as one look, as the cluster's scheduler does; no look ends amid one of its
+        cycles.
+        """
         while True:
             waits = self._revision > self._told or (self._shadow is not None and self._shadow.unsettled)
             await self._intake.wait(self._settings.period_s if waits else None)

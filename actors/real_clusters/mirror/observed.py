@@ -1,4 +1,4 @@
-"""What the cluster's own scheduler did, as the journal keeps it: cycles, decisions, outcomes, its configuration."""
+"""Actions of the cluster's own scheduler, as the journal keeps them: cycles, decisions, outcomes, its configuration."""
 
 from __future__ import annotations
 

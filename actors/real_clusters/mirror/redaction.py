@@ -254,7 +254,9 @@ class Redaction:
         return NOBODY if found is None else f"^({'|'.join(map(self.name, found[1].split('|')))})$"
 
     def words(self, text: str) -> str:
-        """What schedulers write; what is known as a name or is no word of theirs is one, be it met here first."""
+        """Return a scheduler's message with its names replaced. A word is a name when it is known as one, or is not a
+        scheduler's word, even if it occurs here first.
+        """
         return SEPARATED.sub(lambda found: self._word(found[0]), text)
 
     def _word(self, written: str) -> str:

@@ -1,4 +1,4 @@
-"""What is mirrored, and how."""
+"""Settings of a mirror: the cluster, and how it is mirrored."""
 
 from __future__ import annotations
 

@@ -121,12 +121,12 @@ class Shadow:
 
     @property
     def agreeing(self) -> bool:
-        """Whether it decides by the cluster's own configuration, so that it should come to the same."""
+        """Return whether the shadow decides by the cluster's own configuration, so that both should agree."""
         return self._settings.other is None
 
     @property
     def unsettled(self) -> bool:
-        """Whether a look at what stands is still to come."""
+        """Return whether a look at the present state is still to come."""
         return self._unsettled or self._shown.view.version != self._seen
 
     # --- what there is

@@ -38,10 +38,10 @@ class Credential(Struct, frozen=True):
 
 
 class Credentials(Protocol):
-    """Where credentials come from."""
+    """Source of credentials."""
 
     async def current(self) -> Credential:
-        """What to show now. Raises CredentialsError."""
+        """Return the credential to show now. Raises CredentialsError."""
         ...
 
     def refused(self) -> None:
@@ -124,7 +124,7 @@ class FromPlugin:
         self._turn = anyio.Lock()
 
     async def current(self) -> Credential:
-        """What the program last said, asked again when that has expired. Raises CredentialsError."""
+        """Return the program's last credential, or a new one when that has expired. Raises CredentialsError."""
         async with self._turn:
             if self._known is None or self._now() >= self._until - EARLIER_S:
                 self._known, self._until = self._understood(await self._ask())
@@ -207,7 +207,7 @@ def in_cluster(environment: Mapping[str, str] = os.environ, folder: Path = SERVI
 
 
 def credentials_of(access: ClusterAccess, now: Callable[[], float]) -> Credentials:
-    """Where its credentials come from; `now`: seconds since the epoch."""
+    """Return the source of the user's credentials; `now`: seconds since the epoch."""
     if access.token_file is not None:
         return TokenFile(access.token_file, access)
     if access.plugin is not None and not access.token:

@@ -47,7 +47,7 @@ KEEPALIVE: Final = (
 
 
 class RemoteCall(NamedTuple):
-    """What is asked, but for where. `content`: a body of `content_type`, b"" for none."""
+    """Request without its server. `content`: a body of `content_type`, b"" for none."""
 
     method: str
     content: bytes = b""
@@ -199,8 +199,8 @@ async def _lines(path: str, answer: httpx.Response) -> AsyncGenerator[bytes]:
 
 
 async def _run_out(lines: AsyncGenerator[bytes]) -> None:
-    """Who leaves early has the wait inside cancelled: so httpx's own generators end in order, of which nobody else
-    could take hold.
+    """Run the call until it ends, with a cancelled caller's wait cancelled inside: so httpx's own generators end in
+    order, which no other code can reach.
     """
     with anyio.CancelScope() as scope, suppress(RemoteError):
         scope.cancel()

@@ -1,4 +1,4 @@
-"""How long to wait before the next try (source: client-go's reflector, `wait.Backoff` with its defaults)."""
+"""Back-off before the next try (source: client-go's reflector, `wait.Backoff` with its defaults)."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ TRIES: Final = 12
 
 
 class RemoteResource(Struct, frozen=True):
-    """What is listed and watched. `key`: the kind by which Pumice knows it; `path`: where it is served. `only`: one
+    """Resource that is listed and watched. `key`: Pumice's name of the kind; `path`: where it is served. `only`: one
     object by its name.
     """
 
@@ -42,7 +42,7 @@ class RemoteResource(Struct, frozen=True):
 
     @property
     def query(self) -> dict[str, str]:
-        """What narrows it down."""
+        """Return the query parameters that narrow the list."""
         return {"fieldSelector": f"metadata.name={self.only}"} if self.only else {}
 
 
@@ -120,7 +120,7 @@ GONE: Final = 410
 
 
 class Sink(Protocol):
-    """Who hears of it all, in order."""
+    """Receiver of all changes, in order."""
 
     async def listed(self, resource: RemoteResource, listing: RemoteListing) -> None:
         """There is this, and nothing else."""

@@ -36,7 +36,7 @@ _NOTHING: Final = "validations or auditAnnotations must contain at least one ite
 
 
 def default(policy: Object, _lookup: Lookup) -> None:
-    """What Kubernetes writes into one."""
+    """Fill in the fields that Kubernetes writes into a policy."""
     spec = policy.setdefault("spec", {})
     spec.setdefault("failurePolicy", "Fail")
     if spec.get("matchConstraints"):
@@ -44,7 +44,7 @@ def default(policy: Object, _lookup: Lookup) -> None:
 
 
 def default_binding(binding: Object, _lookup: Lookup) -> None:
-    """What Kubernetes writes into one."""
+    """Fill in the fields that Kubernetes writes into a binding."""
     matched = section(section(binding, "spec"), "matchResources")
     if matched:
         default_matching(matched, _RULES)
@@ -68,7 +68,7 @@ def validate(policy: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """What is wrong with a policy after a change: a new one is asked the same."""
+    """Return the problems of a changed policy; the rules are those of a new one."""
     default(new, lookup)
     return validate(new, lookup)
 
@@ -153,6 +153,6 @@ def validate_binding(binding: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def validate_binding_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """What is wrong with a binding after a change: a new one is asked the same."""
+    """Return the problems of a changed binding; the rules are those of a new one."""
     default_binding(new, lookup)
     return validate_binding(new, lookup)

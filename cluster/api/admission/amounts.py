@@ -26,7 +26,7 @@ Amount = str | int | float
 
 
 def too_large(name: str, quantity: Quantity) -> bool:
-    """Whether the exact amount does not fit an int64 in the unit the scheduler counts this resource in."""
+    """Return whether the exact amount exceeds an int64 in the unit in which the scheduler counts this resource."""
     whole = name in _IN_UNITS or name.startswith("hugepages-")
     exponent = quantity.exponent + (0 if whole else 3)
     if exponent >= 0:
@@ -37,7 +37,7 @@ def too_large(name: str, quantity: Quantity) -> bool:
 
 
 def amount_problem(name: str, amount: Amount) -> str | None:
-    """Why this is no amount of the resource, or None."""
+    """Return why the amount of the resource is not valid, or None."""
     if isinstance(amount, str) and len(name) + len(amount) > LONGEST:
         return _problem.__wrapped__(name, amount)
     return _problem(name, amount)
@@ -72,7 +72,7 @@ def settle_amounts(amounts: dict[str, Any]) -> None:
 
 
 def amount_problems(amounts: dict[str, Any], path: str) -> list[Cause]:
-    """What is wrong with a mapping of resource names to amounts."""
+    """Return the problems of a mapping of resource names to amounts."""
     if len(amounts) > MOST_RESOURCES:
         return [too_many(path, len(amounts), MOST_RESOURCES)]
     found: list[Cause] = []
@@ -85,7 +85,7 @@ def amount_problems(amounts: dict[str, Any], path: str) -> list[Cause]:
 
 
 def exceeds(left: Amount, right: Amount) -> bool:
-    """Whether left > right, exactly; an unreadable side exceeds nothing."""
+    """Return whether left > right, exactly; an unreadable side exceeds nothing."""
     try:
         return quantity_of(left).compare(quantity_of(right)) > 0
     except QuantityError:
@@ -93,7 +93,7 @@ def exceeds(left: Amount, right: Amount) -> bool:
 
 
 def quantity_total_too_large(name: str, amounts: list[Amount]) -> bool:
-    """Whether the sum of readable amounts does not fit 64 bits."""
+    """Return whether the sum of the readable amounts does not fit 64 bits."""
     try:
         total = quantity_of(0)
         for amount in amounts:

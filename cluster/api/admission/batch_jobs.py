@@ -72,7 +72,7 @@ def settle(job: Object, _lookup: Lookup, _at: str) -> None:
 
 
 def validate(job: Object, _lookup: Lookup) -> list[Cause]:
-    """What is wrong with a new Job, and with the names that its pods would have."""
+    """Return the problems of a new Job, and of the names that its pods would have."""
     found = spec_problems(section(job, "spec"), "spec")
     if section(job, "spec").get("completionMode") == "Indexed":
         most = max((job["spec"].get("completions") or 1) - 1, 0)
@@ -84,8 +84,8 @@ def validate(job: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def selection_problems(job: Object, uid: str) -> list[Cause]:
-    """What of a new Job stands against the selector that it gets, which is to select its own pods alone; one that says
-    `manualSelector` has one that selects its template.
+    """Return the conflicts of a new Job with its selector. A generated selector must select the Job's own pods alone; a
+    manual one (`manualSelector`) must select its template.
     """
     spec = section(job, "spec")
     if spec.get("manualSelector"):
@@ -111,7 +111,7 @@ def selection_problems(job: Object, uid: str) -> list[Cause]:
 
 
 def spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:
-    """What is wrong with the spec of a Job, wherever it stands."""
+    """Return the problems of a Job's spec, wherever the spec stands."""
     found = number_problems(spec, _NUMBERS, path)
     mode = spec.get("completionMode") or "NonIndexed"
     if mode not in ("NonIndexed", "Indexed"):
@@ -160,8 +160,8 @@ def _policy_problems(spec: dict[str, Any], path: str) -> list[Cause]:
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """What is wrong with a Job after a change; what its pods are like is fixed, but for where they go while it has not
-    begun.
+    """Return the problems of a changed Job. The pod template is fixed, except for scheduling fields before the Job
+    begins.
     """
     spec: dict[str, Any] = new.setdefault("spec", {})
     before = section(old, "spec")

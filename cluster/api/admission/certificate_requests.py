@@ -36,7 +36,7 @@ def initial_status(request: Object) -> None:
 
 
 def default(request: Object, _lookup: Lookup) -> None:
-    """Who asks is known here."""
+    """Fill in the user who makes the request."""
     spec: dict[str, Any] = request.setdefault("spec", {})
     for name in ("uid", "extra"):
         spec.pop(name, None)
@@ -44,7 +44,7 @@ def default(request: Object, _lookup: Lookup) -> None:
 
 
 def validate(request: Object, _lookup: Lookup) -> list[Cause]:
-    """What is wrong with a new CertificateSigningRequest."""
+    """Return the problems of a new CertificateSigningRequest."""
     spec = section(request, "spec")
     usages: list[Any] = spec.get("usages") or []
     found = _request_problems(spec.get("request") or "")
@@ -64,7 +64,7 @@ def validate(request: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def validate_update(old: Object, new: Object, _lookup: Lookup) -> list[Cause]:
-    """What was asked for stays."""
+    """Return the problems of a changed request; the spec is immutable."""
     new["spec"] = old.get("spec") or {}
     return []
 
@@ -152,7 +152,7 @@ def _request_problems(text: str) -> list[Cause]:
 
 
 def _is_sequence(data: bytes) -> bool:
-    """Whether it is one DER sequence, whole."""
+    """Return whether the bytes are exactly one DER sequence."""
     if len(data) < 2 or data[0] != _SEQUENCE:
         return False
     if data[1] < 0x80:

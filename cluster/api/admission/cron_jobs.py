@@ -64,7 +64,7 @@ def _job_problems(job: dict[str, Any], path: str) -> list[Cause]:
 
 
 def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """What is wrong with one of Kubernetes' after a change: a new one is asked the same."""
+    """Return the problems of a changed Kubernetes CronJob; the rules are those of a new one."""
     default(new, lookup)
     return validate(new, lookup)
 
@@ -87,7 +87,7 @@ def validate_volcano(cron: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def validate_volcano_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """What is wrong with one of Volcano's after a change: a new one is asked the same."""
+    """Return the problems of a changed Volcano CronJob; the rules are those of a new one."""
     default(new, lookup)
     return validate_volcano(new, lookup)
 

@@ -56,7 +56,7 @@ def validate(definition: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """What is wrong with a definition after a change; group, scope, kind and plural are fixed, a version with stored
+    """Return the problems of a changed definition. Group, scope, kind and plural are fixed; a version with stored
     objects stays.
     """
     default(new, lookup)
@@ -80,7 +80,9 @@ def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
 
 
 def settle(definition: Object, lookup: Lookup, now: str) -> None:
-    """Whether its names are free (it is served then at once), and which versions have stored objects."""
+    """Record whether the definition's names are free, and which versions have stored objects. Free names are served at
+    once.
+    """
     status: dict[str, Any] = dict(section(definition, "status"))
     taken = _taken(definition, lookup)
     said = _REFUSED if taken else _ACCEPTED

@@ -14,7 +14,7 @@ _AMOUNTS: Final = ("minAvailable", "maxUnavailable")
 
 
 def validate(budget: Object, _lookup: Lookup) -> list[Cause]:
-    """What is wrong with a new budget: an amount too many, one that is no amount, a selector that cannot be read."""
+    """Return the problems of a new budget: two amounts instead of one, an amount or a selector that is not valid."""
     spec = section(budget, "spec")
     found: list[Cause] = []
     given = [name for name in _AMOUNTS if spec.get(name) is not None]
@@ -30,7 +30,7 @@ def validate(budget: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """What is wrong with a budget after a change: a new one is asked the same."""
+    """Return the problems of a changed budget; the rules are those of a new one."""
     return validate(new, lookup)
 
 

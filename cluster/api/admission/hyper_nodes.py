@@ -28,12 +28,12 @@ def validate(hyper_node: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """What is wrong with a HyperNode after a change: a new one is asked the same."""
+    """Return the problems of a changed HyperNode; the rules are those of a new one."""
     return validate(new, lookup)
 
 
 def _typed(hyper_node: Object) -> list[Cause]:
-    """What the definition says of single fields."""
+    """Return the problems that the definition finds in single fields."""
     schema = schema_of("topology.volcano.sh", "v1alpha1", "HyperNode")
     try:
         return value_problems(hyper_node, schema or {}, Work(hyper_node))

@@ -19,7 +19,7 @@ def default(flow: Object, _lookup: Lookup) -> None:
 
 
 def validate(flow: Object, _lookup: Lookup) -> list[Cause]:
-    """What a flow depends on is there, and does not depend on it."""
+    """Return the problems of a new flow: a dependency that does not exist, or a circle of dependencies."""
     spec = section(flow, "spec")
     flows = rows(spec, "flows")
     found = [required(f"spec.flows[{index}].name") for index, each in enumerate(flows) if not each.get("name")]
@@ -30,7 +30,7 @@ def validate(flow: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """What is wrong with a flow after a change: a new one is asked the same."""
+    """Return the problems of a changed flow; the rules are those of a new one."""
     default(new, lookup)
     return validate(new, lookup)
 

@@ -97,7 +97,7 @@ def validate(limit_range: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """What is wrong with a LimitRange after a change: a new one is asked the same."""
+    """Return the problems of a changed LimitRange; the rules are those of a new one."""
     default(new, lookup)
     return validate(new, lookup)
 
@@ -139,7 +139,7 @@ def fill_in(pod: Object, lookup: Lookup) -> bool:
 
 
 def pod_problem(pod: Object, lookup: Lookup) -> str | None:
-    """What of a pod is outside the ranges of its namespace."""
+    """Return how a pod breaks the ranges of its namespace, or None."""
     items = _items(pod, lookup)
     if not items:
         return None
@@ -156,7 +156,7 @@ def pod_problem(pod: Object, lookup: Lookup) -> str | None:
 
 
 def claim_problem(claim: Object, lookup: Lookup) -> str | None:
-    """What a claim asks for outside the ranges of its namespace."""
+    """Return how a claim breaks the ranges of its namespace, or None."""
     requests = section(section(section(claim, "spec"), "resources"), "requests")
     found: list[str] = []
     for item in _items(claim, lookup):
@@ -241,7 +241,7 @@ def _ratio_problem(head: str, name: str, ratio: Any, requests: Amounts, limits: 
 
 
 def _total(spec: dict[str, Any], part: str) -> Amounts:
-    """What a pod asks for: its containers together, or its largest init container (sidecars with the former)."""
+    """Return the requests of a pod: the sum of its containers and sidecars, or its largest init container."""
     running, starting = rows(spec, "containers"), rows(spec, "initContainers")
     sidecars = [each for each in starting if each.get("restartPolicy") == "Always"]
     total = _sum(section(section(each, "resources"), part) for each in [*running, *sidecars])

@@ -44,5 +44,5 @@ def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
 
 
 def forbid_delete(namespace: Object, _lookup: Lookup) -> str | None:
-    """What the cluster itself lives in stays."""
+    """Return why a namespace of the cluster itself cannot be deleted, or None."""
     return "this namespace may not be deleted" if namespace["metadata"]["name"] in _IMMORTAL else None

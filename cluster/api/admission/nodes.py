@@ -55,7 +55,7 @@ def _taint_problems(taints: list[dict[str, Any]]) -> list[Cause]:
 
 
 def _devices_problem(node: Object) -> Cause | None:
-    """What is wrong with the devices that the node agents are to report."""
+    """Return the problem of the devices that the node agents are to report, or None."""
     text = text_map(section(node, "metadata").get("annotations")).get(ANNOTATION)
     try:
         if text is not None:
@@ -66,5 +66,5 @@ def _devices_problem(node: Object) -> Cause | None:
 
 
 def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """What is wrong with a node after a change: a new one is asked the same."""
+    """Return the problems of a changed node; the rules are those of a new one."""
     return validate(new, lookup)

@@ -81,7 +81,7 @@ def pod_spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:
 
 
 def _placing_problems(spec: dict[str, Any], path: str) -> list[Cause]:
-    """What is wrong with how it says where it wants to run."""
+    """Return the problems of the fields that say where the pod may run."""
     found: list[Cause] = []
     if selector := spec.get("nodeSelector"):
         found += label_problems(selector, f"{path}.nodeSelector")
@@ -108,7 +108,7 @@ def _gate_problems(gates: list[dict[str, Any]], path: str) -> list[Cause]:
 
 
 def container_name_problems(container: dict[str, Any], path: str, names: set[str]) -> list[Cause]:
-    """Whether a container has a name, and none of `names`, which gets it."""
+    """Return the problems of a container's name, which must be unique; the name is added to `names`."""
     name: str = container.get("name") or ""
     if not name:
         found = [required(f"{path}.name")]

@@ -123,7 +123,7 @@ def _order(amount: Any) -> int:
 
 
 def _sum_problems(parent: Object, children: Iterable[Object]) -> list[Cause]:
-    """What children are guaranteed, or deserve, together is no more than the parent's (an absent one is nothing)."""
+    """Return a problem when the children's guaranteed or deserved sum exceeds the parent's (an absent amount is 0)."""
     found: list[Cause] = []
     above = section(parent, "spec")
     for part in ("guarantee", "deserved"):

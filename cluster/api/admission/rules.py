@@ -1,4 +1,4 @@
-"""What an admission row consists of, and what it may look at."""
+"""Admission rows: their parts, and the state that they may read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_EXIT_CODE: Final = 255
 
 
 def run_problems(annotations: dict[str, str], path: str) -> list[Cause]:
-    """What is wrong with these annotations; `path` is that of the metadata section they stand in."""
+    """Return the problems of these annotations; `path` is that of the metadata section that holds them."""
     if not annotations:
         return []
     found: list[Cause] = []

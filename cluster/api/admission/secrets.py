@@ -31,7 +31,7 @@ def validate(secret: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """What is wrong with a secret after a change: the type is kept, and of an immutable secret the data too."""
+    """Return the problems of a changed secret. The type is fixed; the data of an immutable secret is fixed too."""
     default(new, lookup)
     if new["type"] != (old.get("type") or "Opaque"):
         return [invalid_value("type", new["type"], "field is immutable")]

@@ -1,5 +1,4 @@
-"""What a kube-apiserver's admission plugins add to what comes into a cluster that is served, and nowhere else; and what
-it refuses there.
+"""Rules of a kube-apiserver's admission plugins that apply only to a cluster that is served: additions and refusals.
 
 What a run begins with, and a run that nobody watches, go without: there it would only be more to write. Sources:
 DefaultTolerationSeconds, ServiceAccount, DefaultStorageClass, the defaults of `core/v1`.
@@ -40,8 +39,8 @@ def fill_in_served(kind: str, obj: Object, lookup: Lookup) -> None:
 
 
 def served_problems(kind: str, obj: Object, uid: str) -> list[Cause]:
-    """What is wrong with a new object of a kind, by its key, that is to have this uid. What a run begins with may have
-    had another one.
+    """Return the problems of a new object of a kind (by key) that would get this uid. Objects that a run begins with
+    may have had another uid.
     """
     if kind == "Pod" and section(obj, "spec").get("ephemeralContainers"):
         return [forbidden_field("spec.ephemeralContainers", "cannot be set on create")]
@@ -119,8 +118,8 @@ def _rank(storage_class: Object) -> tuple[bool, str, str]:
 
 
 def _queue(queue: Object, _lookup: Lookup) -> None:
-    """What the first session would write of a queue that holds nothing: who creates a queue and updates it at once,
-    as Volcano's suites do, meets nobody else's write in between (409).
+    """Write what the first session would write of an empty queue. A client that creates a queue and updates it at once,
+    as Volcano's suites do, would otherwise meet a conflicting write (409).
     """
     queue["status"] = {"allocated": dict(_NOTHING), **section(queue, "status")}
 

@@ -61,7 +61,9 @@ def free_port(namespace: str, name: str, used: Collection[int]) -> int:
 
 
 def is_address(address: str) -> bool:
-    """Whether it is one at all: a Service out of another cluster has one of another range."""
+    """Return whether the text is an IP address. A Service copied from another cluster may have an address of another
+    range.
+    """
     try:
         ip_address(address)
     except ValueError:
@@ -111,7 +113,7 @@ def _port(port: Mapping, *, external: bool) -> Mapping:
 
 
 def _allocate(service: Object, lookup: Lookup, own: set[int]) -> None:
-    """What others could have too; `own`: node ports that it had before."""
+    """Allocate the addresses and ports that must be unique; `own`: node ports that the Service had before."""
     meta, spec = service["metadata"], service["spec"]
     namespace, name = meta.get("namespace") or "", meta["name"]
     if spec["type"] == "ExternalName":
@@ -133,7 +135,7 @@ def _allocate(service: Object, lookup: Lookup, own: set[int]) -> None:
 
 
 def validate(service: Object, lookup: Lookup) -> list[Cause]:
-    """What is wrong with a new Service: its addresses and ports."""
+    """Return the problems of a new Service: its addresses and ports."""
     name = service["metadata"]["name"]
     problem = label_problem(name) or ("must start with a letter" if name[0].isdigit() else None)
     found = [invalid_value("metadata.name", name, problem)] if problem else []
@@ -211,7 +213,9 @@ def _taken(service: Object, lookup: Lookup) -> list[Cause]:
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """What `validate` says of the fields that have changed; a Service keeps its address as long as it has one."""
+    """Return the problems that `validate` finds in the changed fields; a Service keeps its address as long as it has
+    one.
+    """
     _defaults(new)
     before, spec = section(old, "spec"), new["spec"]
     if spec["type"] == "ExternalName":

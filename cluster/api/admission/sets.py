@@ -58,7 +58,7 @@ def default_stateful_set(owner: Object, _lookup: Lookup) -> None:
 
 
 def validate_stateful_set(owner: Object, _lookup: Lookup) -> list[Cause]:
-    """What is wrong with a new StatefulSet: numbers, policies, selector, template and claims."""
+    """Return the problems of a new StatefulSet: numbers, policies, selector, template and claims."""
     spec, name = section(owner, "spec"), owner["metadata"]["name"]
     found = [invalid_value("metadata.name", name, problem)] if (problem := label_problem(name)) else []
     found += number_problems(spec, ("replicas", "minReadySeconds", "revisionHistoryLimit"), "spec")
@@ -78,7 +78,7 @@ def validate_stateful_set(owner: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def update_stateful_set(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """What is wrong with a StatefulSet after a change; selector, claims and names are fixed."""
+    """Return the problems of a changed StatefulSet; selector, claims and names are fixed."""
     default_stateful_set(new, lookup)
     after, before = section(new, "spec"), section(old, "spec")
     fixed = {name for name in {*after, *before} if name not in _CHANGING}
@@ -100,7 +100,7 @@ def default_daemon_set(owner: Object, _lookup: Lookup) -> None:
 
 
 def validate_daemon_set(owner: Object, _lookup: Lookup) -> list[Cause]:
-    """What is wrong with a new DaemonSet: numbers, the roll-out, selector and template."""
+    """Return the problems of a new DaemonSet: numbers, the roll-out, selector and template."""
     spec = section(owner, "spec")
     found = number_problems(spec, ("minReadySeconds", "revisionHistoryLimit"), "spec") + _strategy_problems(spec)
     rolling = section(spec["updateStrategy"], "rollingUpdate")
@@ -111,7 +111,7 @@ def validate_daemon_set(owner: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def update_daemon_set(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """What is wrong with a DaemonSet after a change; the selector is fixed."""
+    """Return the problems of a changed DaemonSet; the selector is fixed."""
     default_daemon_set(new, lookup)
     if section(new, "spec").get("selector") != section(old, "spec").get("selector"):
         return [invalid_value("spec.selector", section(new, "spec").get("selector"), "field is immutable")]
@@ -130,7 +130,7 @@ def default_replication_controller(owner: Object, _lookup: Lookup) -> None:
 
 
 def validate_replication_controller(owner: Object, _lookup: Lookup) -> list[Cause]:
-    """What is wrong with a new ReplicationController: numbers, selector and template."""
+    """Return the problems of a new ReplicationController: numbers, selector and template."""
     spec = section(owner, "spec")
     found = number_problems(spec, ("replicas", "minReadySeconds"), "spec")
     labels, selector = labels_of(section(spec, "template")), section(spec, "selector")
@@ -143,7 +143,7 @@ def validate_replication_controller(owner: Object, _lookup: Lookup) -> list[Caus
 
 
 def update_replication_controller(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """What is wrong with a ReplicationController after a change: a new one is asked the same."""
+    """Return the problems of a changed ReplicationController; the rules are those of a new one."""
     default_replication_controller(new, lookup)
     return validate_replication_controller(new, lookup)
 

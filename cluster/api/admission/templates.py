@@ -1,4 +1,4 @@
-"""What the kinds that make pods have in common: numbers, selectors and templates (source: Kubernetes' validation)."""
+"""Checks shared by the kinds that make pods: numbers, selectors and templates (source: Kubernetes' validation)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def number_problems(holder: dict[str, Any], names: Sequence[str], path: str) -> 
 
 
 def template_problems(template: Object, path: str, restarts: Sequence[str]) -> list[Cause]:
-    """What is wrong with a template whose pods may have these restart policies."""
+    """Return the problems of a template whose pods may have these restart policies."""
     spec = section(template, "spec")
     found = run_problems(annotations_of(template), f"{path}.metadata")
     found += pod_spec_problems(spec, f"{path}.spec")
@@ -60,7 +60,9 @@ def template_problems(template: Object, path: str, restarts: Sequence[str]) -> l
 
 
 def selector_problems(spec: dict[str, Any], kind: str) -> list[Cause]:
-    """Whether a selector is one, and selects its own template; `kind`: of whom Kubernetes says that it is empty."""
+    """Return the problems of a selector, which must be valid and select its own template. Kubernetes names `kind` when
+    the selector is empty.
+    """
     selector, labels = spec.get("selector"), labels_of(section(spec, "template"))
     try:
         label_selector(selector)

@@ -25,7 +25,7 @@ def default(workload: Object, _lookup: Lookup) -> None:
 
 
 def default_deployment(deployment: Object, lookup: Lookup) -> None:
-    """How Kubernetes rolls out what does not say how (source: `SetDefaults_Deployment`)."""
+    """Fill in the roll-out fields that the object leaves out (source: `SetDefaults_Deployment`)."""
     default(deployment, lookup)
     _default_rollout(deployment)
 
@@ -41,21 +41,21 @@ def _default_rollout(deployment: Object) -> None:
 
 
 def validate(workload: Object, _lookup: Lookup) -> list[Cause]:
-    """What is wrong with a new Deployment or ReplicaSet: replicas, selector and template."""
+    """Return the problems of a new Deployment or ReplicaSet: replicas, selector and template."""
     spec = section(workload, "spec")
     found = number_problems(spec, ("replicas",), "spec") + selector_problems(spec, "deployment")
     return found + template_problems(section(spec, "template"), "spec.template", ("Always",))
 
 
 def update_deployment(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """What is wrong with a Deployment after a change; what a client leaves out is as in a new one."""
+    """Return the problems of a changed Deployment; fields that a client leaves out are defaulted as in a new one."""
     _own_spec(old, new)
     _default_rollout(new)
     return validate_update(old, new, lookup)
 
 
 def _own_spec(old: Object, new: Object) -> None:
-    """What of a changed object may be the stored one's is copied before anything is written into it."""
+    """Copy the parts of a changed object that it may share with the stored one, before anything is written into it."""
     spec = new["spec"] = dict(section(new, "spec"))
     if spec.get("template") != section(old, "spec").get("template"):
         spec["template"] = deepcopy(section(spec, "template"))
@@ -63,7 +63,7 @@ def _own_spec(old: Object, new: Object) -> None:
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """What is wrong with a Deployment or ReplicaSet after a change; the selector is fixed."""
+    """Return the problems of a changed Deployment or ReplicaSet; the selector is fixed."""
     _own_spec(old, new)
     spec: dict[str, Any] = new["spec"]
     spec.setdefault("replicas", 1)

@@ -1,4 +1,4 @@
-"""What changed between two values of one shape, field by field."""
+"""Changes between two values of one shape, field by field."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SPELLINGS: Final = (str, int, float)
 
 
 def same(old: Any, new: Any, shape: Shape) -> bool:
-    """Whether two leaves are equal. The server spells quantities in one way, manifests as they like."""
+    """Return whether two leaves are equal. The server spells quantities in one way, manifests in any."""
     if isinstance(old, bool) or isinstance(new, bool):
         return old is new
     if old == new or shape.scalar != "quantity":
@@ -46,7 +46,9 @@ _NO_DIFFERENCE: Final = FieldDifference(NOTHING, NOTHING, NOTHING)
 
 
 def compare(old: Any, new: Any, shape: Shape) -> FieldDifference:
-    """What changed. A map or list that came or went counts itself beside its leaves; a whole value's change is none."""
+    """Return the changes. An added or removed map or list counts itself beside its leaves; a changed whole value does
+    not.
+    """
     return _NO_DIFFERENCE if _is_whole(old, new, shape) else _differences(old, new, shape)
 
 

@@ -23,7 +23,7 @@ _FIELDS_V1: Final = "FieldsV1"
 
 
 class Manager(NamedTuple):
-    """Who: a name, by which operation, through which subresource. An applier is the same in every version."""
+    """Field manager: a name, its operation and its subresource. An applier is the same in every version."""
 
     name: str
     operation: str
@@ -31,7 +31,7 @@ class Manager(NamedTuple):
     subresource: str = ""
 
     def shown(self) -> str:
-        """What conflicts call it."""
+        """Return the manager's name as conflicts show it."""
         text = f'"{self.name}"'
         if self.subresource:
             text += f' with subresource "{self.subresource}"'
@@ -39,7 +39,7 @@ class Manager(NamedTuple):
 
 
 class Owned(NamedTuple):
-    """What a manager owns, in which version of the kind it said so, and when it last did."""
+    """Fields of a manager, the version of the kind in which it last wrote, and the time of that write."""
 
     paths: FieldSet
     api_version: str
@@ -250,7 +250,7 @@ def updated(
 
 
 def by_update(name: str, api_version: str, subresource: str = "") -> Manager:
-    """Who wrote otherwise than by apply."""
+    """Return the manager of a write other than apply."""
     return Manager(name or "unknown", UPDATE, api_version, subresource)
 
 

@@ -83,7 +83,7 @@ def _merged_list(live: list[Any], config: list[Any], shape: Shape, path: str) ->
 
 
 def _order(live: list[str], applied: list[str]) -> list[tuple[int, str]]:
-    """Where the merged list takes each element from: a place in the live list, or -1, and its step.
+    """Return the source of each element of the merged list: its place in the live list, or -1, and its step.
 
     Live elements that are not applied come as soon as the walk through the live list reaches them; applied ones in
     their own order; live ones that the applied list moved are skipped until the walk is at the next common one.
@@ -110,7 +110,7 @@ def _order(live: list[str], applied: list[str]) -> list[tuple[int, str]]:
 
 
 def _is_passed(step: str, applied: str, upcoming: list[str], done: set[str]) -> bool:
-    """Whether a live element that is applied, though not here, has had its turn or will have it elsewhere."""
+    """Return whether a live element that is applied elsewhere was already placed or will be."""
     return step != applied and (step in done or (bool(upcoming) and step != upcoming[0]))
 
 
@@ -152,7 +152,7 @@ _KUBECTL: Final = "kubectl"
 
 
 class Applicant(NamedTuple):
-    """Who applies what way: field manager, apiVersion of the kind, subresource, whether conflicts are taken over.
+    """Source of an apply: field manager, apiVersion of the kind, subresource, and whether conflicts are taken over.
 
     `reset` are the parts of an object that the write does not reach (`pumice.cluster.api.apply.owners.resets`).
     """
@@ -229,7 +229,7 @@ def _without_nulls_in_metadata(config: Object) -> Object:
 
 
 def _clashes(owners: Managers, me: Manager, changed: FieldSet) -> dict[Manager, FieldSet]:
-    """What others own of the fields that change."""
+    """Return the fields that change and belong to other managers."""
     return {who: owned.paths & changed for who, owned in owners.items() if who != me and owned.paths & changed}
 
 

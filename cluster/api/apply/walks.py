@@ -10,7 +10,7 @@ from pumice.cluster.api.schema.shapes import Shape, field_shape
 
 
 def is_leaf(value: Any, shape: Shape) -> bool:
-    """Whether a value has one owner as a whole."""
+    """Return whether a value has one owner as a whole."""
     if is_mapping(value):
         return shape.sort not in ("map", "any") or shape.atomic
     if is_list(value):

@@ -67,7 +67,7 @@ def names_of(spec: dict[str, Any]) -> tuple[set[str], set[str]]:
 
 
 def is_accepted(definition: Object) -> bool:
-    """Whether its names were accepted (the condition says so)."""
+    """Return whether its names were accepted (the condition says so)."""
     conditions = rows(section(definition, "status"), "conditions")
     return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
 

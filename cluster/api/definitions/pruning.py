@@ -1,4 +1,4 @@
-"""What a schema makes of an object before it is judged: unknown fields go, defaults come (Kubernetes' pruning)."""
+"""Pruning and defaulting of an object by its schema before validation: unknown fields go, defaults come."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def settle(obj: Any, schema: dict[str, Any], work: Work) -> None:
 
 
 def has_defaults(schema: dict[str, Any]) -> bool:
-    """Whether there is a default anywhere in a schema."""
+    """Return whether there is a default anywhere in a schema."""
     waiting: list[Any] = [schema]
     while waiting:
         node: Any = waiting.pop()

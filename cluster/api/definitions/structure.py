@@ -1,4 +1,4 @@
-"""Whether a definition's schema is structural: typed at every level, so that objects can be pruned and defaulted."""
+"""Check that a definition's schema is structural: typed at every level, so that objects can be pruned and defaulted."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class _Patterns:
         self._steps = self._bad = 0
 
     def problems(self, node: dict[str, Any], path: str) -> list[Cause]:
-        """What is wrong with the one that stands here; no more are looked at once several are bad."""
+        """Return the problems of the schema at this place; the search ends once several are bad."""
         pattern = node.get("pattern")
         if pattern is None or pattern in self._seen or self._bad >= MOST_BAD_PATTERNS:
             return []

@@ -1,4 +1,4 @@
-"""Whether an object holds what its definition's schema asks for, in the words of Kubernetes' validation."""
+"""Validation of an object by its definition's schema, in the words of Kubernetes' validation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How much a definition's schema may make of one object: a short schema and a short object can mean very much work."""
+"""Limit on the work that a definition's schema may cause for one object: a short schema and a short object can be
+costly.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ class TooDearError(RequestError):
 
 
 class Work:
-    """What is left of the steps for one object."""
+    """Remaining steps for one object."""
 
     __slots__ = ("left",)
 

@@ -51,7 +51,7 @@ _FAULTS: Final = (
 
 
 def _applied(result: Any, operations: list[Any]) -> Any:
-    """What the operations make of `result`, in place. Raises one of `_FAULTS`."""
+    """Apply the operations to `result`, in place, and return the result. Raises one of `_FAULTS`."""
     copied = 0
     for alone, run in groupby(operations, _depends):
         for part in ([each] for each in run) if alone else (list(run),):
@@ -66,13 +66,15 @@ def _applied(result: Any, operations: list[Any]) -> Any:
 
 
 def _depends(operation: Any) -> str:
-    """Which operation it is, where what is to be done depends on what the ones before have made; else ""."""
+    """Return the operation's name when its effect depends on the operations before it; else ""."""
     found: Any = cast("Object", operation).get("op") if isinstance(operation, dict) else ""
     return found if found in ("copy", "replace") else ""
 
 
 def _replacing(operation: Object, result: Any) -> Object:
-    """What is not there yet in a mapping is set: kube-apiserver's library (evanphx/json-patch, version 4) does so."""
+    """Return the operation, with a replace of a missing key in a mapping made an add. kube-apiserver's library
+    (evanphx/json-patch, version 4) does so.
+    """
     path = operation.get("path")
     if not isinstance(path, str):
         return operation
@@ -82,7 +84,7 @@ def _replacing(operation: Object, result: Any) -> Object:
 
 
 def _told(error: Exception) -> str:
-    """What went wrong, without the objects that the library shows and the names that Python has for them."""
+    """Return the error without the objects that the library shows and without Python's names for them."""
     text = str(error)
     if isinstance(error, JsonPatchTestFailed):
         return "testing a value failed: it is another one"

@@ -54,7 +54,7 @@ def check_order(change: list[Any], order: list[Any], key: str) -> None:
 
 
 def positions(items: list[Any], key: str) -> dict[Any, int]:
-    """Where each element stands first, by its name."""
+    """Return the first position of each element, by its name."""
     found: dict[Any, int] = {}
     for at, each in enumerate(items):
         if not (is_mapping(each) and "$patch" in each):
@@ -63,7 +63,7 @@ def positions(items: list[Any], key: str) -> dict[Any, int]:
 
 
 def name_of(value: Any, key: str) -> Any:
-    """What an element is known by: its merge key's value, or itself in a list of scalars. Raises PatchError."""
+    """Return the key of an element: its merge key's value, or itself in a list of scalars. Raises PatchError."""
     if not key:
         name = value
     elif not is_mapping(value):

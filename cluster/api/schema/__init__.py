@@ -1,4 +1,4 @@
-"""What the served kinds look like: their fields, types, protobuf numbers, list types and merge keys.
+"""Schemas of the served kinds: their fields, types, protobuf numbers, list types and merge keys.
 
 The facts come from the data file `kinds.json`, made from the sources of Kubernetes and Volcano by
 `docs/making/write_schema.py`; it is read at the first question.

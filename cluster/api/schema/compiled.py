@@ -55,8 +55,8 @@ _FREE: Final = ("apiextensions.v1.JSONSchemaProps",)
 
 
 def is_described(obj: dict[str, Any], group: str, version: str, kind: str) -> bool:
-    """Whether every field of an object is one that its kind has, and of its type: a short way to see that nothing is
-    wrong. False says only that somebody has to look.
+    """Return whether every field of an object is known to its kind and of its type. This is the fast path to "no
+    problem"; False only asks for the full check.
     """
     try:
         msgspec.convert(obj, type_of_kind(group, version, kind, closed=True))

@@ -1,4 +1,4 @@
-"""What merging and checking need to know of a value: is it a scalar, a list of which sort, a map of what.
+"""Shapes of values for merging and checking: a scalar, a list and its sort, a map and its values.
 
 One view on two sources: the schema table (built-in kinds) and the `openAPIV3Schema` of a user's definition.
 """

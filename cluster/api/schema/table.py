@@ -14,7 +14,7 @@ from msgspec import Struct
 
 
 class Rules(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """What few fields have.
+    """Attributes that only few fields have.
 
     `list_type` is atomic, set or map (empty: atomic), `keys` those of a list of type map with the values that stand in
     for absent ones in `key_defaults`; `merge_key` and `strategy` belong to strategic merge patches. The rest is what a
@@ -69,7 +69,7 @@ class Field(Struct, frozen=True, array_like=True):
 
     @property
     def required(self) -> bool:
-        """Whether the API reference calls the field required."""
+        """Return whether the API reference calls the field required."""
         return "r" in self.flags
 
 
@@ -145,5 +145,5 @@ def flat_fields(name: str) -> dict[str, Field]:
 
 
 def is_message(type_: str) -> bool:
-    """Whether a type (without list or map marks) names a message."""
+    """Return whether a type (without list or map marks) names a message."""
     return "." in type_

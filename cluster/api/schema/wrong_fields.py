@@ -230,7 +230,7 @@ def _look_at(value: Any, shape: Shape, path: str, found: list[Mistyped]) -> None
 
 
 def _fits(value: Any, shape: Shape) -> bool:
-    """Whether a value is a scalar of the shape's type."""
+    """Return whether a value is a scalar of the shape's type."""
     scalar = shape.scalar
     if value.__class__ is str and scalar == "string":
         return True

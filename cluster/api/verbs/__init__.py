@@ -1,1 +1,1 @@
-"""What is asked of the api server, one verb a module: create, change, apply, delete, evict, bind, report."""
+"""Verbs of the api server, one a module: create, change, apply, delete, evict, bind, report."""

@@ -50,7 +50,7 @@ class Applying:
         return replace(answer, created=True) if isinstance(answer, Accepted) else answer
 
     def _misdirected(self, kind: Kind, config: Object, request: Patch) -> str:
-        """Why the configuration is not about the object that the request names; its identity is filled in."""
+        """Return why the configuration is not about the object that the request names; its identity is filled in."""
         if not request.manager:
             return "PatchOptions.meta.k8s.io is invalid: fieldManager: Required value: is required for apply patch"
         found = self._registry.kinds.by_type(config.get("apiVersion"), config.get("kind"))

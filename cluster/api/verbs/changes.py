@@ -254,7 +254,7 @@ class Changes:
         return answer
 
     def _other_object(self, found: FoundObject, new: Object) -> str:
-        """Why a patched object is no longer the one that was asked for; its apiVersion is settled."""
+        """Return why a patched object is no longer the requested one; its apiVersion is settled."""
         kind, name = self._registry.kinds.by_type(new.get("apiVersion"), new.get("kind")), new["metadata"].get("name")
         if kind is None or kind.key != found.kind.key:
             return f"a patch may not change apiVersion and kind ({found.kind.api_version} {found.kind.kind})"

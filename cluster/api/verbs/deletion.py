@@ -169,7 +169,7 @@ class Deletion:
             self._disown(key, obj, going, moment)
 
     def _is_going(self, uid: str) -> bool:
-        """Whether an owner is not there, or waits until its dependents are not."""
+        """Return whether an owner is gone, or waits for its dependents to be gone."""
         key = self._tables.key_of(uid)
         owner = None if key is None else self._tables.read(key)
         if owner is None:
@@ -201,7 +201,7 @@ class Deletion:
         return blocks and obj is not None and not self._waits_for(obj["metadata"], uid)
 
     def _waits_for(self, meta: dict[str, Any], uid: str) -> bool:
-        """Whether the owner of this metadata waits in its turn for who has that uid: such circles are cut."""
+        """Return whether the owner of this metadata waits in turn for the object of that uid: such circles are cut."""
         if FOREGROUND not in (meta.get("finalizers") or ()):
             return False
         seen: set[str] = set()
@@ -264,7 +264,7 @@ class Deletion:
             self._follow(self._empty, holder, moment)
 
     def _waits_for_pods(self, holder: Key) -> bool:
-        """Whether a namespace is going, and may have had pods in it that were kept until now."""
+        """Return whether a namespace is being deleted and may have held pods until now."""
         namespace = self._tables.shared(holder)
         if namespace is None or "deletionTimestamp" not in namespace["metadata"]:
             return False

@@ -1,4 +1,4 @@
-"""Which manager owns which fields of an object: kept where its maker has named one, or it was applied server-side."""
+"""Managers and the fields they own, kept where the object's maker has named a manager or it was applied server-side."""
 
 from __future__ import annotations
 

@@ -200,7 +200,9 @@ class Eviction:
         return None
 
     def _status(self, budget: Object, moment: RequestMoment) -> dict[str, Any]:
-        """What the disruption controller says of the budget as it is; counted here when it has not seen it yet."""
+        """Return the budget's status as the disruption controller has it; counted here when that controller has not
+        seen it yet.
+        """
         status = section(budget, "status")
         if (status.get("observedGeneration") or 0) >= budget["metadata"]["generation"] and status.keys() >= _COUNTED:
             return dict(status)
@@ -220,7 +222,7 @@ class Eviction:
 
 
 def _protected(pod: Object) -> bool:
-    """Whether its eviction would disrupt anything."""
+    """Return whether the pod's eviction would disrupt a budget."""
     return "deletionTimestamp" not in pod["metadata"] and section(pod, "status").get("phase") not in _UNPROTECTED
 
 

@@ -25,7 +25,7 @@ _COMPUTE: Final = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.c
 
 
 def over_quota(lookup: Lookup, kind: Kind, obj: Object, old: Object | None = None) -> str | None:
-    """Why a quota does not let the object in; `old`: what is there already of one that changes."""
+    """Return why a quota refuses the object, or None; `old`: the stored object of an update."""
     for quota in lookup.all(KIND, obj["metadata"].get("namespace") or ""):
         if counts(quota, kind.key, obj) and (why := _problem(lookup, quota, kind, obj, old)):
             return why
@@ -115,7 +115,7 @@ def _is_amount(text: object) -> bool:
 
 
 def _used(lookup: Lookup, quota: Object, name: str, kind: Kind) -> Quantity:
-    """How much of a resource is used, by the status; counted where it does not say yet."""
+    """Return the used amount of a resource, from the status; counted here where the status has none yet."""
     said = section(section(quota, "status"), "used").get(name)
     if said is not None:
         return quantity_of(said)
@@ -168,7 +168,7 @@ class ObjectCounts:
             self._tables.replace(key, record, changed, USER, status_only=True)
 
     def _present(self, name: str, namespace: str) -> int | None:
-        """How many objects a name counts; None when it is not for this place to say."""
+        """Return the number of objects that a name counts; None when another place counts them."""
         if not name.startswith(OBJECTS):
             return None
         resource = name.removeprefix(OBJECTS)

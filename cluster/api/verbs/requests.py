@@ -48,7 +48,7 @@ def decoded(blob: bytes) -> Object | Refused:
 
 
 def may_hold_null(blob: bytes) -> bool:
-    """Whether there could be a null in what the bytes say: looking for them in the object is dear."""
+    """Return whether the encoded bytes could hold a null: the search in the decoded object is costly."""
     return _NIL in blob
 
 

@@ -1,4 +1,6 @@
-"""What a namespace that is going says of what is still in it (source: Kubernetes' namespace controller)."""
+"""Conditions of a namespace that is being deleted, about the objects still in it (source: Kubernetes' namespace
+controller).
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def with_conditions(tables: ObjectTables, namespace: Object, held: Iterable[Key]
 
 
 def waits_for_others(key: Key, obj: Object) -> bool:
-    """Whether somebody else has to let a namespace go (`spec.finalizers`, by its subresource `finalize`)."""
+    """Return whether another client still has to release a namespace (`spec.finalizers`, by its subresource
+    `finalize`).
+    """
     return key[0] == NAMESPACE and any(name != OWN_FINALIZER for name in section(obj, "spec").get("finalizers") or ())
 
 

@@ -79,25 +79,29 @@ class JobProgress:
 
 
 def is_indexed(job: Object) -> bool:
-    """Whether its pods have indexes."""
+    """Return whether the Job's pods have indexes."""
     return bool(job["spec"].get("completionMode") == "Indexed")
 
 
 def replaces_failed_only(job: Object) -> bool:
-    """Whether a pod that is deleted counts, and is replaced, only once it has failed."""
+    """Return whether a deleted pod counts, and is replaced, only once it has failed."""
     spec = job["spec"]
     return bool((spec.get("podReplacementPolicy") or ("Failed" if spec.get("podFailurePolicy") else "")) == "Failed")
 
 
 def has_failed(job: Object, pod: Object) -> bool:
-    """Whether a pod is a failed one: one on its way out, too, unless only failed ones are replaced."""
+    """Return whether a pod has failed. A pod that is being deleted has failed too, unless only failed ones are
+    replaced.
+    """
     if phase(pod) == "Failed":
         return True
     return is_leaving(pod) and phase(pod) != "Succeeded" and not replaces_failed_only(job)
 
 
 def first_gone(job: Object, pods: Sequence[Object]) -> GonePods:
-    """What must have gone before the Job was first seen: what its status counts and is there no more."""
+    """Return the pods that went before the Job was first seen: its status counts them, and they do not exist any
+    more.
+    """
     status = section(job, "status")
     succeeded = sum(phase(pod) == "Succeeded" for pod in pods)
     failed = sum(has_failed(job, pod) and is_counted(job, pod) for pod in pods)
@@ -119,7 +123,7 @@ def note_gone(gone: GonePods, job: Object, pod: Object) -> None:
 
 
 def counted(job: Object, pods: Sequence[Object], gone: GonePods) -> JobProgress:
-    """How far it has come."""
+    """Return the Job's progress."""
     count = JobProgress(succeeded=gone.succeeded, failed=gone.failed)
     for pod in pods:
         if is_leaving(pod) and phase(pod) not in ENDED:

@@ -1,5 +1,5 @@
-"""When a Job has failed, and how long it waits before it tries again (source: Kubernetes' job controller:
-`pod_failure_policy`, `backoff_utils`, `pastBackoffLimitOnFailure`).
+"""Failures of a Job and the back-off before its retries (source: Kubernetes' job controller: `pod_failure_policy`,
+`backoff_utils`, `pastBackoffLimitOnFailure`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ IGNORED: Final = "batch.kubernetes.io/job-index-ignored-failure-count"
 
 @dataclass(frozen=True, slots=True)
 class FailureVerdict:
-    """What a failed pod means. `why`: the whole Job fails, for this reason ("": it does not)."""
+    """Consequence of a failed pod. `why`: the reason for which the whole Job fails ("": the Job does not fail)."""
 
     counts: bool = True
     why: str = ""
@@ -48,17 +48,17 @@ def verdict_on(job: Object, pod: Object) -> FailureVerdict:
 
 
 def is_counted(job: Object, pod: Object) -> bool:
-    """Whether a failed pod counts against the Job."""
+    """Return whether a failed pod counts against the Job."""
     return verdict_on(job, pod).counts
 
 
 def failures_before(pod: Object, name: str = FAILURES) -> int:
-    """How often its index had failed when it came."""
+    """Return how often the pod's index had failed when the pod was made."""
     return whole_number(text_map(pod["metadata"].get("annotations")).get(name, "")) or 0
 
 
 def _matched(rule: Object, pod: Object, number: int) -> str:
-    """What matched, in Kubernetes' words; "" when nothing did."""
+    """Return the rule that matched, in Kubernetes' words; "" when none did."""
     meta, status = pod["metadata"], section(pod, "status")
     if (status.get("phase") or "Pending") != "Failed":
         return ""
@@ -87,7 +87,7 @@ def _exit_codes(status: Object) -> Iterable[tuple[str, int]]:
 
 
 def past_limit(job: Object, failed: int, pods: Sequence[Object]) -> bool:
-    """Whether more has failed than the Job's backoffLimit lets: pods, or restarts of their containers."""
+    """Return whether the failures exceed the Job's backoffLimit: pods, or restarts of their containers."""
     limit: int = job["spec"].get("backoffLimit", 6)
     if failed > limit:
         return True
@@ -105,7 +105,9 @@ def _containers(pod: Object) -> Iterable[Object]:
 
 
 def ended_at(pod: Object) -> float:
-    """When it ended, in seconds since the epoch: its last container, or when it was deleted; 0 where nobody says."""
+    """Return the end of the pod's last container, or its deletion, in seconds since the epoch; 0 where neither is
+    known.
+    """
     meta, status = pod["metadata"], section(pod, "status")
     states = [section(section(each, "state"), "terminated") for each in status.get("containerStatuses") or ()]
     times = [_seconds(state.get("finishedAt")) for state in states if state]
@@ -124,8 +126,8 @@ def _seconds(text: object) -> float:
 
 
 def again_at(failed: Iterable[Object], succeeded: Iterable[Object]) -> float:
-    """When a pod may follow the last one that failed: after 10 s, and twice as long for each that has failed since one
-    succeeded, at most ten minutes.
+    """Return the earliest time for a pod after the last failed one. The delay is 10 s, doubled for each failure since
+    the last success, at most ten minutes.
     """
     since = max([ended_at(pod) for pod in succeeded], default=0.0)
     times = sorted(at for at in map(ended_at, failed) if at > since)

@@ -47,7 +47,7 @@ from pumice.storage.codec import pack
 
 
 class BatchJobState(StrEnum):
-    """Where it stands; told by its conditions."""
+    """State of a Job, read from its conditions."""
 
     ACTIVE = "Active"
     SUSPENDED = "Suspended"
@@ -58,7 +58,7 @@ class BatchJobState(StrEnum):
 
 
 class BatchJobTrigger(StrEnum):
-    """What may happen to it."""
+    """Trigger of a Job's transition."""
 
     SUSPENDED = "suspended"
     RESUMED = "resumed"
@@ -88,7 +88,7 @@ _MARKS: Final = (_S.COMPLETE, _S.FAILED, _S.FAILING, _S.SUCCEEDING, _S.SUSPENDED
 
 
 def state_of(job: Object) -> BatchJobState:
-    """What its conditions say."""
+    """Return the state that the conditions describe."""
     conditions: list[Object] = section(job, "status").get("conditions") or []
     holds = {each.get("type") for each in conditions if each.get("status") == "True"}
     return next((mark for mark in _MARKS if mark.value in holds), BatchJobState.ACTIVE)
@@ -109,7 +109,7 @@ class PodChange:
 
 
 def wanted_active(job: Object, count: JobProgress) -> int:
-    """How many pods are to run at a time now."""
+    """Return the number of pods that are to run at a time now."""
     spec = job["spec"]
     most: int = spec["parallelism"]
     if spec.get("completions") is None:  # a queue of work: once one has succeeded, no more are made
@@ -119,7 +119,7 @@ def wanted_active(job: Object, count: JobProgress) -> int:
 
 
 def changed(job: Object, count: JobProgress, now: float) -> PodChange:
-    """What is to be made and taken away."""
+    """Return the pods to make and to delete."""
     wanted, change = wanted_active(job, count), PodChange()
     change.surplus = _surplus(job, count, wanted)
     taken = {pod["metadata"]["uid"] for pod in change.surplus}
@@ -239,7 +239,7 @@ USER: Final = "workload-controller"
 
 @dataclass(slots=True)
 class JobOutcome:
-    """What a Job comes to: its next state, in what words, and which pods change with it."""
+    """Outcome of a look at a Job: its next state, the reason and message, and the pods that change with it."""
 
     state: BatchJobState
     reason: str = ""
@@ -247,7 +247,7 @@ class JobOutcome:
 
 
 class JobRule(OwnerRule):
-    """What batch/v1 Jobs want."""
+    """Rule of batch/v1 Jobs."""
 
     owner = "Job.batch"
     owner_type = ("batch/v1", "Job")
@@ -260,7 +260,7 @@ class JobRule(OwnerRule):
         self._jobs: dict[str, Object] = {}
 
     def belongs(self, owner: Object) -> Belongs | None:
-        """Which of those that it `adopts` are the owner's, by what they are like; None: those that it has made."""
+        """Return a test that picks the owner's among those that it `adopts`; None: those that the owner made."""
         return by_selector(owner["spec"].get("selector"))
 
     def gone(self, owner_uid: str, child: Object) -> None:
@@ -274,7 +274,7 @@ class JobRule(OwnerRule):
         self._jobs.pop(owner_uid, None)
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
-        """What to ask of the api for an owner that is not being deleted."""
+        """Return the requests for an owner that is not being deleted."""
         job, pods = family.owner, family.of("Pod")
         uid = job["metadata"]["uid"]
         if job["spec"].get("managedBy") not in (None, "kubernetes.io/job-controller"):
@@ -340,7 +340,7 @@ def _last_words(job: Object, state: BatchJobState) -> tuple[str, str]:
 
 
 def _broken(job: Object, count: JobProgress, now: float) -> tuple[str, str] | None:
-    """Why it has failed, in Kubernetes' order."""
+    """Return why the Job has failed, in Kubernetes' order."""
     spec, status = job["spec"], section(job, "status")
     for pod in count.failed_pods:
         if why := verdict_on(job, pod).why:

@@ -1,4 +1,4 @@
-"""What is done to a Job's pods, PodGroup and status, as requests (source: Volcano's `syncJob` and `killPods`)."""
+"""Requests for a Job's pods, PodGroup and status (source: Volcano's `syncJob` and `killPods`)."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def kill(
 
 
 def plugin_trouble(state: JobState) -> str:
-    """Why plugins cannot make the pods that it is time to make; empty: nothing is wrong."""
+    """Return why plugins cannot make the pods that are due; empty: no problem."""
     started = state.group is not None and state.group.phase not in _NOT_STARTED
     return trouble_of(state.job) if started and state.job is not None else ""
 
@@ -227,7 +227,7 @@ def _initiate(state: JobState, job: Object, status: Object) -> tuple[Object, lis
 
 
 def _plugin_objects(state: JobState, job: Object, status: Object) -> list[ApiRequest]:
-    """What the Job's plugins have beside its pods, unless its status names them already."""
+    """Return the objects that the Job's plugins need beside its pods, unless its status names them already."""
     known = section(status, "controlledResources")
     fresh = [plugin for name, plugin in plugins_of(job).items() if f"plugin-{name}" not in known or state.failures]
     return [Create(repack(obj), user=USER) for plugin in fresh for obj in plugin.objects()]
@@ -335,7 +335,7 @@ def _may_start(state: JobState, job: Object, task: Object) -> bool:
 
 
 def _is_up(state: JobState, job: Object, name: str) -> bool:
-    """Whether the task's minimum is running and ready, or has succeeded."""
+    """Return whether the task's minimum is running and ready, or has succeeded."""
     tasks: list[Object] = job["spec"].get("tasks") or []
     task = next((each for each in tasks if each["name"] == name), Object())
     pods = state.pods.get(name, {}).values()

@@ -31,7 +31,7 @@ class JobPhase(StrEnum):
 
 
 class Action(StrEnum):
-    """What a policy, a command or an event asks of a job."""
+    """Action that a policy, a command or an event asks of a job."""
 
     SYNC_JOB = "SyncJob"
     ABORT_JOB = "AbortJob"
@@ -45,7 +45,7 @@ class Action(StrEnum):
 
 
 class Do(StrEnum):
-    """What is done to the pods."""
+    """Operation on the pods."""
 
     SYNC = "sync"  # create what is missing, delete what is too much
     KILL = "kill"  # delete all, and the PodGroup
@@ -53,7 +53,7 @@ class Do(StrEnum):
 
 
 class Then(StrEnum):
-    """What decides about the phase afterwards (`next_phase`)."""
+    """Rule for the phase afterwards (`next_phase`)."""
 
     STAY = "stay"
     START = "start"
@@ -75,7 +75,7 @@ class Reaction(Struct, frozen=True, gc=False):
 
 
 class PhaseTrigger(StrEnum):
-    """What moves the phase: an action that begins, or what the counts of pods say."""
+    """Trigger of the phase: an action that begins, or the counts of pods."""
 
     RESTART = "it is to be restarted"
     ABORT = "it is to be aborted"
@@ -178,7 +178,7 @@ def next_phase(phase: JobPhase, then: Then, spec: dict[str, Any], status: dict[s
 
 
 def trigger_of(then: Then, spec: dict[str, Any], status: dict[str, Any]) -> PhaseTrigger | None:
-    """What the counts in `status` say; None: nothing that changes the phase."""
+    """Return the trigger for the counts in `status`; None: the phase stays."""
     match then:
         case Then.STAY:
             return None

@@ -72,7 +72,7 @@ class JobTimers:
         self._timers.cancel((purpose, job, ""))
 
     def is_set(self, purpose: str, job: JobKey) -> bool:
-        """Whether it is still to come."""
+        """Return whether the timer is still to come."""
         return (purpose, job, "") in self._timers
 
     def delay(self, job: JobKey, resolved: Resolved, now: float) -> None:
@@ -109,7 +109,9 @@ class JobTimers:
             self._timers.cancel((purpose, job, ""))
 
     def take_due(self, now: float) -> list[tuple[str, JobKey, JobTrigger]]:
-        """What for, the Job, and the trigger that brings a delayed action about without asking the policies again."""
+        """Return the purpose, the Job and the trigger of each due delayed action. The trigger performs the action
+        without asking the policies again.
+        """
         due: list[tuple[str, JobKey, JobTrigger]] = []
         for timer in self._timers.take_due(now):
             resolved = self._delayed.pop(timer, None)
@@ -134,7 +136,7 @@ def _ordered(resolved: Resolved) -> JobTrigger:
 
 
 def _scope(resolved: Resolved) -> tuple[str, str]:
-    """What an action is about: the Job, or a task, pod or partition of it."""
+    """Return the scope of an action: the Job, or a task, pod or partition of it."""
     trigger = resolved.trigger
     names: dict[Action, str] = dict(zip(TARGETED, (trigger.task, trigger.pod, trigger.partition), strict=True))
     return (resolved.action, names[resolved.action]) if resolved.action in names else ("job", "")
@@ -342,7 +344,7 @@ class Announcements:
         self._requests: list[Create | Patch] = []
 
     def take(self) -> list[Create | Patch]:
-        """What is to be asked of the api for them."""
+        """Return the requests that are due for the events."""
         requests, self._requests = self._requests, []
         return requests
 
@@ -362,7 +364,7 @@ class Announcements:
         self._say(job, "CommandIssued", message, now)
 
     def given_up(self, job: Object, now: float) -> None:
-        """What was tried too often."""
+        """Drop the requests that were tried too often."""
         self._say(job, EXECUTE, f"Job failed on action {Action.SYNC_JOB} for retry limit reached", now)
 
     def refused(self, job: Object, kind: str, why: str, now: float) -> None:
@@ -412,7 +414,7 @@ class JobMachine(Machine):
         self._cache.observe(kind, obj, revision, deleted=deleted)
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
         # a command is taken away first and carried out on the answer: never twice, whatever crashes in between
         requests: list[ApiRequest] = [
             Delete("Command", *key, uid=command["metadata"]["uid"], user=USER)
@@ -537,9 +539,9 @@ class JobMachine(Machine):
         self._timers.set(RETRY, state.key, now + delay_s)
 
     def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
+        """Return the time when `step` has work though nothing changed; None: never."""
         return self._timers.next_due()
 
     def running_timers(self) -> int:
-        """How many timers are running."""
+        """Return the number of running timers."""
         return len(self._timers)

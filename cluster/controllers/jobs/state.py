@@ -1,4 +1,4 @@
-"""What the Job controller knows of a Job: the object, a few words about each pod, its PodGroup, what happened."""
+"""Job controller's knowledge of a Job: the object, the relevant fields of each pod, its PodGroup, its events."""
 
 from __future__ import annotations
 
@@ -89,14 +89,16 @@ class JobState(Struct):
         return [pods[name] for _, pods in sorted(self.pods.items()) for name in sorted(pods)]
 
     def completed(self, task: str) -> bool:
-        """Whether as many pods of the task have succeeded as it has replicas."""
+        """Return whether as many pods of the task have succeeded as it has replicas."""
         specs: list[Object] = (self.job or {}).get("spec", {}).get("tasks") or []
         replicas = next((spec.get("replicas", 0) for spec in specs if spec["name"] == task), 0)
         succeeded = sum(pod.phase == "Succeeded" for pod in self.pods.get(task, {}).values())
         return 0 < replicas <= succeeded
 
     def failed(self, task: str) -> bool:
-        """Whether containers of the task's pods were started again as often as it says (Volcano's `TaskFailed`)."""
+        """Return whether the containers of the task's pods have used up the task's restarts (Volcano's
+        `TaskFailed`).
+        """
         specs: list[Object] = (self.job or {}).get("spec", {}).get("tasks") or []
         spec = next((spec for spec in specs if spec["name"] == task), Object())
         most = spec.get("maxRetry") or _MAX_RETRY
@@ -150,12 +152,14 @@ def controlling_job(meta: Object) -> Object | None:
 
 
 def pod_trigger(state: JobState, old: PodView | None, new: PodView) -> JobTrigger:
-    """What a pod's appearance or change means to its Job; one first seen in a phase counts as having come to it now."""
+    """Return the trigger of a pod's creation or change for its Job. A pod first seen in a phase counts as having
+    reached it now.
+    """
     return _trigger(new, OUT_OF_SYNC if new.out_of_sync else _event(state, old, new))
 
 
 def gone_trigger(pod: PodView) -> JobTrigger:
-    """What a pod's removal means: an eviction, unless the controller wanted it."""
+    """Return the trigger of a pod's removal: an eviction, unless the controller wanted it."""
     return _trigger(pod, OUT_OF_SYNC if pod.out_of_sync else POD_EVICTED)
 
 

@@ -60,7 +60,7 @@ CREATION_REFUSED: Final = "CreationRefused"
 
 
 def troubled(trouble: str) -> Object:
-    """What the state of a Job says whose pods or PodGroup the api refuses to make."""
+    """Return the state of a Job whose pods or PodGroup the api refuses to create."""
     return {"reason": CREATION_REFUSED, "message": trouble}
 
 

@@ -1,4 +1,4 @@
-"""What a driver's registrar does on every node, as a pure machine: the node's CSINode names the drivers of all storage
+"""Registrar of a storage driver on every node, as a pure machine. The node's CSINode names the drivers of all storage
 classes, without a limit, so that claims count as something that nodes have.
 
 A CSINode that somebody else made is left as it is. Source: Kubernetes' kubelet (`pkg/volume/csi/nodeinfomanager`).
@@ -58,7 +58,7 @@ class DriversMachine(Machine):
         return sorted({*self._classes.values()} - {"", NO_PROVISIONER})
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
         for name in [name for name, due in self._retries.items() if due <= now]:
             del self._retries[name]
             self._dirty[name] = None
@@ -88,9 +88,9 @@ class DriversMachine(Machine):
             self._retries[name] = now + RETRY_S
 
     def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
+        """Return the time when `step` has work though nothing changed; None: never."""
         return min(self._retries.values(), default=None)
 
     def running_timers(self) -> int:
-        """How many timers are running."""
+        """Return the number of running timers."""
         return len(self._retries)

@@ -78,8 +78,8 @@ class VolumeMachine(Machine):
         return [name for name, volume in self._known["PersistentVolume"].items() if claimed_by(volume) == claim]
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer. One write a
-        volume or claim and step; the answer leads to the next.
+        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer. There
+        is one write a volume or claim and step; the answer leads to the next.
         """
         for place in [place for place, due in self._retries.items() if due <= now]:
             del self._retries[place]
@@ -186,11 +186,11 @@ class VolumeMachine(Machine):
                     self._retries["PersistentVolumeClaim", claimed_by(obj)] = now + RETRY_S
 
     def next_due(self) -> float | None:
-        """When `step` will have something to do though nothing changed; None: never."""
+        """Return the time when `step` has work though nothing changed; None: never."""
         return min(self._retries.values(), default=None)
 
     def running_timers(self) -> int:
-        """How many timers are running."""
+        """Return the number of running timers."""
         return len(self._retries)
 
 

@@ -1,1 +1,1 @@
-"""What a simulated container does: its command and arguments, read as a shell reads them. Pure, and nothing is run."""
+"""Commands of simulated containers: their words and arguments, read as a shell reads them. Pure; no program is run."""

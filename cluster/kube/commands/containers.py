@@ -1,4 +1,4 @@
-"""What the containers of a pod do: each one's command, with the variables that the kubelet gives it."""
+"""Plans of a pod's containers: each one's command, with the variables that the kubelet gives it."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _FIELD: Final = re.compile(r"metadata\.(labels|annotations)\['([^']*)'\]")
 
 
 def annotated(pod: Object) -> bool:
-    """Whether annotations of the pod say how it runs."""
+    """Return whether annotations of the pod say how it runs."""
     annotations = text_map(pod["metadata"].get("annotations"))
     return DURATION in annotations or EXIT_CODE in annotations
 
 
 def plan_of(pod: Object, container: Object) -> Plan | None:
-    """What the container does; None where its command does not say, or is of a program that nobody here knows, or where
-    annotations say how the pod runs.
+    """Return the container's plan. None where the command does not determine it, where the program is unknown here, or
+    where annotations say how the pod runs.
     """
     arguments = [*(container.get("command") or ()), *(container.get("args") or ())]
     if annotated(pod) or not (arguments or _is_shell(container)):
@@ -61,7 +61,7 @@ def plan_of(pod: Object, container: Object) -> Plan | None:
 
 
 def serves(container: Object) -> bool:
-    """Whether its image is one of a service, and nothing else is asked of it."""
+    """Return whether the image is one of a service, and the container has no other command."""
     return not _is_asked(container) and _image(container) in SERVICES
 
 
@@ -79,8 +79,8 @@ def _image(container: Object) -> str:
 
 
 def heeds(container: Object) -> bool:
-    """Whether it ends soon when it is sent SIGTERM. The first process of a container ignores that signal unless it has
-    a handler for it, as servers have; a shell and `sleep` have none.
+    """Return whether the container ends soon after SIGTERM. The first process of a container ignores that signal unless
+    it has a handler: servers have one, a shell and `sleep` do not.
     """
     if serves(container):
         return True

@@ -1,4 +1,4 @@
-"""What a container will do, said before it does it: how long it runs, what it prints when, how it ends."""
+"""Plan of a container, made before it runs: its duration, its output with times, its end."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _ESCAPE: Final = re.compile(r"\\([ntrabfv\\])")
 
 
 def echoed(arguments: Sequence[str]) -> str:
-    """What `echo` prints."""
+    """Return the output of `echo`."""
     flags = 0
     while flags < len(arguments) and arguments[flags] in ("-n", "-e", "-ne", "-en", "-E"):
         flags += 1
@@ -63,7 +63,7 @@ def waits_for_input(arguments: Sequence[str]) -> bool:
 
 
 def is_work(program: str) -> bool:
-    """Whether it does the work of its pod."""
+    """Return whether the program does the work of its pod."""
     return program.rpartition("/")[2].rstrip("0123456789.") in WORK
 
 
@@ -84,5 +84,5 @@ def exit_code_of(text: str) -> int:
 
 
 def has_flag(word: str, flag: str) -> bool:
-    """Whether a word like `-ec` has the flag."""
+    """Return whether a word like `-ec` has the flag."""
     return word[:1] == "-" and not word.startswith("--") and flag in word[1:]

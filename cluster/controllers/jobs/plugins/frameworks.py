@@ -48,7 +48,7 @@ class RayPlugin:
         self._head = host_of(job, head, 0) if head is not None else ""
 
     def trouble(self) -> str:
-        """Why no pod can be made; empty: it can."""
+        """Return why pods cannot be made; empty: they can."""
         return "" if self._head else f"job {self._job['metadata']['name']} doesn't have head task {self._flags['head']}"
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
@@ -69,7 +69,7 @@ class RayPlugin:
         return container
 
     def objects(self) -> Sequence[Object]:
-        """What is created for the Job, and deleted when its pods are."""
+        """Return the objects that are created for the Job, and deleted when its pods are."""
         meta = self._job["metadata"]
         selector = {
             keys.JOB_NAME: meta["name"],
@@ -90,7 +90,7 @@ _HCCLRANK_FLAGS: Final[dict[str, Flag]] = {"master": "master", "worker": "worker
 
 
 class HcclrankPlugin:
-    """What the variable RANK of its containers says, else masters first."""
+    """Rank of each pod: the variable RANK of its containers, else masters first."""
 
     def __init__(self, job: Object, arguments: Sequence[str]) -> None:
         self._flags = parsed_flags(arguments, _HCCLRANK_FLAGS)
@@ -111,7 +111,7 @@ class HcclrankPlugin:
         return str(self._masters + index) if task == self._flags["worker"] else ""
 
     def objects(self) -> Sequence[Object]:
-        """What is created for the Job, and deleted when its pods are."""
+        """Return the objects that are created for the Job, and deleted when its pods are."""
         return ()
 
 
@@ -158,7 +158,7 @@ class TensorflowPlugin:
         )
 
     def objects(self) -> Sequence[Object]:
-        """What is created for the Job, and deleted when its pods are."""
+        """Return the objects that are created for the Job, and deleted when its pods are."""
         return ()
 
 
@@ -214,5 +214,5 @@ class PytorchPlugin:
         )
 
     def objects(self) -> Sequence[Object]:
-        """What is created for the Job, and deleted when its pods are."""
+        """Return the objects that are created for the Job, and deleted when its pods are."""
         return ()

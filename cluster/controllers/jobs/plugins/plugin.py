@@ -1,4 +1,4 @@
-"""What a plugin of a Job is, and what several need (source: Volcano's `controllers/job/plugins/interface`)."""
+"""Interface of a Job's plugins, and code that several share (source: Volcano's `controllers/job/plugins/interface`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class JobPlugin(Protocol):
         ...
 
     def objects(self) -> Sequence[Object]:
-        """What is created for the Job, and deleted when its pods are."""
+        """Return the objects that are created for the Job, and deleted when its pods are."""
         ...
 
 

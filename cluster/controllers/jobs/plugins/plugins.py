@@ -52,7 +52,7 @@ class MpiPlugin:
         return with_more(pod, "env", [{"name": "MPI_HOST", "value": self._hosts}]) if is_master else pod
 
     def objects(self) -> Sequence[Object]:
-        """What is created for the Job, and deleted when its pods are."""
+        """Return the objects that are created for the Job, and deleted when its pods are."""
         return ()
 
 
@@ -73,7 +73,7 @@ class EnvPlugin:
         return with_more(pod, "env", [{"name": name, "value": str(index)} for name in _NAMES])
 
     def objects(self) -> Sequence[Object]:
-        """What is created for the Job, and deleted when its pods are."""
+        """Return the objects that are created for the Job, and deleted when its pods are."""
         return ()
 
 
@@ -98,11 +98,11 @@ def plugins_of(job: Object) -> dict[str, JobPlugin]:
 
 
 def controlled(job: Object) -> dict[str, str]:
-    """What a Job's status names."""
+    """Return the entries that name these plugins' objects in a Job's status."""
     return {f"plugin-{name}": name for name in section(job["spec"], "plugins") if name not in UNLISTED}
 
 
 def trouble_of(job: Object) -> str:
-    """Why a plugin cannot make the Job's pods; empty: nothing is wrong."""
+    """Return why a plugin cannot make the Job's pods; empty: no problem."""
     plugin = plugins_of(job).get("ray") if "ray" in section(job["spec"], "plugins") else None
     return plugin.trouble() if isinstance(plugin, RayPlugin) else ""

@@ -88,7 +88,7 @@ class SshPlugin:
         return with_more(pod, "volumeMounts", [mount])
 
     def objects(self) -> Sequence[Object]:
-        """What is created for the Job, and deleted when its pods are."""
+        """Return the objects that are created for the Job, and deleted when its pods are."""
         private, public = str(self._flags["ssh-private-key"]), str(self._flags["ssh-public-key"])
         if not private:
             private, public = key_pair()

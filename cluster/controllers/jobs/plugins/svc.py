@@ -43,7 +43,7 @@ class SvcPlugin:
         return with_more(with_more(pod, "env", self._env), "volumeMounts", [mount])
 
     def objects(self) -> Sequence[Object]:
-        """What is created for the Job, and deleted when its pods are."""
+        """Return the objects that are created for the Job, and deleted when its pods are."""
         job, name = self._job, self._job["metadata"]["name"]
         selector = {keys.JOB_NAME: name, keys.JOB_NAMESPACE: job["metadata"]["namespace"]}
         service: Object = {"clusterIP": "None", "selector": selector}
