@@ -34,7 +34,7 @@ VOLUMES: Final = "attachable-volumes-"
 
 
 def worth_showing(view: View) -> list[int]:
-    """The dimensions that some node has something of; how many volumes a driver attaches at most is no amount."""
+    """The dimensions that a node has any of; the most volumes that a driver attaches is a limit, not an amount."""
     names = view.dimensions.names
     most = view.nodes.allocatable[:, : view.nodes.count].max(axis=1, initial=0.0)
     places: list[int] = np.flatnonzero(most[: len(view.dimensions)]).tolist()
@@ -67,7 +67,7 @@ def amounts_of(view: View, rows: Rows, shown: Sequence[int]) -> bytes:
 
 
 def _sums(view: View, placed: Iterator[tuple[Task, int]]) -> FloatArray | None:
-    """What is asked for by node; None where nobody asks."""
+    """Return the sums of requests by node; None where no task asks."""
     found: FloatArray | None = None
     for task, node in placed:
         if found is None:
@@ -147,7 +147,7 @@ def _by_labels(spec: NodeSpec) -> tuple[str, ...]:
 
 
 def _ready(spec: NodeSpec) -> bool:
-    """Whether its kubelet says so; one that says nothing is."""
+    """Return whether the node's kubelet says that it is ready; a node that does not say counts as ready."""
     conditions = section(spec.node, "status").get("conditions") or ()
     return all(each.get("type") != "Ready" or each.get("status") == "True" for each in conditions)
 
@@ -172,7 +172,7 @@ class BoardReader:
         self._rows: Rows = np.zeros(0, dtype=np.intp)
 
     def read(self, view: View, version: int, asked: ReadBoard = NOTHING_SEEN) -> BoardRead:
-        """What is to be shown of the view, which is of that version."""
+        """Return what is to be shown of the view, which is of that version."""
         if version == asked.version:
             return BoardRead(version, asked.layout)
         layout = self._newest_layout(view)

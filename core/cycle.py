@@ -36,7 +36,7 @@ TASK_MINIMUMS: Final = "task-minimums-count"
 _PENDING: Final[int] = TaskStatus.PENDING.value
 
 Watch = Callable[[str, str, Callable[["Session"], None], "Session"], None]
-"""Is told which plugin is to work, and at which point, OnSessionOpen or OnSessionClose, and lets it: `work(session)`; a
+"""Learns which plugin is to work, and at which point, OnSessionOpen or OnSessionClose, and lets it: `work(session)`; a
 watcher may take the time.
 """
 
@@ -61,7 +61,7 @@ __all__ = [
 
 
 def unwatched(_plugin: str, _point: str, work: Callable[[Session], None], session: Session) -> None:
-    """Nobody watches."""
+    """Leave the work unwatched."""
     work(session)
 
 
@@ -81,9 +81,9 @@ def open_session(
     """Open a session on the snapshot (which it takes over) and let the plugins register.
 
     `report`: also gather what only readers need. What was true at the opening is worked out when the session closes,
-    where nobody waits for it. `trail`: is told what is asked and answered; no decision depends on it. `ask`: asks
-    processes outside, or remembers what they said. `sparing`: where nobody waits for anything, plugins that only answer
-    are opened when somebody wants to be told of them.
+    where no task waits for it. `trail`: records what is asked and answered; no decision depends on it. `ask`: asks
+    processes outside, or remembers what they said. `sparing`: where no task waits, plugins that only answer
+    are opened when a reader asks for their words.
     """
     if TASK_MINIMUMS in config.pumice.fix:
         snapshot = with_task_minimums(snapshot)
@@ -109,7 +109,7 @@ def open_session(
 def _whole(
     snapshot: Snapshot, config: SchedulerConfig, clock: CycleClock, carry: Carry, options: SessionOptions | None
 ) -> Tellers:
-    """What all plugins have to say of a session in which some were spared."""
+    """Return what all plugins have to say of a session in which some were spared."""
     session = open_session(snapshot, config, clock, carry, options)
     tellers = session.tellers
     let_go(session)
@@ -117,8 +117,8 @@ def _whole(
 
 
 def _spared(session: Session) -> frozenset[str]:
-    """The plugins that no action asks, where all that acts only places: while nobody waits for a place they need not
-    say which node, while nobody waits to be admitted either, nothing.
+    """The plugins that no action asks, where all that acts only places: while no task waits for a place they need not
+    say which node, while no job waits to be admitted either, nothing.
     """
     columns, jobs = session.snapshot.jobs, session.jobs
     if session.trail.listens or not may_rest(session.config) or jobs.holds_for_any(columns.counts[_PENDING] > 0):
@@ -127,15 +127,16 @@ def _spared(session: Session) -> frozenset[str]:
 
 
 def may_rest(config: SchedulerConfig) -> bool:
-    """Whether a session decides nothing when nobody waits for a place and nothing has changed since the last one but
-    what that one wrote: every action only places, and neither chance, a process outside nor a user's plugin has a say.
+    """Return whether a session decides nothing when no task waits for a place and nothing has changed since the last
+    session except what it wrote: every action only places, and neither chance, a process outside nor a user's plugin
+    has a say.
     """
     ours = of_ours_alone(config) and not asks_outside(config)
     return ours and PLACING.issuperset(config.actions) and config.pumice.ties != "hash"
 
 
 def is_idle(session: Session, name: str) -> bool:
-    """Whether it is plain that the action would find nothing to do now."""
+    """Return whether it is plain that the action would find nothing to do now."""
     return name in IDLE and IDLE[name](session)
 
 

@@ -1,8 +1,8 @@
-"""What the digest of a cycle covers: fields declared here by version, whatever classes hold them and however they are
+"""The coverage of a cycle's digest: fields declared here by version, whatever classes hold them and however they are
 encoded. A field that a class gains is not covered, and changes no digest, until a new version lists it.
 
 A version is written once and never changed, for a journal says for every cycle by which version its digest was made.
-What a new version covers is told apart from what was decided before it existed, so journals of all versions verify.
+What a new version covers is kept apart from what was decided before it existed, so journals of all versions verify.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Fields(NamedTuple):
 
 
 class Covered(NamedTuple):
-    """What is covered of each kind of thing that a cycle decides or writes."""
+    """The fields covered of each kind of thing that a cycle decides or writes."""
 
     bind: Fields
     evict: Fields
@@ -114,20 +114,20 @@ def digest(
 
 @lru_cache(maxsize=len(COVERED))
 def _rows_of(version: int) -> tuple[_Rows, ...]:
-    """What makes the rows of each kind, once a process. Raises NewerVersionError."""
+    """Return what makes the rows of each kind, once a process. Raises NewerVersionError."""
     rows = _as_encoded_each if version == 1 else _as_rows
     return tuple([rows(fields) for fields in covered(version)])
 
 
 def _pieces(rows: _Rows, records: Sequence[Any], order: _Order) -> Iterator[bytes]:
-    """The JSON of records but for the brackets: a few at once, while what is made of them is at hand."""
+    """The JSON of records without the brackets: a few at once, while what is made of them is at hand."""
     for first in range(0, len(records), AT_ONCE):
         said = msgspec.json.encode(rows(records[first : first + AT_ONCE]), order=order)
         yield b"," + said[1:-1] if first else said[1:-1]
 
 
 def covered(version: int) -> Covered:
-    """What a version covers. Raises NewerVersionError."""
+    """Return what a version covers. Raises NewerVersionError."""
     found = COVERED.get(version)
     if found is None:
         raise NewerVersionError("the digest of a cycle", version, VERSION)
@@ -141,7 +141,9 @@ def as_row(fields: Fields) -> Callable[[Any], Any]:
 
 
 def _as_rows(fields: Fields) -> _Rows:
-    """What gives the rows of several records of one class, as `as_row` does of one: most hold no records themselves."""
+    """Return the function that gives the rows of several records of one class, as `as_row` does of one: most hold no
+    records themselves.
+    """
     by_name = attrgetter(*fields.names)
     inner = [(fields.names.index(name), _as_rows(each)) for name, each in fields.inner.items()]
 

@@ -1,7 +1,7 @@
-"""What a cycle asks of processes outside, and what it is told.
+"""The questions of a cycle to processes outside, and the answers.
 
-The core asks nobody itself: a session is handed a function that does, or that remembers. Questions name the pods they
-are about, so that the same question has the same digest where only the scheduler's view of a pod is at hand.
+The core asks no process itself: a session receives a function that asks, or that remembers. Questions name the pods
+they are about, so that the same question has the same digest where only the scheduler's view of a pod is at hand.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class WholePod:
 
 
 class Asking(NamedTuple):
-    """Questions of a cycle, as whoever drives it sees them."""
+    """Questions of a cycle, as the cycle's driver sees them."""
 
     cycle: int
     questions: Sequence[OutsideQuestion]
@@ -63,17 +63,17 @@ def filled(question: OutsideQuestion, pods: Sequence[bytes]) -> bytes:
 
 
 def nobody(questions: Sequence[OutsideQuestion]) -> Sequence[OutsideAnswer]:
-    """There is nobody to ask."""
+    """Answer that no process can be asked."""
     return [NOBODY] * len(questions)
 
 
 def digest_of(question: OutsideQuestion) -> bytes:
-    """What tells one question from another."""
+    """Return what tells one question from another."""
     return blake2b(msgspec.msgpack.encode(question), digest_size=SIZE).digest()
 
 
 class AskedOutside:
-    """Asks, and remembers what it was told, for the record of the cycle."""
+    """An asker that remembers the answers, for the record of the cycle."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
@@ -89,16 +89,16 @@ class AskedOutside:
         return answers
 
     def answers(self) -> OutsideAnswers | None:
-        """All so far; None: nobody was asked."""
+        """All so far; None: no process was asked."""
         if not self._questions:
             return None
         return OutsideAnswers(b"".join(self._questions), tuple(self._which), tuple(self._distinct))
 
 
 class Recorded:
-    """Answers as a record has them, and asks nobody: the same question gets the answers it got, one after the other,
-    and the last of them from then on. `in_order`: a question that was not asked in these words gets what was answered
-    at its place: the same cycle asks in the same order, and the words may be those of an older version.
+    """Answers as a record has them, without asking any process: the same question gets the answers it got, one after
+    the other, and the last of them from then on. `in_order`: a question that was not asked in these words gets what was
+    answered at its place: the same cycle asks in the same order, and the words may be those of an older version.
     """
 
     def __init__(self, answers: OutsideAnswers | None, *, in_order: bool = False) -> None:
@@ -123,8 +123,8 @@ class Recorded:
 
 
 class Supposing:
-    """For what is only tried, and asks nobody: the same question gets the answers of a record, any other SUPPOSED.
-    `unasked`: questions of the second kind.
+    """For what is only tried, without asking any process: the same question gets the answers of a record, any other
+    SUPPOSED. `unasked`: questions of the second kind.
     """
 
     def __init__(self, answers: OutsideAnswers | None = None) -> None:

@@ -1,7 +1,7 @@
-"""Names that stand for others in the same order, given out as they come: nobody has to know all of them before.
+"""Names that stand for others in the same order, given out as they come: they need not be known beforehand.
 
 Each is a row of numbers that lies between those of its neighbours. A name that comes after the newest takes the next
-number, so names that come in order stay short; where there is no number left, the row grows.
+number, so names that come in order stay short; where no number is left, the row grows.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ class Pseudonyms:
         self._written: dict[str, str] = {name: name for name in ("", *KEPT)}
 
     def known(self, name: str) -> str | None:
-        """What stands for it, if anything does already."""
+        """Return the pseudonym, if one exists already."""
         return self._written.get(name)
 
     def of(self, name: str) -> str:
-        """What stands for it, from now on always."""
+        """Return the pseudonym, from now on always the same."""
         found = self._written.get(name)
         if found is not None:
             return found

@@ -144,7 +144,7 @@ _TEXT = re.compile(r"([+-]?+)0*+([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?
 
 
 class QuantityFormat(Enum):
-    """How a quantity is printed: the family of suffixes it was written with."""
+    """The format of a printed quantity: the family of suffixes it was written with."""
 
     DECIMAL_EXPONENT = "DecimalExponent"  # 12e6
     BINARY_SI = "BinarySI"  # 12Mi

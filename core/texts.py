@@ -30,7 +30,9 @@ R = TypeVar("R")
 
 
 class _Said(dict[str, R]):
-    """What a function says of texts; it is asked where that is not known. A dictionary answers sooner than a call."""
+    """A function's answers about texts; the function is asked where the answer is not known. A dictionary answers
+    sooner than a call.
+    """
 
     def __init__(self, function: Callable[[str], R], size: int) -> None:
         super().__init__()

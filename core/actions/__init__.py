@@ -23,7 +23,9 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
 }
 
 PLACING: Final = frozenset(("enqueue", "allocate", "backfill"))
-"""Those that do nothing where nobody waits, and for which it is no matter why a task did not find a node before."""
+"""The actions that do nothing where no task waits, and for which it is no matter why a task did not find a node
+before.
+"""
 
 IDLE: dict[str, Callable[[Session], bool]] = {
     "enqueue": enqueue.is_idle,
@@ -33,4 +35,4 @@ IDLE: dict[str, Callable[[Session], bool]] = {
 """How those that have nothing to do in most sessions tell so beforehand, without changing anything."""
 
 DRY_RUNNING: dict[str, Callable[[Session], Steps]] = {"preempt": preempt.steps}
-"""Those that stop at dry runs: whoever drives one of them may have others try the candidates."""
+"""The actions that stop at dry runs: their driver may have other processes try the candidates."""

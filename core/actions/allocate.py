@@ -32,7 +32,9 @@ WAITING: Final[int] = TaskStatus.PENDING.value
 
 @dataclass(slots=True)
 class AllocateContext:
-    """Who waits: queues by QueueOrder, jobs of each by JobOrder, each job's worksheet, and where jobs would go."""
+    """The jobs that wait: queues by QueueOrder, jobs of each by JobOrder, each job's worksheet, and where jobs would
+    go.
+    """
 
     decisions: Decisions
     queues: PriorityQueue[Queue]
@@ -41,7 +43,7 @@ class AllocateContext:
     plainly: PlainRoom | None = None
 
     def try_job(self, session: Session, job: Job, worksheet: Worksheet, *, cache_errors: bool) -> Statement | None:
-        """Place what a job waits for; of jobs that plainly come to nothing, nothing is tried."""
+        """Place what a job waits for; a job that plainly cannot start is not tried."""
         plainly = self.plainly
         if plainly is not None and plainly.has_failed(job):
             return None
@@ -52,7 +54,7 @@ class AllocateContext:
 
 
 def is_idle(session: Session) -> bool:
-    """Whether no job has a task that it may place, and none is to be admitted here."""
+    """Return whether no job has a task that the action may place, and none is to be admitted here."""
     columns = session.snapshot.jobs
     outside = columns.phase <= OUTSIDE
     busy = (columns.counts[WAITING] > 0) & ~outside

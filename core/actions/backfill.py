@@ -27,12 +27,12 @@ PROMISED: Final[int] = TaskStatus.PIPELINED.value
 
 
 def is_idle(session: Session) -> bool:
-    """Whether no job has a task that it may place."""
+    """Return whether no job has a task that it may place."""
     return not session.jobs.holds_for_any(_candidates(session))
 
 
 def execute(session: Session) -> None:
-    """Place best-effort tasks one by one; a failure stops nobody else."""
+    """Place best-effort tasks one by one; a failure does not stop the others."""
     cache_errors = caches_errors(session, "backfill")
     for task in pick_up(session):
         _backfill(session, task, ErrorCache(cache_errors))

@@ -1,4 +1,4 @@
-"""Dry runs of topology-aware preemption: one preemptor tried on many nodes, of which the least loss is taken.
+"""Dry runs of topology-aware preemption: one preemptor tried on many nodes; the one with the least loss is taken.
 
 A dry run only reads the session. Chunks may be tried in any order, here or by workers, with the same findings; what
 counts is the first `want` findings in row order. Source: Volcano `actions/preempt` (DryRunPreemption), with one
@@ -78,8 +78,8 @@ class Findings(NamedTuple):
         return [(place, blob[start:end]) for place, (start, end) in zip(places, pairwise([0, *ends]), strict=True)]
 
     def least_loss(self, facts: Residents, nodes: RowArray, now: float) -> Candidate | None:
-        """Where evicting is the least loss (pickOneNodeForPreemption): the lowest first victim, the smallest sum of
-        priorities, the fewest victims, those who have run for the shortest time, the node of lowest name.
+        """Return the node where eviction loses least (pickOneNodeForPreemption): the lowest first victim, the smallest
+        sum of priorities, the fewest victims, the shortest run time, the lowest node name.
         """
         if not len(self.places):
             return None
@@ -122,7 +122,7 @@ def unpacked(found: Sequence[Finding]) -> Findings:
 
 
 def may_go(session: Session, preemptor: Task, nodes: RowArray, *, own_job: bool) -> TaskBatch:
-    """Who may be asked to go on these nodes. Only where plugins can say so by columns."""
+    """Return the candidates for eviction on these nodes. Only where plugins can say so by columns."""
     batch = asked(session, nodes.tolist(), movable(session, preemptor, own_job=own_job))
     return batch.only(session.points.preemptable.over(preemptor, batch))
 
@@ -137,8 +137,8 @@ class BatchTrial:
         self._own_job = own_job
 
     def find(self, nodes: RowArray) -> Findings | None:
-        """The nodes where victims would do, by their place in `nodes`; None when the order of victims cannot be told by
-        columns.
+        """The nodes where victims would do, by their place in `nodes`; None when the order of victims cannot be worked
+        out by columns.
         """
         batch = may_go(self._session, self._preemptor, nodes, own_job=self._own_job)
         if not len(batch.rows):
@@ -230,11 +230,11 @@ class NodeTrial:
         return error is None
 
     def admits(self) -> bool:
-        """Whether the filters let the preemptor in, as the trial stands."""
+        """Return whether the filters let the preemptor in, as the trial stands."""
         return self.session.points.simulate_predicate(self.state, self.preemptor, self.node) is None
 
     def fits(self) -> bool:
-        """Whether the queue may have it, the node has room, and the filters agree."""
+        """Return whether the queue may have the preemptor, the node has room, and the filters agree."""
         if not self.session.points.simulate_allocatable(self.state, self.queue, self.preemptor):
             return False
         return fits(self.preemptor, self.room) and self.admits()
@@ -243,8 +243,8 @@ class NodeTrial:
 def select_victims(
     session: Session, preemptor: Task, queue: Queue, node: int, candidates: Sequence[Task]
 ) -> list[Task]:
-    """Who of the candidates on the node must go so that the preemptor fits there, most important first; empty: it
-    cannot, or needs nobody.
+    """Return the candidates on the node that must go so that the preemptor fits, most important first; empty where it
+    cannot fit, or fits as it is.
     """
     if not make_room(session, preemptor, node, candidates):
         return []
@@ -339,7 +339,9 @@ class DryRun:
                 yield place, [task.row for task in victims]
 
     def _candidates(self, nodes: RowArray) -> Iterable[Sequence[Task]]:
-        """Who may be asked to go, node by node; asked of all at once where plugins can say so by columns."""
+        """Yield the candidates for eviction, node by node; asked of all nodes at once where plugins can say so by
+        columns.
+        """
         preemptable = self.session.points.preemptable
         if preemptable.by_columns:
             return may_go(self.session, self.preemptor, nodes, own_job=self._own_job).by_node()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def is_idle(session: Session) -> bool:
-    """Whether no job is pending."""
+    """Return whether no job is pending."""
     return not session.jobs.holds_for_any(session.snapshot.jobs.phase <= OUTSIDE)
 
 
@@ -51,7 +51,9 @@ def execute(session: Session) -> None:
 
 
 def is_strict(session: Session, queue: Queue) -> bool:
-    """Whether nobody may overtake the queue's first job: dequeueStrategy fifo, read under the fix dequeue-strategy."""
+    """Return whether no job may overtake the queue's first job: dequeueStrategy fifo, read under the fix
+    dequeue-strategy.
+    """
     if "dequeue-strategy" not in session.config.pumice.fix:
         return False
     return section(queue.queue, "spec").get("dequeueStrategy") == "fifo"

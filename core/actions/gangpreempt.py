@@ -48,7 +48,9 @@ def _accepts(session: Session) -> Callable[[Job, Task, Job], bool]:
 
 
 def _order(session: Session) -> Callable[[Job, list[Bundle], Amounts], list[Bundle]]:
-    """Safe before whole; of one cost, of which a job has one bundle, the job that is last in JobOrder first."""
+    """Safe before whole; among equal costs the job that is last in JobOrder first (a job has one bundle of each
+    cost).
+    """
 
     def compare(left: Bundle, right: Bundle) -> int:
         if left.cost != right.cost:

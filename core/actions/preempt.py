@@ -42,7 +42,7 @@ def execute(session: Session) -> None:
 
 
 def steps(session: Session) -> Steps:
-    """Execute, stopping at every dry run: whoever drives it sends the findings back, from wherever they come."""
+    """Execute, stopping at every dry run: the driver sends the findings back, wherever they come from."""
     return Preempt(session).run()
 
 
@@ -140,7 +140,7 @@ class Preempt:
         return True
 
     def wanted(self, nodes: int) -> int:
-        """How many candidates are enough among so many nodes (calculateNumCandidates)."""
+        """Return how many candidates are enough among so many nodes (calculateNumCandidates)."""
         return min(max(nodes * self._percentage // 100, self._least), self._most, nodes)
 
     def _on_scored_nodes(
@@ -152,7 +152,7 @@ class Preempt:
             session.trail.task_ended(task, Ending.AS_BEFORE)
             return False
         totals = search.scoring.totals(nodes)
-        if len(totals) and totals[0] == -np.inf:  # nobody could score them
+        if len(totals) and totals[0] == -np.inf:  # no plugin could score them
             return False
         order = np.argsort(-totals, kind="stable")
         nodes, totals = nodes[order], totals[order]

@@ -133,8 +133,8 @@ def _on_node(session: Session, statement: Statement, task: Task, node: int, acce
 
 
 def _waits_for_leaving(session: Session, task: Task, node: int) -> bool:
-    """Whether the node has room only once others have left (fix). Volcano passes over a node without anybody to ask
-    before it looks at what leaves (reclaim.go, reclaimForTask). What is idle is allocate's, which asks the queues.
+    """Return whether the node has room only once others have left (fix). Volcano passes over a node without candidates
+    before it looks at what leaves (reclaim.go, reclaimForTask). Idle room is left to allocate, which asks the queues.
     """
     if LEAVES not in session.config.pumice.fix:
         return False

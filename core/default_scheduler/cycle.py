@@ -79,7 +79,7 @@ NO_NODES: Final = "no nodes available to schedule pods"
 
 
 def first_filter(table: ReasonTable, number: int) -> tuple[Reason, ...]:
-    """What the first filter said that refused a node."""
+    """Return the reason of the first filter that refused a node."""
     reasons = table.reasons(number)
     return tuple([reason for reason in reasons if reason.plugin == reasons[0].plugin])
 
@@ -128,7 +128,7 @@ LIFT: Final = 2**31  # makes every priority positive, so that fewer victims of n
 
 
 class Sacrifice(NamedTuple):
-    """What one node costs: who must go, the most important first, and how many of them a budget protects."""
+    """The cost of one node: the pods that must go, the most important first, and how many of them a budget protects."""
 
     node: int
     victims: tuple[Task, ...]
@@ -152,8 +152,8 @@ class Preemption:
         return min((importance(task) for row in rows if (task := tasks.handles[row]) is not None), default=LIFT)
 
     def not_eligible(self, task: Task, node: int) -> str:
-        """Why the pod may not preempt now, "" if it may (PodEligibleToPreemptOthers). `node`: where room is being made
-        for it already, -1 for nowhere.
+        """Return why the pod may not preempt now, "" if it may (PodEligibleToPreemptOthers). `node`: where room is
+        being made for it already, -1 for nowhere.
         """
         if task.template.preemption_policy == "Never":
             return NEVER
@@ -196,7 +196,7 @@ class Preemption:
         return found
 
     def fits_after_leaving(self, search: NodeSearch, node: int) -> bool:
-        """Whether the node will do when all who are leaving it have left."""
+        """Return whether the node will do when all pods that are leaving have left."""
         self._room.after_evictions = True
         try:
             return not search.filter_code(node)
@@ -303,7 +303,7 @@ class KubeFilters(Predicates):
 # Source: kube-scheduler `schedule_one.go`.
 
 # --- Nominations
-# A nomination that nobody can see yet would be made twice. kube-scheduler keeps them in memory (its nominator); here
+# A nomination that is not visible yet would be made twice. kube-scheduler keeps them in memory (its nominator); here
 # they are in the carry, and so in the journal.
 
 
@@ -419,7 +419,7 @@ class OneByOne:
         return True
 
     def _promise(self, task: Task, node: int) -> None:
-        """Room that is being made for it is nobody's of lower priority: those come after it."""
+        """Room that is being made for it does not belong to pods of lower priority: those come after it."""
         if not self.session.place(task, node, TaskStatus.PIPELINED):
             self.session.unplace(task)
 
@@ -451,7 +451,7 @@ def decide(
 def opened(
     snapshot: Snapshot, in_force: SchedulerConfig, clock: CycleClock, carry: Carry, trail: Silence = SILENCE
 ) -> OneByOne:
-    """A session of this scheduler; `trail` is told of every look at the nodes."""
+    """A session of this scheduler; `trail` records every look at the nodes."""
     pods, total = waiting(snapshot), total_allocatable(snapshot.derived).clone()
     session = Session(snapshot, profile(in_force), clock, carry.copy(), SessionOptions(), total, trail)
     session.action = NAME
@@ -462,7 +462,7 @@ def opened(
 
 
 def closed(turn: OneByOne) -> CycleResult:
-    """What is to be done and written. The session is of no use afterwards."""
+    """Return what is to be done and written. The session cannot be used afterwards."""
     session = turn.session
     session.trail.end()
     binds, evicts, conditions = tuple(session.binds), tuple(session.evicts), tuple(turn.conditions)

@@ -41,5 +41,5 @@ def profile(in_force: SchedulerConfig) -> SchedulerConfig:
 
 
 def is_served(task: Task) -> bool:
-    """Whether the pod is this scheduler's: one with a PodGroup is left to the scheduler of groups."""
+    """Return whether the pod is this scheduler's: a pod with a PodGroup is left to the scheduler of groups."""
     return task.scheduler == NAME and not task.job

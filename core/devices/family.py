@@ -1,4 +1,4 @@
-"""What every family of shared devices can be asked. Source: Volcano `api/shared_device_pool.go` (Devices)."""
+"""The questions that every family of shared devices answers. Source: Volcano `api/shared_device_pool.go` (Devices)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def told_of(against: Mapping[str, list[str]], asked: int = 1) -> list[str]:
 
 
 def short_of(what: str, left: int, size: int, asked: int) -> list[str]:
-    """What a card has too little of."""
+    """Return a sentence for people when a card has too little left, else nothing."""
     return [f"{left:,} {what} left of {size:,}, asks {asked:,}"] if left < asked else []
 
 
@@ -47,7 +47,7 @@ Notes = dict[str, str]
 
 
 def is_all(rows: Rows) -> bool:
-    """Whether all nodes are asked about."""
+    """Return whether all nodes are asked about."""
     return isinstance(rows, slice) and rows == ALL
 
 
@@ -61,15 +61,15 @@ class DeviceError(Exception):
 
 
 class Refusal(NamedTuple):
-    """What is said of a node where a pod does not fit; `is_error`: as an error, which no eviction would cure."""
+    """The words about a node where a pod does not fit; `is_error`: as an error, which no eviction would cure."""
 
     text: str
     is_error: bool = False
 
 
 class Around(NamedTuple):
-    """What is told with devices of what is around them. `whole`: of a pod by its uid, all that the api has; `idle`: of
-    a node's row, its idle scalars in milli-units.
+    """The surroundings of devices. `whole`: of a pod by its uid, all that the api has; `idle`: of a node's row, its
+    idle scalars in milli-units.
     """
 
     whole: Callable[[str], Any]
@@ -83,16 +83,16 @@ class Family(Protocol):
     uniform: bool = True
     """Whether what is said of a refusal is the same for every node."""
     always_named: bool = True
-    """Whether nodes without such devices are told to have none, rather than not told of at all (`encoded`)."""
+    """Whether nodes without such devices are listed as having none, rather than not listed at all (`encoded`)."""
     locks: NodeLocks | None = None
-    """Where nodes are locked by who is given devices there; None: nobody locks them."""
+    """The lock that a pod with new devices sets on its node; None: nodes are not locked."""
 
     def concerns(self, task: Task) -> bool:
-        """Whether the pod asks for such devices (HasDeviceRequest)."""
+        """Return whether the pod asks for such devices (HasDeviceRequest)."""
         ...
 
     def kind(self, task: Task) -> Hashable:
-        """What it reads of a task beside its template."""
+        """Return what the family reads of a task beside its template."""
         ...
 
     @property
@@ -105,11 +105,11 @@ class Family(Protocol):
         ...
 
     def fits(self, task: Task, row: int) -> bool:
-        """Whether one node that has any has what the task asks for."""
+        """Return whether one node with such devices has what the task asks for."""
         return bool(self.fitting(task, slice(row, row + 1))[0])
 
     def refusal(self, task: Task, row: int) -> Refusal:
-        """What is said of a node where it does not fit."""
+        """Return what is said of a node where the task does not fit."""
         ...
 
     def against(self, task: Task, row: int) -> dict[str, list[str]]:
@@ -121,11 +121,13 @@ class Family(Protocol):
         return 1
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
-        """How well it fits on each node, 0 on one that has none, float64 [len(rows)] (ScoreNode)."""
+        """Return how well the task fits on each node, 0 on a node without such devices, float64 [len(rows)]
+        (ScoreNode).
+        """
         ...
 
     def score(self, task: Task, row: int) -> float:
-        """How well it fits on one node."""
+        """Return how well the task fits on one node."""
         return float(self.scores(task, slice(row, row + 1))[0])
 
     def add(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
@@ -159,8 +161,8 @@ class Family(Protocol):
         ...
 
     def owned(self, row: int, notes: Mapping[str, str]) -> dict[str, float]:
-        """What of the node's scalars the pod has by its notes, in milli-units: it replaces the pod's request in the
-        sums of queues (AddQueueResource).
+        """Return what the pod has of the node's scalars by its notes, in milli-units: it replaces the pod's request in
+        the sums of queues (AddQueueResource).
         """
         ...
 
@@ -204,6 +206,6 @@ def whole(quantities: Mapping[str, Any], name: str) -> int | None:
 
 
 def whole_number(text: str) -> int | None:
-    """Go's Atoi: None for what is no number."""
+    """Go's Atoi: None for what is not a number."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     return int(text) if digits.isascii() and digits.isdigit() else None

@@ -46,8 +46,8 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """What nodes have: `each` MiB of every card [N], `there` bool [N, C] the healthy ones of `count` [N] cards. A node
-    without any card that was ever there has no devices.
+    """The cards of nodes: `each` MiB of every card [N], `there` bool [N, C] the healthy ones of `count` [N] cards. A
+    node that never had a card has no devices.
     """
 
     each: IntArray
@@ -102,7 +102,7 @@ def _asked(template: PodTemplate, name: str) -> int:
 
 @lru_cache(maxsize=4096)
 def indices(text: str | None) -> tuple[int, ...]:
-    """The cards that an annotation names; none when one of them is no number."""
+    """The cards that an annotation names; none when one of them is not a number."""
     if text is None:
         return ()
     ids = [whole_number(each) for each in text.split(",")]
@@ -112,10 +112,10 @@ def indices(text: str | None) -> tuple[int, ...]:
 class GpuShare(Family):
     """Cards that pods share. `by_memory`, `by_number`: which of the two requests count.
 
-    `overfull_is_full`: a card of which more is in use than it has gives nothing (a fix).
+    `overfull_is_full`: a card with more in use than it has gives nothing (a fix).
 
     A card's users are pods by uid with the MiB that they ask for. A pod that loses its node in the same session stays
-    on its cards, for Volcano reads which they were off a copy of the pod that was never told.
+    on its cards, for Volcano reads which they were off a copy of the pod that was never updated.
     """
 
     name = NAME
@@ -143,7 +143,7 @@ class GpuShare(Family):
         return found
 
     def concerns(self, task: Task) -> bool:
-        """Whether the pod asks for such devices (HasDeviceRequest)."""
+        """Return whether the pod asks for such devices (HasDeviceRequest)."""
         memory, number = self._asks(task.template)
         return (self._by_memory and memory > 0) or (self._by_number and number > 0)
 
@@ -176,7 +176,7 @@ class GpuShare(Family):
         return self._cards.there[rows] & ~self._taken[rows]
 
     def refusal(self, task: Task, row: int) -> Refusal:
-        """What is said of a node where it does not fit."""
+        """Return what is said of a node where the pod does not fit."""
         words = "GpuShare no enough gpu memory" if self._by_memory else "GpuNumber no enough gpu number"
         return Refusal(f"{words} on node {self._names[row]}")
 
@@ -194,7 +194,7 @@ class GpuShare(Family):
         return found
 
     def cards_asked(self, task: Task) -> int:
-        """The most cards that must be there together: one, of which memory is had."""
+        """The most cards that must be there together: one, where memory is asked."""
         return max(self._asks(task.template)[1], 1) if self._by_number else 1
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:

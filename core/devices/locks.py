@@ -1,8 +1,8 @@
 """Locks of nodes: while one is there, no further pod gets devices of that kind there. Source: Volcano
 `plugins/util/nodelock`.
 
-A lock is an annotation of the node, with the moment at which it was set. Whoever gives a pod its devices on the node
-takes it away; after five minutes it counts no longer. HAMi's are set and taken away in one breath, unless the fix
+A lock is an annotation of the node, with the moment at which it was set. The agent that gives a pod its devices on the
+node takes it away; after five minutes it counts no longer. HAMi's are set and taken away in one breath, unless the fix
 `hami-lock-key` is on.
 """
 
@@ -20,7 +20,7 @@ EXPIRES_S: Final = 300.0
 
 
 def lock_is_held(said: str | None, now: float) -> bool:
-    """Whether the annotation locks the node. Raises ValueError for what is no moment."""
+    """Return whether the annotation locks the node. Raises ValueError for a text that is not a moment."""
     return said is not None and now - parse_time(said) <= EXPIRES_S
 
 
@@ -37,8 +37,8 @@ class StandingLock(NamedTuple):
 class NodeLocks:
     """The locks of a session. `annotations`: of a node's row, as the session found it; `now`: seconds since the epoch.
 
-    `earliest`: when the first lock that the session found in somebody's way counts no longer, None where none was;
-    `in_the_way`: by row, the lock that was in somebody's way last.
+    `earliest`: when the first lock that the session found in a pod's way counts no longer, None where none was;
+    `in_the_way`: by row, the lock that was in a pod's way last.
     """
 
     def __init__(self, names: Sequence[str], annotations: Callable[[int], Mapping[str, str]], now: float) -> None:

@@ -29,7 +29,7 @@ class CardAsk(NamedTuple):
 
     @property
     def is_shared(self) -> bool:
-        """Whether it asks for a part of one card."""
+        """Return whether the pod asks for a part of one card."""
         return self.cards == 1 and self.milli < FULL
 
     @property
@@ -133,7 +133,7 @@ class CardClass(NamedTuple):
     models: str = ""
 
     def suits(self, model: str) -> bool:
-        """Whether cards of a model will do."""
+        """Return whether cards of a model will do."""
         return not self.models or any(part.upper() in model.upper() for part in self.models.split(MODELS))
 
 
@@ -182,7 +182,7 @@ class TypicalPods:
 #
 # It is added up in the order in which the authors' simulator does (`pkg/utils/frag.go`): first the pods that cannot
 # use something for the same reason, in their order, then these sums. In exact arithmetic a pod that takes CPU alone
-# leaves F as it is as long as nobody's reason is new to matter, and is worth 50; in theirs the last digits differ
+# leaves F as it is as long as no model's reason is new to matter, and is worth 50; in theirs the last digits differ
 # when a reason changes, and it is worth 49 or 50. Where many pods ask for CPU alone that decides where they go.
 
 HUNDRED: Final = 100.0
@@ -190,7 +190,7 @@ NO_CARD: Final = -1
 
 
 class Lack(IntEnum):
-    """Why a typical pod cannot use something, in the order in which it is added up."""
+    """The reasons why a typical pod cannot use something, in the order in which they are added up."""
 
     CPU_AND_CARDS = 0
     CARDS = 1
@@ -233,8 +233,8 @@ class Fragmentation:
         return _added_up(np.where(open_to, lacks, barred), amount).reshape(total.shape)
 
     def scores(self, states: NodeStates, ask: CardAsk, before: FloatArray | None = None) -> tuple[FloatArray, IntArray]:
-        """What nodes are worth for a pod, 0 to 100 in whole numbers [R] (0 where it does not fit), and which card a pod
-        with a share of one would get there (NO_CARD: the fullest). `before`: what `of` says of the nodes.
+        """Return the scores of nodes for a pod, 0 to 100 in whole numbers [R] (0 where it does not fit), and which card
+        a pod with a share of one would get there (NO_CARD: the fullest). `before`: what `of` says of the nodes.
         """
         before = self.of(states) if before is None else before
         after = states._replace(cpu=states.cpu - ask.cpu)

@@ -22,20 +22,20 @@ _NAMESPACE: Final = "kube-system"
 
 
 def config_map_of(arguments: Arguments) -> str:
-    """Where the plugin's arguments say that the ConfigMap of devices is."""
+    """Return where the plugin's arguments say that the ConfigMap of devices is."""
     space = arguments.get_string(f"{PLUGIN}.KnownGeometriesCMNamespace", _NAMESPACE)
     return f"{space}/{arguments.get_string(f'{PLUGIN}.KnownGeometriesCMName', _NAME)}"
 
 
 def hami_config_map(config: SchedulerConfig) -> str:
-    """The ConfigMap that says which NPUs HAMi shares, "" where the configuration has nobody share them."""
+    """The ConfigMap that says which NPUs HAMi shares, "" where the configuration has them not shared."""
     option = config.plugin(PLUGIN)
     arguments = Arguments(PLUGIN, {} if option is None else option.arguments)
     return config_map_of(arguments) if arguments.get_bool(f"{PLUGIN}.AscendHAMiVNPUEnable", False) else ""
 
 
 def device_config(config_map: Object | None) -> dict[str, Any] | None:
-    """What the ConfigMap says, as plain data; None where there is none, or nobody can read it, as in Volcano."""
+    """Return the ConfigMap as plain data; None where it does not exist or cannot be read, as in Volcano."""
     text = section(config_map or {}, "data").get(FILE)
     return _read(text) if isinstance(text, str) else None
 

@@ -1,4 +1,4 @@
-"""Which cards a pod was given, in words."""
+"""The cards that a pod was given, in words."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class Flights:
     """`binds`: pod -> (uid, node), `promised`: what the bind of a pod carries, `evictions`: pod -> uid.
 
-    Nobody tells it when a flight ends well, for that is seen at the pod.
+    A flight that ends well is not reported: the pod shows it.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Flights:
         self.evictions: dict[Name, str] = {}
 
     def apply(self, event: str, obj: dict[str, Any], /) -> None:
-        """Objects are somebody else's."""
+        """Leave objects to another keeper."""
 
     def assume(
         self, namespace: str, name: str, node: str, pre_bind: BindContext | None = None, uid: str | None = None, /
@@ -134,7 +134,7 @@ class Past:
     """`unpack` makes an object of its bytes. `seen`: objects by kind as the view last saw them, in the order in which
     it met them; `flights`: decisions that may still be in flight.
 
-    Only these are kept until somebody asks for a view, by `with_view` or `materialised`: that is cheap.
+    Only these are kept until a view is asked for, by `with_view` or `materialised`: that is cheap.
     """
 
     def __init__(self, unpack: Callable[[bytes], Object], *, with_view: bool = False) -> None:
@@ -150,12 +150,12 @@ class Past:
 
     @property
     def view(self) -> View | None:
-        """The view that the newest cycle saw; None: nobody has asked for one."""
+        """The view that the newest cycle saw; None: none was asked for."""
         return None if self._shown is None else self._shown.view
 
     @property
     def flights(self) -> Flights:
-        """What may be in flight."""
+        """Return what may be in flight."""
         return self._flights.view
 
     # --- the journal, record by record
@@ -260,7 +260,7 @@ class Past:
     # --- from a checkpoint on
 
     def prune(self) -> None:
-        """Drop what is no longer in flight: the api shows it, or the pod is gone or another one."""
+        """Drop what is no longer in flight: the api shows it, or the pod is gone, or is another one."""
         flights = self.flights
         for pod in [pod for pod, (uid, _) in flights.binds.items() if not self._waits(pod, uid)]:
             flights.forget(*pod)

@@ -1,4 +1,6 @@
-"""The one way in which what happens comes to the scheduler's view: the cache's, and that of all who fold a journal."""
+"""The one way in which what happens comes to the scheduler's view: the cache's, and the views that are folded from a
+journal.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,12 @@ Change = tuple[str, Object]
 
 
 class Holds(Protocol):
-    """What objects and decisions in flight come to: `pumice.core.state.view.View`, or what keeps some of it."""
+    """The state that objects and decisions in flight add up to: `pumice.core.state.view.View`, or a keeper of some of
+    it.
+    """
 
     def apply(self, event: str, obj: Object, /) -> None:
-        """An object as the api has it. Raises RequestError when nobody can read it."""
+        """An object as the api has it. Raises RequestError when it is unreadable."""
         ...
 
     def assume(
@@ -58,11 +62,11 @@ V = TypeVar("V", bound=Holds)
 
 
 def unnoted(_obj: Object, _problem: RequestError) -> None:
-    """Nobody asks which objects cannot be read."""
+    """Ignore which objects cannot be read."""
 
 
 class Shown(Generic[V]):
-    """A view, made by `make`, and what it is shown. `unreadable` hears of objects that nobody can read."""
+    """A view, made by `make`, and what it is shown. `unreadable` hears of unreadable objects."""
 
     def __init__(self, make: Callable[[], V], unreadable: Callable[[Object, RequestError], None] = unnoted) -> None:
         self._make = make
@@ -70,7 +74,7 @@ class Shown(Generic[V]):
         self.view = make()
 
     def see(self, event: str, obj: Object) -> bool:
-        """Show it an object. One that nobody can read is left out: it must not block the others (Volcano #2843)."""
+        """Show it an object. An unreadable one is left out: it must not block the others (Volcano #2843)."""
         try:
             self.view.apply(event, obj)
         except RequestError as problem:
@@ -84,7 +88,7 @@ class Shown(Generic[V]):
         """Do what the operation says. `decided`: the decisions of an assumed cycle; `listed`: the objects of a listing,
         those that had vanished first, as DELETED.
 
-        The uids of pods of which there was nothing to assume or to take back: they are gone, or not on their way.
+        The uids of pods with nothing to assume or to take back: they are gone, or not on their way.
         """
         match operation:
             case BeganAnew():

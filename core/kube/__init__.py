@@ -1,4 +1,4 @@
-"""What the predicates and nodeorder plugins share of kube-scheduler.
+"""The parts of kube-scheduler that the predicates and nodeorder plugins share.
 
 Labels, selectors, taints, allocatable, what runs where.
 """

@@ -43,7 +43,7 @@ class AffinityTerm:
     weight: int = 0
 
     def matches(self, namespace: str, labels: Labels, namespace_labels: Labels = _NO_LABELS) -> bool:
-        """Whether a pod of that namespace (and the namespace's labels) is meant."""
+        """Return whether the term means a pod of that namespace (and the namespace's labels)."""
         named = namespace in self.namespaces or self.namespace_selector.matches(namespace_labels)
         return named and self.selector.matches(labels)
 
@@ -86,7 +86,7 @@ def _preferred(affinity: Mapping[str, Any], namespace: str, sign: int) -> tuple[
 
 
 def terms_of(template: PodTemplate, namespace: str) -> PodTerms:
-    """All terms of a pod of that namespace. Raises SelectorError for a selector that is no valid one."""
+    """All terms of a pod of that namespace. Raises SelectorError for a selector that is not valid."""
     together, apart = section(template.affinity, "podAffinity"), section(template.affinity, "podAntiAffinity")
     return PodTerms(
         affinity=_required(together, namespace),
@@ -126,7 +126,7 @@ def resolved(term: AffinityTerm, objects: Mapping[str, Mapping[str, Object]]) ->
 
 
 def fixed_label(term: AffinityTerm) -> tuple[tuple[str, str], ...]:
-    """Labels of which a matching pod must have one; empty when the selector demands no particular value."""
+    """Labels; a matching pod must have one of them; empty when the selector demands no particular value."""
     for wanted in term.selector.requirements:
         if wanted.operator == "In":
             return tuple((wanted.key, value) for value in dict.fromkeys(wanted.values))
@@ -146,7 +146,7 @@ class Holders(NamedTuple):
     rows: dict[int, int]
 
     def per_node(self, count: int) -> FloatArray:
-        """How many there are per node, float64 [count]."""
+        """Return how many there are per node, float64 [count]."""
         found: FloatArray = np.zeros(count)
         found[list(self.rows)] = list(self.rows.values())
         return found

@@ -1,4 +1,4 @@
-"""What a node can allocate as kube-scheduler's NodeInfo has it.
+"""The allocatable of a node, as kube-scheduler's NodeInfo has it.
 
 Status.allocatable, without Volcano's oversubscription.
 """

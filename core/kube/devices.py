@@ -66,7 +66,7 @@ class DevicesByClaim:
         return {key: asked for key in sorted({*keys}) if (asked := self.asked(key))}
 
     def asked(self, key: str) -> Devices:
-        """Return what a claim asks for; nobody may change it."""
+        """Return what a claim asks for; never change it."""
         found = self._asked.get(key)
         if found is None:
             found = self._asked[key] = self._read(self.claims.get(key) or {})
@@ -231,7 +231,7 @@ class DeviceConstraint(NamedTuple):
     requests: tuple[str, ...]
 
     def covers(self, request: str) -> bool:
-        """Whether a request, or its parent, is named."""
+        """Return whether a request, or its parent, is named."""
         return not self.requests or request in self.requests or request.split("/", 1)[0] in self.requests
 
 

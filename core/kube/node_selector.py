@@ -99,7 +99,7 @@ def _rows_with_field(nodes: NodeRows, key: str, value: str, *, equal: bool) -> B
 def rows_in_term(nodes: NodeRows, term: Mapping[str, Any]) -> BoolArray:
     """Mask [N] of the nodes that one node selector term selects.
 
-    Raises SelectorError for a term that is no valid one.
+    Raises SelectorError for a term that is not valid.
     """
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not expressions and not fields:

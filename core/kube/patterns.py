@@ -1,7 +1,7 @@
 """Regular expressions that come from outside, in RE2: Go's syntax, and linear in the text whatever the expression.
 
 Python's own engine tries every way in turn: `^(a+)+$` over forty letters takes it hours. The work of one search is
-bounded besides, for it grows with the expression as well: where that is exceeded there is no answer but an error.
+bounded besides, for it grows with the expression as well: where that is exceeded the answer is an error.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ class Pattern:
             raise PatternError(f"too large: {self.steps} steps, at most {MOST_STEPS}")
 
     def is_in(self, text: str) -> bool:
-        """Whether it matches anywhere in the text. Raises PatternError when the text is too long for it."""
+        """Return whether the pattern matches anywhere in the text. Raises PatternError when the text is too long for
+        it.
+        """
         encoded = text.encode("utf-8", "replace")
         if self.steps * len(encoded) > MOST_WORK:
             raise PatternError(f"a text of {len(encoded)} bytes is too long for a pattern of {self.steps} steps")
@@ -122,5 +124,5 @@ def _options() -> Any:
 
 
 def _told(error: Exception) -> str:
-    """What the library says is the text of bytes."""
+    """Return the library's text of bytes."""
     return str(error).removeprefix("b'").removesuffix("'").removeprefix('b"').removesuffix('"').replace("\\\\", "\\")

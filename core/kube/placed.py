@@ -1,8 +1,8 @@
-"""Which pods kube-scheduler's NodeInfo has on which node: those of the session's opening, and what was put on or taken
-off since.
+"""The pods on each node, as kube-scheduler's NodeInfo has them: those of the session's opening, and what was put on or
+taken off since.
 
 Volcano moves NodeInfo in the predicates plugin's event handlers, so an evicted pod is gone from it while the node still
-counts it. Nobody pays for what nobody asks: the handlers only write a log, and each reader catches up from where it
+counts it. What is not asked costs nothing: the handlers only write a log, and each reader catches up from where it
 stopped.
 """
 

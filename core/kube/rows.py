@@ -1,4 +1,4 @@
-"""What this package needs to know of the session's nodes."""
+"""The facts about the session's nodes that this package needs."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ class NodeRows(Protocol):
 
     @property
     def derived(self) -> DerivedColumns:
-        """What is derived from the specs."""
+        """Return what is derived from the specs."""
         ...

@@ -49,7 +49,8 @@ class Requirement:
     values: tuple[str, ...] = ()
 
     def accepts(self, value: str | None) -> bool:
-        """Whether a label of this value (None: no such label) satisfies it. Gt and Lt compare int64.
+        """Return whether a label of this value (None: no such label) satisfies the requirement. Gt and Lt compare
+        int64.
 
         Anything else fails them.
         """
@@ -118,11 +119,11 @@ class LabelSelector:
 
     @property
     def empty(self) -> bool:
-        """Whether it restricts nothing (an absent selector is not empty: it selects nothing)."""
+        """Return whether the selector restricts nothing (an absent selector is not empty: it selects nothing)."""
         return not self.nothing and not self.requirements
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether these labels satisfy it."""
+        """Return whether these labels satisfy it."""
         return not self.nothing and all(r.accepts(labels.get(r.key)) for r in self.requirements)
 
     def restricted_to(self, labels: Mapping[str, str]) -> LabelSelector:

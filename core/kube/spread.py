@@ -54,7 +54,7 @@ class SpreadConstraint:
         return np.bincount(codes, weights=weights, minlength=len(self.column.values)).astype(np.float64)
 
     def domains(self) -> BoolArray:
-        """Which values of the key any eligible node has, shape [values]."""
+        """Return which values of the key any eligible node has, shape [values]."""
         found = np.zeros(len(self.column.values), dtype=np.bool_)
         found[self.column.codes[self.eligible]] = True
         return found

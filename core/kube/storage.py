@@ -33,7 +33,9 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
 class UnreadableVolumesError(Exception):
-    """Why a pod's volumes cannot be read; the text is Kubernetes' own. `missing`: an object is not there (yet)."""
+    """The reason why a pod's volumes cannot be read; the text is Kubernetes' own. `missing`: an object does not exist
+    (yet).
+    """
 
     def __init__(self, text: str, *, missing: bool = True) -> None:
         super().__init__(text)
@@ -48,14 +50,14 @@ class ClaimName(NamedTuple):
 
 
 def uses_claims(template: PodTemplate) -> bool:
-    """Whether a pod has any volume behind a claim."""
+    """Return whether a pod has any volume behind a claim."""
     if not template.volumes:
         return False
     return any(v.get("persistentVolumeClaim") is not None or v.get("ephemeral") is not None for v in template.volumes)
 
 
 def has_ephemeral(template: PodTemplate) -> bool:
-    """Whether the name of a claim depends on the pod's own name."""
+    """Return whether the name of a claim depends on the pod's own name."""
     return any(v.get("ephemeral") is not None for v in template.volumes)
 
 
@@ -92,7 +94,7 @@ def volume_name(claim: Object) -> str:
 
 
 def is_fully_bound(claim: Object) -> bool:
-    """Whether the binding of a claim is complete."""
+    """Return whether the binding of a claim is complete."""
     return bool(volume_name(claim)) and BIND_COMPLETED in text_map(section(claim, "metadata").get("annotations"))
 
 
@@ -125,7 +127,9 @@ class Storage:
         return found
 
     def waits_for_consumer(self, claim: Object) -> bool:
-        """Whether a claim is bound only once a pod is placed. Raises StorageError for a class that does not say."""
+        """Return whether a claim is bound only once a pod is placed. Raises StorageError for a class that does not
+        say.
+        """
         name = class_name(claim)
         known = self.of_kind("StorageClass").get(name) if name else None
         if known is None:
@@ -161,7 +165,7 @@ def storage_capacity(volume: Object) -> Quantity:
 
 
 def rows_reaching(nodes: NodeRows, volume: Object) -> BoolArray:
-    """Mask [N] of the nodes from which a volume can be used: its node affinity, of which only labels count."""
+    """Mask [N] of the nodes from which a volume can be used: the labels of its node affinity."""
     required: dict[str, Any] | None = section(section(volume, "spec"), "nodeAffinity").get("required")
     if required is None:
         return np.ones(nodes.count, dtype=np.bool_)
@@ -204,7 +208,7 @@ def rows_in_topologies(nodes: NodeRows, terms: Sequence[dict[str, Any]]) -> Bool
 
 
 def is_for(volume: Object, claim: Object, claimed_by: str | None) -> bool:
-    """Whether a volume is bound to this claim, in the API or by a placement of this session (`claimed_by`.
+    """Return whether a volume is bound to this claim, in the API or by a placement of this session (`claimed_by`.
 
     A claim's key).
     """
@@ -217,7 +221,7 @@ def is_for(volume: Object, claim: Object, claimed_by: str | None) -> bool:
 
 
 def is_taken(volume: Object, claimed_by: str | None) -> bool:
-    """Whether a volume is bound to any claim."""
+    """Return whether a volume is bound to any claim."""
     return claimed_by is not None or section(volume, "spec").get("claimRef") is not None
 
 
@@ -233,7 +237,7 @@ def is_large_enough(volume: Object, claim: Object) -> bool:
 
 
 def is_available(volume: Object, claim: Object) -> bool:
-    """Phase, labels, class and access modes of a volume that nobody has yet. Raises SelectorError."""
+    """Phase, labels, class and access modes of a volume that is free. Raises SelectorError."""
     spec = section(claim, "spec")
     chosen: dict[str, Any] | None = spec.get("selector")
     labels = text_map(section(volume, "metadata").get("labels"))

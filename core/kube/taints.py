@@ -30,7 +30,7 @@ UNSCHEDULABLE_TAINT: Taint = {"key": "node.kubernetes.io/unschedulable", "effect
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether this toleration covers the taint: an empty effect or key covers all.
+    """Return whether this toleration covers the taint: an empty effect or key covers all.
 
     Exists ignores the value, Equal (default) does not.
     """
@@ -45,7 +45,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def tolerated(tolerations: Sequence[Toleration], taint: Taint) -> bool:
-    """Whether any of them covers the taint."""
+    """Return whether any of the tolerations covers the taint."""
     return any(tolerates(toleration, taint) for toleration in tolerations)
 
 

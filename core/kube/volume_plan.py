@@ -1,4 +1,4 @@
-"""What would become of a pod's claims on each node, and what the session's placements have promised already.
+"""The plan for a pod's claims on each node, and what the session's placements have promised already.
 
 Source: Volcano `capabilities/volumebinding/binder.go` (GetPodVolumeClaims, FindPodVolumes, AssumePodVolumes). CSI
 storage capacity is not looked at (Volcano does so with --csi-storage only). Volumes of equal size are taken in name
@@ -47,7 +47,7 @@ NONE = -1
 
 
 class VolumePromise(NamedTuple):
-    """What a placed pod was promised: (volume, claim) to bind, and claims to provision on its node."""
+    """The promise to a placed pod: (volume, claim) to bind, and claims to provision on its node."""
 
     bindings: tuple[tuple[str, str], ...]
     provisions: tuple[str, ...]
@@ -141,11 +141,11 @@ class VolumePlan:
     chosen: list[tuple[Object, RowArray]]
 
     def works(self, row: int) -> bool:
-        """Whether nothing stands against the node."""
+        """Return whether nothing stands against the node."""
         return not (self.out_of_reach[row] or self.lost[row] or self.nothing_to_bind[row] or self.broken[row])
 
     def promise(self, row: int) -> VolumePromise:
-        """What a pod placed there is promised."""
+        """Return what a pod placed there is promised."""
         got = [(claim, int(rows[row])) for claim, rows in self.chosen]
         bindings = tuple((name_of(self.volumes[i]), claim_key(claim)) for claim, i in got if i != NONE)
         return VolumePromise(bindings, tuple(claim_key(claim) for claim, i in got if i == NONE))
@@ -166,7 +166,7 @@ class Planner:
         self._nodes, self._storage, self._promises = nodes, storage, promises
 
     def plan(self, claims: PodClaims) -> VolumePlan:
-        """The plan under the present promises. Raises SelectorError for a claim's selector that is no valid one."""
+        """The plan under the present promises. Raises SelectorError for a claim's selector that is not valid."""
         count = self._nodes.count
         masks = [np.zeros(count, dtype=np.bool_) for _ in range(4)]
         plan = VolumePlan(masks[0], masks[1], masks[2], masks[3], "", self._volumes_by_size(), [])

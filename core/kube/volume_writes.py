@@ -1,4 +1,4 @@
-"""What binding, promising and making volumes writes to claims and volumes: an object in, the changed object out.
+"""The writes of binding, promising and making volumes to claims and volumes: an object in, the changed object out.
 
 Source: Kubernetes' PersistentVolume controller (`controller/volume/persistentvolume`) and component-helpers
 `storage/volume` (GetBindVolumeToClaim).
@@ -37,7 +37,7 @@ def claimed_by(volume: Object) -> str:
 
 
 def is_promised(volume: Object, claim: Object) -> bool:
-    """Whether the volume names this very claim, its uid included."""
+    """Return whether the volume names this very claim, its uid included."""
     reference = section(section(volume, "spec"), "claimRef")
     return claimed_by(volume) == claim_key(claim) and reference.get("uid") == section(claim, "metadata").get("uid")
 

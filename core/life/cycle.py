@@ -19,7 +19,7 @@ Trigger = TypeVar("Trigger", bound=Enum)
 
 @dataclass(frozen=True, slots=True, init=False)
 class LifeCycle(Generic[State, Trigger]):
-    """What may follow on what. `transitions`: by state and trigger the state that follows; nobody can change it."""
+    """The table of a life cycle. `transitions`: by state and trigger the state that follows; it cannot be changed."""
 
     transitions: Mapping[tuple[State, Trigger], State]
 

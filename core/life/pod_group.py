@@ -43,12 +43,12 @@ BY_LABEL: Final[Mapping[str, PodGroupPhase]] = {label: PodGroupPhase(i) for i, l
 
 
 def phase_of(label: str) -> PodGroupPhase:
-    """The phase that `status.phase` names; Pending for what is no phase."""
+    """The phase that `status.phase` names; Pending for an unknown phase."""
     return BY_LABEL.get(label, PodGroupPhase.PENDING)
 
 
 class PodGroupTrigger(StrEnum):
-    """What may change a phase: admission during a cycle, or one of the findings at its end."""
+    """The causes that may change a phase: admission during a cycle, or one of the findings at its end."""
 
     ENQUEUE = "enqueue"
     RUNS_UNSCHEDULABLE = "some tasks run and this session found the gang unschedulable"
@@ -92,7 +92,7 @@ AFTER_FINDING: Final = np.array(
 def finding(
     running: IntArray, scheduled: IntArray, completed: IntArray, min_member: IntArray, unschedulable: BoolArray
 ) -> IntArray:
-    """Which finding (index in FINDINGS) holds at the end of a cycle, for each job, from its counts by status."""
+    """Return which finding (index in FINDINGS) holds at the end of a cycle, for each job, from its counts by status."""
     found = np.where(scheduled == completed, COMPLETED, SCHEDULED)
     found[scheduled < min_member] = SHORT
     found[(running > 0) & unschedulable] = RUNS_UNSCHEDULABLE

@@ -46,7 +46,7 @@ IS_READY: Final = tuple(s in READY_STATUSES for s in TaskStatus)
 
 
 class TaskTrigger(StrEnum):
-    """What moves a task inside a session or between decision and outcome.
+    """The causes that move a task inside a session or between decision and outcome.
 
     ASSUME and EVICT are also the steps that a view takes from what the API last said, while a bind or an eviction is on
     its way.

@@ -1,4 +1,4 @@
-"""What is asked by who shows the cluster, and what is answered: columns, for there are thousands of nodes."""
+"""Questions of the pages that show the cluster, and their answers: columns, for there are thousands of nodes."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class ReadRecent(Message, frozen=True):
 
 
 class BoardLayout(Struct, frozen=True, gc=False):
-    """Which nodes there are, in name order, and what each has. `resources`: those that any node has, cpu in cores,
-    memory in bytes, all else in pieces; `groups`: paths from the top HyperNode (or zone, rack) down; `group`: each
-    node's place among them; `cordoned` and `ready`: a byte a node; `allocatable` float64 [resource, node].
+    """The nodes in name order, and what each has. `resources`: those that any node has, cpu in cores, memory in bytes,
+    all else in pieces; `groups`: paths from the top HyperNode (or zone, rack) down; `group`: each node's place among
+    them; `cordoned` and `ready`: a byte a node; `allocatable` float64 [resource, node].
     """
 
     resources: list[str]
@@ -51,7 +51,7 @@ class BoardLayout(Struct, frozen=True, gc=False):
     allocatable: bytes
 
     def columns(self) -> FloatArray:
-        """What can be allocated."""
+        """Return what can be allocated."""
         return np.frombuffer(self.allocatable).reshape(len(self.resources), len(self.nodes))
 
 
@@ -99,7 +99,7 @@ class ResidentsRead(Message, frozen=True):
 
 
 class RecentRead(Message, frozen=True):
-    """The newest cycles, oldest first. `queues`: None where nobody has asked for them yet."""
+    """The newest cycles, oldest first. `queues`: None where no page has asked for them yet."""
 
     cycles: tuple[CycleMeasured, ...] = ()
     queues: QueuesMeasured | None = None

@@ -29,7 +29,7 @@ class Pull(Message, frozen=True):
 
 
 class ReadRevision(Message, frozen=True):
-    """How far the api has come. Reply: RevisionRead."""
+    """The question for the revision that the api has reached. Reply: RevisionRead."""
 
 
 class Pulled(Message, frozen=True):
@@ -59,7 +59,7 @@ class RevisionRead(Message, frozen=True):
 class BindOrder(Message, frozen=True):
     """Carry out these binds. `first_sequence` is the journal number of the first one's decision; they are in a row.
 
-    For the metrics: `decided_at`, the cycle's `now`, and `created`, when each pod was made; empty when nobody knows.
+    For the metrics: `decided_at`, the cycle's `now`, and `created`, when each pod was made; empty when unknown.
     """
 
     cycle: int
@@ -80,7 +80,7 @@ class EvictOrder(Message, frozen=True):
 class WriteStatus(Message, frozen=True):
     """Write what a cycle says about pods, PodGroups and queues; an event that was said before is not said again.
 
-    `seen`: the api's revision up to which the cycle saw it; 0: nobody says.
+    `seen`: the api's revision up to which the cycle saw it; 0: unknown.
     """
 
     cycle: int
@@ -130,7 +130,7 @@ class MailboxStatistics(Struct, frozen=True, gc=False):
 
 
 class ProcessMeasured(Message, frozen=True):
-    """Its mailboxes by name, and the request of which a step held the event loop longest: so many seconds."""
+    """Its mailboxes by name, and the request whose step held the event loop longest: so many seconds."""
 
     mailboxes: tuple[MailboxStatistics, ...] = ()
     longest_s: float = 0.0
@@ -227,11 +227,11 @@ class Reflect(Message, frozen=True):
 
 
 class ReadFaults(Message, frozen=True):
-    """How many faults of which kind have struck. Reply: FaultsRead."""
+    """The question how many faults of which kind have struck. Reply: FaultsRead."""
 
 
 class FaultsRead(Message, frozen=True):
-    """`struck`: how many so far, by kind; empty where nobody makes any."""
+    """`struck`: how many so far, by kind; empty where faults are off."""
 
     struck: dict[str, int]
 
@@ -340,8 +340,8 @@ class BindPod(Message, frozen=True):
     """The binding subresource; `annotations` are merged into the pod's.
 
     `cause` is the operation id "cycle/uid", `sequence` the decision's journal number. `until`: the moment (event-loop
-    time, seconds) from which nobody waits for it any more and it must not be carried out, as a kube-apiserver drops a
-    request past its deadline; who asked may decide anew.
+    time, seconds) after which the sender does not wait for it any more and it must not be carried out, as a
+    kube-apiserver drops a request past its deadline; who asked may decide anew.
     """
 
     namespace: str
@@ -427,7 +427,9 @@ ApiRequest = StoreRequest | Pull | ReadFaults  # a pull may have to wait; no fau
 
 
 class CycleSaid(Struct, frozen=True):
-    """What a cycle said of PodGroups and queues. `alone`: it did nothing else, and no time or chance moves the next."""
+    """The words of a cycle about PodGroups and queues. `alone`: the cycle did nothing else, and no time or chance moves
+    the next.
+    """
 
     pod_groups: tuple[PodGroupStatus, ...] = ()
     queues: tuple[QueueStatus, ...] = ()
@@ -459,7 +461,9 @@ class CheckView(Message, frozen=True):
 
 
 class LookLater(Message, frozen=True):
-    """What a cycle said could not be written: schedule once more in `wait_s` seconds, changed or not."""
+    """The request after words of a cycle that could not be written: schedule once more in `wait_s` seconds, changed or
+    not.
+    """
 
     wait_s: float
 
@@ -513,7 +517,7 @@ MetricsCommand = Expose | ReadRecent
 
 
 class Announced(Struct, frozen=True, gc=False):
-    """An object that somebody will create, at `at` (seconds since the epoch); `blob`: as MessagePack."""
+    """An object that will be created, at `at` (seconds since the epoch); `blob`: as MessagePack."""
 
     at: float
     blob: bytes

@@ -1,4 +1,4 @@
-"""What one scheduling cycle decided: the return value of `core.cycle.close_session`, in the order of commitment."""
+"""The decisions of one scheduling cycle: the return value of `core.cycle.close_session`, in the order of commitment."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FailedAnswers(Struct, frozen=True, gc=False, array_like=True):
 
 
 class ClaimedDevices(Struct, frozen=True, gc=False):
-    """What a resource claim ("namespace/name") gets: (request, driver, pool, device) each.
+    """The devices that a resource claim ("namespace/name") gets: (request, driver, pool, device) each.
 
     Without devices the claim has its own already and only hears of one more pod. `node`: where they can be used, "" for
     everywhere.
@@ -44,9 +44,9 @@ class ClaimedDevices(Struct, frozen=True, gc=False):
 
 
 class BindContext(Struct, frozen=True, gc=False):
-    """What plugins have the bind of a pod carry (Volcano: the extensions of its `BindContext`).
+    """The additions of plugins to the bind of a pod (Volcano: the extensions of its `BindContext`).
 
-    The api is told of `volumes` ((volume, "namespace/claim") to bind with each other), `provisions` (claims that need a
+    The api receives `volumes` ((volume, "namespace/claim") to bind with each other), `provisions` (claims that need a
     new volume on the pod's node) and `devices` before the pod is bound; the pod waits for its volumes `timeout_s`
     seconds at most. `annotations` ((name, value), by name) are written in the moment of the bind, by the bind itself:
     which devices of the node or which of its NUMA cells the pod gets is said so. `locks` ((name, moment), by name) are
@@ -62,12 +62,12 @@ class BindContext(Struct, frozen=True, gc=False):
 
     @property
     def waits(self) -> bool:
-        """Whether somebody else has something to do before the pod can be bound."""
+        """Return whether another component has something to do before the pod can be bound."""
         return bool(self.volumes or self.provisions)
 
     @property
     def writes(self) -> bool:
-        """Whether other objects are to be written before the pod is bound."""
+        """Return whether other objects are to be written before the pod is bound."""
         return bool(self.volumes or self.provisions or self.devices or self.locks)
 
     @property
@@ -88,7 +88,7 @@ class Bind(Message, frozen=True, omit_defaults=True):
 
     @property
     def annotations(self) -> dict[str, str]:
-        """What the bind writes on the pod."""
+        """Return what the bind writes on the pod."""
         return {} if self.pre_bind is None else self.pre_bind.written
 
 
@@ -156,7 +156,7 @@ class QueueStatus(Message, frozen=True):
 
 
 class PodGroupEvent(Message, frozen=True):
-    """What there is to say about a job that no status has room for: why it is not admitted."""
+    """The words about a job that no status has room for: why it is not admitted."""
 
     namespace: str
     name: str
@@ -165,14 +165,14 @@ class PodGroupEvent(Message, frozen=True):
 
 
 class PendingReason(Struct, frozen=True, gc=False):
-    """Why a task was left pending: the reason and message its PodScheduled condition has or would have."""
+    """The reason why a task was left pending: the reason and message its PodScheduled condition has or would have."""
 
     reason: str
     message: str
 
 
 class TaskAtOpen(Struct, frozen=True, gc=False):
-    """What filters and scores say of a pending task before any action: node -> reason, node -> total score."""
+    """The words of filters and scores about a pending task before any action: node -> reason, node -> total score."""
 
     pre_predicate: str = ""
     rejected: dict[str, str] = field(default_factory=dict[str, str])
@@ -187,8 +187,8 @@ class BindingJob(Struct, frozen=True, gc=False):
 
 
 class CycleReport(Struct, frozen=True, gc=False):
-    """What a reader wants to know beside the decisions. Without report=True there are only `unready` (tasks short of a
-    gang's minimum), `binding` and `created`.
+    """The facts that a reader wants beside the decisions. Without report=True there are only `unready` (tasks short of
+    a gang's minimum), `binding` and `created`.
 
     Keys are "namespace/pod" (pipelined, uncommitted, pending, tasks_at_open, pod_annotations) or "namespace/podgroup"
     (phases, task_status, conditions). `queues` holds the gauges at opening under Volcano's metric names,
@@ -220,8 +220,8 @@ class CycleReport(Struct, frozen=True, gc=False):
 
 
 class Recurring(Struct, frozen=True, gc=False):
-    """What time alone changes after each `every_s` seconds. `standing`: what a cycle decides by, counted (nodes,
-    queues, tasks by status), so that a change that was only said counts as none.
+    """The changes that time alone makes after each `every_s` seconds. `standing`: what a cycle decides by, counted
+    (nodes, queues, tasks by status), so that a change of words only counts as none.
     """
 
     every_s: float

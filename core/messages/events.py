@@ -95,12 +95,12 @@ class ShadowCompared(Message, frozen=True):
 
 
 class ReadMirrored(Message, frozen=True):
-    """How far is the mirror? Reply: Mirrored."""
+    """The question how far the mirror is. Reply: Mirrored."""
 
 
 class Mirrored(Message, frozen=True):
     """The newest cycle of the cluster's own scheduler that is in the journal; whether the cluster was seen as a whole
-    since the start; what all comparisons of a shadow came to, as packed plain data: b"" where there is none.
+    since the start; the result of all comparisons of a shadow, as packed plain data: b"" where there is none.
     """
 
     cycle: int
@@ -264,7 +264,7 @@ CacheEvent = Bound | BindRefused | BindTimedOut | Evicted | EvictRefused | Evict
 
 
 class CycleMeasured(Message, frozen=True):
-    """How long the parts of a cycle took (seconds) and what came out (counts).
+    """The measures of a cycle: how long its parts took (seconds) and what came out (counts).
 
     `plugins`: by OnSessionOpen and OnSessionClose, and plugin. `binding` are the jobs that got nodes at `now`,
     `created` when their pods were made.
@@ -353,7 +353,7 @@ class ConfigLoaded(Message, frozen=True):
     """The scheduler configuration from here on, kind "config"; `error`: it was refused and the old one kept.
 
     `plugins`: the users' plugins that it names, by name, with what tells one version of them from another.
-    `default_duration_s`: how long pods run in this run that do not say (0: for ever); None: nobody knows.
+    `default_duration_s`: how long pods run in this run that do not say (0: for ever); None: unknown.
     """
 
     digest: str

@@ -1,4 +1,4 @@
-"""What every message type has in common."""
+"""The properties that every message type has in common."""
 
 from __future__ import annotations
 

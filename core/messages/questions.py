@@ -1,4 +1,4 @@
-"""What a cycle asks of processes outside and is answered, and how its record keeps it."""
+"""The questions of a cycle to processes outside, the answers, and how the cycle's record keeps both."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pumice.core.messages.message import Message
 
 
 class AskedPod(Struct, frozen=True, gc=False, array_like=True):
-    """A pod of which a question holds all that the api has; `node`: where the cycle has put it, "" for nowhere."""
+    """A pod that a question holds as the api has it; `node`: where the cycle has put it, "" for nowhere."""
 
     namespace: str
     name: str
@@ -17,8 +17,8 @@ class AskedPod(Struct, frozen=True, gc=False, array_like=True):
 
 
 class OutsideQuestion(Struct, frozen=True, gc=False):
-    """A POST of JSON to `url`. In `body`, `pods` are left out: whoever has them writes them in where their numbers
-    stand between zero bytes. `timeout_s`: 0.0 for no limit.
+    """A POST of JSON to `url`. In `body`, `pods` are left out: the asker that has them writes them in where their
+    numbers stand between zero bytes. `timeout_s`: 0.0 for no limit.
     """
 
     url: str

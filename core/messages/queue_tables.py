@@ -1,4 +1,4 @@
-"""Queues' numbers as a cycle has them, made readable under the names of Volcano's metrics when somebody asks. Source:
+"""Queues' numbers as a cycle has them, made readable under the names of Volcano's metrics on demand. Source:
 Volcano `metrics/queue.go`.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Amounts = dict[str, float]
 SCALARS: Final = "scalar_resources:"
 WHOLE: Final = PODS_NAME
-"""What every pod takes one of, and nobody borrows."""
+"""The resource that every pod takes one of, and no queue borrows."""
 PLAIN: Final = {"milli_cpu": "cpu", "memory_bytes": "memory"}
 UNLIMITED: Final = 2.0**62
 """From here on Volcano means no limit at all."""
@@ -62,7 +62,7 @@ def gauged(gauges: Mapping[str, float], what: str) -> Amounts:
 
 
 def borrowed(allocated: Mapping[str, float], deserved: Mapping[str, float]) -> Amounts:
-    """What is allocated beyond what is deserved, pods left out."""
+    """Return what is allocated beyond what is deserved, without pods."""
     more = {name: value - deserved.get(name, 0.0) for name, value in allocated.items()}
     return {name: value for name, value in more.items() if value > 0 and name != WHOLE}
 
@@ -76,11 +76,11 @@ def standing_amounts(gauges: Mapping[str, float]) -> dict[str, Any]:
 
 
 # --- Cards
-# Columns, because mostly nobody looks.
+# Columns, because they are mostly not read.
 
 
 class PodOnCard(Struct, frozen=True, gc=False):
-    """What a pod has of the card at that place: MiB, and cores in per cent."""
+    """The share of the card at that place that a pod has: MiB, and cores in per cent."""
 
     card: int
     pod: str
@@ -104,7 +104,7 @@ class CardTable(Struct, frozen=True, gc=False):
 
 
 # --- Queues, a column for each metric
-# Columns, because a thousand queues are told of in every cycle.
+# Columns, because every cycle reports a thousand queues.
 
 
 class QueueColumns(Struct, frozen=True, gc=False):
@@ -140,7 +140,7 @@ class QueueColumns(Struct, frozen=True, gc=False):
 
 
 # --- Shares of jobs and namespaces
-# Columns, because mostly nobody looks.
+# Columns, because they are mostly not read.
 
 
 class JobShares(Struct, frozen=True, gc=False):
@@ -181,7 +181,7 @@ class Table(Struct, frozen=True, gc=False):
 
 class QueueTables(Struct, frozen=True, gc=False):
     """The gauges of all queues at once, in the order in which a plugin sets them, as bytes: a cycle tells of a thousand
-    queues, and mostly nobody looks.
+    queues, and they are mostly not read.
 
     A scalar that any earlier gauge of a queue named is set to 0 where a later one does not name it, as Volcano does.
     """
@@ -238,7 +238,7 @@ class QueueTables(Struct, frozen=True, gc=False):
 
 
 class QueuesMeasured(Message, frozen=True):
-    """The gauges of all queues after a cycle, how much of which card is in use, and who has how much of the cluster."""
+    """The gauges of all queues after a cycle, how much of which card is in use, and each job's share of the cluster."""
 
     tables: tuple[QueueTables, ...] = ()
     cards: CardTable = CardTable()

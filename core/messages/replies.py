@@ -64,7 +64,7 @@ class Appended(Message, frozen=True):
 
 
 class SnapshotTaken(Message, frozen=True):
-    """A snapshot lies in the registry under `handle`; 0: none was needed, the cycle would come to nothing.
+    """A snapshot lies in the registry under `handle`; 0: none was needed, the cycle would be a no-op.
 
     `version` is the view's version, `revision` the last api revision it has seen. `operations` are the cache's own
     changes to the view since the last snapshot, in order (`pumice.core.messages.events`), which a replay needs.
@@ -100,7 +100,9 @@ class ActionFailed(Message, frozen=True):
 
 
 class Candidates(Message, frozen=True):
-    """What a dry run found in one chunk: (row in offset order, MessagePack of the finding), in the chunk's order."""
+    """The findings of a dry run in one chunk: (row in offset order, MessagePack of the finding), in the chunk's
+    order.
+    """
 
     request: int
     chunk: int

@@ -1,7 +1,7 @@
-"""What files call the messages that are written into journals: names that outlive their classes.
+"""The names in files of the messages that are written into journals: names that outlive their classes.
 
 A class may be called otherwise tomorrow; its line here then says what files have called it since the first. A message
-whose fields come to mean something else gets a class of its own and a line with the next version, and readers take
+whose fields change their meaning gets a class of its own and a line with the next version, and readers take
 both. Messages that only actors exchange are in no file: they go by the names of their classes.
 """
 
@@ -67,7 +67,7 @@ def tag_of(class_name: str) -> str:
 
 
 def newer(tag: object) -> Wire | None:
-    """What a tag stands for when it is a version of one of ours that is not known here yet."""
+    """Return the wire that a tag stands for when it is a version of ours that is not known here yet."""
     name, _, version = tag.partition("/") if isinstance(tag, str) else ("", "", "")
     if name in NEWEST and version.isdecimal() and int(version) > NEWEST[name]:
         return Wire(name, int(version))

@@ -1,4 +1,4 @@
-"""What every Kubernetes object has: names, labels, times; read without trusting that anything is there."""
+"""The metadata of every Kubernetes object: names, labels, times; read without trusting that any of it exists."""
 
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -23,7 +23,7 @@ def text_map(value: Any) -> dict[str, str]:
 
 
 def once(text: str) -> str:
-    """The one copy of a text that many objects repeat; what is no text, in a manifest, is left as it is."""
+    """The one copy of a text that many objects repeat; a manifest's value of another type is left as it is."""
     return intern(text) if type(text) is str else text
 
 
@@ -45,13 +45,17 @@ def object_key(obj: Object) -> str:
 
 
 def same_metadata(before: Object, after: Object) -> bool:
-    """Whether two objects of one name are the same one and described alike; versions and deletion times may differ."""
+    """Return whether two objects of one name are the same object and described alike; versions and deletion times may
+    differ.
+    """
     was, meta = before.get("metadata") or _EMPTY, after.get("metadata") or _EMPTY
     return [*map(was.get, _DESCRIBES)] == [*map(meta.get, _DESCRIBES)]
 
 
 def same_section(before: Object, after: Object, name: str) -> bool:
-    """Whether two objects say the same there; a change of something else mostly leaves the very same there."""
+    """Return whether two objects have an equal section; a change of another section mostly leaves the very same object
+    there.
+    """
     was, told = before.get(name), after.get(name)
     return was is told or (was or _EMPTY) == (told or _EMPTY)
 

@@ -48,7 +48,7 @@ def _number(text: str | None) -> float:
 
 
 def oversubscription(annotations: Mapping[str, str]) -> Resource:
-    """What a node has beside its allocatable."""
+    """Return what a node has beside its allocatable."""
     return Resource(_number(annotations.get(OVERSUBSCRIPTION_CPU)), _number(annotations.get(OVERSUBSCRIPTION_MEMORY)))
 
 

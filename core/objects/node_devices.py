@@ -1,4 +1,4 @@
-"""What devices a node is to have, as its manifest says for the node agents to report: the annotation
+"""The devices that a node is to have, as its manifest says for the node agents to report: the annotation
 `pumice.dev/devices`.
 
     {"vgpu": {"cards": 4, "memory": 16384, "split": 10, "type": "NVIDIA-Tesla-V100", "mode": "hami-core"},

@@ -5,8 +5,8 @@ NodeMetrics objects, and an annotation of the Node. One shape serves all three:
 
     {"cpu": {"10m": 41.5, "5m": 43.0}, "memory": {"10m": 60.0}, "measuredAt": "2026-01-02T03:04:05Z"}
 
-A NodeMetrics object has it as the annotation `pumice.dev/node-usage` (whoever asks a Prometheus writes it there), or
-else its one sample stands for every period. Source: Volcano's `NodeUsage` (`api/node_info.go`).
+A NodeMetrics object has it as the annotation `pumice.dev/node-usage` (the component that asks a Prometheus writes it
+there), or else its one sample stands for every period. Source: Volcano's `NodeUsage` (`api/node_info.go`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class NodeUsage:
 def read_usage(data: Object, measured_at: float) -> NodeUsage:
     """From the shape above; `measured_at` stands in for a missing measuredAt.
 
-    Values that are no numbers are left out, and a measuredAt that is no time counts as "never".
+    Values that are not numbers are left out, and a measuredAt that is not a time counts as "never".
     """
     stamp = data.get("measuredAt")
     when = measured_at if stamp is None else _moment(stamp)
@@ -53,7 +53,7 @@ def read_usage(data: Object, measured_at: float) -> NodeUsage:
 def usage_of(
     spec: NodeSpec, handed_in: Mapping[str, Any], metrics: Mapping[str, Object], now: float
 ) -> NodeUsage | None:
-    """What is known of a node's load; None when nobody measured it.
+    """Return what is known of a node's load; None when it was not measured.
 
     `handed_in`: by node, measured now unless it says otherwise; `metrics`: NodeMetrics objects by name.
     """
@@ -136,7 +136,7 @@ MEMORY_QUERY: Final = (
 
 
 class AnswerError(ValueError):
-    """What came back is no answer to an instant query."""
+    """An answer that is not one of an instant query."""
 
 
 class _Sample(msgspec.Struct):
@@ -169,7 +169,9 @@ def values_of(answer: bytes) -> dict[str, float]:
 
 
 def what_is_wrong(answer: bytes) -> str:
-    """What a failed query's answer says; what does not come from Prometheus itself (a proxy, say) is quoted shortly."""
+    """Return what a failed query's answer says; an answer that does not come from Prometheus itself (a proxy's, say) is
+    quoted shortly.
+    """
     try:
         said = msgspec.json.decode(answer, type=_Answer).error
     except msgspec.DecodeError:

@@ -72,7 +72,7 @@ class KindParts:
     """The parts of one kind. `views` sees an object with the eyes of each.
 
     `concerned` (views before, views after, who wrote the status and nothing else): the kind, and its parts to which
-    that is news. `own`: who knows what it wrote into a status, and the part to which that is no news.
+    that is news. `own`: the writer that knows what it wrote into a status, and the part to which that is no news.
     `blind`: the views do not depend on the status.
     """
 
@@ -94,7 +94,7 @@ class KindParts:
         self.concerned = lru_cache(maxsize=4096)(self._concerned)  # most objects of a kind look alike
 
     def _concerned(self, before: Views, after: Views, status_by: str = "") -> frozenset[str]:
-        """The kind, and its parts to which this change is news, but for the part of who made it: `status_by`, who wrote
+        """The kind, and its parts to which this change is news, except the part of its author: `status_by`, who wrote
         the status and nothing else.
         """
         seen = zip(self.names, before, after, strict=True)

@@ -26,7 +26,7 @@ _NEVER = None, 0.0  # nothing is said of its place
 
 
 def pod_state(pod: Object) -> PodState:
-    """What the pod's task ends with."""
+    """Return the state in which the pod's task ends."""
     status: Object = pod.get("status") or {}  # at every change of every pod: no call for each section
     meta: Object = pod.get("metadata") or {}
     spec: Object = pod.get("spec") or {}
@@ -85,7 +85,7 @@ _TEXTS: Final = 4096
 
 
 class _Container(msgspec.Struct, omit_defaults=True, gc=False, rename="camel"):
-    """What scheduling reads of a container: what differs between the pods of a role (env) must stay out."""
+    """The fields of a container that scheduling reads: what differs between the pods of a role (env) must stay out."""
 
     name: Any = None
     resources: Any = None
@@ -95,7 +95,7 @@ class _Container(msgspec.Struct, omit_defaults=True, gc=False, rename="camel"):
 
 
 class _PodSpec(msgspec.Struct, omit_defaults=True, gc=False, rename="camel"):
-    """What scheduling reads of a pod spec."""
+    """The fields of a pod spec that scheduling reads."""
 
     node_selector: Any = None
     affinity: Any = None
@@ -156,11 +156,11 @@ class Task(msgspec.Struct, eq=False, gc=False):
 
     @property
     def only_volcano_gate(self) -> bool:
-        """Whether the single scheduling gate is Volcano's own queue-allocation gate."""
+        """Return whether the single scheduling gate is Volcano's own queue-allocation gate."""
         return self.template.scheduling_gates == (QUEUE_ALLOCATION_GATE,)
 
     def asks_as(self, other: Task) -> bool:
-        """Whether it is the same pod of the same job, asking for the same."""
+        """Return whether the other is the same pod of the same job, asking for the same."""
         same_pod = self.uid == other.uid and self.job == other.job
         return same_pod and self.template is other.template and self.gated == other.gated
 
@@ -189,7 +189,7 @@ class TemplateTable:
         self._texts: dict[bytes, dict[str, str]] = {}
 
     def texts(self, said: dict[str, str]) -> dict[str, str]:
-        """Labels or annotations that say the same: one dictionary for the pods of a job, which nobody may change."""
+        """Labels or annotations that say the same: one dictionary for the pods of a job; never change it."""
         try:
             key = msgspec.msgpack.encode(said)
         except (OverflowError, TypeError):  # from a manifest: no texts, and nothing that MessagePack has
@@ -278,7 +278,7 @@ def _priority(annotations: dict[str, str], pod_priority: int | None) -> int:
 
 
 def pod_index(name: str) -> int | None:
-    """The number after the last dash of a name with at least three parts; None where it is no number
+    """The number after the last dash of a name with at least three parts; None where it is not a number
     (GetPodIndexUnderTask).
     """
     parts = name.split("-")
@@ -290,8 +290,8 @@ def pod_index(name: str) -> int | None:
 
 
 def is_strange(spec: Object) -> bool:
-    """Whether the pod waits for a scheduler that is none of a system: in none of its jobs before it has a node
-    (responsibleForPod, `cache/util.go`).
+    """Return whether the pod waits for a scheduler that none of a system's is: such a pod is in no job before it has a
+    node (responsibleForPod, `cache/util.go`).
     """
     return bool(spec.get("schedulerName") not in _WAITED_FOR and not spec.get("nodeName"))
 
@@ -345,6 +345,6 @@ _STATE = Task.__struct_fields__.index("status")
 
 
 def read_state(task: Task, pod: Object) -> Task:
-    """`read_task` of a pod of which, since this task, nothing has changed but its state."""
+    """`read_task` of a pod whose state alone has changed since this task."""
     fields: tuple[Any, ...] = (*astuple(task)[:_STATE], *pod_state(pod))
     return Task(*fields)

@@ -26,7 +26,7 @@ READY = PodGroupCondition("Scheduled", "True", "tasks in gang are ready to be sc
 class PodGroupSpec(msgspec.Struct, eq=False, gc=False):
     """One PodGroup, a Struct as pods are.
 
-    `min_resources` is None when the API has none (then enqueue asks nobody); `created` in seconds.
+    `min_resources` is None when the API has none (then enqueue asks no plugin); `created` in seconds.
     """
 
     key: str
@@ -77,7 +77,7 @@ def _condition(told: dict[str, Any]) -> PodGroupCondition:
 
 
 def _state(pod_group: Object) -> dict[str, Any]:
-    """What changes while a PodGroup lives."""
+    """Return what changes while a PodGroup lives."""
     status = section(pod_group, "status")
     return {
         "phase": status.get("phase") or "",

@@ -216,7 +216,7 @@ def _has_claims(spec: dict[str, Any]) -> bool:
 
 
 def read_template(spec: dict[str, Any], number: int, dimensions: Dimensions) -> PodTemplate:
-    """Build the template of a pod spec; raises QuantityError for a request that is no quantity."""
+    """Build the template of a pod spec; raises QuantityError for a request that is not a quantity."""
     request = pod_request(spec)
     cpu, memory = nonzero_request(spec)
     containers: list[dict[str, Any]] = spec.get("containers") or []

@@ -29,12 +29,12 @@ class Queue:
 
     @property
     def is_open(self) -> bool:
-        """Whether jobs may be admitted and tasks allocated."""
+        """Return whether jobs may be admitted and tasks allocated."""
         return self.state == "Open"
 
 
 def is_counted(before: Queue, now: Queue) -> bool:
-    """Whether a queue has changed in nothing but what its status counts, and how much of it is allocated."""
+    """Return whether only the counts in a queue's status have changed, and how much of it is allocated."""
     before_obj, obj = before.queue, now.queue
     return now.state == before.state and same_section(before_obj, obj, "spec") and same_metadata(before_obj, obj)
 

@@ -1,4 +1,6 @@
-"""What no object may hold, whatever its kind: too many levels, numbers and texts that the journal has no room for."""
+"""Content that no object may hold, whatever its kind: too many levels, numbers and texts that the journal has no room
+for.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _PLAIN: Final = frozenset((bool, type(None)))
 
 
 def unsound(obj: dict[str, Any]) -> str:
-    """What makes it impossible to keep an object, with the path in front where there is one; "" when it is sound."""
+    """Return what makes it impossible to keep an object, with the path in front where there is one; "" when it is
+    sound.
+    """
     level: list[tuple[str, Any]] = [("", obj)]
     for _ in range(MOST_DEPTH):
         inside: list[tuple[str, Any]] = []

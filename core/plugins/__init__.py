@@ -78,7 +78,7 @@ SILENT: Final = frozenset(
         "binpack", "capacity", "conformance", "drf", "nodeorder", "overcommit", "predicates", "priority", "proportion",
     )
 )  # fmt: skip
-"""Those that only answer: of a session in which nobody asks they write nothing, and remember nothing."""
+"""Plugins that only answer: in a session where they are not asked they write nothing, and remember nothing."""
 
 
 PLACERS: Final = frozenset(("binpack", "nodeorder", "predicates"))
@@ -86,10 +86,10 @@ PLACERS: Final = frozenset(("binpack", "nodeorder", "predicates"))
 
 
 def asks_outside(config: SchedulerConfig) -> bool:
-    """Whether the configuration names one of these."""
+    """Return whether the configuration names one of these."""
     return any(option.name in ASKING for tier in config.tiers for option in tier.plugins)
 
 
 def of_ours_alone(config: SchedulerConfig) -> bool:
-    """Whether the configuration names no plugin of a user's."""
+    """Return whether the configuration names only built-in plugins."""
     return BUILT_IN.issuperset(option.name for tier in config.tiers for option in tier.plugins)

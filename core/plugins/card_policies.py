@@ -61,8 +61,8 @@ class Scorer(Protocol):
     def __call__(
         self, states: NodeStates, ask: CardAsk, rows: npt.NDArray[np.intp], /
     ) -> tuple[FloatArray, IntArray | None]:
-        """What the nodes (`rows`, as they stand) are worth for a pod [R], and which card it is to get first [R], -1
-        where that is all the same; None: everywhere.
+        """Return the scores of the nodes (`rows`, as they stand) for a pod [R], and which card it is to get first [R],
+        -1 where any will do; None: any card everywhere.
         """
         ...
 
@@ -72,7 +72,7 @@ Pick = Callable[["NodeStates", "CardAsk"], int]
 
 
 class ScoringPolicy(NamedTuple):
-    """What nodes are worth for a pod, and which card of its node it is to get first; None: any, whatever the pod."""
+    """A score of nodes for a pod, and which card of its node it is to get first; None: any, whatever the pod."""
 
     scores: Scorer
     pick: Pick | None
@@ -97,7 +97,7 @@ class KeptScores:
         self._kept: dict[CardWish, Kept] = {}
 
     def of(self, wish: CardWish) -> FloatArray:
-        """The scores for a class, of all nodes as they stand; nobody may change them."""
+        """The scores for a class, of all nodes as they stand; never change them."""
         return self._renewed(wish).worth
 
     def _renewed(self, wish: CardWish) -> Kept:
@@ -124,7 +124,7 @@ class KeptScores:
                     kept.card[some] = card
 
     def card(self, wish: CardWish, row: int, pick: Pick) -> int:
-        """Which card of a node a pod is to get first that has just been put there, -1 where that is all the same."""
+        """Return the card of a node that a pod just put there is to get first, -1 where any will do."""
         kept, touched = self._kept.get(wish), self._nodes.touched
         if kept is not None and kept.read >= len(touched) - 1 and touched[-1] == row:
             return int(kept.card[row])
@@ -149,7 +149,7 @@ class FragmentationGradient:
         self._now = np.full(session.nodes.count, np.nan)
 
     def scores(self, states: NodeStates, ask: CardAsk, rows: RowArray) -> Scores:
-        """What the nodes are worth for a pod, [R], and which card it is to get first, [R], None for any."""
+        """Return the scores of the nodes for a pod, [R], and which card it is to get first, [R], None for any."""
         fresh = self._touched[self._read :]
         self._read += len(fresh)
         self._now[fresh] = np.nan
@@ -203,7 +203,7 @@ class GpuClustering:
         return self._held.setdefault(kind, np.zeros(len(self._total), dtype=np.int64))
 
     def scores(self, states: NodeStates, ask: CardAsk, rows: RowArray) -> Scores:
-        """What the nodes are worth for a pod, [R], and which card it is to get first, [R], None for any."""
+        """Return the scores of the nodes for a pod, [R], and which card it is to get first, [R], None for any."""
         own = self._of(ask)[rows]
         return clustering(states, ask, self._columns.most, own, self._total[rows] - own), None
 
@@ -214,7 +214,7 @@ ENDED = (TaskStatus.SUCCEEDED, TaskStatus.FAILED, TaskStatus.UNKNOWN)
 
 
 class CardWish(NamedTuple):
-    """What a pod asks for: milli-cores of CPU, cards, MiB of each or, where more than 0, per cent of each."""
+    """The request of a pod: milli-cores of CPU, cards, MiB of each or, where more than 0, per cent of each."""
 
     cpu: int
     cards: int
@@ -259,7 +259,7 @@ class CardColumns:
         return NodeStates(left, there, self._session.nodes.idle[CPU][rows].astype(np.int64), self.model[rows])
 
     def wish_of(self, task: Task) -> CardWish:
-        """What the pod asks for: of several containers all cards together, each as large as the largest."""
+        """Return what the pod asks for: of several containers all cards together, each as large as the largest."""
         models = task.annotations.get(USE, "").replace(",", MODELS)
         key = task.template.number, models
         found = self._wishes.get(key)
@@ -330,7 +330,7 @@ class CardScorer:
         return kept
 
     def prepare(self, session: Session, task: Task) -> CardScore:
-        """What scores nodes for the task (PreScore)."""
+        """Return what scores nodes for the task (PreScore)."""
         return CardScore(self.kept, self.columns.wish_of(task), self._plugin.weight)
 
 
@@ -361,8 +361,8 @@ class CardPolicy:
 
 class Fgd(CardPolicy):
     """Fragmentation gradient descent. `fgd.typicalPods`: classes of pods ({cpu: milli-cores, milli: thousandths of each
-    card, cards, models: "A|B", pods: how many}), without it the pods that are there; `fgd.coverage` (95): of which the
-    most frequent classes count that make up so many per cent.
+    card, cards, models: "A|B", pods: how many}), without it the pods that are there; `fgd.coverage` (95): the
+    most frequent classes that make up so many per cent count.
     """
 
     name = "fgd"
@@ -382,7 +382,7 @@ class Fgd(CardPolicy):
 
 
 def read_classes(listed: object) -> dict[CardClass, int]:
-    """The classes that an argument lists, with how many pods each stands for; none when one of them is no class."""
+    """The classes that an argument lists, with how many pods each stands for; none when one of them is not a class."""
     found: dict[CardClass, int] = {}
     for said in cast("list[dict[str, Any]]", listed) if CLASSES.holds(listed) else []:
         cpu, milli, cards = (said.get(name, 0) for name in ("cpu", "milli", "cards"))

@@ -1,4 +1,4 @@
-"""conformance: what Kubernetes itself needs is nobody's victim. Source: Volcano `plugins/conformance`."""
+"""conformance: pods that Kubernetes itself needs are never victims. Source: Volcano `plugins/conformance`."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ BACK: Final = (TaskStatus.RUNNING, TaskStatus.BOUND)
 
 
 class Assignments:
-    """`written`: what pods ("namespace/name") were told in this session, without what was taken back."""
+    """`written`: what pods ("namespace/name") were given in this session, without what was taken back."""
 
     def __init__(self, session: Session, families: Sequence[Family], locks: NodeLocks | None = None) -> None:
         self._session, self._families, self._locks = session, families, locks
@@ -134,7 +134,7 @@ class Assignments:
                             yield task, amounts
 
     def bind_context(self, task: Task) -> BindContext | None:
-        """What the bind writes on the pod, and the locks that it sets on the node."""
+        """Return what the bind writes on the pod, and the locks that it sets on the node."""
         said = self.written.get(task.key)
         if not said:
             return None
@@ -203,7 +203,7 @@ class NpuScore(RowsScore):
 
 
 class NpuScorer:
-    """Scores nodes by MindCluster's NPUs. Every pod is scored, be it one that asks for NPUs or not."""
+    """Scores nodes by MindCluster's NPUs. Every pod is scored, also one that asks for no NPUs."""
 
     name = "deviceshare"
 
@@ -212,7 +212,7 @@ class NpuScorer:
         self.reads = Reads(kind=family.kind)
 
     def prepare(self, session: Session, task: Task) -> NpuScore | None:
-        """What scores nodes for the task (PreScore)."""
+        """Return what scores nodes for the task (PreScore)."""
         return NpuScore(self._family, task, self._weight)
 
 
@@ -225,7 +225,7 @@ KEEPS_LOCK: Final = "hami-lock-key"
 
 
 class Switches(NamedTuple):
-    """Which kinds of devices count, how cards are chosen, and where the ConfigMap of devices is."""
+    """The kinds of devices that count, how cards are chosen, and where the ConfigMap of devices is."""
 
     gpu_memory: bool
     gpu_number: bool
@@ -344,7 +344,7 @@ class DeviceCheck(RowsCheck):
         return 0
 
     def _note(self, rows: Rows) -> None:
-        """A process outside may be told of the scores."""
+        """The scores may go to a process outside."""
         for family in self._families:
             family.note_scores(self._task, rows)
 
@@ -374,7 +374,7 @@ class DeviceScore(RowsScore):
 
 
 class Looking:
-    """What filter and scorer have in common; `weight`: of the scores."""
+    """The common part of filter and scorer; `weight`: of the scores."""
 
     name = NAME
 
@@ -426,7 +426,7 @@ class DeviceTrials:
         return devices
 
     def is_quiet(self, preemptor: Task) -> bool:
-        """Whether the preemptor asks for no devices."""
+        """Return whether the preemptor asks for no devices."""
         return not any(each.concerns(preemptor) for each in self._families)
 
     def add(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
@@ -442,7 +442,7 @@ class DeviceTrials:
         return None
 
     def predicate(self, state: dict[str, Any], preemptor: Task, node: int) -> str | None:
-        """Whether the node has what the preemptor asks for as the trial stands; a text says why not."""
+        """Return why the node lacks what the preemptor asks for as the trial stands; None when it does not."""
         for each in self._devices(state, preemptor, node):
             if not each.fits(preemptor, 0):
                 where, why = self._session.nodes.names[node], each.refusal(preemptor, 0).text

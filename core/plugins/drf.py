@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Shares:
-    """`of[row]`: the largest allocated / total of a job, over dimensions of which the cluster has at least 0.1.
+    """`of[row]`: the largest allocated / total of a job, over dimensions where the cluster has at least 0.1.
 
     Bound, binding, running and allocated tasks count; pipelined ones too, from the moment the session promises them
     room.
@@ -58,15 +58,15 @@ class Shares:
         return share
 
     def allocated(self, row: int) -> list[float]:
-        """What a job has, by dimension."""
+        """Return what a job has, by dimension."""
         return [line[row] for line in self._lines]
 
     def allocated_of(self, rows: RowArray) -> FloatArray:
-        """What these jobs have, [dimension, job]."""
+        """Return what these jobs have, [dimension, job]."""
         return self._allocated[:, rows]
 
     def all_allocated(self) -> list[list[float]]:
-        """What every job has, by row, then dimension."""
+        """Return what every job has, by row, then dimension."""
         found: list[list[float]] = self._allocated.T.tolist()
         return found
 
@@ -107,7 +107,7 @@ def changed(amounts: list[float], task: Task, sign: float) -> list[float]:
 # Source: Volcano drf (`hierarchicalNode`, `updateHierarchicalShare`). A queue's place is its annotation
 # volcano.sh/hierarchy ("root/a/b"), the weights along it volcano.sh/hierarchy-weights ("1/2/3"). Jobs are leaves
 # below their queue's last segment. Everything inside is a function of the leaves and of what is free in the cluster,
-# so only the branches that changed are worked out again, and only when somebody asks.
+# so only the branches that changed are worked out again, and only on demand.
 
 HIERARCHY: Final = "volcano.sh/hierarchy"
 WEIGHTS: Final = "volcano.sh/hierarchy-weights"
@@ -135,7 +135,7 @@ class HierarchicalNode:
         self.stale = True
 
     def touch(self) -> None:
-        """What this node says, and what its ancestors say, must be worked out again."""
+        """Note that the values of this node and of its ancestors must be worked out again."""
         node: HierarchicalNode | None = self
         while node is not None and not node.stale:
             node.stale = True
@@ -280,8 +280,8 @@ SHARE_DELTA: Final = 0.000001
 
 
 def keeps_its_share(shares: Shares, batch: TaskBatch, ours: float, *, only_victims_count: bool) -> BoolArray:
-    """Whether each candidate's job, without it and those of its job before it on its node, has a dominant share of at
-    least `ours`, [M]. `only_victims_count`: of those before it the ones that were found to.
+    """Return whether each candidate's job, without the candidate and those of its job before it on its node, has a
+    dominant share of at least `ours`, [M]. `only_victims_count`: of those before it the ones that were found to.
 
     Subtracted one after the other: the floats come out as if task after task had been asked.
     """
@@ -337,7 +337,7 @@ class Drf:
 
     @property
     def tree(self) -> HierarchicalShares:
-        """The hierarchy as it stands; built when somebody asks for the first time."""
+        """The hierarchy as it stands; built on first use."""
         if self._tree is None:
             session = self._session
             requests: list[list[float]] = session.snapshot.jobs.total.T.tolist()

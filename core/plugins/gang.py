@@ -61,7 +61,7 @@ class Gang:
 
     def _order_broken_first(self, session: Session) -> None:
         """Jobs that run with fewer pods than they need come before jobs that have not started (fix). Volcano takes them
-        for alike, and drf then prefers whoever has nothing.
+        for alike, and drf then prefers the job that has nothing.
         """
         jobs, columns = self._jobs, session.snapshot.jobs
         held = self._jobs.ready_tasks - columns.counts[TaskStatus.SUCCEEDED]
@@ -103,7 +103,7 @@ class Gang:
         return all(groups[gid] >= number for gid, number in minimum.items())
 
     def evictable(self, _: Task, batch: TaskBatch) -> BoolArray:
-        """What a job has above its minimum, the first on a node first."""
+        """Return what a job has above its minimum, the first on a node first."""
         order, rank = batch.ranks()
         jobs = batch.job[order]
         spare = self._jobs.ready_tasks[jobs] - rank > self._jobs.columns.min_member[jobs]

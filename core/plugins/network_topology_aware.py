@@ -232,7 +232,7 @@ class Scores:
         return wanted
 
     def _share_in(self, sub_job: SubJob, name: str) -> float:
-        """Which part of the group's tasks is on the domain's nodes already."""
+        """Return which part of the group's tasks is on the domain's nodes already."""
         domain = self._tree.domains.get(name)
         inside = set(domain.rows.tolist()) if domain else set[int]()
         node = self._session.jobs.node
@@ -400,7 +400,7 @@ class Gradients:
 
 
 def search_root(tree: HyperNodeTree, domain: Domain, highest: int, occupied: str) -> Domain | None:
-    """Where to begin:
+    """Return where to begin:
 
     `domain`, or below it the highest allowed HyperNode above what is occupied; None when the two do not meet.
     """

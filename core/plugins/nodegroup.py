@@ -115,7 +115,7 @@ class GroupFilter:
 
     @property
     def reads(self) -> Reads:
-        """What its answers depend on; no attribute: it would hold on to itself until the collector comes."""
+        """Return what the answers depend on; no attribute: it would hold on to itself until the collector comes."""
         return Reads(kind=self.kind)
 
     def kind(self, task: Task) -> str | None:
@@ -131,7 +131,7 @@ class GroupFilter:
 
 
 class NodeGroups(GroupFilter):
-    """The filter; `strict`: a node without a group takes nobody."""
+    """The filter; `strict`: a node without a group takes no task."""
 
     def __init__(self, session: Session, affinities: QueueAffinities, *, strict: bool) -> None:
         super().__init__(session, affinities)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # --- Free cells
 # A scheduler takes off what it placed and goes on with that until the node's `Numatopology` changes: when that says
 # that there is more, or as much, it counts alone; when there is less, it counts where it leaves less than was known.
-# So a pod that the kubelet has not come to yet loses its CPUs to the next one when the object changes for another
+# So a pod that the kubelet has not reached yet loses its CPUs to the next one when the object changes for another
 # reason. With the fix `numa-waits-for-kubelet` each placed pod keeps its CPUs until the object names it
 # (`UnassignedPods`).
 
@@ -109,11 +109,11 @@ class Cells:
             }
 
     def free_at_open(self, row: int) -> Free:
-        """What was free when the session opened."""
+        """Return what was free when the session opened."""
         return self._left(row, self.topologies[row].allocatable)
 
     def told(self) -> dict[str, dict[str, str]]:
-        """What the next session finds: node -> resource -> CPUs."""
+        """Return what the next session finds: node -> resource -> CPUs."""
         return {
             self._names[row]: {name: text_of(cpus) for name, cpus in self.free_at_open(row).items()}
             for row in sorted(self.topologies)
@@ -184,13 +184,13 @@ UNCONCERNED: Final = NumaOutcome(None)
 
 
 def policy_of(task: Task) -> str:
-    """What the pod asks of the node's topology manager, "" for nothing."""
+    """Return what the pod asks of the node's topology manager, "" for nothing."""
     policy = task.annotations.get(POLICY, "")
     return "" if policy in INDIFFERENT else policy
 
 
 class Placements:
-    """What pods would get, and have."""
+    """The CPUs that pods would get, and have."""
 
     def __init__(self, session: Session, cells: Cells) -> None:
         self._session, self.cells = session, cells
@@ -198,7 +198,7 @@ class Placements:
         self._given: dict[int, tuple[int, Cpus]] = {}  # task row -> node row and CPUs
 
     def concerns(self, template: PodTemplate) -> bool:
-        """Whether NUMA plays a part for such pods."""
+        """Return whether NUMA plays a part for such pods."""
         found = self._guaranteed.get(template.number)
         if found is None:
             found = self._guaranteed[template.number] = is_guaranteed(template)
@@ -213,7 +213,7 @@ class Placements:
         return self._by_container(task, topology, self.cells.free[row].get(CPU))
 
     def _problem(self, topology: Topology | None, policy: str, row: int) -> str | None:
-        """Why the node takes no part; for a pod that asks for a policy it is refused."""
+        """Return why the node takes no part; a pod that asks for a policy is refused for that."""
         if topology is None:
             return "numa info is empty"
         if topology.cpu_policy != STATIC:
@@ -285,7 +285,7 @@ class NumaScore(RowScore):
         self._placements, self._task, self._weight = placements, task, weight
 
     def score_one(self, row: int, /) -> float:
-        """How many cells."""
+        """Return the score by the number of cells."""
         cpus, topology = self._placements.outcome(self._task, row).cpus, self._placements.cells.topologies.get(row)
         return float(len({topology.places[cpu].cell for cpu in cpus})) if cpus and topology is not None else 0.0
 
@@ -320,7 +320,7 @@ class NumaAware:
         session.tellers.numa.append(placements.cells.told)
 
     def on_session_close(self, session: Session) -> None:
-        """What was placed is not free in the next session."""
+        """Take what was placed off what is free in the next session."""
         if self._placements is not None:
             self._placements.cells.keep(self._placements.placed())
 

@@ -1,4 +1,4 @@
-"""pdb: nobody's disruption budget is overdrawn. Source: Volcano `plugins/pdb`."""
+"""pdb: evictions that no disruption budget forbids. Source: Volcano `plugins/pdb`."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Budget:
     disrupted: frozenset[str]
 
     def is_drawn_on(self, task: Task) -> bool:
-        """Whether disrupting this pod, which is of the budget's namespace, takes from it."""
+        """Return whether disrupting this pod, which is of the budget's namespace, takes from it."""
         return task.name not in self.disrupted and self.selector.matches(task.labels)
 
 
 def budgets_of(objects: dict[str, Object]) -> dict[str, list[Budget]]:
-    """Budgets by namespace; one whose selector is empty, missing or invalid protects nobody."""
+    """Budgets by namespace; one whose selector is empty, missing or invalid protects no pod."""
     found: dict[str, list[Budget]] = {}
     number = 0
     for pdb in objects.values():

@@ -1,4 +1,4 @@
-"""What a plugin is."""
+"""The interface of a plugin."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Plugin(Protocol):
 
 class KnowsDevices:
     """A plugin that says which devices nodes have: as nodes have them before any plugin opens, so all plugins find
-    them, be it before that plugin or after it. Inherited from, and not only looked like: every session asks of every
+    them, before that plugin or after it. Inherited from, and not only looked like: every session asks of every
     plugin, and to find out by its methods is a tenth of what a small session costs.
     """
 

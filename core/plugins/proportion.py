@@ -33,10 +33,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Basin:
-    """What is poured, and into what: float64 [dimension] and [dimension, queue]; `weight` int64 [queue].
+    """The amounts to pour, and the queues that receive them: float64 [dimension] and [dimension, queue]; `weight` int64
+    [queue].
 
     `names_scalars`, bool [queue]: the cluster or the queue's guarantee names a scalar, so that the first pass changes
-    what a queue names. `has_zero_scalar`: the cluster names a scalar of which it has none.
+    what a queue names. `has_zero_scalar`: the cluster names a scalar with an amount of 0.
     """
 
     total: FloatArray
@@ -77,7 +78,7 @@ def fill(basin: Basin) -> tuple[FloatArray, bool]:
 
 
 def _left(remaining: list[float], growth: FloatArray, *, gives_back: bool) -> list[float]:
-    """What remains: first what queues gave back is added, then what they took is taken off (ExceededPart).
+    """Return what remains: first what queues gave back is added, then what they took is taken off (ExceededPart).
 
     `gives_back`: whether a weight or a guarantee is below 0; with others what a queue has never shrinks.
     """
@@ -134,8 +135,8 @@ def total_guarantee(queues: Iterable[LimitedQueue]) -> Resource:
 
 
 def real_capability(queue: LimitedQueue, free: Resource) -> Resource:
-    """What is free of guarantees, and one's own, cut to the capability; a capability without cpu or memory does not
-    limit it.
+    """Return what is free of guarantees, and the queue's own, cut to the capability; a capability without cpu or memory
+    does not limit it.
     """
     real = free.clone().add(queue.guarantee or Resource())
     if queue.capability is not None:
@@ -201,7 +202,7 @@ class ProportionAttributes:
     allocated: Resource
     real_capability: Resource
     deserved: Resource
-    _share: float | None = None  # until somebody asks
+    _share: float | None = None  # until it is read
     _due: Due | None = None  # it never changes
 
     def give(self, request: Resource) -> None:
@@ -261,8 +262,9 @@ class ProportionAttributes:
 
 
 class Poured(NamedTuple):
-    """What each queue deserves, float64 [dimension, queue]; `filled`: whether anything was poured (some queue had a
-    weight); `named` bool [dimension, queue]: every scalar of the cluster and of the queue's guarantee, be it with 0.
+    """The amounts that each queue deserves, float64 [dimension, queue]; `filled`: whether anything was poured (some
+    queue had a weight); `named` bool [dimension, queue]: every scalar of the cluster and of the queue's guarantee, also
+    with 0.
     """
 
     deserved: FloatArray
@@ -291,7 +293,7 @@ def _pour(known: QueueLimits, asked: Like[tuple[FloatArray, npt.NDArray[np.bool_
 
 
 class Attributes(dict[str, ProportionAttributes]):
-    """Queue -> its attributes, made when somebody first asks; KeyError when it has no job."""
+    """Queue -> its attributes, made on first use; KeyError when it has no job."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -322,7 +324,7 @@ class Attributes(dict[str, ProportionAttributes]):
         return tables.put("deserved", deserved, named, busy).number("share", self._shares(), busy) if filled else tables
 
     def amounts(self) -> QueueTables:
-        """What proportion has no metric for, of every queue."""
+        """Return the amounts of every queue that proportion has no metric for."""
         demand, limits = self._demand, self._limits
         tables = self._tables().put("guarantee", limits.guarantee, limits.guaranteed)
         tables = tables.put("real_capacity", limits.real, np.isfinite(limits.real))
@@ -342,8 +344,8 @@ class Attributes(dict[str, ProportionAttributes]):
         return QueueTables(self._dims.names, list(self._rows))
 
     def promised_to(self, name: str) -> tuple[Resource, Resource]:
-        """What admitted jobs of a queue have not got yet (inqueue), to be charged in place, and what it has beyond its
-        jobs' minimums (elastic). Asked for at admissions only.
+        """Return what admitted jobs of a queue have not got yet (inqueue), to be charged in place, and what it has
+        beyond its jobs' minimums (elastic). Asked for at admissions only.
         """
         found = self._promised.get(name)
         if found is None:
@@ -368,7 +370,7 @@ class Attributes(dict[str, ProportionAttributes]):
         return self._dims.resource(values)
 
     def _deserved_of(self, row: int) -> Resource:
-        """Pouring names every scalar of the cluster and of the guarantee, be it with 0."""
+        """Pouring names every scalar of the cluster and of the guarantee, also with 0."""
         deserved, filled, named = self._poured
         if not filled:
             return Resource()
@@ -411,7 +413,7 @@ class ProportionSimulation:
         return None
 
     def allocatable(self, state: dict[str, Any], queue: Queue, task: Task) -> bool:
-        """Whether the queue stays within deserved with the task, as the trial stands."""
+        """Return whether the queue stays within deserved with the task, as the trial stands."""
         attributes = self._attributes[queue.name]
         return attributes.has_room_for(task.template.request, _of_trial(state, attributes))
 
@@ -560,7 +562,7 @@ class Proportion:
         return self.attributes.gauges()
 
     def amounts(self) -> QueueTables:
-        """What Volcano has no metric for, when the session opened."""
+        """Return the amounts that Volcano has no metric for, when the session opened."""
         return self.attributes.amounts()
 
     def share_now(self, queue: str) -> float:
@@ -568,9 +570,9 @@ class Proportion:
         return self.attributes[queue].share
 
     def held_now(self, queue: str) -> Resource:
-        """What the queue holds now."""
+        """Return what the queue holds now."""
         return self.attributes[queue].allocated
 
     def verdicts(self) -> QueueTables:
-        """Which queues are overused as the session closes."""
+        """Return which queues are overused as the session closes."""
         return self.attributes.overused()

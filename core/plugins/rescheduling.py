@@ -32,7 +32,7 @@ COMPUTE = ("cpu", "memory")
 
 
 class Qos(Enum):
-    """Who is evicted first, from the top."""
+    """The order of eviction, from the top."""
 
     BEST_EFFORT = "BestEffort"
     BURSTABLE = "Burstable"
@@ -102,7 +102,7 @@ class Load:
 
 @dataclass(slots=True)
 class Spare:
-    """What the idle nodes could take up to their targets: milli-cores and bytes."""
+    """The room up to their targets that the idle nodes have: milli-cores and bytes."""
 
     cpu: int = 0
     memory: int = 0
@@ -115,7 +115,9 @@ class Spare:
 def victims(
     session: Session, loads: Sequence[Load], limits: Thresholds, targets: Thresholds, running: Sequence[Task]
 ) -> list[Task]:
-    """Who is to go. Pods are matched with running tasks by name alone, the first of a name counts (as Volcano does)."""
+    """Return the tasks to evict. Pods are matched with running tasks by name alone, the first of a name counts (as
+    Volcano does).
+    """
     low = [load for load in loads if load.is_low(limits)]
     high = [load for load in loads if not load.is_low(limits) and load.is_high(targets)]
     if not low or not high:
@@ -232,7 +234,7 @@ class Rescheduling:
         return lambda tasks: victims(self._session, self._loads(), *limits, tasks)
 
     def _loads(self) -> list[Load]:
-        """Every node's load, in name order; what nobody measured is 0."""
+        """Every node's load, in name order; what was not measured is 0."""
         session = self._session
         handed_in, metrics = session.options.node_usage or {}, session.objects.get(KIND, {})
         loads: list[Load] = []

@@ -40,7 +40,7 @@ DEFAULT_WEIGHT: Final = 10
 
 
 class Strategy(NamedTuple):
-    """How one resource counts."""
+    """The way in which one resource counts."""
 
     kind: str
     weight: int
@@ -173,7 +173,7 @@ def own_weights(text: str) -> dict[str, int] | None:
 
 
 def annotated(task: Task) -> Hashable:
-    """What of a task the score depends on, beside its template."""
+    """Return what of a task the score depends on, beside its template."""
     return task.annotations.get(TYPE_ANNOTATION), task.annotations.get(WEIGHT_ANNOTATION)
 
 
@@ -242,7 +242,9 @@ MEGA = 1000
 
 
 class ScarceResource(NamedTuple):
-    """What is kept for one resource: what is idle of it, where nodes have it, the shares and the reason's number."""
+    """The columns kept for one resource: what is idle of it, where nodes have it, the shares and the reason's
+    number.
+    """
 
     idle: CellColumn
     named: CellColumn

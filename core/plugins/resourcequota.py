@@ -62,7 +62,7 @@ class ResourceQuotas:
         """Nothing to write."""
 
     def shortages(self, job: Job) -> list[QuotaShortage]:
-        """Where used + pending + minResources is not within hard, on what both name: of the first such quota."""
+        """Return where used + pending + minResources is not within hard, on what both name: of the first such quota."""
         pending, wanted = self._pending.get(job.namespace, {}), _minimum(job)
         for name, hard, used in self._quotas.get(job.namespace, ()):
             found: list[QuotaShortage] = []

@@ -69,7 +69,7 @@ class Relations:
 
 
 def relations_of(job: Job) -> Relations | None:
-    """What the PodGroup's annotations say: groups with ";" between, roles with "," between.
+    """Return what the PodGroup's annotations say: groups with ";" between, roles with "," between.
 
     None when they say nothing, or name a role twice in a group or one that no task has.
     """
@@ -153,7 +153,7 @@ class Bucket:
 
     @property
     def is_uniform(self) -> bool:
-        """Whether its tasks without a node all ask for the same."""
+        """Return whether the bucket's tasks without a node all ask for the same."""
         return len({task.template.number for task in self.tasks.values()}) <= 1
 
 
@@ -222,7 +222,7 @@ class JobBuckets:
         return self._bucket_of.get(task.uid)
 
     def is_uniform(self, bucket: Bucket) -> bool:
-        """Whether all that was dealt to it without a node asks for the same."""
+        """Return whether all tasks dealt to it without a node ask for the same."""
         return bucket.index in self._uniform
 
 
@@ -235,7 +235,7 @@ FULL, SCALARS = 100.0, 2
 
 @derived(ALLOCATABLE)
 def names_scalar(nodes: Allocatable, name: str) -> BoolArray:
-    """Where a scalar resource is named, be it with 0. [N]."""
+    """Return where a scalar resource is named, also with 0. [N]."""
     return np.array([name in (resource.scalars or ()) for resource in nodes.each], dtype=np.bool_)
 
 
@@ -270,7 +270,9 @@ class BucketScore(RowsScore):
         return ties
 
     def _is_too_small(self, room: FloatArray, rows: Rows) -> BoolArray:
-        """Where the task lacks something, or something is overcommitted (LessPartly, an absent scalar being 0)."""
+        """Return where the task lacks something, or something is overcommitted (LessPartly, an absent scalar being
+        0).
+        """
         template = self._task.template
         small = np.zeros(room.shape[1], dtype=np.bool_)
         named = dict(template.items)
@@ -282,7 +284,7 @@ class BucketScore(RowsScore):
         return small
 
     def _left_out(self, room: FloatArray) -> npt.NDArray[np.int64]:
-        """How many of the bucket's other tasks, by uid, must go elsewhere until the rest fits. [len(rows)]."""
+        """Return how many of the bucket's other tasks, by uid, must go elsewhere until the rest fits. [len(rows)]."""
         left_out = np.zeros(room.shape[1], dtype=np.int64)
         remains = dict(self._bucket.request)
         short = np.flatnonzero(~_fits(remains, room))
@@ -315,7 +317,7 @@ class BucketScorer:
 
     @property
     def reads(self) -> Reads:
-        """What its answers depend on; no attribute: it would hold on to itself until the collector comes."""
+        """Return what the answers depend on; no attribute: it would hold on to itself until the collector comes."""
         return Reads(kind=self.kind)
 
     def kind(self, task: Task) -> Hashable:
@@ -375,7 +377,7 @@ class TaskTopology:
         self.jobs: dict[str, JobBuckets] = {}
 
     def on_session_open(self, session: Session) -> None:
-        """Deal out the tasks of jobs with something to place; register nothing when there is no such job."""
+        """Deal out the tasks of jobs with something to place; register nothing when no such job exists."""
         for job in session.jobs.in_order:
             if session.jobs.has_pending(job):
                 self._deal(session, job)

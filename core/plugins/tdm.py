@@ -36,7 +36,7 @@ _CLOCK_TIME: Final = re.compile(r"([0-9]{1,2}):([0-9]{2})(.*)", re.ASCII | re.DO
 
 
 class ZoneError(ValueError):
-    """Why a zone cannot be used now, in Volcano's words."""
+    """The reason why a zone cannot be used now, in Volcano's words."""
 
 
 class Zones:
@@ -56,7 +56,7 @@ class Zones:
         self._problems: dict[str, str] = {}
 
     def problem(self, zone: str) -> str:
-        """Why the zone cannot be used now; "" when it can."""
+        """Return why the zone cannot be used now; "" when it can."""
         if zone not in self._problems:
             self._problems[zone] = self._find_problem(zone)
         return self._problems[zone]
@@ -78,7 +78,7 @@ class Zones:
         return [(moment(day, first), moment(day + nights, last)) for day in days]
 
     def next_change(self) -> float | None:
-        """When a zone opens or closes next; None without zones."""
+        """Return when a zone opens or closes next; None without zones."""
         moments: list[int] = []
         for text in self._spans.values():
             try:
@@ -128,7 +128,7 @@ FULL_SCORE: Final = 100.0
 
 
 def is_revocable(task: Task) -> bool:
-    """Whether the task may go to nodes that are taken back."""
+    """Return whether the task may go to nodes that are taken back."""
     return bool(task.revocable_zone)
 
 
@@ -146,12 +146,12 @@ class RevocableNodes:
 
     @property
     def any(self) -> bool:
-        """Whether there are revocable nodes at all."""
+        """Return whether there are revocable nodes at all."""
         return any(self._zones)
 
 
 class RevocableFilter(RevocableNodes):
-    """A closed zone takes nobody; an open one only tasks that may be revoked."""
+    """A closed zone takes no task; an open one only tasks that may be revoked."""
 
     def prepare(self, session: Session, task: Task) -> ReadyCheck | None:
         """The answer for tasks of this kind."""

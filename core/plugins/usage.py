@@ -69,7 +69,7 @@ def _read(_nodes: NodeSpecs) -> dict[str, tuple[Object, NodeUsage]]:
 
 
 def measured(session: Session) -> Iterator[tuple[int, NodeUsage]]:
-    """(row, load) of the nodes that somebody measured."""
+    """(row, load) of the measured nodes."""
     nodes, now = session.nodes, session.clock.now
     handed_in, metrics = session.options.node_usage or {}, session.objects.get(KIND, {})
     kept = _read(nodes)
@@ -87,7 +87,7 @@ def measured(session: Session) -> Iterator[tuple[int, NodeUsage]]:
 
 
 class BusyNodes:
-    """The filter: one answer for all tasks. `limits`: per cent of cpu and memory; a load that nobody measured is 0."""
+    """The filter: one answer for all tasks. `limits`: per cent of cpu and memory; a load that was not measured is 0."""
 
     name = NAME
     reads = TEMPLATE_ONLY
@@ -126,7 +126,7 @@ class IdleNodes:
 
 class Usage:
     """`usage.weight` (5), `cpu.weight`, `memory.weight` (1), whole numbers of any sign; `thresholds`: `cpu` and `mem`
-    in per cent (80); one that is no whole number counts as 0. Weights that cancel out leave the scorer out.
+    in per cent (80); one that is not a whole number counts as 0. Weights that cancel out leave the scorer out.
     """
 
     name = NAME

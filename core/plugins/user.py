@@ -46,7 +46,7 @@ LONGEST: Final = 1_000
 
 
 class PluginQuestion:
-    """Which user's plugin is being asked just now, and what; "" while none is. Whoever looks on from outside reads it.
+    """The user's plugin that is being asked just now, and the question; "" while none is. A watching thread reads it.
 
     `number` is that of the question, which may lead to questions of other plugins inside it. `where`: file and line of
     the plugin at which the newest failure was raised, "" where none is known.
@@ -60,11 +60,12 @@ class PluginQuestion:
 
 
 class PluginFailures:
-    """Those of one plugin in one session: told to whoever listens, counted in the carry and kept for the record.
+    """Those of one plugin in one session: shown to listeners, counted in the carry and kept for the record.
 
     `refuses`: with `onError: fail` what the plugin was asked about is refused; else the plugin is as if it had not
     been asked. A cycle that is decided again (`SessionOptions.failed`) asks nothing that failed when it was recorded.
-    What is asked only for a trail is no part of the cycle: it is neither counted, told and kept nor taken for recorded.
+    What is asked only for a trail is no part of the cycle: it is not counted, shown or kept, and not taken for
+    recorded.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class PluginFailures:
         return f"plugin {self.plugin} failed in {what}: {type(error).__name__}: {said_by(error)}"
 
     def _noted(self, sentence: str) -> str:
-        """Each sentence is told once a session."""
+        """Each sentence is said once a session."""
         if self._session is not None:
             kept = self._session.carry.plugins.setdefault(CARRIED, {})
             before = kept.get(self.plugin, {}).get("failures", 0)
@@ -141,11 +142,11 @@ class PluginFailures:
             return ask()
         except FitFailure:
             raise
-        except KeyboardInterrupt:  # of whoever is at the keyboard, as far as anybody can know
+        except KeyboardInterrupt:  # from the person at the keyboard, as far as can be known
             if self._tell is not None:
                 self._tell(self.plugin, f"plugin {self.plugin} was interrupted in {what}")
             raise
-        except BaseException as error:  # noqa: BLE001 - somebody else's code may raise anything, SystemExit too
+        except BaseException as error:  # noqa: BLE001 - foreign code may raise anything, SystemExit too
             sentence = self._sentence(what, error)
             asked.where = place_of(error)
         finally:
@@ -153,7 +154,7 @@ class PluginFailures:
         return failed(sentence)
 
     def _recalled(self, what: str, row: int, number: int) -> str:
-        """What the record has of this question, "" for nothing."""
+        """Return what the record has of this question, "" for nothing."""
         runs = self._recorded.get((what, row))
         while runs and runs[-1].first + runs[-1].count <= number:
             runs.pop()
@@ -199,7 +200,7 @@ def place_of(error: BaseException) -> str:
 
 
 def said_by(error: BaseException) -> str:
-    """What it says of itself, which is somebody else's code as well."""
+    """Return the plugin's own description, which is foreign code as well."""
     try:
         return str(error)[:LONGEST]
     except BaseException:  # noqa: BLE001 - as above
@@ -218,7 +219,7 @@ class WrongAnswerError(ValueError):
 
 
 class Guarded:
-    """What stand-ins for filters and scorers have in common."""
+    """The common part of the stand-ins for filters and scorers."""
 
     def __init__(self, inner: NodeFilter | NodeScorer, failures: PluginFailures) -> None:
         self.name = str(getattr(inner, "name", failures.plugin))
@@ -236,7 +237,7 @@ class Guarded:
         )
 
     def _guarded(self, what: str, ask: Callable[[Any], T], instead: Callable[[Any], T]) -> Callable[[Any], T]:
-        """What it reads of something; in place of what it fails to say, the answer that shares least."""
+        """Return what the plugin reads of something; where it fails, the answer that shares least."""
 
         def asked(subject: Any) -> T:
             return self._failures.attempt(what, lambda: _hashable(ask(subject)), lambda _: instead(subject))
@@ -326,7 +327,7 @@ class GuardedScorer(Guarded):
 
 
 class GuardedScore:
-    """A user's NodeScore: 0 in place of what it failed to say, or said with something that is no finite number."""
+    """A user's NodeScore: 0 in place of what it failed to say, or said with something that is not a finite number."""
 
     def __init__(self, inner: NodeScore, failures: PluginFailures, session: Session) -> None:
         self.volatility: Volatility = getattr(inner, "volatility", Volatility.GLOBAL)
@@ -418,7 +419,7 @@ def _is(*kinds: type) -> Callable[[Any], bool]:
 
 
 def _each(answer: Any, kind: type) -> bool:
-    """Whether that is a sequence of these alone."""
+    """Return whether the value is a sequence of these alone."""
     return isinstance(answer, Sequence) and all(isinstance(each, kind) for each in cast("Sequence[object]", answer))
 
 
@@ -458,14 +459,14 @@ INSTEAD: Final[dict[str, Answers]] = {
     **dict.fromkeys(("Preemptable", "Reclaimable", "UnifiedEvictable"), VICTIMS),
     **dict.fromkeys(("SimulatePredicate", "SimulateAddTask", "SimulateRemoveTask"), OBJECTION),
     **dict.fromkeys(("HyperNodeGradientForJob", "HyperNodeGradientForSubJob"), GRADIENT),
-    "JobStarving": _both(False, *IF),  # nobody is evicted because of an error
+    "JobStarving": _both(False, *IF),  # an error evicts no task
     "Overused": Answers(_always(False), _always(True), *IF),
     "JobValid": Answers(_always(None), _verdict, "a ValidateResult or None", _is(ValidateResult, type(None))),
     "HyperNodeOrder": _both(MappingProxyType[str, float]({}), "numbers by name", _are_scores),
     "VictimTasks": _both((), "tasks", _are_tasks),
     "SimulatesNothing": _both(False, *IF),
     "BindContext": _both(None, "a BindContext or None", _is(BindContext, type(None))),
-    "JobEnqueued": Answers(_always(None), _always(None)),  # told, not asked
+    "JobEnqueued": Answers(_always(None), _always(None)),  # informed, not asked
     HANDLER: _both(None, "a text or None", _is(str, type(None))),
 }
 """Of every point that is asked through `guard`, and of event handlers."""
@@ -563,7 +564,7 @@ class GuardedPoints:
         self._registrations.append(lambda: point.add(self._failures.plugin, given))
 
     def handle(self, allocate: Handler | None = None, deallocate: Handler | None = None) -> None:
-        """Register event handlers. One that fails refuses nothing: what it was told of has happened. An objection is
+        """Register event handlers. One that fails refuses nothing: what it heard of has happened. An objection is
         told under the plugin's name.
         """
         told = [None if one is None else self._told_of(one) for one in (allocate, deallocate)]

@@ -1,4 +1,4 @@
-"""What a resource holds: cpu, memory and scalars, and the questions that concern one resource alone.
+"""The content of a resource: cpu, memory and scalars, and the questions that concern one resource alone.
 
 Source: Volcano ``pkg/scheduler/api/resource_info.go``. cpu is in milli-units, memory in bytes, scalars in milli-units
 except ``pods``, a plain count. Everything is float64. Go's nil map is ``scalars is None``; it differs from an empty one
@@ -72,7 +72,7 @@ class Amounts:
         self.scalars[name] = amount
 
     def is_empty(self) -> bool:
-        """Whether every dimension is below 0.1; ``pods`` does not count (Volcano's ``IsEmpty``)."""
+        """Return whether every dimension is below 0.1; ``pods`` does not count (Volcano's ``IsEmpty``)."""
         if not (self.milli_cpu < MIN_RESOURCE and self.memory < MIN_RESOURCE):
             return False
         if not self.scalars:

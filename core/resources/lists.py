@@ -29,12 +29,14 @@ _NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
 
 
 def is_counted_whole(name: str) -> bool:
-    """Whether Volcano counts it in pieces: pods and volumes; other scalars, and cpu, are in thousandths."""
+    """Return whether Volcano counts the resource in pieces: pods and volumes; other scalars, and cpu, are in
+    thousandths.
+    """
     return name == PODS or name.startswith(CSI_VOLUMES)
 
 
 def is_count_quota(name: str) -> bool:
-    """Whether the name counts objects (``count/pods``), as Volcano's ``IsCountQuota``."""
+    """Return whether the name counts objects (``count/pods``), as Volcano's ``IsCountQuota``."""
     return name.startswith("count/")
 
 
@@ -113,7 +115,7 @@ def _whole_of_text(text: str) -> float:
 
 @lru_cache(maxsize=4096)
 def counts_as_scalar(name: str) -> bool:
-    """Whether ``NewResource`` keeps the name among the scalars (devices to ignore apart)."""
+    """Return whether ``NewResource`` keeps the name among the scalars (devices to ignore apart)."""
     if name in (PODS, _EPHEMERAL_STORAGE):
         return True
     return not is_count_quota(name) and is_scalar_resource_name(name)

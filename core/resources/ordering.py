@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Unset(Enum):
-    """What a scalar counts as that one side does not have."""
+    """The value of a scalar that one side does not have."""
 
     ZERO = 0
     INFINITY = -1

@@ -62,7 +62,7 @@ class PartlyOrdered(OrderedAmounts):
     def less_equal_partly_with_dimension_zero_filtered(
         self, other: Amounts, req: Amounts | None
     ) -> tuple[bool, list[str]]:
-        """``less_equal_partly_with_dimension`` over the dimensions of which either side has at least 0.1."""
+        """``less_equal_partly_with_dimension`` over the dimensions where either side has at least 0.1."""
         if req is None:
             return False, []
         return self.less_equal_partly_with_dimension(other, _restricted(req, self, other))
@@ -106,7 +106,7 @@ NOTHING = Amounts()
 
 
 def _one_sided(mine: Mapping[str, float], theirs: Mapping[str, float], unset: Unset) -> bool:
-    """Whether the side that decides (ZERO: theirs, INFINITY: mine) has a scalar the other lacks."""
+    """Return whether the side that decides (ZERO: theirs, INFINITY: mine) has a scalar the other lacks."""
     if unset is ZERO:
         return not theirs.keys() <= mine.keys()
     return not mine.keys() <= theirs.keys()

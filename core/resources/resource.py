@@ -107,7 +107,9 @@ class Resource(PartlyOrdered):
         return self
 
     def fit_delta(self, req: Amounts) -> Self:
-        """What remains after ``req`` and 0.1 more per requested dimension; negative is what is short (``FitDelta``)."""
+        """Return what remains after ``req`` and 0.1 more per requested dimension; negative is what is short
+        (``FitDelta``).
+        """
         if req.milli_cpu > 0:
             self.milli_cpu -= req.milli_cpu + MIN_RESOURCE
         if req.memory > 0:
@@ -147,14 +149,14 @@ def _apart(left: float, right: float) -> tuple[float, float]:
 
 
 def exceeded_part(left: Resource | None, right: Amounts | None) -> Resource:
-    """What ``left`` has beyond ``right``, per dimension (``ExceededPart``); no ``right``: ``left`` itself."""
+    """Return what ``left`` has beyond ``right``, per dimension (``ExceededPart``); no ``right``: ``left`` itself."""
     if left is None:
         return Resource()
     return left if right is None else left.diff(right, ZERO)[0]
 
 
 def intersection(left: Amounts, right: Amounts) -> list[str]:
-    """Names of which both sides have at least 0.1 (``Intersection``)."""
+    """Names where both sides have at least 0.1 (``Intersection``)."""
     mine = frozenset(left.resource_names())
     return [name for name in right.resource_names() if name in mine]
 

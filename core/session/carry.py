@@ -1,4 +1,4 @@
-"""What lives from one cycle to the next, beside the view: it goes into every journal record of a cycle and into
+"""The memory from one cycle to the next, beside the view: it goes into every journal record of a cycle and into
 checkpoints.
 """
 
@@ -19,7 +19,8 @@ class Carry:
     once given stay until a restart, as Volcano's action singletons have them. `plugins`: timers and the like, by
     plugin.
     `hyper_nodes`: job -> "" or group id -> the HyperNode it occupies. `nominated`: job -> group id -> the HyperNode in
-    which room was made for it (only under the fix nominated-domains-last)."""
+    which room was made for it (only under the fix nominated-domains-last).
+    """
 
     start: int = 0
     actions: dict[str, dict[str, Any]] = field(default_factory=dict[str, "dict[str, Any]"])
@@ -46,7 +47,7 @@ class Carry:
 
 @dataclass(frozen=True, slots=True)
 class CycleClock:
-    """Which cycle this is, when it happens (`now`, seconds since the epoch) and the seed of its ties."""
+    """The number of a cycle, when it happens (`now`, seconds since the epoch) and the seed of its ties."""
 
     cycle: int
     now: float
@@ -55,13 +56,13 @@ class CycleClock:
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """What the command line of Volcano's scheduler says about searching (None: as the configuration's `pumice` section
+    """The options of Volcano's scheduler command line about searching (None: as the configuration's `pumice` section
     says).
 
     `percentage_of_nodes`: how many feasible nodes are enough; 0 is Volcano's adaptive default, 100 looks at all.
     `shard`: (mode "hard" or "soft", names of this scheduler's nodes). `explain`: pods ("namespace/name") whose filters
-    and scores at opening go into the report. `wordless`: nobody reads why tasks wait, so that need not be found out.
-    `failed`: what users' plugins failed to answer when this cycle was recorded; they are not asked it again.
+    and scores at opening go into the report. `wordless`: the reasons why tasks wait are not read, so they need not be
+    found. `failed`: what users' plugins failed to answer when this cycle was recorded; they are not asked it again.
     """
 
     percentage_of_nodes: int | None = None

@@ -1,5 +1,5 @@
-"""What admitted jobs have not taken yet, what they may give back, and sums by queue: shared by the plugins that admit
-jobs.
+"""The resources that admitted jobs have not taken yet, what they may give back, and sums by queue: shared by the
+plugins that admit jobs.
 
 Sources: Volcano `plugins/util` (GetInqueueResource), `api/job_info.go` (GetElasticResources, DeductSchGatedResources).
 """
@@ -30,7 +30,7 @@ OF_ALLOCATED = np.array([*ALLOCATED_STATUSES], dtype=np.intp)
 
 
 def anybody_asks(session: Session) -> bool:
-    """Whether some job waits for admission with minResources: of no other the plugins are asked."""
+    """Return whether a job with minResources waits for admission: plugins are asked about no other."""
     columns = session.snapshot.jobs
     return session.jobs.holds_for_any((columns.phase <= OUTSIDE) & columns.has_min_resources)
 
@@ -88,7 +88,7 @@ class QueueDemand:
 
     @once
     def inqueue(self) -> FloatArray:
-        """What admitted jobs have not taken yet. Asked for at admissions, and by readers."""
+        """Return what admitted jobs have not taken yet. Asked for at admissions, and by readers."""
         some = in_job_order(self._columns, np.logical_or(*admitted(self._columns)))
         return self._padded(self._by_queue.among(some, outstanding(self._columns, self._dims, some)))
 

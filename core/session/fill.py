@@ -1,4 +1,4 @@
-"""How full a node would be with a task, weighted over resources. Source: `ResourceBinPackingScore` (Volcano
+"""The fill of a node with a task, weighted over resources. Source: `ResourceBinPackingScore` (Volcano
 `plugins/binpack`) and `mostRequestedScore`, `leastRequestedScore` (`plugins/resource-strategy-fit`).
 """
 

@@ -1,4 +1,4 @@
-"""Why a job's tasks did not fit: errors by task, the roles that failed, and the sentences made of them.
+"""The reasons why a job's tasks did not fit: errors by task, the roles that failed, and the sentences made of them.
 
 Source: Volcano `api/job_info.go` (FitError, TaskSchedulingReason, NeedContinueAllocating, FitFailedRoles).
 """
@@ -40,9 +40,9 @@ ELASTIC: Final = "beyond the minimums of jobs, which can be had back (elastic)"
 
 
 class TooLittle(NamedTuple):
-    """What a job made too much when it asked to be admitted: with it `wanted` in all, of which there may be `most`;
-    `queue`: whose limit that is, "" for the cluster's. `parts`: what counts against it before the job, in words; what
-    counts the other way (elastic) is less than nothing.
+    """The amount that a job made too large when it asked to be admitted: with the job `wanted` in all, where `most` is
+    the limit; `queue`: whose limit that is, "" for the cluster's. `parts`: what counts against it before the job, in
+    words; what counts the other way (elastic) is less than nothing.
     """
 
     wanted: Resource
@@ -68,7 +68,7 @@ def histogram(counts: Mapping[str, int]) -> str:
 
 @lru_cache(maxsize=4096)
 def _state(ready: bool, counts: tuple[int, ...], minimum: int, reasons: tuple[tuple[str, int], ...]) -> str:
-    """How far a job is. `counts`: of its tasks by status; `reasons`: how many of the pending ones have which."""
+    """Return how far a job is. `counts`: of its tasks by status; `reasons`: how many of the pending ones have which."""
     numbers = {label: number for label, number in zip(LABELS, counts, strict=True) if number}
     numbers["minAvailable"] = minimum
     sentence = f"pod group is {'' if ready else 'not '}ready, {histogram(numbers)}"
@@ -109,7 +109,9 @@ class JobFit:
         return self._errors.get(job.row, NOTHING).get(task.uid)
 
     def role_has_failed(self, job: Job, sub_job: SubJob, task: Task) -> bool:
-        """Whether a task of that role has failed in this group (TaskHasFitErrors); never for a task without a role."""
+        """Return whether a task of that role has failed in this group (TaskHasFitErrors); never for a task without a
+        role.
+        """
         return bool(task.role) and task.role in self._failed_roles.get((job.row, sub_job.uid), ())
 
     def reset(self, job: Job, sub_job: SubJob | None = None) -> None:
@@ -144,7 +146,7 @@ class JobFit:
     # --- at the end --------------------------------------------------------------------------------------------------
 
     def remark(self, job: Job, text: str, verb: str = "", names: Sequence[str] = ()) -> None:
-        """Why a plugin rejects a job: the text, and each resource with the verb (FormatResourceNames)."""
+        """Note why a plugin rejects a job: the text, and each resource with the verb (FormatResourceNames)."""
         listed = ", ".join(f"{verb} {name}" for name in names)
         self.remarks[job.row] = f"{text}: {listed}" if listed else text
 
@@ -157,7 +159,7 @@ class JobFit:
         ]
 
     def beyond_nodes(self, job: Job, task: Task) -> str:
-        """What held a pending task back before any node was asked; "" when it was nothing of the kind."""
+        """Return what held a pending task back before any node was asked; "" when it was nothing of the kind."""
         if job.row in self.not_admitted:
             plugin = self.not_admitted[job.row]
             why = self.remarks.get(job.row, "") or self.obstacles.get(plugin, "")
@@ -178,7 +180,7 @@ class JobFit:
         return f"queue {queue} is overused" if queue in self.overused and self._session.nodes.count else ""
 
     def task_reason(self, job: Job, task: Task) -> TaskReason:
-        """What to tell about one task, from its last transaction (TaskSchedulingReason)."""
+        """Return the reason for one task, from its last transaction (TaskSchedulingReason)."""
         session = self._session
         last = session.last_transaction.get(task.row)
         status = last.status if last else session.jobs.status[task.row]

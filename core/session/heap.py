@@ -14,7 +14,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class PopSource(Protocol[T_co]):
-    """What an action pops from: a live heap, or a list whose order cannot change."""
+    """The source that an action pops from: a live heap, or a list whose order cannot change."""
 
     def pop(self) -> T_co: ...
     def __len__(self) -> int: ...

@@ -284,14 +284,16 @@ class SessionJobs:
         return order if len(order) < FEW else order[~self.settled.take(order)]
 
     def counts_of_unsettled(self) -> npt.NDArray[np.int32]:
-        """How many tasks of each status each of those has now, [status, unsettled job]; not to be written to."""
+        """Return how many tasks of each status each unsettled job has now, [status, unsettled job]; not to be written
+        to.
+        """
         known = self._unsettled_at
         if known is None or known[0] != self.generation:
             known = self._unsettled_at = self.generation, self.columns.counts.take(self.unsettled, axis=1)
         return known[1]
 
     def holds_for_any(self, mask: npt.NDArray[np.bool_]) -> bool:
-        """Whether a mask holds for the row of any job."""
+        """Return whether a mask holds for the row of any job."""
         return bool(np.count_nonzero(mask.take(self.columns.order)))
 
     def move(self, job: Job | None, task: Task, trigger: TaskTrigger) -> TaskStatus:
@@ -367,11 +369,11 @@ class SessionJobs:
         return bool(self.waiting_count(job) + self.ready_count(job) < self.min_member[job.row])
 
     def is_pending(self, job: Job) -> bool:
-        """Whether the job still waits for admission."""
+        """Return whether the job still waits for admission."""
         return bool(self.phase[job.row] <= 1)
 
     def has_pending(self, job: Job) -> bool:
-        """Whether a task of the job is pending."""
+        """Return whether a task of the job is pending."""
         return bool(self.counts[PENDING][job.row])
 
     # --- tasks -------------------------------------------------------------------------------------------------------
@@ -429,7 +431,7 @@ class SessionJobs:
         return self.dimensions.resource([float(line[job.row]) for line in self.allocated_at])
 
     def gated_resources(self, job: Job) -> Resource | None:
-        """What the job's gated tasks ask for (see gated_request)."""
+        """Return what the job's gated tasks ask for (see gated_request)."""
         return gated_request(job) if self.columns.gated[job.row] else None
 
     def without_gated(self, job: Job, resource: Resource) -> Resource:

@@ -31,7 +31,7 @@ NOBODY: Final[dict[str, Task]] = {}
 class SessionNodes:
     """Columns over node rows in name order (see NodeColumns), with `pipelined` and `future` beside them.
 
-    `touched` lists the rows that were changed, oldest first: whoever derives something from a row remembers how far
+    `touched` lists the rows that were changed, oldest first: a reader that derives values from a row remembers how far
     it has read.
     """
 
@@ -60,12 +60,12 @@ class SessionNodes:
         self._removed: dict[int, set[str]] = {}
         # The status each task had when its node last looked: a node keeps its own copy of a task.
         self.seen_status = integers(snapshot.tasks.status.copy())
-        # The same of a task of which there are copies, by node and task: two nodes may have one each.
+        # The same for a task with copies, by node and task: two nodes may have one each.
         self.listings: Mapping[int, TaskEntries] = {}
         self._seen_apart: dict[tuple[int, int], int] = {}
 
     def holds(self, row: int, task: Task) -> bool:
-        """Whether the task is on that node now."""
+        """Return whether the task is on that node now."""
         if task.key in self._added.get(row, ()):
             return True
         return task.key in self._residents.get(self.names[row], ()) and task.key not in self._removed.get(row, ())

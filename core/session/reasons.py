@@ -1,4 +1,4 @@
-"""Why a node was refused, as data: interned codes in an int32 column, texts only when somebody reads them.
+"""The reasons why nodes were refused, as data: interned codes in an int32 column, texts only when a reader asks.
 
 Sources: Volcano `api/unschedule_info.go` (FitErrors) and kube-scheduler's status codes.
 """
@@ -13,7 +13,7 @@ IntArray = npt.NDArray[np.int32]
 
 
 class Code(IntEnum):
-    """What a filter says. Plain Unschedulable may be cured by evicting pods, Unresolvable may not."""
+    """The kind of a filter's refusal. Plain Unschedulable may be cured by evicting pods, Unresolvable may not."""
 
     SUCCESS = 0
     ERROR = 1
@@ -63,11 +63,11 @@ class ReasonTable:
         return self._tuples[number]
 
     def is_terminal(self, number: int) -> bool:
-        """Whether filtering of a node stops here: anything but a plain Unschedulable does."""
+        """Return whether filtering of a node stops here: every code does that, except plain Unschedulable."""
         return self._terminal[number]
 
     def are_terminal(self, numbers: IntArray) -> npt.NDArray[np.bool_]:
-        """Whether filtering stops there, for a column of numbers: what evicting pods cannot cure."""
+        """Return whether filtering stops there, for a column of numbers: what evicting pods cannot cure."""
         return np.array(self._terminal, dtype=np.bool_)[numbers]
 
     def join(self, first: int, second: int) -> int:
@@ -77,8 +77,8 @@ class ReasonTable:
 
 @dataclass(slots=True)
 class FitErrors:
-    """Why a task found no node. `codes`: int32 over the session's node rows (0: not refused or not looked at); `text`
-    replaces the counts where there is no node to blame; `hyper_node` names the domain that was tried.
+    """The reasons why a task found no node. `codes`: int32 over the session's node rows (0: not refused or not looked
+    at); `text` replaces the counts where there is no node to blame; `hyper_node` names the domain that was tried.
     """
 
     table: ReasonTable

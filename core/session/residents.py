@@ -1,4 +1,4 @@
-"""The tasks of nodes as rows, and what never changes of a task as columns; both filled in when somebody asks, and kept:
+"""The tasks of nodes as rows, and what never changes of a task as columns; both filled in on demand, and kept:
 without the columns `bench preempt` takes twice as long, without the rows or what plugins say of tasks 1.2 times each.
 """
 

@@ -62,7 +62,7 @@ class Nominations:
         self._recall()
 
     def _recall(self) -> None:
-        """What an earlier cycle nominated, for groups and domains that still exist."""
+        """Recall what an earlier cycle nominated, for groups and domains that still exist."""
         known = self._session.carry.nominated
         if not (known and self._lasts):
             return
@@ -136,7 +136,7 @@ class Session:
         self.fit = JobFit(self)
         self.plugins: dict[str, Plugin] = {}
         self.tellers = Tellers()
-        self.later: Callable[[], Tellers] | None = None  # the same, where plugins are opened only to be told of
+        self.later: Callable[[], Tellers] | None = None  # the same, where plugins are opened only for their words
         self.binds: list[Bind] = []
         self.bound: list[Task] = []  # the task of each bind
         self.evicts: list[Evict] = []
@@ -147,10 +147,10 @@ class Session:
         self.evicted_for: set[int] = set()  # rows of tasks whose room was made by evictions
         self.copies = TaskCopies(self)
         self.pre_filtered: set[int] = set()  # rows of tasks that went through PrePredicate
-        self.counted: dict[int, Counted] = {}  # what they were told of their nominated node then, by task row
+        self.counted: dict[int, Counted] = {}  # what they heard of their nominated node then, by task row
         self.counts_anew = ANEW in config.pumice.fix
         self.devices: list[Family] = []  # the kinds of devices that pods share
-        self.empty_devices: Callable[[], Sequence[Family]] = tuple  # the same, were nobody on the nodes
+        self.empty_devices: Callable[[], Sequence[Family]] = tuple  # the same, were the nodes without tasks
         self.wake_at: float | None = None
         self.recurs: Recurring | None = None
         self.action = ""
@@ -168,7 +168,7 @@ class Session:
 
     @once
     def residents(self) -> Residents:
-        """What is asked about the tasks of many nodes, as columns."""
+        """Return the tasks of many nodes, as columns."""
         return Residents(self)
 
     def _batch(self, tasks: Sequence[Task]) -> TaskBatch:
@@ -205,7 +205,7 @@ class Session:
         return next(group for group in groups.values() if task in group.tasks)
 
     def has_sub_job_policy(self, job: Job) -> bool:
-        """Whether the job has groups beside the default one."""
+        """Return whether the job has groups beside the default one."""
         return bool(job.pod_group.sub_group_policy)
 
     def action_flag(self, action: str, key: str, *, default: bool) -> bool:
@@ -271,7 +271,7 @@ class Session:
         return Statement(self, [])
 
     def place(self, task: Task, node: int, status: TaskStatus, *, evicted: bool = False) -> bool:
-        """Set status and node, tell the event handlers. False: somebody refused; the caller rolls back."""
+        """Set status and node, tell the event handlers. False: a handler refused; the caller rolls back."""
         job, jobs, row = self.job_of(task), self.jobs, task.row
         trigger = TaskTrigger.ALLOCATE if status is TaskStatus.ALLOCATED else TaskTrigger.PIPELINE
         jobs.move(job, task, trigger)
@@ -283,7 +283,7 @@ class Session:
         placed = self.nodes.add(node, task, status)
         for handler in self.points.on_allocate:
             if (said := handler(task, node)) is not None:
-                placed, self.objection = False, said  # all handlers are told, then one rollback undoes all
+                placed, self.objection = False, said  # all handlers hear of it, then one rollback undoes all
         return placed
 
     def unplace(self, task: Task) -> None:
@@ -325,7 +325,7 @@ class Session:
         )
 
     def emit_bind(self, task: Task) -> None:
-        """An allocation is final: Binding. Of a task with copies, another of which is bound, it is taken back."""
+        """Make an allocation final: Binding. If another copy of the task is bound, the allocation is taken back."""
         if task.row in self.jobs.listings and task in self.bound:
             self.unplace(task)
             return

@@ -142,7 +142,7 @@ ONCE: Final = "groups-list-tasks-once"
 
 
 class OperationKind(IntEnum):
-    """What an operation did."""
+    """The kind of an operation."""
 
     EVICT = 0
     PIPELINE = 1
@@ -166,7 +166,7 @@ class Operation(Struct, frozen=True):
 
 
 class LastTransaction(NamedTuple):
-    """What a task had reached in a transaction that was discarded: it explains why the task is pending."""
+    """The step that a task had reached in a transaction that was discarded: it explains why the task is pending."""
 
     status: int
     node: int

@@ -52,19 +52,19 @@ class SessionTopology:
 
     @property
     def is_ready(self) -> bool:
-        """Whether jobs with a topology may be scheduled."""
+        """Return whether jobs with a topology may be scheduled."""
         return not self.tree.problem
 
     # --- wishes -------------------------------------------------------------------------------------------------------
 
     def of_job(self, job: Job) -> Wish | None:
-        """What the job itself asks for."""
+        """Return what the job itself asks for."""
         if job.row not in self._wishes:
             self._wishes[job.row] = self._wish(job.pod_group.network_topology, self.tree.top.tier)
         return self._wishes[job.row]
 
     def of_sub_job(self, sub_job: SubJob) -> Wish | None:
-        """What a group asks for; a soft group stays below what its job allows."""
+        """Return what a group asks for; a soft group stays below what its job allows."""
         wish = self.of_job(sub_job.job)
         widest = self.tree.top.tier if wish is None or wish.highest_tier is None else wish.highest_tier
         return self._wish(sub_job.network_topology, widest)
@@ -80,7 +80,7 @@ class SessionTopology:
         return Wish(hard=True, highest_tier=None if tier is None else int(tier))
 
     def is_hard(self, job: Job) -> bool:
-        """Whether the job or one of its groups has a hard limit (ContainsHardTopology)."""
+        """Return whether the job or one of its groups has a hard limit (ContainsHardTopology)."""
         wish = self.of_job(job)
         if wish is not None and wish.limit is not None:
             return True
@@ -90,7 +90,7 @@ class SessionTopology:
         return any((w := self.of_sub_job(group)) is not None and w.limit is not None for group in groups)
 
     def is_asked_for(self, job: Job) -> bool:
-        """Whether the job or one of its groups asks for any topology (ContainsNetworkTopology)."""
+        """Return whether the job or one of its groups asks for any topology (ContainsNetworkTopology)."""
         spec = job.pod_group
         if spec.network_topology is not None:
             return True

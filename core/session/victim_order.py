@@ -1,4 +1,4 @@
-"""Which of several victims goes first: by queue, then in the reverse of JobOrder, then in that of TaskOrder.
+"""The order of victims: by queue, then in the reverse of JobOrder, then in that of TaskOrder.
 
 Two are compared in a live heap; those of many nodes, all of one queue, are sorted by the orders' own numbers where they
 have some and nothing changes meanwhile. Source: Volcano `framework/session_plugins.go` (BuildVictimsPriorityQueue,
@@ -67,7 +67,9 @@ def removal_order(points: Points, batch: TaskBatch) -> RowArray | None:
 
 
 def _ties(order: RowArray, batch: TaskBatch, keys: list[Numbers]) -> bool:
-    """Whether two tasks of a node are the same by all keys: the beginnings of their uids do not tell them apart."""
+    """Return whether two tasks of a node are the same by all keys: the beginnings of their uids do not tell them
+    apart.
+    """
     node = batch.node[order]
     same = node[1:] == node[:-1]
     for key in keys:

@@ -1,7 +1,7 @@
 """A session beside another scheduler's decisions: of equally good nodes it takes the one that was taken there.
 
-Volcano takes any of the best nodes by chance, Pumice the first by name: which one it was is nobody's mistake, and what
-is compared after it must begin from the same. Where a node was taken that would do here too, but scores less, the
+Volcano takes any of the best nodes by chance, Pumice the first by name: the choice among them is not a mistake, and
+what is compared after it must begin from the same. Where a node was taken that would do here too, but scores less, the
 difference is noted, and (`follows`) gone along with: so one difference is one, not all that come of it.
 """
 
@@ -35,7 +35,7 @@ class OtherChoice(NamedTuple):
     against: str = ""
 
     def words(self) -> str:
-        """Why it was this one."""
+        """Return why it was this one."""
         if self.against:
             return f"{self.wished} would not do: {self.against}"
         if self.scores is None:

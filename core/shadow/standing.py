@@ -1,5 +1,5 @@
-"""What stands between two schedulers while nothing is decided: phases and reasons that one would write otherwise, and
-decisions that one would make and the other does not.
+"""The differences between two schedulers while nothing is decided: phases and reasons that one would write otherwise,
+and decisions that one would make and the other does not.
 
 A scheduler needs time to write what it found. So only what is there look after look, unchanged, is a difference. Nor is
 what Volcano leaves to chance: which of equally good nodes a pod is held for (`SelectBestNodeAndScore`), and whose words
@@ -42,14 +42,14 @@ class DeedDifference(NamedTuple):
 
     @property
     def pod(self) -> Decision:
-        """Whose it is."""
+        """Return the decision about the pod."""
         found = self.there or self.here
         assert found is not None
         return found
 
 
 def deed_of(decision: Decision) -> Deed:
-    """What it does, wherever."""
+    """Return what the decision does, without the place."""
     return isinstance(decision, Bind), decision.uid
 
 
@@ -76,7 +76,7 @@ def differing(decisions: Iterable[Decision], result: CycleResult, guide: Guide |
 
 
 def ties(decisions: Iterable[Decision], result: CycleResult, guide: Guide) -> int:
-    """How many pods are on the same node only because that one was as good as the one that is first by name."""
+    """Return how many pods are on the same node only because that node was as good as the first one by name."""
     bound = {each.uid: each.node for each in result.binds}
     made = [each for each in decisions if isinstance(each, Bind) and bound.get(each.uid) == each.node]
     return sum(each.uid in guide.choices and guide.choices[each.uid].tie for each in made)
@@ -87,8 +87,8 @@ ORIGIN: Final = ". Origin reason is "
 
 
 class WrittenThere(NamedTuple):
-    """What the other cluster has of everybody when a session begins, by "namespace/name": the phase and conditions of
-    PodGroups, the words about pods that wait; by uid, the nodes that these could have once their gang fits.
+    """The other cluster's words when a session begins, by "namespace/name": the phase and conditions of PodGroups, the
+    words about pods that wait; by uid, the nodes that these could have once their gang fits.
     """
 
     phases: dict[str, str]
@@ -152,14 +152,14 @@ def _groups(there: WrittenThere, result: CycleResult) -> Iterator[ShadowDifferen
 
 
 def _words(there: WrittenThere, result: CycleResult) -> dict[str, str]:
-    """What is said of pods here, by "namespace/name": where nothing new is, what is written there."""
+    """Return what is said of pods here, by "namespace/name": where nothing new is, what is written there."""
     words = {name: message for name, (_, message) in there.waiting.items()}
     return words | {f"{each.namespace}/{each.name}": each.message for each in result.pod_conditions if each.message}
 
 
 def _alike(there: tuple[str, str], here: tuple[str, str], namespace: str, words: Mapping[str, str]) -> bool:
-    """Whether reason and message are the same, or those there name another pod of the gang as the origin, with what is
-    said of that one here.
+    """Return whether reason and message are the same, or those there name another pod of the gang as the origin, with
+    what is said of that one here.
     """
     if there == here or there[0] != here[0]:
         return there == here
@@ -180,7 +180,7 @@ def _pods(there: WrittenThere, result: CycleResult, decided: set[str]) -> Iterat
 
 
 def of_group(there: WrittenThere, job: str) -> str:
-    """What was written on a PodGroup last."""
+    """Return what was written on a PodGroup last."""
     return latest(there.conditions.get(job, ()))
 
 
@@ -210,7 +210,7 @@ class Persistence:
         return stays
 
     def new(self, confirmed: Sequence[ShadowDifference]) -> list[ShadowDifference]:
-        """Of those that are confirmed, the ones that were not told yet."""
+        """Of those that are confirmed, the ones that were not reported yet."""
         now = _keyed(confirmed)
         found = [each for each in confirmed if self._told.get(_key(each)) != now[_key(each)]]
         self._told = now
@@ -226,7 +226,7 @@ def _keyed(found: Iterable[ShadowDifference]) -> dict[tuple[str, str], tuple[str
 
 
 def counted(differences: Iterable[ShadowDifference]) -> Mapping[str, int]:
-    """How many there are of each sort; several of one name count once."""
+    """Return how many there are of each sort; several of one name count once."""
     names: dict[str, set[str]] = {}
     for each in differences:
         names.setdefault(each.what, set()).add(each.name)

@@ -34,18 +34,18 @@ Versions = dict[str, int]
 
 
 class Holder(Protocol):
-    """Who can be asked for a column: a session, its nodes, or what a builder is given."""
+    """An object that can be asked for a column: a session, its nodes, or the input of a builder."""
 
     @property
     def derived(self) -> DerivedColumns:
-        """What has been worked out."""
+        """Return what has been worked out."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source(Generic[T]):
-    """What a builder is given, and the parts of the view that it is read from; read once a session, if at all, for all
-    builders, none of whom changes it.
+    """The input of a builder, and the parts of the view that it is read from; read once a session, if at all, for all
+    builders, none of which changes it.
     """
 
     parts: frozenset[str]
@@ -87,7 +87,9 @@ class Column(Generic[Given, P, T]):
 def derived(
     source: Source[Given], *, bound: int = BOUND
 ) -> Callable[[Callable[Concatenate[Given, P], T]], Column[Given, P, T]]:
-    """Make a column of a pure function. Nobody may change its value. `bound`: it starts afresh with so many values."""
+    """Make a column of a pure function. Its value must not be changed. `bound`: it starts afresh with so many
+    values.
+    """
     return lambda build: Column(source, build, bound, memory=False)
 
 
@@ -102,7 +104,7 @@ def memory(
 
 @dataclass(slots=True)
 class Material:
-    """What columns are derived from, as it is in one snapshot."""
+    """The material that columns are derived from, as it is in one snapshot."""
 
     nodes: NodeColumns
     queues: list[Queue]
@@ -114,7 +116,7 @@ Tables = dict[Column[Any, Any, Any], dict[tuple[Any, ...], Any]]
 
 
 class Loan:
-    """What a session was given is `returned` at its close; `versions` are those of its snapshot."""
+    """The columns that a session was given; they are `returned` at its close; `versions` are those of its snapshot."""
 
     __slots__ = ("returned", "versions")
 

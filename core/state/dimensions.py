@@ -38,7 +38,7 @@ class Rows:
         self._free: list[int] = []
 
     def take(self) -> int:
-        """A row nobody uses."""
+        """Return a free row."""
         if self._free:
             return self._free.pop()
         self.used += 1

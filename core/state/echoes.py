@@ -1,4 +1,4 @@
-"""What has come since a cycle, held against what that cycle said: a cycle that only hears itself comes to nothing."""
+"""The changes since a cycle, compared with what that cycle said: a cycle that only hears itself is a no-op."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Recurrence:
     """Follows cycles, and tells when a whole round of what recurs has gone by without any effect.
 
-    Another round would come to nothing as well: so a system that only waits for that is idle.
+    Another round would be a no-op as well: so a system that only waits for that is idle.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ WAITING: Final[int] = TaskStatus.PENDING.value
 
 
 class Echoes:
-    """`stirred`: something has come that no cycle says; `said`: the PodGroups ("namespace/name") and queues of which
+    """`stirred`: a change has come that no cycle writes; `said`: the PodGroups ("namespace/name") and queues of which
     nothing has changed but what cycles say.
     """
 
@@ -58,7 +58,7 @@ class Echoes:
 
 
 def waits(view: ViewTables) -> bool:
-    """Whether a task of a job has no place yet, or a PodGroup has not been admitted."""
+    """Return whether a task of a job has no place yet, or a PodGroup has not been admitted."""
     jobs = view.jobs
     used = slice(jobs.rows.used)
     outside = (jobs.phase[used] <= OUTSIDE) & jobs.has_spec[used]
@@ -66,14 +66,16 @@ def waits(view: ViewTables) -> bool:
 
 
 def _waits_alone(tasks: TaskTable) -> bool:
-    """Whether a pod of no job has no place yet."""
+    """Return whether a pod of no job has no place yet."""
     used = slice(tasks.rows.used)
     alone = (tasks.status[used] == WAITING) & (tasks.job[used] == NOWHERE)
     return any(tasks.handles[row] is not None for row in alone.nonzero()[0].tolist())
 
 
 def only_echoes(view: ViewTables, echoes: Echoes, said: CycleSaid) -> bool:
-    """Whether all that has come is what a cycle said that did nothing else, all of that has come, and nobody waits."""
+    """Return whether all changes since are what a cycle that did nothing else said, all that it said has come, and no
+    task waits.
+    """
     if not said.alone or echoes.stirred:
         return False
     names = {f"{each.namespace}/{each.name}" for each in said.pod_groups}.union([each.name for each in said.queues])

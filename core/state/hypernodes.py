@@ -117,14 +117,14 @@ class HyperNodeTree:
 
 
 class MatchedNames:
-    """Which nodes have a name that a pattern matches. Only a pattern or a name that was not there is tried."""
+    """The nodes whose name matches a pattern. Only a new pattern or a new name is tried."""
 
     def __init__(self) -> None:
         self._names: Set[str] = frozenset()
         self._found: dict[str, set[str]] = {}
 
     def found(self, patterns: Iterable[str], names: Set[str]) -> dict[str, set[str]]:
-        """By pattern; what is no pattern matches nothing."""
+        """By pattern; an invalid pattern matches nothing."""
         wanted = {text: _pattern(text) for text in patterns}
         known, added = self._found.keys() & wanted.keys(), names - self._names
         gone = bool(self._names - names)
@@ -184,7 +184,7 @@ def replaced_tree(
         tier, tier_name, length = (known.tier, known.tier_name, known.length) if known else (tier_of[name], "", 0)
         domains[name] = Domain(name, tier, tier_name, length=length)
     problem = _link(domains, by_name)
-    for name in set(domains) - set(by_name or tier_of):  # a member nobody described is no domain here
+    for name in set(domains) - set(by_name or tier_of):  # a member without a description is not a domain here
         domains[domains[name].parent].children.remove(name)
         del domains[name]
     for name, members in leaves.items():

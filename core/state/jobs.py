@@ -175,14 +175,14 @@ class JobTable:
         return job
 
     def in_key_order(self) -> npt.NDArray[np.intp]:
-        """Rows of all jobs by "namespace/name", but for those that are aside."""
+        """Rows of all jobs by "namespace/name", except those that are aside."""
         if self._stale > FEW:
             self._order = np.array(self._rows_by_key, dtype=np.intp)
         self._stale = 0
         return self._order
 
     def is_over(self, job: Job) -> bool:
-        """Whether it has no PodGroup and all its tasks have ended."""
+        """Return whether the job has no PodGroup and all its tasks have ended."""
         if job.spec is not None or job.row == self.aside:
             return False
         return 0 < self._counts_at[SUCCEEDED][job.row] + self._counts_at[FAILED][job.row] == len(job.tasks)

@@ -25,7 +25,7 @@ RELEASING = TaskStatus.RELEASING
 
 
 class NodeListing(NamedTuple):
-    """Which nodes there are: names by row, rows by name, and rows in the order in which they came (Volcano's NodeList).
+    """The list of nodes: names by row, rows by name, and rows in the order in which they came (Volcano's NodeList).
     Never changed.
     """
 
@@ -75,7 +75,7 @@ class NodeTable:
 
     @property
     def count(self) -> int:
-        """How many nodes there are."""
+        """Return how many nodes there are."""
         return len(self.specs)
 
     def fit_dimensions(self) -> None:
@@ -189,7 +189,7 @@ class NodeTable:
         return moved
 
     def listing(self) -> NodeListing:
-        """Shared by all snapshots between two changes of which nodes there are."""
+        """Shared by all snapshots between two changes of the list of nodes."""
         if self._listing is None:
             order = np.argsort(self.arrival[: self.count], kind="stable")
             order.flags.writeable = False

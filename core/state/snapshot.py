@@ -1,4 +1,4 @@
-"""What a session starts from: copies of the view's columns beside the shared immutable specs."""
+"""The start of a session: copies of the view's columns beside the shared immutable specs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Promised(NamedTuple):
-    """What a pod that is being bound to `node` was promised, and the annotations its bind writes."""
+    """The promise to a pod that is being bound to `node`, and the annotations its bind writes."""
 
     node: str
     pre_bind: BindContext
@@ -59,7 +59,7 @@ class AssumedPods(dict[str, str]):
         return [f"{pod} is promised something, and not in flight" for pod in self._promised if pod not in self]
 
     def share(self) -> dict[str, Promised]:
-        """What the pods in flight were promised, as it is now: it never changes."""
+        """Return what the pods in flight were promised, as it is now: it never changes."""
         self._shared = True
         return self._promised
 

@@ -1,4 +1,4 @@
-"""What columns may be derived from: parts of the view, and what a builder sees of them."""
+"""The sources of derived columns: parts of the view, and what a builder sees of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LIMITS, NAMES = "limits", "names"
 
 @dataclass(frozen=True, slots=True)
 class NodeSpecs:
-    """Which nodes there are, in name order, and all that is said of them but heartbeats."""
+    """The nodes in name order, and all that is said of them except heartbeats."""
 
     names: list[str]
     specs: list[NodeSpec]
@@ -35,13 +35,13 @@ class NodeSpecs:
 
     @property
     def count(self) -> int:
-        """How many nodes there are."""
+        """Return how many nodes there are."""
         return len(self.names)
 
 
 @dataclass(frozen=True, slots=True)
 class Allocatable:
-    """What the nodes can allocate: `amounts` float64 [dimension, node], `max_pods` int64 [node], `each` as a Resource.
+    """The allocatable of the nodes: `amounts` float64 [dimension, node], `max_pods` int64 [node], `each` as a Resource.
 
     `dimensions`: a name keeps its place while there is the view.
     """
@@ -53,7 +53,7 @@ class Allocatable:
 
 
 class LimitedQueue(Protocol):
-    """What of a queue's spec limits it; its status is nothing to derive a column from."""
+    """The part of a queue's spec that limits it; its status is not a source of columns."""
 
     @property
     def name(self) -> str:

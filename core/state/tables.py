@@ -152,7 +152,7 @@ class Groups:
         return None if queue.allocated == known.allocated else queue.name
 
     def apply_priority_class(self, obj: Object, deleted: bool) -> None:
-        """What it is worth counts for every job that names it."""
+        """Apply a priority class: its value counts for every job that names it."""
         if self._priorities.apply(obj, deleted=deleted):
             self._resolve_all()
 
@@ -281,7 +281,7 @@ class OtherObjects:
 
 
 class ViewTables:
-    """What :class:`pumice.core.state.view.View` is made of; it says when a task comes, changes or goes."""
+    """The tables of :class:`pumice.core.state.view.View`; it says when a task comes, changes or goes."""
 
     def __init__(self, default_queue: str = "default") -> None:
         self.version: int = 0
@@ -312,12 +312,12 @@ class ViewTables:
 
     @property
     def on_their_way(self) -> tuple[int, int]:
-        """How many binds and evictions are."""
+        """Return how many binds and evictions are on their way."""
         return len(self._assumed), len(self._evicting)
 
     def hears_itself(self, said: CycleSaid) -> bool:
-        """Whether since this was asked before nothing has come but what the cycle then said: another would come to
-        nothing.
+        """Return whether since the last call only changes that the cycle itself wrote have come: another cycle would be
+        a no-op.
         """
         echoes, self._echoes = self._echoes, Echoes()
         return only_echoes(self, echoes, said)
@@ -391,7 +391,9 @@ class ViewTables:
             self._take_out(task)
 
     def _effective(self, task: Task) -> tuple[TaskStatus, str]:
-        """What the API said, and the step that is on its way from there."""
+        """Return the effective status and node of a task: what the API said, moved by the step that is on its way from
+        there.
+        """
         status, key = task.status, task.key
         if key in self._assumed and (assumed := TASK_LIFE.step(status, TaskTrigger.ASSUME)) is not None:
             return assumed, self._assumed[key]

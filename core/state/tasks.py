@@ -24,7 +24,7 @@ class TaskTable:
     `resides[row]` is the name of the node on which the task is counted, "" for none; the node itself may not have
     been seen yet.
 
-    `aside`: rows that tasks of jobs share of which nothing is left to decide, one for each status; `laid_aside` are so
+    `aside`: rows that tasks share when their job has nothing left to decide, one for each status; `laid_aside` are so
     many.
     """
 

@@ -110,7 +110,7 @@ def _differ(says: list[float], expected: list[float]) -> bool:
 
 
 def _by_tasks(view: View, tasks: Iterable[Task]) -> tuple[list[float], list[float]]:
-    """What the tasks of a node use, and release, added up anew, by dimension."""
+    """Return what the tasks of a node use, and release, added up anew, by dimension."""
     height, statuses = len(view.nodes.used_at), view.tasks.status_at
     used, releasing = [0.0] * height, [0.0] * height
     for task in tasks:
@@ -187,7 +187,7 @@ class PodReader:
         return task
 
     def gone(self, key: str) -> None:
-        """The pod is no more."""
+        """Forget the pod: it is gone."""
         self.resized.pop(key, None)
 
     def _counted(self, pod: Object) -> tuple[Object | None, bool]:
@@ -201,7 +201,7 @@ class PodReader:
 
 
 def _asks_alike(before: Object, pod: Object) -> bool:
-    """Whether it is the same pod and asks for the same: only its state may differ."""
+    """Return whether the other is the same pod and asks for the same: only its state may differ."""
     asked, asks = before.get("spec"), pod.get("spec")
     return (asked is asks or _asks_as(asked or {}, asks or {})) and same_metadata(before, pod)
 
@@ -343,10 +343,12 @@ class View(ViewTables):
             for pod in list(self._pods.resized.values()):
                 self._apply_pod(pod, deleted=False)
 
-    # --- devices whose memory is no resource (Volcano: GetIgnoredDevices)
+    # --- devices whose memory is not counted as a resource (Volcano: GetIgnoredDevices)
 
     def _uncount_chips(self) -> None:
-        """What the ConfigMap of NPUs says has changed, or where it is."""
+        """Apply the ConfigMap of NPUs after its content or its place has changed: the memory of its chips is not
+        counted.
+        """
         place = self._volumes.rules.chips
         said = self.others.by_kind.get("ConfigMap", {}).get(place)
         self._chip_models = chip_models(device_config(said)) if place else ()
@@ -387,7 +389,7 @@ class View(ViewTables):
     # --- what is in flight
 
     def in_flight(self, namespace: str, name: str) -> bool:
-        """Whether a bind or an eviction of the pod is on its way."""
+        """Return whether a bind or an eviction of the pod is on its way."""
         key = key_of(namespace, name)
         return key in self._assumed or key in self._evicting
 
@@ -403,7 +405,7 @@ class View(ViewTables):
     def assume(
         self, namespace: str, name: str, node: str, pre_bind: BindContext | None = None, uid: str | None = None
     ) -> bool:
-        """A bind is on its way: Binding on that node, be it there or not. False when the pod is placed or gone."""
+        """A bind is on its way: Binding on that node, which need not exist. False when the pod is placed or gone."""
         task = self._known(namespace, name, uid)
         if task is None or TASK_LIFE.step(STATUSES[self.tasks.status_at[task.row]], TaskTrigger.ASSUME) is None:
             return False

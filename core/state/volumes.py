@@ -43,8 +43,9 @@ _PLENTY: Final = 2**31 - 1
 
 
 class VolumeRules(NamedTuple):
-    """Whether claims count as a resource, and whose do not; `chips`: the ConfigMap that says of which NPUs the memory
-    does not count as one, "" for none; `resized`: whether a pod counts for what its status says while it is resized.
+    """The rules whether claims count as a resource, and whose do not; `chips`: the ConfigMap that says which NPUs'
+    memory does not count as one, "" for none; `resized`: whether a pod counts for what its status says while it is
+    resized.
     """
 
     counted: bool = True
@@ -72,7 +73,7 @@ def attach_limit_key(driver: str) -> str:
 
 
 def attachable_on(csi_node: Object | None) -> dict[str, float]:
-    """What a node has of each driver, in milli-units, of which a claim takes one."""
+    """Return what a node has of each driver, in milli-units; a claim takes one."""
     found: dict[str, float] = {}
     for driver in section(csi_node or {}, "spec").get("drivers") or ():
         most = section(driver, "allocatable").get("count")
@@ -93,7 +94,7 @@ def driver_of(storage: Storage, claim: Object) -> str:
 
 
 class VolumeCounts:
-    """Who uses which claim, and whose count may have changed since it was last asked for.
+    """The users of each claim, and whose count may have changed since it was last asked for.
 
     `objects`: the objects by kind, as they are now.
     """

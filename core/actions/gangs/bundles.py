@@ -1,4 +1,4 @@
-"""What of a job may be taken away together: its surplus, or all of it that stands in a domain.
+"""The tasks of a job that may be evicted together: its surplus, or all of the job that stands in a domain.
 
 Source: Volcano `actions/utils/bundle.go` (reference section 1.8).
 """
@@ -27,7 +27,7 @@ Amounts = dict[int, float]
 
 
 class Cost(IntEnum):
-    """What eviction does to the job: it stays ready, or it breaks."""
+    """The effect of an eviction on the job: the job stays ready, or it breaks."""
 
     SAFE = 0
     WHOLE = 1
@@ -47,18 +47,18 @@ class Bundle:
 
     @property
     def freed(self) -> Amounts:
-        """What the domain gains, by dimension."""
+        """Return what the domain gains, by dimension."""
         return requests(self.tasks)
 
     def approved(self, allowed: Collection[str]) -> Bundle | None:
-        """What is left of it when only those uids may go; a whole bundle goes whole or not at all."""
+        """Return what is left of the bundle when only those uids may go; a whole bundle goes whole or not at all."""
         tasks = tuple(task for task in self.tasks if task.uid in allowed)
         if not tasks or (self.cost is Cost.WHOLE and len(tasks) < len(self.tasks)):
             return None
         return replace(self, tasks=tasks)
 
     def gain(self, need: Amounts) -> float:
-        """How much of the need it meets for what its job loses (bundleROI)."""
+        """Return how much of the need the bundle meets for what its job loses (bundleROI)."""
         lost = share_of(self.lost, need, cap=False)
         return share_of(self.freed, need, cap=True) / lost if lost else FREE
 
@@ -108,7 +108,7 @@ def bundles_of(session: Session, job: Job, tasks: Iterable[Task]) -> list[Bundle
 
 
 class Surplus:
-    """What a ready job can spare: tasks above its minimum, above each role's, and groups above each policy's."""
+    """The tasks that a ready job can spare: above its minimum, above each role's, and groups above each policy's."""
 
     def __init__(self, session: Session, job: Job) -> None:
         jobs, spec = session.jobs, job.pod_group
@@ -129,7 +129,7 @@ class Surplus:
         return {role: ready[role] - least for role, least in spec.min_task_member.items()}
 
     def spare(self, task: Task) -> bool:
-        """Whether the job stays ready without it; if so it is counted as gone."""
+        """Return whether the job stays ready without the task; if so the task is counted as gone."""
         group = self._group_of.get(task.uid)
         if self._tasks <= 0 or self._roles.get(task.role, 1) <= 0 or not self._spares(group):
             return False
@@ -151,5 +151,7 @@ def _min_sub_groups(spec: PodGroupSpec) -> dict[str, int]:
 
 
 def may_lose_tasks(spec: PodGroupSpec) -> bool:
-    """What the PodGroup says of preemption; one that says nothing allows it (IsJobPreemptableForGangEviction)."""
+    """Return whether the PodGroup allows preemption; a PodGroup that does not say allows it
+    (IsJobPreemptableForGangEviction).
+    """
     return spec.preemptable or (PREEMPTABLE not in spec.annotations and PREEMPTABLE not in spec.labels)

@@ -66,7 +66,7 @@ class GangTrial:
         self.trouble = ""
 
     def run(self) -> bool:
-        """Whether the job is whole in the end; all is undone either way."""
+        """Return whether the job is whole in the end; all operations are undone either way."""
         session, chain = self._session, [self._session.statement()]
         for victim, score in self._victims:
             chain[0].evict(victim, self._reason, self._job.key, score)
@@ -150,7 +150,7 @@ class GangTrial:
 
 
 def _has_room(columns: FloatArray, task: Task) -> BoolArray:
-    """Where the task fits, over all nodes."""
+    """Return where the task fits, over all nodes."""
     fits = np.ones(columns.shape[1], dtype=np.bool_)
     for dimension, value in task.template.items:
         fits &= value - columns[dimension] < MIN_RESOURCE
@@ -163,7 +163,7 @@ FEWEST = "gangs-evict-no-more"
 
 @dataclass(frozen=True, slots=True)
 class EvictionForGang:
-    """What plugins are told of an eviction for a gang. `kind`: the action."""
+    """The facts about an eviction for a gang that plugins receive. `kind`: the action."""
 
     kind: str
     job: Job
@@ -194,7 +194,7 @@ class GangEviction:
         self._cache_errors = caches_errors(session, "allocate")
 
     def pending(self, job: Job) -> list[Task]:
-        """What room is wanted for: all waiting tasks, of a job that runs already those of its first group."""
+        """Return the tasks that need room: all waiting tasks; of a job that runs already, those of its first group."""
         session = self._session
         worksheet = organize(session, job, ungated)
         groups: list[SubJob] = []
@@ -306,5 +306,5 @@ class GangEviction:
 
 
 def _short(need: Amounts, room: Amounts) -> list[int]:
-    """The dimensions of which there is too little."""
+    """The dimensions that are short."""
     return [dimension for dimension, value in need.items() if value - room[dimension] >= MIN_RESOURCE]

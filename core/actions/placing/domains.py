@@ -32,7 +32,9 @@ LISTING: Final = frozenset(("allocate", "gangpreempt", "gangreclaim"))
 
 @dataclass(slots=True)
 class Decisions:
-    """Where jobs and groups would go, by the domain tried for the job; what was committed becomes what they occupy."""
+    """The places where jobs and groups would go, by the domain tried for the job; committed places become the domains
+    that they occupy.
+    """
 
     session: Session
     _job: dict[int, str] = field(default_factory=dict[int, str])
@@ -166,7 +168,7 @@ class DomainAllocator:
         return statement, left
 
     def _inside(self, sub_job: SubJob, domain: Domain) -> bool:
-        """Whether the group's own gradient inside the domain has the domain itself."""
+        """Return whether the group's own gradient inside the domain contains the domain itself."""
         gradients = self._session.points.hyper_node_gradient_for_sub_job(sub_job, domain)
         return any(domain in gradient for gradient in gradients)
 

@@ -1,7 +1,7 @@
-"""What plainly cannot start is not worth a try: a gang for which all nodes together have too little room, and one just
-like another that has come to nothing since anything was placed.
+"""Gangs that plainly cannot start and are not worth a try: all nodes together have too little room, or an equal gang
+has failed since the last placement.
 
-Only where nobody reads why they wait (`SessionOptions.wordless`): a try that comes to nothing decides nothing, but says
+Only where the reasons for waiting are not read (`SessionOptions.wordless`): a failed try decides nothing, but says
 where it failed. Room only shrinks while tasks are placed, so what has none as the action begins has none later. Without
 this `bench whatif` takes 1.9 times as long.
 """
@@ -37,7 +37,7 @@ class PlainRoom:
         self._failed: set[tuple[object, ...]] = set()
 
     def has_failed(self, job: Job) -> bool:
-        """Whether one just like it has come to nothing, and nothing was placed since."""
+        """Return whether an equal job has failed, and nothing was placed since."""
         return self._like.get(job.row) in self._failed
 
     def failed(self, job: Job) -> None:
@@ -50,8 +50,8 @@ class PlainRoom:
         self._failed.clear()
 
     def has_none(self, job: Job) -> bool:
-        """Whether fewer of the job's tasks find room than its minimum is short of; of a job that has its minimum,
-        none. Never said of jobs that are placed by domains or groups.
+        """Return whether fewer of the job's tasks find room than its minimum lacks; for a job that has its minimum,
+        whether none does. Always False for jobs that are placed by domains or groups.
         """
         session, jobs = self._session, self._session.jobs
         if session.has_sub_job_policy(job) or session.topology.is_asked_for(job):
@@ -69,7 +69,9 @@ class PlainRoom:
         return sum(min(count, self._of(templates[number])) for number, count in kinds.items()) < needed
 
     def _note(self, job: Job, waiting: Sequence[Task]) -> None:
-        """What it is just like: as many of the same pods wait in the same queue for the same minimum, and all wait."""
+        """Note what makes a job equal to this one: as many of the same pods wait in the same queue for the same
+        minimum, and all wait.
+        """
         session, spec, first = self._session, job.pod_group, waiting[0]
         if not first.template.plain or session.points.unforeseeable or len(waiting) < len(job.tasks):
             return

@@ -34,7 +34,7 @@ def allocate_tasks(
 ) -> Statement | None:
     """Place tasks on a domain's nodes until the group is ready or nothing goes on.
 
-    None: it came to nothing and was undone.
+    None: it failed and was undone.
     """
     if not len(domain.rows):
         return None
@@ -90,7 +90,9 @@ class TaskLoop:
         return session.sub_job_ready(self._sub_job)
 
     def _may_grow(self, task: Task) -> bool:
-        """Whether the queue has room for it; of tasks alike the next gets no other answer than the one before."""
+        """Return whether the queue has room for the task; of equal tasks the next gets the same answer as the one
+        before.
+        """
         points, template = self._session.points, task.template
         if template is self._no_room_for:
             return False

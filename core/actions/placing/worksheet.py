@@ -1,4 +1,4 @@
-"""What of a job is to be placed: its groups in order, and each group's tasks in order. Source: Volcano
+"""The tasks of a job that are to be placed: its groups in order, and each group's tasks in order. Source: Volcano
 `organizeJobWorksheet`.
 """
 
@@ -29,11 +29,11 @@ class Worksheet:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is left to place."""
+        """Return whether nothing is left to place."""
         return not any(self.tasks.values())
 
     def take_over(self, other: Worksheet) -> None:
-        """What is left after a trial that was chosen."""
+        """Take over what is left after a trial that was chosen."""
         self.sub_jobs, self.tasks = other.sub_jobs, other.tasks
 
     def clone(self) -> Worksheet:
@@ -42,7 +42,7 @@ class Worksheet:
 
 
 def wanted(session: Session, sub_job: SubJob) -> list[Task]:
-    """Pending tasks that ask for something and are gated by nobody but Volcano, by uid."""
+    """Pending tasks that ask for something and are gated by Volcano at most, by uid."""
     return [
         task
         for task in sub_job.pending(session.jobs)
@@ -51,7 +51,7 @@ def wanted(session: Session, sub_job: SubJob) -> list[Task]:
 
 
 def ungated(session: Session, sub_job: SubJob) -> list[Task]:
-    """The tasks of the group without any gate: nobody is evicted for a task that may not start."""
+    """The tasks of the group without any gate: a task that may not start evicts no other."""
     return [task for task in wanted(session, sub_job) if not task.gated]
 
 

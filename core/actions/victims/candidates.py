@@ -41,7 +41,7 @@ def worth_trying(
     somebody: bool,
 ) -> Iterator[int]:
     """Places in `nodes` that are worth a try, in order. `point`: where plugins are asked about those that are accepted;
-    `somebody`: only nodes where somebody is.
+    `somebody`: only nodes with tasks on them.
     """
     yield from range(min(TRIED_FIRST, len(nodes)))
     first, size = TRIED_FIRST, LOOKED_AT_FIRST
@@ -70,7 +70,7 @@ def _makes_room(
 
 
 def _fits(session: Session, task: Task, nodes: RowArray, batch: TaskBatch) -> BoolArray:
-    """Whether the task has room where all tasks of the batch have gone. [len(nodes)]"""
+    """Return whether the task has room where all tasks of the batch have gone. [len(nodes)]"""
     passes = np.ones(len(nodes), dtype=np.bool_)
     requests = batch.facts.requests[batch.facts.template[batch.rows]]
     for dimension, value in task.template.items:
@@ -81,8 +81,8 @@ def _fits(session: Session, task: Task, nodes: RowArray, batch: TaskBatch) -> Bo
 
 
 # --- Tries in vain
-# The tasks of a gang are tried one after the other; where the first found nobody to evict and nothing has happened
-# since, the next would find nobody either. Without this `bench preemptFew`, in which some of the gangs come to
+# The tasks of a gang are tried one after the other; where the first found no victim and nothing has happened
+# since, the next would find none either. Without this `bench preemptFew`, in which some of the gangs come to
 # nothing, takes 1.2 times as long, and 2.7 times where all of them do.
 
 
@@ -121,8 +121,8 @@ class InVain:
         return Attempt(search, *whose, nodes.tobytes(), session.jobs.generation, len(session.nodes.touched))
 
     def foresees(self, attempt: Attempt | None) -> bool:
-        """Whether just this has failed already. An attempt that changed something is never made again: the generation
-        rises.
+        """Return whether this same attempt has failed already. An attempt that changed something is never made again:
+        the generation rises.
         """
         return attempt is not None and attempt == self._last
 
@@ -138,7 +138,7 @@ class CandidateNodes:
     """Candidate nodes by task, under one life of Volcano's error cache.
 
     A node that was refused for a role of a job stays refused (never for tasks without a role). A plain Unschedulable
-    refuses nobody: evictions may cure it.
+    refuses no node: evictions may cure it.
     """
 
     def __init__(self, session: Session, *, cache_errors: bool) -> None:
@@ -185,7 +185,7 @@ class CandidateNodes:
         return session.nodes.arrival
 
     def _look(self, listed: RowArray, feasible: BoolArray) -> tuple[BoolArray, BoolArray]:
-        """Which nodes are taken and which were looked at; looking stops at the first feasible node too many."""
+        """Return which nodes are taken and which were looked at; looking stops at the first feasible node too many."""
         sampling, carry, count = self._session.searches.sampling, self._session.carry, len(listed)
         taken, seen = np.zeros_like(feasible), np.zeros_like(feasible)
         if not count:

@@ -79,7 +79,9 @@ NEVER = "Never"
 
 
 def make_room(session: Session, task: Task, node: int, victims: Iterable[Task]) -> bool:
-    """Whether the task fits once all these victims have gone (ValidateVictims); no victims at all may do."""
+    """Return whether the task fits once all these victims have gone (ValidateVictims); an empty list of victims is
+    allowed.
+    """
     return fits(task, available(session, task, node, victims))
 
 
@@ -113,14 +115,16 @@ def fits(task: Task, room: dict[int, float]) -> bool:
 
 
 def room_ending(statement: Statement, before: int) -> Ending:
-    """How it ended for a task that was promised room: all operations since `before` but its own are evictions."""
+    """Return the ending for a task that was promised room: all operations since `before`, except its own, are
+    evictions.
+    """
     return Ending.ROOM_MADE if len(statement) > before + 1 else Ending.ROOM_TO_COME
 
 
 def is_eligible(session: Session, preemptor: Task) -> bool:
-    """Whether the task may preempt at all (taskEligibleToPreempt).
+    """Return whether the task may preempt at all (taskEligibleToPreempt).
 
-    Not with policy Never; not while its nominated node still may take it: the filters pass there, or somebody less
+    Not with policy Never; not while its nominated node still may take it: the filters pass there, or a pod less
     important is leaving that node for it.
     """
     if preemptor.template.preemption_policy == NEVER:
@@ -141,7 +145,7 @@ def is_eligible(session: Session, preemptor: Task) -> bool:
 
 
 def _reasons_at(session: Session, task: Task, row: int) -> tuple[Reason, ...]:
-    """Why the filters refuse a node; none as well where PreFilter fails (the action will find that out itself).
+    """Return why the filters refuse a node; empty also where PreFilter fails (the action will find that out itself).
 
     PreFilter is not asked for this: what it counts is as it was when the task was last searched for, though others may
     have been placed or taken back since (`Session.counted`).

@@ -1,4 +1,4 @@
-"""Who may evict others: jobs that starve, queue by queue, and the pending tasks they would place. Shared by the
+"""The jobs that may evict others: they starve, queue by queue, with the pending tasks they would place. Shared by the
 actions that evict. Source: Volcano `actions/preempt`, `actions/reclaim`, `actions/gang*` (the first loop of Execute).
 """
 

@@ -111,7 +111,7 @@ def _of_node(spec: NodeSpec, model: ChipModel) -> tuple[Chip, ...]:
 
 
 def memories(spec: NodeSpec, models: Sequence[ChipModel]) -> frozenset[str]:
-    """The resources that stand for the memory of a node's chips: nobody counts them (GetIgnoredDevices)."""
+    """The resources that stand for the memory of a node's chips: they are not counted (GetIgnoredDevices)."""
     return frozenset(model.memory for model in models if model.memory and _of_node(spec, model))
 
 
@@ -148,7 +148,7 @@ def _chip(said: object) -> Chip | None:
 
 
 def _told(fields: dict[str, object]) -> bytes:
-    """`DeviceInfo`: what is empty is left out, but for the scores of pairs."""
+    """`DeviceInfo`: what is empty is left out, except the scores of pairs."""
     said = {name: fields[name] for name in _TOLD if fields.get(name)}
     pairs = fields.get("devicepairscore")
     return msgspec.json.encode({**said, "devicepairscore": pairs if isinstance(pairs, dict) else {}})

@@ -27,7 +27,7 @@ class Part(NamedTuple):
         return self._replace(cores=self.cores + sign * other.cores, cpus=self.cpus + sign * other.cpus)
 
     def covers(self, other: Part) -> bool:
-        """Whether there are as many of both."""
+        """Return whether there are as many of both."""
         return self.cores >= other.cores and self.cpus >= other.cpus
 
 
@@ -82,7 +82,7 @@ CPUS: Final = (
 
 
 def template_for(cores: int, level: str, dvpp: str) -> Part:
-    """What a pod gets that asks for so many cores of a chip; nothing where chips are not cut so."""
+    """Return the part for a pod that asks for so many cores of a chip; nothing where chips are not cut so."""
     if cores == 1:
         return _OF_310P["vir01"]
     if cores == 2:
@@ -163,7 +163,7 @@ class VirtualChip:
         self.used, self.free = self.used._replace(dvpp=used), self.free._replace(dvpp=free)
 
     def has(self, part: Part) -> bool:
-        """Whether a part could be had of it (isChipMeetResReq)."""
+        """Return whether such a part could be had of the chip (isChipMeetResReq)."""
         if not self.free.covers(part):
             return False
         if self.kind == ASCEND_310P and self.cut and part.cores >= _FEW_LEFT.get(len(self._groups()), 1 << 30):
@@ -171,7 +171,7 @@ class VirtualChip:
         return not ((part.dvpp == ON and self.free.dvpp != ON) or (part.dvpp == NULL and self.free.dvpp == OFF))
 
     def against(self, part: Part) -> list[str]:
-        """What speaks against it, for people."""
+        """Return what speaks against the chip, for people."""
         if self.has(part):
             return ["what a pod has of it is not made yet"] if self.unstable else []
         found = short_of("AI cores", self.free.cores, self.free.cores + self.used.cores, part.cores)

@@ -35,7 +35,7 @@ SCARCE: Final = "no enough ascend device available"
 
 
 class ChipUsage(NamedTuple):
-    """What is in use of a chip: sharers, MiB, cores."""
+    """The use of a chip: sharers, MiB, cores."""
 
     sharers: int
     memory: int
@@ -54,13 +54,13 @@ def liking(policy: str, chip: Chip, usage: ChipUsage, *, likes_unused: bool) -> 
 
 
 def takes(chip: Chip, usage: ChipUsage, memory: int) -> bool:
-    """Whether a chip has room (fit): cores cannot be asked for, but none are left where all are in use."""
+    """Return whether a chip has room (fit): cores cannot be asked for, but none are left where all are in use."""
     roomy = chip.sharers > usage.sharers and chip.memory - usage.memory >= memory and chip.cores >= usage.cores
     return roomy and (chip.cores == 0 or usage.cores != chip.cores)
 
 
 def chip_against(chip: Chip, usage: ChipUsage, memory: int) -> list[str]:
-    """What speaks against a chip, for people."""
+    """Return what speaks against a chip, for people."""
     found = [f"{usage.sharers} share it, as many as may"] if chip.sharers <= usage.sharers else []
     found += short_of("MiB", chip.memory - usage.memory, chip.memory, memory)
     return found if found or takes(chip, usage, memory) else ["none of its cores are left"]
@@ -73,7 +73,7 @@ def memory_asked(asked: CardRequest, model: ChipModel, whole: int) -> int:
 
 
 def allowed(asked: CardRequest, model: ChipModel, memory: int) -> bool:
-    """Whether so much may be had of as many chips: several are had whole only (verifyReq)."""
+    """Return whether so much may be had of as many chips: several are had whole only (verifyReq)."""
     return asked.cards <= 1 or model.trimmed(memory).memory == model.allocatable
 
 
@@ -127,7 +127,7 @@ def score(
     *,
     likes_unused: bool = False,
 ) -> float:
-    """How well a node would be used (ScoreNode): by the first chip of each container, as it is before."""
+    """Return how well a node would be used (ScoreNode): by the first chip of each container, as it is before."""
     firsts = [devices[0][0] for devices in given if devices]
     liked = (liking(policy, chips[chip], usage[chip], likes_unused=likes_unused) for chip in firsts)
     total = sum(liked, 0.0)
@@ -155,8 +155,8 @@ def of_model(word: str) -> tuple[str, str, str]:
 
 
 def held(text: str) -> tuple[Assigned, ...]:
-    """What an annotation says that a pod has. The first chip of every container but the first is called by a name that
-    no chip has, as in Volcano, which does not tell containers apart here.
+    """Return what a pod has by its annotation. The first chip of every later container has a name that no chip has, as
+    in Volcano, which does not tell containers apart here.
     """
     found: list[Assigned] = []
     for part in text.split(":"):
@@ -169,15 +169,15 @@ def held(text: str) -> tuple[Assigned, ...]:
 
 
 class HamiNpu(AskedByTemplate, Family):
-    """Virtual NPUs of HAMi's. `models`: all that there are; a pod that is released loses what it was told of any of
+    """Virtual NPUs of HAMi's. `models`: all that there are; a pod that is released loses its annotations of any of
     them.
 
-    Two fixes: with `likes_unused` the policy spread prefers chips that nobody uses; with `keeps_lock` the node is
+    Two fixes: with `likes_unused` the policy spread prefers unused chips; with `keeps_lock` the node is
     locked under the name that HAMi's device plugin takes away once the pod has its chips.
 
     `sharers`, `memory` (MiB) and `cores` in use are int64 [N, C]. The policy counts for assignments on nodes that were
     scored in this session. A pod that loses its node in the same session keeps its chips, for Volcano reads which they
-    were off a copy of the pod that was never told.
+    were off a copy of the pod that was never updated.
     """
 
     def __init__(
@@ -275,7 +275,7 @@ class HamiNpu(AskedByTemplate, Family):
         return liked.argmax(axis=1) if liked.size else np.zeros(len(liked), dtype=np.int64)
 
     def refusal(self, task: Task, row: int) -> Refusal:
-        """What is said of a node where it does not fit."""
+        """Return what is said of a node where the pod does not fit."""
         return REFUSAL
 
     def against(self, task: Task, row: int) -> dict[str, list[str]]:
@@ -297,8 +297,8 @@ class HamiNpu(AskedByTemplate, Family):
         return score(given, self._model, chips, usage, self._policy, likes_unused=self._likes_unused)
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
-        """How well it fits on each node, 0 on one that has none, float64 [len(rows)] (ScoreNode). Of all nodes, those
-        alike of whose chips as much is in use are looked at once.
+        """Return how well the pod fits on each node, 0 on a node without such chips, float64 [len(rows)] (ScoreNode).
+        Of all nodes, equal nodes whose chips are used equally are scored once.
         """
         if not is_all(rows):
             return np.array([self._score(task, row) for row in numbers_of(rows, len(self.present))])

@@ -60,7 +60,7 @@ class VirtualChipUse:
             chip.leave_dvpp(part.dvpp)
 
     def note(self, node: NpuNode, template: str, uid: str) -> None:
-        """Whose it is."""
+        """Note that the pod uses the template, or drop the note when its part is taken back."""
         if self._taken:
             node.in_use.setdefault(template, set()).add(uid)
             return
@@ -83,11 +83,11 @@ CHIPS_FAIL: Final = Refusal("", is_error=True)
 
 
 class Asked(NamedTuple):
-    """What a pod asks for: AI cores, and by its labels the level of AI CPUs and what of image processing."""
+    """The request of a pod: AI cores, and by its labels the level of AI CPUs and of image processing."""
 
     cores: int
     level: str
-    dvpp: str | None  # None: what nobody understands
+    dvpp: str | None  # None: a value that is not understood
 
 
 class MindClusterNpu(Family):
@@ -121,7 +121,7 @@ class MindClusterNpu(Family):
         return self._present
 
     def concerns(self, task: Task) -> bool:
-        """Whether the pod asks for such devices (HasDeviceRequest)."""
+        """Return whether the pod asks for such devices (HasDeviceRequest)."""
         return task.labels.get(KIND_OF_JOB) == OF_310P and self._cores(task) is not None
 
     def _cores(self, task: Task) -> int | None:
@@ -143,7 +143,9 @@ class MindClusterNpu(Family):
         return Asked(self._cores(task) or 0, level if level == HIGH else LOW, known)
 
     def _part(self, task: Task, node: NpuNode) -> Part | None:
-        """What of a chip, or how many, the pod asks for on a node; None where its labels are not understood."""
+        """Return the part of a chip, or the number of chips, that the pod asks for on a node; None where its labels are
+        not understood.
+        """
         asked = self._asks(task)
         if not node.total.cores:
             return NOTHING
@@ -155,14 +157,14 @@ class MindClusterNpu(Family):
 
     def fitting(self, task: Task, rows: Rows = ALL) -> BoolArray:
         """The nodes that have what the task asks for, of those rows that have any [len(rows)] (FilterNode). A node
-        without room does as well, as long as nobody has anything of its chips.
+        without room does as well, as long as its chips are unused.
         """
         each = numbers_of(rows, len(self._names))
         fits = [self._passes(task, row) and self._chips_pass(task, self.nodes[row]) for row in each]
         return np.array(fits, dtype=np.bool_)
 
     def _passes(self, task: Task, row: int) -> bool:
-        """Whether the node itself would do, chips apart."""
+        """Return whether the node itself would do, chips apart."""
         there = self._counted[row] and self.nodes[row].status != SEPARATE
         return bool(there) and int(float(self._idle[row]) / MILLI) >= self._asks(task).cores
 
@@ -191,7 +193,7 @@ class MindClusterNpu(Family):
         return any(chip.has(part) and not chip.unstable for chip in node.chips.values())
 
     def refusal(self, task: Task, row: int) -> Refusal:
-        """What is said of a node where it does not fit."""
+        """Return what is said of a node where the pod does not fit."""
         return CHIPS_FAIL if self._passes(task, row) else NODE_FAILS
 
     def against(self, task: Task, row: int) -> dict[str, list[str]]:
@@ -310,7 +312,7 @@ def _with_fewer(part: Part) -> Part:
 
 
 def _in_order(chips: Sequence[VirtualChip]) -> list[VirtualChip]:
-    """The chips as Go sorts them by a comparison that is no order: one goes before what it does not cover."""
+    """The chips as Go sorts them by a comparison that is not an order: one goes before what it does not cover."""
     order = in_go_order(list(range(len(chips))), lambda one, two: not chips[one].free.covers(chips[two].free))
     return [chips[index] for index in order]
 
@@ -327,8 +329,8 @@ def _whole(chips: Sequence[VirtualChip], part: Part, cores_each: int) -> str:
 
 
 def shares(rank: FloatArray, high: float) -> FloatArray:
-    """What candidates get by their `rank`: the one with the fewest idle cores `high`; where pods would get fewer CPUs,
-    those before the first that gives all get it, and that one twice as much (ScoreBatchNodes).
+    """Return what candidates get by their `rank`: the one with the fewest idle cores `high`; where pods would get fewer
+    CPUs, those before the first that gives all get it, and that one twice as much (ScoreBatchNodes).
     """
     scores = np.zeros(len(rank))
     if not len(rank):

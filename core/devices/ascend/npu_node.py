@@ -41,7 +41,7 @@ class Resident(NamedTuple):
 
 
 class NpuFacts(NamedTuple):
-    """What a node is told to be: with the annotations that reports give it, when they were (seconds since the epoch;
+    """The facts that a node learns: with the annotations that reports give it, when they were (seconds since the epoch;
     None: a list was worked out just now), and the number of its super pod.
     """
 
@@ -72,7 +72,7 @@ class NpuNode:
 
     @property
     def each(self) -> Part:
-        """What one chip has, in use as a whole."""
+        """Return what one chip has when it is in use as a whole."""
         return Part(self.cores_each, self.total.cpus // self.count if self.count else 0, NULL)
 
     def copy(self) -> NpuNode:
@@ -84,7 +84,7 @@ class NpuNode:
         return twin
 
     def is_whole(self, cores: int) -> bool:
-        """Whether so many cores are whole chips (IsResourceWholeCard)."""
+        """Return whether so many cores are whole chips (IsResourceWholeCard)."""
         return bool(self.cores_each) and cores % self.cores_each == 0
 
 
@@ -129,7 +129,7 @@ def _had(text: str) -> list[str]:
 
 
 def _registered(text: str | None) -> list[str] | None:
-    """The chips that the node has, parts left out; None for what nobody can read."""
+    """The chips that the node has, parts left out; None for an unreadable list."""
     try:
         said: Any = msgspec.json.decode(text) if text is not None else None
     except msgspec.DecodeError:
@@ -288,7 +288,7 @@ def _node(facts: NpuFacts | None, idle: Mapping[str, float], now: int) -> Body:
 
 
 def _kind(node: NpuNode) -> Body:
-    """What labels and capacity say of the chips, as far as Volcano came before something was missing."""
+    """Return what labels and capacity say of the chips, as far as Volcano reads before something is missing."""
     said: Body = {"ChipKind": "", "ServerType": "", "ChipType": "", "FreeChipNum": 0}
     known = _read(node.facts, said)
     each, total = node.cores_each if known else 0, node.total if known else Part()
@@ -296,7 +296,7 @@ def _kind(node: NpuNode) -> Body:
 
 
 def _read(facts: NpuFacts | None, said: Body) -> bool:
-    """Whether nothing was missing."""
+    """Fill `said` from labels and capacity; return whether nothing was missing."""
     if facts is None or (facts.spec.capacity.scalars or {}).get(CORE, 0.0) <= 0:
         return False
     labels = facts.spec.labels

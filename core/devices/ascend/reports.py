@@ -1,4 +1,4 @@
-"""What MindCluster says of nodes in ConfigMaps: their chips, and how they are.
+"""MindCluster's reports about nodes in ConfigMaps: their chips, and how they are.
 
 Source: Volcano `third_party/mindcluster/common/k8s`.
 """
@@ -53,7 +53,7 @@ class Reports:
                 look(space, name, config_map)
 
     def of(self, node: str) -> Reported:
-        """What is said of a node; empty where nothing is."""
+        """Return what is reported of a node; empty where no report is."""
         devices, time, super_pod = self._devices.get(node, ({}, 0, 0))
         return Reported(devices, time, self._states.get(node, ""), super_pod)
 
@@ -79,7 +79,9 @@ class Reports:
 
 
 def renamed(config_map: Object, name: Callable[[str], str]) -> Object | None:
-    """Return a report with other names of nodes, without what no rule reads; None for a ConfigMap that is no report."""
+    """Return a report with other names of nodes, without what no rule reads; None for a ConfigMap that is not a
+    report.
+    """
     meta = section(config_map, "metadata")
     own, data = str(meta["name"]), section(config_map, "data")
     for prefix, key in ((DEVICES_OF, "DeviceInfoCfg"), (STATE_OF, "NodeInfo")):
@@ -96,7 +98,7 @@ def renamed(config_map: Object, name: Callable[[str], str]) -> Object | None:
 
 
 def _kept(said: Said) -> Said:
-    """What is read of a node's report: of its devices the lists of chips."""
+    """Return what is read of a node's report: of its devices the lists of chips."""
     chips = {key: text for key, text in text_map(said.get("DeviceList")).items() if CHIPS.fullmatch(text)}
     kept: Said = {key: said[key] for key in ("UpdateTime", "SuperPodID", "NodeStatus") if key in said}
     return {**kept, "DeviceList": chips} if "DeviceList" in said else kept

@@ -1,4 +1,4 @@
-"""What the ConfigMap of devices says of virtual NPUs: chips, and the templates by which they are cut.
+"""The ConfigMap of devices about virtual NPUs: chips, and the templates by which they are cut.
 
 Source: Volcano `api/devices/config` (VNPUConfig).
 """
@@ -29,8 +29,8 @@ class ChipModel(NamedTuple):
     templates: tuple[CutTemplate, ...] = ()
 
     def trimmed(self, memory: int) -> CutTemplate:
-        """What a request of so many MiB comes to: the smallest template with as much, a whole chip (which has no name),
-        or nothing for what no chip has.
+        """Return the template for a request of so many MiB: the smallest one with as much, a whole chip (which has no
+        name), or nothing for what no chip has.
         """
         for template in self.templates:
             if memory <= template.memory:

@@ -1,4 +1,5 @@
-"""The order in which Go's sort.Slice leaves things. It matters where a comparison is no order, as Volcano's of cores.
+"""The order in which Go's sort.Slice leaves things. It matters where a comparison is not an order, as Volcano's of
+cores.
 
 Source: Go `sort` (pattern-defeating quicksort).
 """
@@ -130,7 +131,7 @@ class _Sorting:
         return right, untouched
 
     def _past_equals(self, low: int, high: int, pivot: int) -> int:
-        """What is no larger than the pivot goes to the front; where the rest begins."""
+        """Move what is not larger than the pivot to the front; return where the rest begins."""
         self._swap(low, pivot)
         left, right = low + 1, high - 1
         while True:
@@ -144,7 +145,7 @@ class _Sorting:
             left, right = left + 1, right - 1
 
     def _almost_sorted(self, low: int, high: int) -> bool:
-        """Whether it is sorted now: a few neighbours may have been put right in a long list."""
+        """Return whether the list is sorted now: a few neighbours may have been put right in a long list."""
         place = low + 1
         for _ in range(STEPS):
             while place < high and not self._less(place, place - 1):

@@ -33,7 +33,7 @@ class ContainerCpus(NamedTuple):
 
 
 def is_guaranteed(template: PodTemplate) -> bool:
-    """Whether all containers have limits of cpu and memory, and together ask for just these."""
+    """Return whether all containers have limits of cpu and memory, and together ask for just these."""
     level: dict[str, Any] = {"resources": template.spec.get("resources") or {}}
     own = any(name in amounts for amounts in (limits_of(level), requests_of(level)) for name in COUNTED)
     each: list[dict[str, Any]] = [level] if own else [*containers(template), *containers(template, "initContainers")]
@@ -56,7 +56,7 @@ def _sums(each: Sequence[dict[str, Any]]) -> dict[str, int]:
 
 
 def asked_by(template: PodTemplate) -> tuple[ContainerCpus, ...]:
-    """What each container asks for."""
+    """Return what each container asks for."""
     found: list[ContainerCpus] = []
     for each in containers(template):
         requests = requests_of(each)
@@ -66,8 +66,8 @@ def asked_by(template: PodTemplate) -> tuple[ContainerCpus, ...]:
 
 # --- CPUs by topology: whole sockets, then whole cores, then single ones
 # Source: Volcano `provider/cpumanager/cpu_assignment.go`. Two of its ways are kept: sockets and cores count as free
-# only where a CPU of the same number is free, and the comparison of cores is no order (any of five reasons makes one
-# smaller), so that the outcome depends on how Go sorts.
+# only where a CPU of the same number is free, and the comparison of cores is not an order (any of five reasons makes
+# one smaller), so that the outcome depends on how Go sorts.
 
 
 def take(places: Mapping[int, CpuPlace], available: Cpus, wanted: int) -> Cpus | None:
@@ -139,8 +139,8 @@ class _Taking:
         return [cpu for core in in_go_order(cores, before) for cpu in sorted(self._of_core(core))]
 
     def _facts(self, core: int) -> tuple[int, int, int, int, int]:
-        """What makes a core come first: much taken of its socket, little left of it, little left of the core itself,
-        a low socket, a low number.
+        """Return what makes a core come first: much taken of its socket, little left of it, little left of the core
+        itself, a low socket, a low number.
         """
         socket = self._all[min(cpu for cpu, place in self._all.items() if place.core == core)].socket
         near = sum(1 for cpu in self._taken if self._all[cpu].socket == socket)
@@ -177,7 +177,7 @@ def hints(topology: Topology, available: Cpus, wanted: int) -> list[Hint]:
 
 
 def _cell(topology: Topology, cpu: int) -> int:
-    """A CPU that nothing is told of is in the first cell."""
+    """A CPU that is not described is in the first cell."""
     place = topology.places.get(cpu)
     return 0 if place is None else place.cell
 

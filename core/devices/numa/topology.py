@@ -21,7 +21,9 @@ MOST_CPUS: Final = 65_536
 
 
 class CpuPlace(NamedTuple):
-    """Where a CPU is. Cores are numbered within their socket or across all: whoever reports them decides."""
+    """The place of a CPU. Cores are numbered within their socket or across all: the reporter of the topology
+    decides.
+    """
 
     cell: int
     socket: int
@@ -48,7 +50,7 @@ class Topology:
 
 
 def read_topology(obj: Object) -> Topology:
-    """What an object says. What nobody can read counts as nothing, as in Volcano."""
+    """Return the topology that an object describes. An unreadable part counts as nothing, as in Volcano."""
     spec = section(obj, "spec")
     policies, details = text_map(spec.get("policies")), section(spec, "cpuDetail")
     places = {
@@ -79,7 +81,7 @@ def _rounded_up(quantity: object) -> int:
 
 
 def cpus_of(text: str) -> Cpus:
-    """ "0,3-5" as a set; nothing where it is no such text."""
+    """ "0,3-5" as a set; nothing where it is not such a text."""
     found: set[int] = set()
     for part in text.split(",") if text else ():
         first, dash, last = part.partition("-")

@@ -1,4 +1,4 @@
-"""What a pod asks of virtual GPUs. Source: Volcano `devices.ExtractResourceRequest`, `vgpu/utils.go`."""
+"""The request of a pod for virtual GPUs. Source: Volcano `devices.ExtractResourceRequest`, `vgpu/utils.go`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WHOLE: Final = 100
 
 
 class CardRequest(NamedTuple):
-    """What one container asks for: cards, MiB of each or per cent of its memory (UNSAID: the MiB count), cores in per
+    """The request of one container: cards, MiB of each or per cent of its memory (UNSAID: the MiB count), cores in per
     cent.
     """
 
@@ -41,13 +41,13 @@ class CardRequest(NamedTuple):
 
 
 def asks_any(template: PodTemplate, settings: VgpuSettings) -> bool:
-    """Whether a container has a limit of cards or of their memory."""
+    """Return whether a container has a limit of cards or of their memory."""
     wanted = {settings.memory, settings.number}
     return any(not wanted.isdisjoint(limits_of(each)) for each in containers(template))
 
 
 def asked_of(template: PodTemplate, settings: VgpuSettings) -> tuple[CardRequest, ...]:
-    """What the containers ask for, those that ask for nothing left out."""
+    """Return what the containers ask for, without those that ask for nothing."""
     found: list[CardRequest] = []
     for each in containers(template):
         limits, requests = limits_of(each), requests_of(each)
@@ -76,7 +76,7 @@ def _either(limits: Mapping[str, Any], requests: Mapping[str, Any], name: str) -
 
 
 def likes(annotations: Mapping[str, str], card_type: str) -> bool:
-    """Whether the pod may use cards of a type."""
+    """Return whether the pod may use cards of a type."""
     if NVIDIA not in card_type:
         return False
     for name, answer in ((USE, True), (AVOID, False)):
@@ -93,7 +93,7 @@ def group_of(namespace: str, annotations: Mapping[str, str]) -> str:
 
 
 def kept_apart(namespace: str, annotations: Mapping[str, str]) -> str:
-    """The group of which no two pods may share a card, "" when they may."""
+    """The group whose pods may not share a card with each other, "" when they may."""
     return group_of(namespace, annotations) if annotations.get(POLICY) == APART else ""
 
 
@@ -110,11 +110,11 @@ class AskedByTemplate:
         return self._asked[template.number]
 
     def asked_of(self, template: PodTemplate) -> tuple[CardRequest, ...]:
-        """What the containers of a pod ask for, those that ask for nothing left out."""
+        """Return what the containers of a pod ask for, without those that ask for nothing."""
         return self._asks(template) or ()
 
     def concerns(self, task: Task) -> bool:
-        """Whether the pod asks for such devices (HasDeviceRequest)."""
+        """Return whether the pod asks for such devices (HasDeviceRequest)."""
         return self._asks(task.template) is not None
 
     def cards_asked(self, task: Task) -> int:

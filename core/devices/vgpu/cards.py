@@ -90,7 +90,7 @@ def _of_node(spec: NodeSpec) -> tuple[Registered, ...]:
 
 
 def _mode(cards: tuple[Registered, ...], settings: VgpuSettings) -> tuple[str, tuple[tuple[Geometry, ...], ...]]:
-    """The last card decides for the node; a card of MIG of which no geometry is known is shared like the others."""
+    """The last card decides for the node; a card of MIG without a known geometry is shared like the others."""
     mode, ways = "", list[tuple[Geometry, ...]]()
     for card in cards:
         known = settings.geometry_of(card.type) if card.mode == MIG else None

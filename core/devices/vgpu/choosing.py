@@ -1,4 +1,4 @@
-"""Which cards a pod gets. Source: Volcano `vgpu/utils.go` (checkNodeGPUSharingPredicateAndScore)."""
+"""The cards that a pod gets. Source: Volcano `vgpu/utils.go` (checkNodeGPUSharingPredicateAndScore)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class CardUsage:
-    """What a pod has of a card, its group and its name."""
+    """The part of a card that a pod has, its group and its name."""
 
     memory: int = 0
     cores: int = 0
@@ -111,7 +111,7 @@ class CardOccupancy:
         return task.uid in self._users.get((row, card), {})
 
     def _counts_each(self, row: int) -> bool:
-        """Whether every slice of a pod counts."""
+        """Return whether every slice of a pod counts."""
         return self._once and bool(self._sliced[row])
 
     def reserve(self, row: int, task: Task) -> None:
@@ -123,7 +123,7 @@ class CardOccupancy:
             self.reserved.enter(row, task, used)
 
     def resident(self, row: int, task: Task, notes: Mapping[str, str], *, leaves: bool) -> None:
-        """A pod that is on the node as the session opens: the cards of one that leaves are free, but for pods of its
+        """A pod that is on the node as the session opens: the cards of one that leaves are free, except for pods of its
         rules.
         """
         if not leaves:
@@ -148,7 +148,7 @@ class CardOccupancy:
         return any(each.group == group and (each.memory > 0 or each.cores > 0) for each in users)
 
     def _note_users(self, row: int, task: Task, notes: Notes) -> None:
-        """What was assigned is counted already; whose it is is not."""
+        """Note the users of what was assigned; the amounts are counted already."""
         group = group_of(task.namespace, notes)
         for devices in assigned(notes[IDS]):
             for device in devices:
@@ -205,7 +205,7 @@ FULL: Final = 100
 
 
 class Wanted(NamedTuple):
-    """What a task asks for: by container, and the annotations that it depends on."""
+    """The request of a task: by container, and the annotations that it depends on."""
 
     containers: tuple[CardRequest, ...]
     annotations: Mapping[str, str]
@@ -244,7 +244,7 @@ class CardRow:
 
 
 def has_room(asked: CardRequest, memory: Any, split: Any, size: Any, sharers: Any, used: Any, cores: Any) -> Any:
-    """Whether a card of so many parts and MiB, of which so much is in use, has room for a container that gets so many
+    """Return whether a card of so many parts and MiB, with so much in use, has room for a container that gets so many
     MiB of it: of one card by numbers, of many by arrays.
     """
     room = (split > sharers) & (size - used >= memory) & (cores + asked.cores <= FULL)
@@ -256,11 +256,11 @@ def has_room(asked: CardRequest, memory: Any, split: Any, size: Any, sharers: An
 
 
 class Choosing(CardOccupancy):
-    """What the containers of a pod get on one node, by the policy."""
+    """The choice of cards for the containers of a pod on one node, by the policy."""
 
     def _chosen(self, wanted: Wanted, row: int, tried: CardRow) -> tuple[list[list[Assigned]], float] | None:
-        """What each container gets, and the score; `tried` is as if it had been given. None: it does not fit, and
-        `tried` has what Volcano leaves behind.
+        """Return what each container gets, and the score; `tried` is as if it had been given. None: the pod does not
+        fit, and `tried` has what Volcano leaves behind.
         """
         mode = wanted.annotations.get(MODE)
         if mode is not None and mode != self.cards.mode[row]:
@@ -312,7 +312,7 @@ class Choosing(CardOccupancy):
         return None if missing > 0 else (devices, score)
 
     def _card_against(self, asked: CardRequest, wanted: Wanted, row: int, card: int, tried: CardRow) -> list[str]:
-        """What speaks against a card, for people."""
+        """Return what speaks against a card, for people."""
         known, kind = self.cards.cards[row][card], self.cards.kinds[row][card]
         memory, found = asked.memory_of(known.memory), list[str]()
         if not self._likes(wanted.annotations)[kind]:
@@ -350,7 +350,7 @@ class Choosing(CardOccupancy):
         return list(reversed(cards))
 
     def _take(self, row: int, card: int, name: str, tried: CardRow) -> None:
-        """The slice is nobody else's."""
+        """Take a slice that no other pod has."""
         place = slices.named(name)
         if place is not None:
             cut = tried.cuts.setdefault(card, self._cut(row, card).copy())
@@ -372,7 +372,7 @@ class Choosing(CardOccupancy):
         return 100.0 if self._policy == SPREAD and tried.sharers[card] == 0 else 0.0
 
     def _likes(self, annotations: Mapping[str, str]) -> list[bool]:
-        """Whether cards of each type will do."""
+        """Return whether cards of each type will do."""
         said = tuple(annotations.get(name) for name in READ[:2])
         found = self._liked.get(said)
         if found is None:

@@ -37,7 +37,7 @@ class Registered(NamedTuple):
 
 
 class Assigned(NamedTuple):
-    """What a container has of a card; a slice of MIG stands behind the card's uuid."""
+    """The part of a card that a container has; a slice of MIG stands behind the card's uuid."""
 
     uuid: str
     type: str
@@ -47,7 +47,7 @@ class Assigned(NamedTuple):
 
 @lru_cache(maxsize=16384)
 def registered(text: str) -> tuple[Registered, ...]:
-    """The cards that a node registered; none when one of them is told of too briefly."""
+    """The cards that a node registered; none when the entry of one of them is too short."""
     cards: list[Registered] = []
     for part in text.split(":") if ":" in text else ():
         if "," not in part:
@@ -63,7 +63,7 @@ def registered(text: str) -> tuple[Registered, ...]:
 
 @lru_cache(maxsize=16384)
 def assigned(text: str) -> tuple[tuple[Assigned, ...], ...]:
-    """What each container has."""
+    """Return what each container has."""
     return tuple(_of_container(part) for part in text.split(";")) if text else ()
 
 
@@ -77,7 +77,7 @@ def _of_container(text: str) -> tuple[Assigned, ...]:
 
 
 def int32(text: str) -> int:
-    """ParseInt to 32 bits: what is too large is the largest, what is no number is 0."""
+    """ParseInt to 32 bits: what is too large is the largest, what is not a number is 0."""
     return min(max(whole_number(text) or 0, -_INT32), _INT32 - 1)
 
 

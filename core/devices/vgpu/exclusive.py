@@ -16,7 +16,7 @@ Rules = tuple[tuple[tuple[str, str], ...], ...]
 
 
 def read_rules(listed: object) -> Rules:
-    """The rules of an argument; what is no text in one is passed over, as in Volcano."""
+    """The rules of an argument; a value that is not a text is passed over, as in Volcano."""
     rules = cast("list[dict[object, object]]", listed) if isinstance(listed, list) else []
     found = [
         tuple(sorted((str(key), value) for key, value in rule.items() if isinstance(value, str)))
@@ -30,7 +30,7 @@ NO_RULES: Final = frozenset[int]()
 
 
 class Reserved:
-    """Which cards of which nodes a rule's pods have: reserved while any pod that matches a rule uses them."""
+    """The cards of nodes that a rule's pods have: reserved while any pod that matches a rule uses them."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -45,7 +45,7 @@ class Reserved:
         return frozenset(matching)
 
     def holds(self, row: int, card: int, rules: frozenset[int]) -> bool:
-        """Whether a pod with these rules must keep off a card."""
+        """Return whether a pod with these rules must keep off a card."""
         return any(card in self._cards.get((row, rule), ()) for rule in rules)
 
     def enter(self, row: int, task: Task, cards: Iterable[int]) -> None:

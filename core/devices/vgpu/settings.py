@@ -1,4 +1,4 @@
-"""What the ConfigMap of devices says of virtual GPUs: the names of resources, and how cards may be cut into slices.
+"""The ConfigMap of devices about virtual GPUs: the names of resources, and how cards may be cut into slices.
 
 Source: Volcano `api/devices/config`.
 """

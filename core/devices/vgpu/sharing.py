@@ -84,11 +84,11 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         return fits
 
     def fits(self, task: Task, row: int) -> bool:
-        """Whether one node that has any has what the task asks for."""
+        """Return whether one node with such cards has what the task asks for."""
         return self._scored(task, (row,))[0] is not None
 
     def score(self, task: Task, row: int) -> float:
-        """How well it fits on one node."""
+        """Return how well the task fits on one node."""
         return self._scored(task, (row,))[0] or 0.0
 
     def _usable(self, asked: CardRequest, wanted: Wanted, rows: Rows) -> BoolArray:
@@ -120,7 +120,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         return scores
 
     def refusal(self, task: Task, row: int) -> Refusal:
-        """What is said of a node where it does not fit."""
+        """Return what is said of a node where the task does not fit."""
         return REFUSAL
 
     def against(self, task: Task, row: int) -> dict[str, list[str]]:
@@ -135,8 +135,8 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         return {card.uuid: other + self._card_against(asked, wanted, row, at, tried) for at, card in enumerate(cards)}
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
-        """How full the chosen cards get, or how many have no other user, float64 [len(rows)] (ScoreNode). Where all are
-        asked about, nodes alike, of whose cards as much is in use, are looked at once.
+        """Return how full the chosen cards get, or how many have no other user, float64 [len(rows)] (ScoreNode). Where
+        all nodes are asked about, equal nodes whose cards are used equally are scored once.
         """
         if not is_all(rows):
             return np.array([score or 0.0 for score in self._scored(task, numbers_of(rows, len(self.present)))])
@@ -186,8 +186,8 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         return () if notes.get(BIND_PHASE) == "success" else tuple(name for name in ASSIGNED if name in notes)
 
     def owned(self, row: int, notes: Mapping[str, str]) -> dict[str, float]:
-        """What of the node's scalars the pod has by its notes, in milli-units: it replaces the pod's request in the
-        sums of queues (AddQueueResource).
+        """Return what the pod has of the node's scalars by its notes, in milli-units: it replaces the pod's request in
+        the sums of queues (AddQueueResource).
         """
         found: dict[str, float] = {}
         for devices in assigned(notes.get(IDS, "")):

@@ -21,7 +21,7 @@ UNCUT: Final = -1
 
 @dataclass(slots=True)
 class Cut:
-    """How a card is cut: which of its geometries (UNCUT: none yet), and of each kind of slice the places taken, by name
+    """The cut of a card: which of its geometries (UNCUT: none yet), and of each kind of slice the places taken, by name
     in the order in which kinds were first taken.
     """
 
@@ -34,7 +34,7 @@ class Cut:
 
 
 def named(slice_id: str) -> tuple[str, int] | None:
-    """(group, position) of a slice; None for what is no name of one."""
+    """(group, position) of a slice; None for any other name."""
     start, end = slice_id.find("["), slice_id.find("]")
     if start < 0 or end < start:
         return None
@@ -68,7 +68,9 @@ def _pick(way: Geometry, taken: dict[str, list[int]], memory: int) -> tuple[int,
 
 
 def against(memory: int, cut: Cut, ways: Sequence[Geometry]) -> str:
-    """Why a card has no slice of so many MiB, for people: none is as large, or those that are looked at are taken."""
+    """Return why a card has no slice of so many MiB, for people: none is as large, or those that are looked at are
+    taken.
+    """
     largest = max((kind.memory for way in ways for kind in way.instances), default=0)
     if memory > largest:
         return f"its largest slice has {largest:,} MiB, asks {memory:,}"
@@ -91,7 +93,7 @@ def take(cut: Cut, group: str, position: int, ways: Sequence[Geometry]) -> int:
 
 
 def give_back(cut: Cut, group: str, position: int, ways: Sequence[Geometry]) -> int:
-    """The reverse. A card stays cut as it is even when nobody has a slice any more."""
+    """The reverse. A card stays cut as it is even when no pod has a slice any more."""
     for number, way in enumerate(ways):
         if way.group == group:
             cut.way = number

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 SPEND: Final = ""
-"""Under this name, which no expression can say, may stand who is told of the steps, and may stop it."""
+"""Under this name, which no expression can say, may stand a counter that hears of the steps, and may stop it."""
 MOST: Final = 100_000
-"""Steps of one expression, where nobody says how many."""
+"""Steps of one expression, where no limit is given."""
 _LETTERS: Final = 32
 """So much of a text is a step; so is a value of a list or map."""
 _WORK_OF_PATTERN: Final = 25

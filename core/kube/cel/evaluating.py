@@ -215,8 +215,8 @@ def _junction(tree: CelNode, names: Mapping[str, Any]) -> bool:
 
 
 def _decided(asked: Iterable[tuple[CelNode, Mapping[str, Any]]], *, decisive: bool) -> bool:
-    """Return what &&, ||, `all` and `exists` come to, of expressions and the names in each: one decisive value decides,
-    whatever is wrong with the others.
+    """Return the value of &&, ||, `all` and `exists` over expressions and the names in each: one decisive value
+    decides, whatever is wrong with the others.
     """
     errors: list[ExpressionError] = []
     for tree, names in asked:

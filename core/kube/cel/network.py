@@ -21,7 +21,7 @@ _LONGEST_PREFIX: Final = 3
 
 
 class NetworkError(ValueError):
-    """A text that is no URL, address or network."""
+    """A text that is not a URL, address or network."""
 
 
 class NotAbsoluteError(NetworkError):

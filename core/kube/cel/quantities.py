@@ -16,7 +16,7 @@ _VERSION: Final = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-({_IDENTIFIER
 
 
 class VersionError(ValueError):
-    """A text that is no semantic version."""
+    """A text that is not a semantic version."""
 
 
 @total_ordering

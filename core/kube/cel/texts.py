@@ -175,7 +175,7 @@ def formatted(template: str, arguments: list[Any]) -> str:
 
 
 def clauses(template: str) -> list[str]:
-    """Return the verbs of a template's clauses. Raises TextError for one that nobody knows."""
+    """Return the verbs of a template's clauses. Raises TextError for an unknown one."""
     return [clause[0] for _, clause in _pieces(template) if clause is not None]
 
 

@@ -32,7 +32,7 @@ _MOST_HOURS: Final = 10_000
 
 
 class TimeError(ValueError):
-    """A text that is no duration, timestamp or time zone."""
+    """A text that is not a duration, timestamp or time zone."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

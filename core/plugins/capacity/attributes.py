@@ -1,5 +1,5 @@
-"""What capacity knows of a queue: limits that follow from the queues and the cluster, and amounts that follow from
-jobs.
+"""The knowledge of capacity about a queue: limits that follow from the queues and the cluster, and amounts that follow
+from jobs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FixedAttributes:
 
     @property
     def leaf(self) -> bool:
-        """Whether jobs may live in it."""
+        """Return whether jobs may live in the queue."""
         return not self.children
 
 

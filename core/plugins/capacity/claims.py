@@ -43,7 +43,9 @@ class ClaimQuota:
     held: Counter[str] = field(default_factory=Counter[str])
 
     def allows(self, wanted: Devices, *, capacities: bool, admitted: bool) -> bool:
-        """Whether `wanted` fits beside what is allocated (`admitted`: and promised); a class without a limit does."""
+        """Return whether `wanted` fits beside what is allocated (`admitted`: and promised); a class without a limit
+        does.
+        """
         limited = {device for device, _ in self.capability}
         for (device, dimension), amount in wanted.items():
             key = (device, dimension)
@@ -62,7 +64,7 @@ class ClaimQuota:
 
 
 def parse_devices(quantities: Mapping[str, Any] | None) -> Devices:
-    """What a resource list says of device classes; other names are left out."""
+    """Return what a resource list says of device classes; other names are left out."""
     found = Devices()
     for name, value in (quantities or {}).items():
         dimension, mark, device = name.partition(CAPACITY_MARK)
@@ -125,7 +127,7 @@ class DeviceQuotas:
         return self._asked.of(task)
 
     def minimum(self, job: Job) -> Devices:
-        """What the job's minimum needs: the first tasks by name, or each role's minimum times its first task."""
+        """Return what the job's minimum needs: the first tasks by name, or each role's minimum times its first task."""
         tasks = [(task, _total(self.requests(task).values())) for task in job.in_uid_order()]
         asking = [(task, wanted) for task, wanted in tasks if wanted]
         roles = job.pod_group.min_task_member
@@ -160,11 +162,11 @@ class DeviceQuotas:
                 ancestor.claims.allocated.update({key: n for key, n in gained.items() if key[0] in limited})
 
     def counts(self, attributes: CapacityAttributes, job: Job) -> bool:
-        """Whether a job without minResources must be checked all the same."""
+        """Return whether a job without minResources must be checked all the same."""
         return self.active and attributes.claims is not None and bool(self.minimum(job))
 
     def admit(self, attributes: CapacityAttributes, job: Job) -> bool:
-        """Whether the job's minimum fits beside what is allocated and admitted."""
+        """Return whether the job's minimum fits beside what is allocated and admitted."""
         if not self.active or attributes.claims is None:
             return True
         return attributes.claims.allows(self.minimum(job), capacities=self._capacities, admitted=True)
@@ -179,7 +181,7 @@ class DeviceQuotas:
                 attributes.claims.inqueue.update(wanted)
 
     def fit(self, quota: ClaimQuota | None, task: Task) -> bool:
-        """Whether the task's claims fit; those that the queue holds already cost nothing."""
+        """Return whether the task's claims fit; claims that the queue holds already cost nothing."""
         if not self.active or quota is None:
             return True
         wanted = _total(devices for name, devices in self.requests(task).items() if not quota.held[name])

@@ -164,7 +164,7 @@ def _inherit(own: Resource, parent: Resource) -> None:
 
 
 def free_of_guarantees(total: Resource, queues: Iterable[LimitedQueue]) -> Resource:
-    """What the cluster has beyond the sum of all guarantees."""
+    """Return what the cluster has beyond the sum of all guarantees."""
     guaranteed = Resource()
     for queue in queues:
         if queue.guarantee is not None:
@@ -210,7 +210,7 @@ class Columns(NamedTuple):
 
 
 class IdleLimits(NamedTuple):
-    """What a queue shows while it has no job; `limited` bool [queue row]: it has a capability."""
+    """The limits that a queue shows while it has no job; `limited` bool [queue row]: it has a capability."""
 
     deserved: Columns
     capability: Columns

@@ -174,13 +174,13 @@ Answer = tuple[list["Task"], Vote]
 
 
 class Running:
-    """What queues would have left while victims are chosen one after the other."""
+    """The allocated that queues would have left while victims are chosen one after the other."""
 
     def __init__(self) -> None:
         self._allocated: dict[str, Resource] = {}
 
     def of(self, attributes: CapacityAttributes) -> Resource:
-        """What is left of the queue's allocated so far."""
+        """Return what is left of the queue's allocated so far."""
         name = attributes.limits.name
         if name not in self._allocated:
             self._allocated[name] = attributes.allocated.clone()
@@ -254,7 +254,7 @@ class CapacityReclaim:
         if not keeps_guarantee(attributes, left.of(attributes), victim):
             return []
         if _is_free(attributes, victim):
-            # Nobody deserves what is asked for under the shared ancestor: taking it would only turn the tables.
+            # Neither queue deserves what is asked for under the shared ancestor: taking it would only turn the tables.
             if self._share_ancestor(own, attributes) and _is_free(own, reclaimer):
                 return []
         elif not _exceeds(attributes, left.of(attributes), victim):
@@ -288,18 +288,18 @@ def _shares_dimension(victim: Task, reclaimer: Task) -> bool:
 
 
 def keeps_guarantee(attributes: CapacityAttributes, allocated: Resource, victim: Task) -> bool:
-    """Whether the queue still has its guarantee without the victim (tolerant)."""
+    """Return whether the queue still has its guarantee without the victim (tolerant)."""
     rest = allocated.clone().sub_without_assert(victim.template.request)
     return attributes.limits.guarantee.less_equal(rest, ZERO)
 
 
 def _is_free(attributes: CapacityAttributes, task: Task) -> bool:
-    """Whether the queue deserves nothing of what the task asks for."""
+    """Return whether the queue deserves nothing of what the task asks for."""
     return not intersection(task.template.request, attributes.limits.deserved)
 
 
 def _exceeds(attributes: CapacityAttributes, allocated: Resource, victim: Task) -> bool:
-    """Whether the queue has more than it deserves in a dimension that the victim asks for."""
+    """Return whether the queue has more than it deserves in a dimension that the victim asks for."""
     more, _ = allocated.greater_partly_with_relevant_dimensions(attributes.limits.deserved, victim.template.request)
     return more
 
@@ -335,7 +335,7 @@ class CapacitySimulation:
         return self._change(state, task, placed=False)
 
     def allocatable(self, state: dict[str, Any], queue: Queue, task: Task) -> bool:
-        """Whether the task fits into the real capability on every level, as the trial stands."""
+        """Return whether the task fits into the real capability on every level, as the trial stands."""
         if not self._ledger.ready or not self._ledger.of(queue.name).limits.leaf:
             return False
         trial = _trial(state)
@@ -423,7 +423,7 @@ class QueueOrders:
 
 
 def common_level(left: CapacityAttributes, right: CapacityAttributes) -> int:
-    """How deep the two have the same ancestors; 0 also where they share none."""
+    """Return how deep the two have the same ancestors; 0 also where they share none."""
     level = 0
     for index, (a, b) in enumerate(zip(left.limits.ancestors, right.limits.ancestors, strict=False)):
         if a != b:
@@ -452,13 +452,13 @@ def gauges(ledger: Ledger) -> QueueTables:
 
 
 def amounts(ledger: Ledger) -> QueueTables:
-    """What Volcano has no metric for, as the session opened."""
+    """Return the amounts that Volcano has no metric for, as the session opened."""
     tables = QueueTables(ledger.dims.names, ledger.names).put("guarantee", *ledger.kept.guarantee)
     return tables.put("inqueue", ledger.demand.inqueue).put("elastic", ledger.demand.elastic)
 
 
 def overused(ledger: Ledger) -> QueueTables:
-    """Which queues have more than they deserve as the session closes: 1 or 0."""
+    """Return which queues have more than they deserve as the session closes: 1 or 0."""
     seen = ledger.present_shares() > 1.0
     busy = None if ledger.kept.idle is None else ledger.demand.present
     return QueueTables(ledger.dims.names, ledger.names).number("overused", seen, busy)
@@ -576,7 +576,7 @@ class Capacity:
         return gauges(self.ledger) if self.ledger.ready else None
 
     def amounts(self) -> QueueTables | None:
-        """What Volcano has no metric for; nothing while the tree cannot be used."""
+        """Return the amounts that Volcano has no metric for; nothing while the tree cannot be used."""
         return amounts(self.ledger) if self.ledger.ready else None
 
     def share_now(self, queue: str) -> float | None:
@@ -584,9 +584,9 @@ class Capacity:
         return self.ledger.of(queue).share if self.ledger.ready else None
 
     def held_now(self, queue: str) -> Resource | None:
-        """What the queue holds now; None while the tree cannot be used."""
+        """Return what the queue holds now; None while the tree cannot be used."""
         return self.ledger.of(queue).allocated if self.ledger.ready else None
 
     def verdicts(self) -> QueueTables | None:
-        """Which queues are overused as the session closes; nothing while the tree cannot be used."""
+        """Return which queues are overused as the session closes; nothing while the tree cannot be used."""
         return overused(self.ledger) if self.ledger.ready else None

@@ -1,5 +1,5 @@
-"""What the extender is asked about, as Volcano's structs encode: `TaskInfo`, `JobInfo`, `NodeInfo`, `QueueInfo` and
-what is inside them, with Go's field names.
+"""The bodies of the extender's questions, as Volcano's structs encode: `TaskInfo`, `JobInfo`, `NodeInfo`, `QueueInfo`
+and what is inside them, with Go's field names.
 
 Left as empty as Volcano leaves them where nothing is known: what claims of devices add to a task.
 """
@@ -197,7 +197,7 @@ class JobBodies:
         }
 
     def _looked_at(self) -> str | None:
-        """When enqueue first looked at the jobs in this session; None before that."""
+        """Return when enqueue first looked at the jobs in this session; None before that."""
         session = self._session
         known = [name for name in session.config.actions if name in (ENQUEUE, session.action)]
         return format_time(session.clock.now) if session.action and known[0] == ENQUEUE else None

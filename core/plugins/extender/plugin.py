@@ -56,7 +56,7 @@ TIMEOUT_S: Final = 1.0
 @dataclass(frozen=True, slots=True)
 class ExtenderSettings:
     """`verbs`: what is appended to `url_prefix` to ask each; a verb that is not there is not asked. `managed`: the
-    resources of which a pod must ask for one; empty: it is asked about every pod.
+    a pod must ask for one of these resources; empty: it is asked about every pod.
     """
 
     url_prefix: str
@@ -66,11 +66,11 @@ class ExtenderSettings:
     managed: frozenset[str]
 
     def url(self, verb: str) -> str:
-        """Where a verb is asked."""
+        """Return the address of a verb."""
         return f"{self.url_prefix.rstrip('/')}/{self.verbs[verb]}"
 
     def is_interested(self, task: Task) -> bool:
-        """Whether it is asked about the pod (`IsInterested`)."""
+        """Return whether the extender is asked about the pod (`IsInterested`)."""
         if not self.managed:
             return True
         spec = task.template.spec
@@ -81,7 +81,7 @@ class ExtenderSettings:
 
 
 def read_settings(values: dict[str, Any]) -> ExtenderSettings:
-    """What is of another type than it should be counts as not given."""
+    """Return the settings; a value of another type than it should be counts as not given."""
     arguments = Arguments("extender", values)
     named = {verb: arguments.get_string(f"extender.{verb}Verb", "") for verb in VERBS}
     managed = values.get("extender.managedResources")
@@ -103,7 +103,7 @@ BODY_LIMIT: Final = 10 << 20
 
 
 class ExtenderError(Exception):
-    """There is no answer to go by; in Go's words."""
+    """An exchange without a usable answer; in Go's words."""
 
 
 class ReplyShape(NamedTuple):
@@ -139,7 +139,7 @@ _TAKES: Final[dict[str, tuple[type, ...]]] = {
 
 
 def read_answer(answer: OutsideAnswer, verb: str, url: str, shape: ReplyShape | None) -> dict[str, Any]:
-    """The fields that the answer has, by their names in `shape` (None: nobody reads what is said). Raises
+    """The fields that the answer has, by their names in `shape` (None: the answer is not read). Raises
     ExtenderError.
     """
     if answer == SUPPOSED:
@@ -185,7 +185,7 @@ def _no_constant(name: str) -> Any:
 
 
 def _words(text: str) -> str:
-    """What Go says of a text that is no JSON, as far as its first character tells."""
+    """Return Go's error for a text that is not JSON, as far as its first character tells."""
     first = text[0]
     if first in _LITERAL or first in '{["-0123456789':
         return "unexpected EOF" if first not in _LITERAL or _LITERAL[first].startswith(text) else _inside(text)
@@ -242,7 +242,7 @@ def _mismatch(value: object, shape: ReplyShape, field: str, kind: str) -> Extend
 
 NAME: Final = "extender"
 UNASKED: Final = (NOBODY, NOT_RECORDED, SUPPOSED)
-"""Answers of those who ask nobody."""
+"""Answers where no extender is asked."""
 Reply = dict[str, Any] | ExtenderError
 
 
@@ -254,7 +254,7 @@ class Calls:
         self._asked = self._failed = 0
 
     def ask_all(self, verb: str, bodies: Sequence[Body], shape: ReplyShape | None) -> list[Reply]:
-        """What is answered to each, or why there is no answer."""
+        """Return the answer to each question, or why there is none."""
         settings = self._settings
         url, path = settings.url(verb), settings.verbs[verb]
         answers = self._session.ask([question(url, body, settings.timeout_s) for body in bodies])
@@ -281,7 +281,7 @@ class Calls:
         )
 
     def ask(self, verb: str, body: Body, shape: ReplyShape | None) -> dict[str, Any]:
-        """What is answered. Raises ExtenderError."""
+        """Return the answer. Raises ExtenderError."""
         (reply,) = self.ask_all(verb, [body], shape)
         if isinstance(reply, ExtenderError):
             raise reply
@@ -294,7 +294,7 @@ _KNOWN: Final = {code.value for code in Code}
 
 
 def _reads(settings: ExtenderSettings) -> Reads:
-    """Nobody knows what an extender goes by: each pod that it hears of is asked about anew, every time."""
+    """The inputs of an extender's answer are unknown: each pod that it hears of is asked about anew, every time."""
 
     def kind(task: Task) -> Hashable:
         return object() if settings.is_interested(task) else None
@@ -369,7 +369,7 @@ class ExtenderScore(WholeScore):
 
     def of(self, rows: npt.NDArray[np.intp]) -> FloatArray:
         """The extender's scores; -inf everywhere when there are none: then no node is the best. Who only wants to know
-        what was said (a report) is told what the choice was told.
+        what was said (a report) gets the answers that the choice got.
         """
         state = len(self._session.nodes.touched), rows.tobytes()
         if self._told is None or self._told[0] != state:
@@ -423,12 +423,12 @@ class Extender:
 
     @property
     def settings(self) -> ExtenderSettings:
-        """What was configured."""
+        """Return what was configured."""
         return self._settings
 
 
 class ExtenderRules:
-    """What the extender says at the extension points."""
+    """The extender's rules at the extension points."""
 
     def __init__(self, session: Session, owner: Extender, calls: Calls, bodies: Bodies) -> None:
         self._session, self._settings, self._calls, self._bodies = session, owner.settings, calls, bodies
@@ -460,7 +460,7 @@ class ExtenderRules:
         )
 
     def _victims(self, verb: str, shape: ReplyShape) -> Callable[[Task, Sequence[Task]], tuple[list[Task], Vote]]:
-        """Who may go, as far as the answer names candidates."""
+        """Return the rule for the tasks that may go, as far as the answer names candidates."""
 
         def ask(evictor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
             if not self._settings.is_interested(evictor):
@@ -501,7 +501,7 @@ class ExtenderRules:
         return bool(reply.get("status", False))
 
     def _told_of(self, verb: str) -> Handler:
-        """Of a placement, or of its end; its objection is told under its name."""
+        """Of a placement, or of its end; its objection appears under its name."""
 
         def tell(task: Task, _node: int) -> str | None:
             if not self._settings.is_interested(task):

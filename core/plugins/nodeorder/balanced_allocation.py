@@ -110,7 +110,7 @@ def taken_of(session: Session, columns: FloatArray) -> tuple[Taken, Taken]:
 
 
 def nonzero_own(session: Session) -> Callable[[PodTemplate], tuple[float, float]]:
-    """What a pod itself asks for: (milli-cores, bytes) by its containers.
+    """Return what a pod itself asks for: (milli-cores, bytes) by its containers.
 
     Volcano builds the scorers with pod-level resources off (fix scores-count-pod-level: on).
     """
@@ -127,8 +127,8 @@ GPU = "nvidia.com/gpu"
 
 
 class ResourcePairs(NamedTuple):
-    """Which nodes have which of the resources that count: `pairs`, the nodes with just the resources i and j, where
-    there are any, and `three`, those with all three, else None; masks [N].
+    """The nodes by the resources that count: `pairs`, the nodes with just the resources i and j, where there are any,
+    and `three`, those with all three, else None; masks [N].
     """
 
     pairs: list[tuple[int, int, CellColumn]]

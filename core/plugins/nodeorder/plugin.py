@@ -138,7 +138,7 @@ LEAST, MOST = "LeastAllocated", "MostAllocated"
 
 @derived(NODES)
 def counted(nodes: NodeSpecs) -> CellColumn:
-    """How many of cpu and memory a node has, 1 for none."""
+    """Return how many of cpu and memory a node has, 1 for none."""
     present = [capacity(nodes, name).present.astype(np.float64) for name in NAMES]
     return cells_of(np.maximum(present[0] + present[1], 1.0))
 
@@ -205,7 +205,7 @@ class StaticScore(ReadyScore):
 
 
 class ConstantScore(ReadyScore):
-    """One score for every node, whoever the candidates are."""
+    """One score for every node, whatever the candidates."""
 
     def __init__(self, constant: float, nodes: FloatArray) -> None:
         super().__init__(nodes)
@@ -227,7 +227,7 @@ def preferred_terms(template: PodTemplate) -> Sequence[dict[str, Any]]:
 def preference(nodes: NodeRows, terms: Sequence[dict[str, Any]]) -> FloatArray | None:
     """Sum of the weights of the matching terms [N]; None when no node matches any.
 
-    Raises SelectorError for a term that is no valid one.
+    Raises SelectorError for a term that is not valid.
     """
     total: FloatArray = np.zeros(nodes.count)
     for term in terms:

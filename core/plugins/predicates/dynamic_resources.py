@@ -114,7 +114,7 @@ def has_claims(template: PodTemplate) -> bool:
 
 
 def has_own_claims(template: PodTemplate) -> bool:
-    """Whether each pod has a claim of its own, made from a template."""
+    """Return whether each pod has a claim of its own, made from a template."""
     return any(listed.get("resourceClaimName") is None for listed in template.resource_claims)
 
 
@@ -169,7 +169,7 @@ class DynamicResources:
                     raise _failure(f"pod {task.key}: ResourceClaim not created yet")
                 name = own[str(listed["name"])]
                 if name is None:
-                    continue  # whoever made the pod's claims found that it needs none
+                    continue  # the maker of the pod's claims found that it needs none
             claim = self._session.objects.get("ResourceClaim", {}).get(key_of(task.namespace, str(name)))
             if claim is None:
                 raise _failure(f'resourceclaim.resource.k8s.io "{name}" not found')
@@ -194,7 +194,9 @@ class DynamicResources:
                 within &= self._rows_within(allocation)
             else:
                 if not self.refuses_by_node:
-                    self.check_in_flight(key)  # in the order of the claims: the first trouble is the one that is told
+                    self.check_in_flight(
+                        key
+                    )  # in the order of the claims: the first trouble is the one that is reported
                 asked[key] = self._asked(claim)
         return ClaimsCheck(self, session, within, asked)
 
@@ -244,7 +246,7 @@ class DynamicResources:
         return None
 
     def pre_bind(self, task: Task, node: str) -> tuple[ClaimedDevices, ...]:
-        """What a placed pod's claims get; those with devices of their own hear of one more pod."""
+        """Return what a placed pod's claims get; claims with devices of their own gain one more pod."""
         if not task.template.resource_claims:
             return ()
         new = self._by_task.get(task.key, ())

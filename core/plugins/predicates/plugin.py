@@ -52,7 +52,7 @@ EXCEEDED = Reason("predicates", Code.UNSCHEDULABLE, "node(s) pod number exceeded
 
 @derived(ALLOCATABLE)
 def _limits(nodes: Allocatable) -> CellColumn:
-    """How many pods each node may have."""
+    """Return how many pods each node may have."""
     return cells_of(np.minimum(nodes.max_pods, np.iinfo(np.int32).max).astype(np.int32))
 
 
@@ -90,15 +90,15 @@ class PodCount:
 
 
 class Question(Protocol):
-    """What a static filter asks of a pod. Answers are kept from session to session by the question itself, of which
-    there is therefore one.
+    """A question of a static filter about a pod. Answers are kept from session to session by the question itself, so
+    each question exists once.
     """
 
     reason: ClassVar[Reason]
     """Why nodes are refused."""
 
     def content(self, template: PodTemplate) -> Hashable:
-        """What of the template the answer depends on; None: nothing in it can be refused."""
+        """Return what of the template the answer depends on; None: nothing in it can be refused."""
         ...
 
     def refused(self, nodes: NodeRows, template: PodTemplate) -> BoolArray | None:
@@ -128,7 +128,7 @@ class StaticFilter:
 
 @derived(NODES)
 def _refused(nodes: NodeSpecs, question: Question, template: PodTemplate) -> BoolArray | None:
-    """Who is refused, None for nobody; templates of one content share it."""
+    """Return the refused nodes, None for none; templates of one content share it."""
     content = question.content(template)
     return None if content is None else _refused_by_content(nodes, question, Like(content, template))
 
@@ -157,7 +157,7 @@ def _pinned_names(term: Mapping[str, Any]) -> set[str] | None:
 
 
 def terms_conflict(terms: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether every term asks for node names that exclude each other, so that no node can match (PreFilter)."""
+    """Return whether every term asks for node names that exclude each other, so that no node can match (PreFilter)."""
     pinned = [_pinned_names(term) for term in terms]
     return bool(pinned) and all(names is not None and not names for names in pinned)
 

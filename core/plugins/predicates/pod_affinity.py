@@ -90,9 +90,9 @@ def in_common(terms: list[AffinityTerm]) -> tuple[frozenset[str] | None, LabelSe
 
 
 class DomainCounts:
-    """How many pods are counted in each domain of some topology keys.
+    """Counts of pods in each domain of some topology keys.
 
-    `counts`: key -> its column and int64 [values + 1]; the last stands for nodes without the key, where nobody counts.
+    `counts`: key -> its column and int64 [values + 1]; the last stands for nodes without the key, where no pod counts.
     """
 
     __slots__ = ("counts",)
@@ -124,19 +124,19 @@ class DomainCounts:
             self._of(key, column)[column.codes[row]] += sign
 
     def anywhere(self) -> bool:
-        """Whether any domain has a count."""
+        """Return whether any domain has a count."""
         return any(counts.any() for _, counts in self.counts.values())
 
     def meeting(self, at: At) -> Mask:
-        """Whether a node has one of the counted pods in any of its domains."""
+        """Return whether a node has one of the counted pods in any of its domains."""
         return _any(counts[column.codes[at]] > 0 for column, counts in self.counts.values())
 
     def apart(self, at: At) -> Mask:
-        """Whether a node has none in the domain of one of the keys, or is in no such domain."""
+        """Return whether a node has none in the domain of one of the keys, or is in no such domain."""
         return _any(counts[column.codes[at]] <= 0 for column, counts in self.counts.values())
 
     def outside(self, at: At) -> Mask:
-        """Whether a node lacks one of the keys."""
+        """Return whether a node lacks one of the keys."""
         return _any(column.codes[at] == ABSENT for column, _ in self.counts.values())
 
 
@@ -172,7 +172,9 @@ class AffinityCounts:
 
     @property
     def concerns(self) -> bool:
-        """Whether the task, or anybody there, has a term that could keep it from a node: else PreFilter skips."""
+        """Return whether the task, or any pod there, has a term that could keep it from a node: else PreFilter
+        skips.
+        """
         return self._own is not NO_TERMS or self._hosts.anywhere()
 
     def move(self, other: Task, row: int, sign: int, *, is_host: bool = True) -> None:
@@ -204,7 +206,7 @@ class AffinityCounts:
             yield 2, self._hosts.meeting(at)
 
     def _without_company(self, at: At) -> Mask:
-        """Where nobody at all is there, the first of a series may start anywhere, if it would be company for itself."""
+        """Return where the first pod of a series may start: anywhere while no pod matches, if it would match itself."""
         if self._own.matches_itself and not self._company.anywhere():
             return self._company.outside(at)
         return self._company.apart(at)
@@ -258,7 +260,7 @@ class PodAffinityFilter(ReadsLabelsInPlay):
     def prepare(self, session: Session, task: Task) -> AffinityCheck | None:
         """None when neither the task nor anybody there has required terms.
 
-        Raises FitFailure for a selector that is no valid one.
+        Raises FitFailure for a selector that is not valid.
         """
         affinity, own = task.template.affinity, NO_TERMS
         if affinity and (affinity.get("podAffinity") or affinity.get("podAntiAffinity")):
@@ -318,7 +320,7 @@ class AffinityTrial:
             self._counts.move(other, row, sign)
 
     def refusal(self, row: int) -> str | None:
-        """Why the node refuses the task as the trial stands; None when it does not."""
+        """Return why the node refuses the task as the trial stands; None when it does not."""
         if not self.skipped:
             for place, refused in self._counts.refusals(row):
                 if refused:
@@ -349,11 +351,11 @@ class Trials:
         return counted[1]
 
     def is_quiet(self, preemptor: Task) -> bool:
-        """Whether no affinity concerns the preemptor, so that a trial of it needs no counts."""
+        """Return whether no affinity concerns the preemptor, so that a trial of it needs no counts."""
         affinity = preemptor.template.affinity
         asks = affinity.get("podAffinity") or affinity.get("podAntiAffinity")
         if not asks and not terms_index(self._placed, self._session.objects).any_anti:
-            return True  # nobody needs counting
+            return True  # no pod needs counting
         return self._as_it_stands(preemptor).skipped
 
     def add(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
@@ -367,5 +369,5 @@ class Trials:
         return None
 
     def predicate(self, state: dict[str, Any], preemptor: Task, node: int) -> str | None:
-        """Whether the node takes the preemptor as the trial stands; a text says why not."""
+        """Return why the node refuses the preemptor as the trial stands; None when it does not."""
         return self._trial(state, preemptor).refusal(node)

@@ -31,13 +31,13 @@ HostPort = tuple[str, str, int]  # (address, protocol, port)
 
 
 class PortsInUse:
-    """How many pods of each node use each (address, protocol, port), as columns over node rows."""
+    """Counts of the pods of each node that use each (address, protocol, port), as columns over node rows."""
 
     def __init__(self, placed: Placed) -> None:
         self._placed = placed
         self._read = 0
         self._users: dict[HostPort, npt.NDArray[np.int32]] = {}
-        self._rivals: dict[HostPort, npt.NDArray[np.int32]] = {}  # of the ports that somebody wanted
+        self._rivals: dict[HostPort, npt.NDArray[np.int32]] = {}  # of the ports that a pod wanted
         for move in placed.special_at_opening():
             self._count(move)
 
@@ -62,7 +62,9 @@ class PortsInUse:
             self._read += 1
 
     def rivals(self, wanted: HostPort) -> npt.NDArray[np.int32]:
-        """How many pods of each node use a port that clashes with that one, [N]; `catch_up` keeps it up to date."""
+        """Return how many pods of each node use a port that clashes with that one, [N]; `catch_up` keeps it up to
+        date.
+        """
         if wanted not in self._rivals:
             found = self._column(self._rivals, wanted)
             for used, users in self._users.items():

@@ -81,7 +81,7 @@ class TopologySpreadFilter:
         self._placed = placed
 
     def prepare(self, session: Session, task: Task) -> SpreadCheck | None:
-        """None for a task without hard constraints. Raises FitFailure for a selector that is no valid one."""
+        """None for a task without hard constraints. Raises FitFailure for a selector that is not valid."""
         if not constrains(task.template):
             return None
         try:

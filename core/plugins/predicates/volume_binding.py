@@ -98,7 +98,7 @@ class VolumeBinding:
         return None
 
     def promised(self, task: Task) -> VolumePromise:
-        """What a placed pod was promised."""
+        """Return what a placed pod was promised."""
         return self.promises.by_task.get(task.key, NOTHING)
 
     def unreserve(self, task: Task) -> None:

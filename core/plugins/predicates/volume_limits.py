@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from pumice.core.session.session import Session
 
 # --- Attached volumes
-# Source: kube-scheduler `nodevolumelimits`. A volume counts once a node, whoever uses it. In-tree volumes are not
-# translated to their CSI drivers.
+# Source: kube-scheduler `nodevolumelimits`. A volume counts once a node, however many pods use it. In-tree volumes are
+# not translated to their CSI drivers.
 
 CountArray = npt.NDArray[np.int32]
 NO_LIMIT = np.iinfo(np.int32).max
@@ -178,7 +178,7 @@ class TooMany(NamedTuple):
 
 
 class WantedVolumes:
-    """How many of the volumes that a pod wants are new to each node, by driver, int32 [N]; only drivers with limits."""
+    """Counts of the volumes that a pod wants and each node lacks, by driver, int32 [N]; only drivers with limits."""
 
     def __init__(self, attached: Attachments, wanted: set[Attachable]) -> None:
         self._attached = attached

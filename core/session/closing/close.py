@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 
 def leaving(session: Session) -> npt.NDArray[np.int64]:
-    """How many releasing tasks with a node each job has, by job row."""
+    """Return how many releasing tasks with a node each job has, by job row."""
     tasks = session.snapshot.tasks
     theirs = tasks.job[(tasks.status == TaskStatus.RELEASING) & (tasks.node >= 0) & (tasks.job >= 0)]
     return np.bincount(theirs, minlength=len(session.snapshot.jobs.phase)).astype(np.int64)
 
 
 def only_waits(session: Session) -> npt.NDArray[np.bool_]:
-    """Whether a job has its minimum as long as its leaving members are there, and nothing of it waits for a place; by
-    row.
+    """Return whether a job has its minimum as long as its leaving members are there, and none of its tasks waits for a
+    place; by row.
     """
     columns, gone = session.snapshot.jobs, leaving(session)
     scheduled = np.add.reduce(columns.counts[list(SCHEDULED_STATUSES)])
@@ -155,7 +155,7 @@ def nominating_jobs(session: Session) -> list[Job]:
 
 
 def let_go(session: Session) -> None:
-    """The session is over, and nobody may use it any more.
+    """The session is over, and must not be used any more.
 
     Its parts refer to each other: without this its columns would stay until the collector comes, and the next session
     would have to wait for the operating system to hand out as much memory again.

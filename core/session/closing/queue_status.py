@@ -1,4 +1,4 @@
-"""What each queue has allocated, itself and through its children, as the API's quantities.
+"""The allocated of each queue, itself and through its children, as the API's quantities.
 
 Source: Volcano `updateQueueStatus`, `framework/session_dra_queue_status.go`.
 """
@@ -69,7 +69,7 @@ def queue_statuses(session: Session) -> list[QueueStatus]:
 
 @memory(QUEUE_NAMES)
 def _told(_names: Sequence[str]) -> dict[str, Texts]:
-    """What was written last of each queue."""
+    """Return what was written last of each queue."""
     return {}
 
 
@@ -84,7 +84,7 @@ def _allocated_by_queue(session: Session) -> list[list[float]]:
 
 
 def _owned(session: Session) -> Owned:
-    """What plugins know of the devices of allocated pods: it takes the place of what those pods asked for."""
+    """Return what plugins know of the devices of allocated pods: it replaces what those pods asked for."""
     found: Owned = {}
     for ask in session.tellers.owned:
         for task, amounts in ask():
@@ -190,7 +190,7 @@ def _texts(dimensions: list[str], amounts: list[float], named: frozenset[str], d
 
 
 def _same(said: dict[str, Any], allocated: dict[str, str]) -> bool:
-    """Whether other texts may say the same."""
+    """Return whether the written texts and the allocated are the same quantities."""
     if said.keys() != allocated.keys():
         return False
     try:

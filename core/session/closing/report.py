@@ -43,7 +43,7 @@ class QueueTeller(Protocol):
         ...
 
     def amounts(self) -> QueueTables | None:
-        """What it knows besides (guarantee, inqueue, elastic, real_capacity at opening)."""
+        """Return what the plugin knows besides (guarantee, inqueue, elastic, real_capacity at opening)."""
         ...
 
     def share_now(self, queue: str) -> float | None:
@@ -51,11 +51,11 @@ class QueueTeller(Protocol):
         ...
 
     def held_now(self, queue: str) -> Resource | None:
-        """What a queue that has a job holds at this moment; asked only while the session is open."""
+        """Return what a queue that has a job holds at this moment; asked only while the session is open."""
         ...
 
     def verdicts(self) -> QueueTables | None:
-        """Who is overused now."""
+        """Return which queues are overused now."""
         ...
 
 
@@ -121,7 +121,7 @@ APART = "gauges-kept-apart"
 
 @dataclass(slots=True)
 class Opening:
-    """What was known when the session opened."""
+    """The facts that were known when the session opened."""
 
     tasks: dict[str, TaskAtOpen] = field(default_factory=dict[str, TaskAtOpen])
 
@@ -147,7 +147,7 @@ def gauges_of(tellers: Iterable[QueueTeller], apart: bool) -> tuple[QueueTables,
 
 
 def amounts_of(tellers: Sequence[QueueTeller]) -> tuple[QueueTables, ...]:
-    """What there are no metrics for."""
+    """Return the amounts that there are no metrics for."""
     return _said((*[teller.amounts() for teller in tellers], *[teller.verdicts() for teller in tellers]))
 
 
@@ -156,7 +156,7 @@ def _said(answers: Iterable[QueueTables | None]) -> tuple[QueueTables, ...]:
 
 
 def tables_later(session: Session) -> Callable[[], tuple[QueueTables, ...]]:
-    """All their answers, for whoever asks when the session is over: mostly nobody does."""
+    """All their answers, for readers after the session: mostly there are none."""
     tellers, apart = _tellers_later(session), keeps_apart(session)
     return lambda: (*gauges_of(tellers().queues, apart), *amounts_of(tellers().queues))
 
@@ -167,19 +167,19 @@ def _tellers_later(session: Session) -> Callable[[], Tellers]:
 
 
 def cards_later(session: Session) -> Callable[[], CardTable]:
-    """How much of which virtual GPU is in use, in the same way."""
+    """Return a function for how much of which virtual GPU is in use, in the same way."""
     devices = session.devices
     return lambda: next((each.table() for each in devices if isinstance(each, Vgpu)), CardTable())
 
 
 def shares_later(session: Session) -> Callable[[], JobShares]:
-    """Who has how much of the cluster, in the same way."""
+    """Return a function for each job's share of the cluster, in the same way."""
     tellers = _tellers_later(session)
     return lambda: next((told() for told in tellers().shares), JobShares())
 
 
 def keeps_apart(session: Session) -> bool:
-    """Whether no plugin sets another one's gauges to 0."""
+    """Return whether no plugin sets another one's gauges to 0."""
     return APART in session.config.pumice.fix
 
 
@@ -226,7 +226,7 @@ def task_status(session: Session) -> dict[str, dict[str, int]]:
 
 
 def brief(session: Session) -> CycleReport:
-    """What costs next to nothing, for metrics."""
+    """Return the part of the report that costs next to nothing, for metrics."""
     return CycleReport(
         unready=dict(session.unready),
         binding=binding_jobs(session),
@@ -275,7 +275,7 @@ def closing(session: Session, status: dict[str, dict[str, int]], opening: Openin
 
 
 def _told_by(tellers: Iterable[Texts]) -> dict[str, dict[str, str]]:
-    """What plugins say of pods or nodes."""
+    """Return what plugins say of pods or nodes."""
     found: dict[str, dict[str, str]] = {}
     for ask in tellers:
         for name, said in ask().items():

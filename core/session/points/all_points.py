@@ -43,7 +43,7 @@ class Binding(Point[Callable[["Task"], "BindContext | None"]]):
     __slots__ = ()
 
     def __call__(self, task: Task) -> BindContext | None:
-        """What they say as one, None for nothing."""
+        """Return what the plugins say as one, None for nothing."""
         said: list[BindContext] = []
         for ask in self.rules:
             context = ask(task)
@@ -53,7 +53,7 @@ class Binding(Point[Callable[["Task"], "BindContext | None"]]):
 
 
 class BindingPoints:
-    """`bind_context`, and the event handlers, of which all are called, in order of registration."""
+    """`bind_context`, and the event handlers: all are called, in order of registration."""
 
     def __init__(self, listed: Listed) -> None:
         self.bind_context = Binding("BindContext", listed)
@@ -70,7 +70,7 @@ class BindingPoints:
 
 def merged(contexts: Sequence[BindContext]) -> BindContext | None:
     """Merge rule: what each says is done, in the order given; of two who write one annotation the first is heeded; the
-    longest patience counts. None: nobody says anything.
+    longest patience counts. None: no plugin says anything.
     """
     if len(contexts) <= 1:
         return contexts[0] if contexts else None
@@ -180,12 +180,12 @@ State = dict[str, Any]
 
 
 class Quiet(Point[Callable[["Task"], bool]]):
-    """Whether a plugin's simulations have nothing to say about a preemptor."""
+    """A plugin's answer whether its simulations have nothing to say about a preemptor."""
 
     __slots__ = ()
 
     def __call__(self, preemptor: Task, plugins: frozenset[str]) -> bool:
-        """Whether that is so of all of these plugins."""
+        """Return whether that is so of all of these plugins."""
         known = dict(self.named)
         return all(name in known and known[name](preemptor) for name in plugins)
 
@@ -205,7 +205,7 @@ class TrialPoints:
         self.simulates_nothing = Quiet("SimulatesNothing", listed)
 
     def needs_no_trial(self, preemptor: Task) -> bool:
-        """Whether no plugin would simulate anything for it."""
+        """Return whether no plugin would simulate anything for the preemptor."""
         changing = *self.simulate_add_task.names, *self.simulate_remove_task.names
         asked = *self.simulate_predicate.names, *self.simulate_allocatable.names
         return self.simulates_nothing(preemptor, frozenset({*changing, *asked}))

@@ -2,7 +2,7 @@
 
 What is asked of all nodes at once costs nanoseconds a node with numpy; what is asked of the one node that was just
 touched costs least with plain numbers (LeastAllocated: half a microsecond, more than ten with arrays of one). A rule is
-therefore given as an expression: it is told how to read columns, and answers with a function of where to read them.
+therefore given as an expression: it learns how to read columns, and answers with a function of where to read them.
 `MANY` reads arrays, `ONE` reads numbers; the operators are the same, and so, to the last bit, is the outcome.
 """
 
@@ -38,7 +38,7 @@ class Readable(Protocol[V_co]):
 
 
 class RowReader(Generic[V]):
-    """How a rule reads columns, and what it does with what it read beside the operators.
+    """The columns that a rule reads, and what it does with them beside the operators.
 
     `floor`, `least`, `most` and `zero_where` may write into their first argument: it must be the rule's own, the
     outcome of an operator and not a cell. An operator that assigns (`left -= own`) writes into it likewise.

@@ -59,7 +59,7 @@ class TaskBatch:
         return [task for task, holds in zip(tasks, mask.tolist(), strict=True) if holds]
 
     def bounds(self) -> list[int]:
-        """Where the tasks of each node begin, and where the last ones end."""
+        """Return where the tasks of each node begin, and where the last ones end."""
         found: list[int] = np.searchsorted(self.node, np.arange(self.count + 1)).tolist()
         return found
 
@@ -73,7 +73,7 @@ class TaskBatch:
         return [tasks[first:last] for first, last in pairwise(bounds)]
 
     def per_node(self, mask: BoolArray) -> RowArray:
-        """How many tasks of the mask each node has, [count]."""
+        """Return how many tasks of the mask each node has, [count]."""
         return np.bincount(self.node[mask], minlength=self.count)
 
     def ranks(self) -> tuple[RowArray, RowArray]:
@@ -96,7 +96,7 @@ Rows = slice | npt.NDArray[np.intp]  # slice(None) for all nodes, or row numbers
 
 
 class Volatility(Enum):
-    """When an answer about a row must be asked again within a session."""
+    """The time when an answer about a row must be asked again within a session."""
 
     STATIC = "static"  # never: it follows from the node's spec and the task alone
     ROW = "row"  # when something was placed on or taken off that row
@@ -105,7 +105,8 @@ class Volatility(Enum):
 
 
 class Reads(NamedTuple):
-    """What a filter or scorer reads of a task beside its pod template. Tasks that share all of it share their answers.
+    """The facts of a task, beside its pod template, that a filter or scorer reads. Tasks that share all of it share
+    their answers.
 
     `labels`: the task's namespace and labels; `kind`: anything else, as something to compare. `concerns`: the templates
     about which there is anything to say at all, None for every one; a plain template is never among them. `anew`: those
@@ -135,7 +136,7 @@ class ReadsLabelsInPlay:
 
     @property
     def reads(self) -> Reads:
-        """What its answers depend on; no attribute: it would hold on to itself until the collector comes."""
+        """Return what the answers depend on; no attribute: it would hold on to itself until the collector comes."""
         return Reads(kind=self._kind, needs_pre_filter=True)
 
     def _kind(self, task: Task) -> Hashable:

@@ -1,5 +1,5 @@
-"""Who goes first: the plugins' orders with Volcano's defaults behind them. Source: `framework/session_plugins.go`,
-`helpers.CompareTask`.
+"""The order of tasks, jobs and queues: the plugins' orders with Volcano's defaults behind them. Source:
+`framework/session_plugins.go`, `helpers.CompareTask`.
 
 Merge rule: the first plugin that tells the two apart decides. A plugin states its rule once: jobs by a column, tasks by
 a key that never changes, where it can; else by comparing two. From columns and keys follow the comparison of two, the
@@ -43,8 +43,8 @@ Compare = Callable[[S, S], int]
 class JobColumn(Struct, frozen=True):
     """The job with the smaller number goes first.
 
-    `read` gives the numbers by job row, int or float [J]; it is asked when somebody first compares, once for each form
-    of the rule. From then on the plugin keeps the array up to date in place: event handlers are told of every placement
+    `read` gives the numbers by job row, int or float [J]; it is asked at the first comparison, once for each form
+    of the rule. From then on the plugin keeps the array up to date in place: event handlers hear of every placement
     before anybody compares.
     """
 
@@ -93,7 +93,7 @@ class QueueOrder(Compared["Queue", "Queue"]):
     __slots__ = ()
 
     def before(self, left: Queue, right: Queue) -> bool:
-        """Whether `left` goes first."""
+        """Return whether `left` goes first."""
         order = self(left, right)
         return order < 0 if order else (left.created, left.name) < (right.created, right.name)
 
@@ -104,7 +104,7 @@ class SubJobOrder(Compared["SubJob", "SubJob"]):
     __slots__ = ()
 
     def before(self, left: SubJob, right: SubJob) -> bool:
-        """Whether `left` goes first."""
+        """Return whether `left` goes first."""
         order = self(left, right)
         return order < 0 if order else (left.match_index, left.uid) < (right.match_index, right.uid)
 
@@ -139,7 +139,7 @@ class JobOrder(Order["JobColumn | Compare[Job]", "Job", "Job"]):
         return key_of
 
     def before(self, left: Job, right: Job) -> bool:
-        """Whether `left` goes first."""
+        """Return whether `left` goes first."""
         order = self(left, right)
         if order:
             return order < 0
@@ -147,8 +147,8 @@ class JobOrder(Order["JobColumn | Compare[Job]", "Job", "Job"]):
         return (a.created, a.key) < (b.created, b.key)
 
     def tells_apart(self, left: Job, right: Job) -> tuple[str, tuple[float, float] | None]:
-        """Which plugin tells two jobs apart, with its numbers for both where it has a column; else "creation" with the
-        times, or "name".
+        """Return which plugin tells two jobs apart, with its numbers for both where it has a column; else "creation"
+        with the times, or "name".
         """
         for place, ((plugin, _), compare) in enumerate(zip(self.named, self.comparisons, strict=True)):
             if compare(left, right):
@@ -179,7 +179,7 @@ class TaskOrder(Order["TaskKey | Compare[Task]", "Task", "Task"]):
         return keys if len(keys) == len(self.named) else None
 
     def before(self, left: Task, right: Task) -> bool:
-        """Whether `left` goes first."""
+        """Return whether `left` goes first."""
         order = self(left, right)
         return order < 0 if order else task_before(left, right)
 
@@ -234,8 +234,8 @@ OLDER, LOWER = attrgetter(*BY_AGE), attrgetter(*BY_NUMBER)
 
 
 def default_names(numbered: int, count: int) -> tuple[str, ...] | None:
-    """CompareTask: what tells so many tasks apart, one after the other, of which so many have a number at the end of
-    their names. None where some have one and some have not: then it is no order.
+    """CompareTask: the keys that tell so many tasks apart, one after the other, where so many have a number at the end
+    of their names. None where some have one and some have not: then it is not an order.
     """
     if numbered == count:
         return BY_NUMBER
@@ -243,13 +243,13 @@ def default_names(numbered: int, count: int) -> tuple[str, ...] | None:
 
 
 def task_before(left: Task, right: Task) -> bool:
-    """Whether `left` goes first, by the trailing numbers of the names only where both have one (CompareTask)."""
+    """Return whether `left` goes first, by the trailing numbers of the names only where both have one (CompareTask)."""
     key = OLDER if left.index is None or right.index is None else LOWER
     return bool(key(left) < key(right))
 
 
 class OrderPoints:
-    """Who goes first."""
+    """The extension points for orders."""
 
     def __init__(self, listed: Listed) -> None:
         self.job_order = JobOrder("JobOrder", listed)

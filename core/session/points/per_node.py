@@ -51,15 +51,15 @@ class NodeLook:
         return self._session.nodes.tasks_on(self.row)
 
     def allocatable(self, resource: str) -> float:
-        """What it can allocate of a resource; 0 for one that it does not have."""
+        """Return what the node can allocate of a resource; 0 for one that it does not have."""
         return self._amount(self._session.nodes.allocatable, resource)
 
     def used(self, resource: str) -> float:
-        """What is taken of a resource."""
+        """Return what is taken of a resource."""
         return self._amount(self._session.nodes.used, resource)
 
     def idle(self, resource: str) -> float:
-        """What is left of a resource."""
+        """Return what is left of a resource."""
         return self._amount(self._session.nodes.idle, resource)
 
     def _amount(self, columns: FloatArray, resource: str) -> float:
@@ -78,7 +78,7 @@ def _one_of_a_kind(task: Task) -> Hashable:
 
 
 class PerNode:
-    """What a per-node filter and a per-node scorer have in common.
+    """The common part of a per-node filter and a per-node scorer.
 
     `volatility`: when an answer grows stale; GLOBAL is always right, ROW when only that node is looked at, STATIC when
     only its spec is. `kind`: what of a task the answer depends on beside its pod template; tasks of one template and

@@ -206,5 +206,5 @@ class WholeScore(ABC):
         """Weighted scores of the candidates, float64 [len(rows)]."""
 
     def finish(self, raw: FloatArray, /) -> FloatArray:
-        """What `of` says of the candidates whose rows these are."""
+        """Return what `of` says of the candidates whose rows these are."""
         return self.of(raw.astype(np.intp))

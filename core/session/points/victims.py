@@ -1,4 +1,4 @@
-"""Who may be asked to go, and how the plugins' answers are merged. Source: Volcano `framework/session_plugins.go`
+"""The candidates for eviction, and how the plugins' answers are merged. Source: Volcano `framework/session_plugins.go`
 (Preemptable, Reclaimable, UnifiedEvictable, VictimTasks; reference section 3).
 
 A plugin states its rule once: as a Mask over the tasks of many nodes, or as a plain function of the tasks of one node.
@@ -35,7 +35,7 @@ AsBatch = Callable[["Sequence[Task]"], "TaskBatch"]
 @final
 class Mask(Struct, Generic[S], frozen=True):
     """(who needs room, candidates on several nodes) -> bool [M]: who may go. Each node is judged by itself, the
-    candidates before another on its node count as asked before it; nobody whose job is unknown has a job row.
+    candidates before another on its node count as asked before it; a task of an unknown job has no job row.
 
     `filters`: it takes candidates out before any tier is asked, and decides no tier. Users' plugins have no such masks.
     """
@@ -49,7 +49,7 @@ class Mask(Struct, Generic[S], frozen=True):
 
 
 class GangEvictor(Protocol):
-    """Who evicts for a gang: `kind` is "gangpreempt" or "gangreclaim", `job` the one that needs room."""
+    """The gang that evicts: `kind` is "gangpreempt" or "gangreclaim", `job` the one that needs room."""
 
     @property
     def kind(self) -> str: ...
@@ -130,7 +130,7 @@ class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
 
     @property
     def by_columns(self) -> bool:
-        """Whether many nodes can be asked about at once: every rule is a mask."""
+        """Return whether many nodes can be asked about at once: every rule is a mask."""
         return self._masks is not None
 
     def over(self, subject: S, batch: TaskBatch) -> BoolArray:
@@ -146,7 +146,7 @@ class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
                 answer = mask.ask(subject, batch)
                 if heard is not None:
                     heard.gave(number, plugin, answer, out)
-                starts = batch.per_node(so_far) == 0  # nobody answered yet, or nobody was left: start anew
+                starts = batch.per_node(so_far) == 0  # no plugin answered yet, or no candidate was left: start anew
                 so_far = answer & (so_far | starts[batch.node])
                 out |= batch.per_node(answer) == 0
             so_far &= ~out[batch.node]

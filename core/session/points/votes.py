@@ -1,4 +1,4 @@
-"""What plugins think of jobs, groups and queues, and how their votes are counted. Source: Volcano
+"""The plugins' votes about jobs, groups and queues, and how they are counted. Source: Volcano
 `framework/session_plugins.go` (reference section 3).
 """
 
@@ -42,7 +42,7 @@ def sign(number: int) -> int:
 
 
 class ValidateResult(NamedTuple):
-    """Why a job is not valid."""
+    """The reason why a job is not valid."""
 
     reason: str
     message: str
@@ -82,7 +82,7 @@ class FirstTierAgrees(Point[Callable[[S], bool]], Generic[S]):
 
 
 class Ballot(Point[Callable[[S], Vote]], Generic[S]):
-    """A Reject decides at once, a Permit at the end of its tier; nobody decides: permitted."""
+    """A Reject decides at once, a Permit at the end of its tier; without a decision: permitted."""
 
     __slots__ = ("heard_by",)
 
@@ -91,7 +91,7 @@ class Ballot(Point[Callable[[S], Vote]], Generic[S]):
         self.heard_by: Callable[[S], AdmissionVotes | None] | None = None
 
     def __call__(self, subject: S) -> bool:
-        """Whether it is permitted."""
+        """Return whether the plugin permits it."""
         return self.rejecter(subject) is None
 
     def rejecter(self, subject: S) -> str | None:
@@ -112,7 +112,7 @@ class Ballot(Point[Callable[[S], Vote]], Generic[S]):
 
 
 class FirstAnswer(Point[Callable[[*Subject], A | None]], Generic[A, *Subject]):
-    """The first plugin with an answer; None when nobody has one."""
+    """The first plugin with an answer; None when no plugin has one."""
 
     __slots__ = ()
 
@@ -126,7 +126,7 @@ class FirstAnswer(Point[Callable[[*Subject], A | None]], Generic[A, *Subject]):
 
 
 class Notified(Point[Callable[[S], object]], Generic[S]):
-    """Every plugin is told."""
+    """Tell every plugin."""
 
     __slots__ = ()
 
@@ -137,7 +137,7 @@ class Notified(Point[Callable[[S], object]], Generic[S]):
 
 
 class VotePoints:
-    """`job_valid` gives the first verdict against a job. `job_enqueued` is told of a job that was admitted."""
+    """`job_valid` gives the first verdict against a job. `job_enqueued` hears of a job that was admitted."""
 
     def __init__(self, listed: Listed) -> None:
         self.job_valid: FirstAnswer[ValidateResult, Job] = FirstAnswer("JobValid", listed)

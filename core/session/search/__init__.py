@@ -1,1 +1,1 @@
-"""Where may a task go, and where does it go: filters and scores of one kind of task."""
+"""The search for the node of a task: filters and scores of one kind of task."""

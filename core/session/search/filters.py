@@ -1,4 +1,4 @@
-"""What all filters together say of nodes. Source: Volcano `Session.PredicateFn`.
+"""The filters' merged answers about nodes. Source: Volcano `Session.PredicateFn`.
 
 Plugins are asked in tier order, and the first that refuses a node has said all: no later plugin is asked about it. A
 plugin with several filters (predicates) goes on after a plain Unschedulable and adds up the reasons.
@@ -84,7 +84,9 @@ class Filters:
         codes[fresh] = answer[fresh]
 
     def _joined(self, code: int, answer: int) -> int:
-        """What a plugin says of a node that it has refused already, after one more of its filters has refused it."""
+        """Return what a plugin says of a node that it has refused already, after one more of its filters has refused
+        it.
+        """
         return code if self._table.is_terminal(code) else self._table.join(code, answer)
 
     def reject_one(self, row: int) -> int:
@@ -153,7 +155,7 @@ def _asked_alone(node_filter: NodeFilter, session: Session, task: Task, row: int
 
 
 def _sparing(check: NodeCheck, rows: Rows, wanted: BoolArray) -> IntArray:
-    """What a check says, of the wanted rows alone where that costs questions."""
+    """Return what a check says, of the wanted rows alone where that costs questions."""
     if check.volatility is not Volatility.MOMENT:
         return check.reject(rows)
     codes = np.zeros(len(wanted), dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Where may a task go, and where does it go: filters and scores of one kind of task, kept up to date row by row.
+"""The search for the node of a task: filters and scores of one kind of task, kept up to date row by row.
 
 A search belongs to one template. The first answer looks at every node; later ones look again only at rows that were
 touched since (all of them when a filter or score depends on placements anywhere). Order of merging and reasons: Volcano
@@ -63,7 +63,7 @@ def _summands(session: Session, scores: list[tuple[str, NodeScore]], first: int)
 
 class Scoring:
     """`ranked` float64 [N]: total score of the candidates, -inf elsewhere; its first maximum is the best node of lowest
-    name. Nothing is scored before somebody asks: a search that finds no node, or a single one, needs no scores.
+    name. Nothing is scored before the scores are read: a search that finds no node, or a single one, needs no scores.
     `may_fail`: some score may turn out not to be had; then every total is -inf.
     """
 
@@ -194,8 +194,8 @@ class Scoring:
         return totals if totals.ndim else np.full(len(rows), totals)
 
     def parts(self, rows: npt.NDArray[np.intp]) -> list[tuple[str, FloatArray | float]]:
-        """What each scorer adds to the totals of these candidates, by plugin. Who has not been asked yet is asked again
-        when it counts: a choice is made of the same questions whether somebody looked on or not.
+        """Return what each scorer adds to the totals of these candidates, by plugin. A scorer that has not been asked
+        yet is asked again when it counts: a choice is made of the same questions with a reader or without.
         """
         stale, raw = self._stale, [*self._raw]
         if stale:
@@ -254,7 +254,7 @@ class ErrorCache:
         return self.seen.get(role, self.by_role[role].codes)
 
     def remembers(self, role: str, row: int) -> bool:
-        """Whether that node was refused for that role before."""
+        """Return whether that node was refused for that role before."""
         return self.enabled and role in self.by_role and bool(self.refused(role)[row])
 
 
@@ -286,7 +286,7 @@ class NodeSearch:
         self.idle: BoolArray
         self.idle_count = 0
         self._spared: IntArray | None = (
-            None  # where it is not 0 nobody is asked: another search of the role was refused
+            None  # where it is not 0 no filter is asked: another search of the role was refused
         )
         if self.filters.is_asking:
             self.codes, self.idle = np.zeros(session.nodes.count, np.int32), np.zeros(session.nodes.count, np.bool_)
@@ -402,7 +402,7 @@ class NodeSearch:
         return codes, feasible
 
     def _among(self, rows: Rows, count: int) -> BoolArray:
-        """Which of some rows nothing else refuses."""
+        """Return which of some rows nothing else refuses."""
         open_: BoolArray = np.ones(count, dtype=np.bool_)
         if self._room:
             open_ &= ~np.logical_or.reduce(self.lacks(self.session.nodes.future[:, rows]))
@@ -471,7 +471,7 @@ class NodeSearch:
         return -1, codes
 
     def look(self, feasible: BoolArray) -> tuple[BoolArray, BoolArray]:
-        """Which feasible nodes are taken and which were looked at, where not all of them are."""
+        """Return which feasible nodes are taken and which were looked at, where not all of them are."""
         return self.session.searches.look(feasible)
 
     def choose_within(self, rows: npt.NDArray[np.intp]) -> tuple[int, IntArray]:

@@ -39,11 +39,11 @@ class Sampling:
     minimum_percentage: int
 
     def applies(self, nodes: int) -> bool:
-        """Whether a search among so many nodes may end early."""
+        """Return whether a search among so many nodes may end early."""
         return self.enough(nodes) < nodes
 
     def enough(self, nodes: int) -> int:
-        """How many feasible nodes end a search among so many."""
+        """Return how many feasible nodes end a search among so many."""
         if nodes <= self.minimum_nodes or self.percentage >= 100:
             return nodes
         percentage = self.percentage
@@ -55,7 +55,7 @@ class Sampling:
 def look(
     sampling: Sampling, carry: Carry, arrival: npt.NDArray[np.intp], feasible: BoolArray
 ) -> tuple[BoolArray, BoolArray]:
-    """Which feasible nodes are taken and which were looked at at all, starting where the last search ended.
+    """Return which feasible nodes are taken and which were looked at at all, starting where the last search ended.
 
     Looking stops at the first feasible node too many; that one counts as looked at and is not used.
     """
@@ -82,12 +82,12 @@ OUTSIDE_SHARD = Reason("shard", Code.ERROR, "node isn't in scheduler node shard"
 
 @lru_cache(maxsize=256)
 def lack_of(resource: str) -> Reason:
-    """Why a node without room for a task's request of a resource is refused."""
+    """Return why a node without room for a task's request of a resource is refused."""
     return Reason("resources", Code.UNSCHEDULABLE, f"Insufficient {resource}")
 
 
 class Reading:
-    """What some filters and scorers read of the tasks of a template, or of plain templates (None)."""
+    """The facts that some filters and scorers read of the tasks of a template, or of plain templates (None)."""
 
     __slots__ = ("_kinds", "_labels", "_shares")
 
@@ -98,7 +98,7 @@ class Reading:
         self._shares = template is None or not any(each.anew is not None and each.anew(template) for each in reads)
 
     def of(self, task: Task) -> Hashable | None:
-        """What a task must share with another to share its answers; None: nothing suffices."""
+        """Return what a task must share with another to share its answers; None: nothing suffices."""
         if not self._shares:
             return None
         beside = tuple([kind(task) for kind in self._kinds]) if self._kinds else ()
@@ -106,7 +106,7 @@ class Reading:
 
 
 class Readings:
-    """What is read of the tasks of a template: there are filters and scorers that concern only some templates.
+    """The readings of the tasks of a template: there are filters and scorers that concern only some templates.
 
     `always`: what those read that concern every template.
     """
@@ -171,7 +171,7 @@ class Searches:
         return code
 
     def look(self, feasible: BoolArray) -> tuple[BoolArray, BoolArray]:
-        """Which feasible nodes are taken and which were looked at, where not all of them are (`samples`)."""
+        """Return which feasible nodes are taken and which were looked at, where not all of them are (`samples`)."""
         return look(self.sampling, self._session.carry, self._session.nodes.arrival, feasible)
 
     def by_shard(self, group: BoolArray) -> list[BoolArray]:
@@ -180,11 +180,11 @@ class Searches:
 
     @once
     def readings(self) -> Readings:
-        """What the session's filters and scorers read; they have registered by the time somebody asks."""
+        """Return what the session's filters and scorers read; they have registered by the time of the first search."""
         return Readings(self._session.points)
 
     def asked(self, point: Point[Sequence[F]], template: PodTemplate) -> Sequence[tuple[str, Sequence[F]]]:
-        """A point's filters or scorers, by plugin, but for those that a plain template does not concern."""
+        """A point's filters or scorers, by plugin, without those that a plain template does not concern."""
         return self.readings.plain(point) if template.plain else point.named
 
     def get(self, task: Task, *, room: bool) -> NodeSearch:
@@ -220,7 +220,7 @@ class Searches:
         self._latest = None
 
     def kind(self, task: Task, *, room: bool) -> Any:
-        """What two tasks must share to share a search; None: nothing suffices."""
+        """Return what two tasks must share to share a search; None: nothing suffices."""
         template, readings = task.template, self.readings
         shared = (readings.always if template.plain else readings.of(template)).of(task)
         # the error cache of one role says nothing of another

@@ -1,1 +1,1 @@
-"""What a session asked and was answered, and where every action ended for every job: as data, for who asks."""
+"""The questions of a session, the answers, and where every action ended for every job: as data, for readers."""

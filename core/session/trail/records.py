@@ -1,4 +1,4 @@
-"""What a trail consists of."""
+"""The records of a trail."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNSEEN = "not looked at"
 
 
 class Ending(StrEnum):
-    """Where an action ended for a job, a task or a node."""
+    """The point where an action ended for a job, a task or a node."""
 
     # of a job
     ADMITTED = "admitted"
@@ -81,8 +81,9 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Precedence:
-    """Why a job comes before the next one of its queue, `over`: the first plugin whose order tells the two apart, and
-    its numbers for both where it goes by numbers (the smaller comes first). "creation" or "name" where no plugin does.
+    """The reason why a job comes before the next one of its queue, `over`: the first plugin whose order tells the two
+    apart, and its numbers for both where it goes by numbers (the smaller comes first). "creation" or "name" where no
+    plugin does.
     """
 
     over: str
@@ -106,8 +107,8 @@ class Turn:
 
 @dataclass(slots=True)
 class Opinion:
-    """What one plugin said of the candidates for eviction: it `gave` some and kept the others, or it `abstained`. Who
-    was not asked, because others had decided by then, gave none.
+    """The answer of one plugin about the candidates for eviction: it `gave` some and kept the others, or it
+    `abstained`. A plugin that was not asked, because others had decided by then, gave none.
     """
 
     tier: int
@@ -146,7 +147,7 @@ class AdmissionVotes:
 
 @dataclass(slots=True)
 class FilterAnswer:
-    """What one filter said: reason numbers, int32 [N], 0 where it is content."""
+    """The answer of one filter: reason numbers, int32 [N], 0 where the filter does not refuse."""
 
     plugin: str
     codes: IntArray
@@ -178,12 +179,12 @@ class Look:
 
     @property
     def nodes(self) -> int:
-        """How many there are."""
+        """Return how many nodes there are."""
         return len(self.names)
 
     @property
     def looked_at(self) -> int:
-        """How many of them were looked at."""
+        """Return how many of the nodes were looked at."""
         return self.nodes if self.seen is None else int(np.count_nonzero(self.seen))
 
     def refused(self) -> dict[str, tuple[Reason, ...]]:
@@ -191,7 +192,7 @@ class Look:
         return {self.names[row]: self.table.reasons(int(self.codes[row])) for row in np.flatnonzero(self.codes)}
 
     def refusers(self, node: str) -> tuple[Reason, ...]:
-        """All reasons against a node, be it that an earlier filter had settled it already: first what counted, which
+        """All reasons against a node, also where an earlier filter had settled it already: first what counted, which
         may be remembered from an earlier look when no filter has anything against the node any more. None against one
         that was not looked at.
         """

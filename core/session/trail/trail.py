@@ -1,6 +1,6 @@
-"""The writers of a trail. A session always has one; unless somebody asked, it is silent.
+"""The writers of a trail.
 
-A session always has one to write to; unless somebody asked, it is silent.
+A session always has one to write to; without a reader it is silent.
 """
 
 from __future__ import annotations
@@ -95,12 +95,12 @@ class Elections:
         self.held: list[Election] = []
 
     def hear(self, point: str, subject: Any, candidates: Sequence[Task]) -> Hearing | None:
-        """A choice among candidates on one node begins; None when there are none, or nobody asks about it."""
+        """A choice among candidates on one node begins; None when there are none, or no reader asks about it."""
         election = self._begin(point, subject, candidates) if candidates else None
         return None if election is None else Hearing(election)
 
     def hear_many(self, point: str, subject: Any, batch: TaskBatch) -> HearingOfMany | None:
-        """A choice among candidates on many nodes begins; None when there are none, or nobody asks about it."""
+        """A choice among candidates on many nodes begins; None when there are none, or no reader asks about it."""
         found: dict[int, Election] = {}
         for place, here in enumerate(batch.by_node()):
             election = self._begin(point, subject, here) if here else None
@@ -127,7 +127,7 @@ class Elections:
 
 
 def _who(subject: Any) -> tuple[str, str]:
-    """Who needs room, and the job: a task, or an eviction for a whole gang; nobody where tasks are to go anyway."""
+    """Return which task or gang eviction needs room, and the job; empty where tasks are to go anyway."""
     if isinstance(subject, Task):
         return subject.key, subject.job
     return ("", "") if subject is None else (subject.job.key, subject.job.key)
@@ -142,7 +142,7 @@ def _node_of(session: Session, candidates: Sequence[Task]) -> str:
 
 
 class HeardSearch(NodeSearch):
-    """A NodeSearch whose choices are told to the session's trail."""
+    """A NodeSearch whose choices go to the session's trail."""
 
     _group: BoolArray | None = None  # the candidates among whom the last choice was made
     _seen: BoolArray | None = None  # who was looked at for it; None: all
@@ -155,7 +155,7 @@ class HeardSearch(NodeSearch):
         return node, codes
 
     def look(self, feasible: BoolArray) -> tuple[BoolArray, BoolArray]:
-        """Which feasible nodes are taken and which were looked at, where not all of them are."""
+        """Return which feasible nodes are taken and which were looked at, where not all of them are."""
         taken, self._seen = super().look(feasible)
         return taken, self._seen
 
@@ -174,7 +174,9 @@ class HeardSearch(NodeSearch):
         return super().best_of(group)
 
     def answers(self) -> list[FilterAnswer]:
-        """What each filter says of each node by itself: room first, one answer a resource, then filter by filter."""
+        """Return what each filter says of each node by itself: room first, one answer a resource, then filter by
+        filter.
+        """
         found = list[FilterAnswer]()
         own = self.session.searches.hard_shard
         if own is not None:
@@ -202,8 +204,8 @@ def _has_said(code: int, plugin: str, search: HeardSearch) -> bool:
 def look_of(
     search: HeardSearch, group: BoolArray, node: int, seen: BoolArray | None = None, *, every_filter: bool
 ) -> Look:
-    """What a search sees now. `group`: the candidates; `node`: the row that was chosen among them, or -1; `seen`: who
-    was looked at, None for all.
+    """Return what a search sees now. `group`: the candidates; `node`: the row that was chosen among them, or -1;
+    `seen`: which nodes were looked at, None for all.
     """
     session, fitting = search.session, np.flatnonzero(group)
     return Look(
@@ -258,8 +260,8 @@ def _lacking(session: Session, task: Task) -> dict[str, tuple[float, float]]:
 
 
 class Silence:
-    """Nobody asked: nothing is kept. `listens`: whether it is worth finding out something just to tell it; `is_asking`:
-    whether plugins are being asked just for that; `search`: how nodes are searched.
+    """A trail without a reader: nothing is kept. `listens`: whether it is worth finding out something just to tell it;
+    `is_asking`: whether plugins are being asked just for that; `search`: how nodes are searched.
     """
 
     listens = is_asking = False
@@ -275,7 +277,7 @@ class Silence:
         """The action is done with the job for now, or with one HyperNode for it."""
 
     def queue_ended(self, queue: str, ending: Ending, left: JobQueue | None = None) -> None:
-        """The action is done with a queue, and so with all its jobs of which it has said nothing; `left`: those that it
+        """The action is done with a queue, and so with all its jobs that it said nothing about; `left`: those that it
         has not tried.
         """
 
@@ -309,8 +311,8 @@ SILENCE: Final = Silence()
 
 
 class Trail(Silence):
-    """What one session did about `tasks` and `jobs`, "namespace/name" each (all of them unless said otherwise).
-    `every_filter`: what each filter says of each node, be it that an earlier one had refused it already. `brief`: of
+    """The record of one session about `tasks` and `jobs`, "namespace/name" each (all of them unless said otherwise).
+    `every_filter`: what each filter says of each node, also where an earlier one had refused it already. `brief`: of
     all jobs of a large cluster, neither what was found on single nodes nor how many tasks had which status.
 
     `looks`: by task, in order; `admissions`: by job; `endings`: in order, by the job's name; `turns`: in which order
@@ -364,7 +366,7 @@ class Trail(Silence):
 
     @contextmanager
     def aside(self) -> Generator[None]:
-        """What plugins are asked meanwhile is no part of the cycle."""
+        """Mark the questions to plugins meanwhile as no part of the cycle."""
         before, self.is_asking = self.is_asking, True
         try:
             yield
@@ -372,7 +374,7 @@ class Trail(Silence):
             self.is_asking = before
 
     def of_job(self, name: str) -> list[Ended]:
-        """Where each action ended for the job or its tasks, in order; or for its whole queue."""
+        """Return where each action ended for the job or its tasks, in order; or for its whole queue."""
         own = self.endings.get(name, [])
         heard = {each.action for each in own}
         mine = self._queues.get(name)
@@ -386,7 +388,7 @@ class Trail(Silence):
             self._ended(job.key, job.key, ending, detail, domain)
 
     def queue_ended(self, queue: str, ending: Ending, left: JobQueue | None = None) -> None:
-        """The action is done with a queue, and so with all its jobs of which it has said nothing; `left`: those that it
+        """The action is done with a queue, and so with all its jobs that it said nothing about; `left`: those that it
         has not tried.
         """
         self._of_queues.append((queue, Ended(self.session.action, queue, ending)))
@@ -452,16 +454,16 @@ class Trail(Silence):
         self.looks.setdefault(look.task, []).append(look)
 
     def admission(self, job: Job) -> AdmissionVotes | None:
-        """A job asks to be admitted; None when nobody asks about it."""
+        """A job asks to be admitted; None when no reader asks about it."""
         if job.key not in self.jobs:
             return None
         found = self.admissions[job.key] = AdmissionVotes(job.key)
         return found
 
-    # --- what nobody looked at
+    # --- what no action looked at
 
     def look_anyway(self, task: Task) -> None:
-        """What a search for the task would see now, as if an action "" had looked."""
+        """Record what a search for the task would see now, as if an action "" had looked."""
         session = self.session
         session.action, session.searches.current = "", task
         try:
