@@ -112,7 +112,10 @@ def test_a_part_is_one_of_several(said: str) -> None:
 
 def test_the_parts_of_a_command_make_one_table(folder: Path) -> None:
     (folder / "spec.yaml").write_text(yaml.safe_dump({**SPEC, "grid": {"seed": [0, 1]}}), "utf-8")
-    first, second = (pumice("sweep", folder / "spec.yaml", "--workers", 1, "--part", f"{part}/2") for part in (0, 1))
+    first, second = (
+        pumice("sweep", folder / "spec.yaml", "--workers", 1, "--part", f"{part}/2", "--format", "table")
+        for part in (0, 1)
+    )
     assert first.out.endswith("\n1 runs, 1 of them now, 1 are missing yet\n")
     assert "\n2 runs, 1 of them now, in " in second.out
     assert (folder / "spec.csv").exists()
@@ -270,7 +273,7 @@ def test_a_table_begins_with_what_varied_and_ends_with_the_time_it_took(tmp_path
 
 def test_the_command_makes_the_table(folder: Path) -> None:
     (folder / "spec.yaml").write_text(yaml.safe_dump({**SPEC, "grid": {"seed": [0]}}), "utf-8")
-    said = pumice("sweep", folder / "spec.yaml", "--workers", 1)
+    said = pumice("sweep", folder / "spec.yaml", "--workers", 1, "--format", "table")
     assert said.code == 0, said.err
     assert "\n1 runs, 1 of them now, in " in said.out
     again = pumice("sweep", folder / "spec.yaml", "--workers", 1, "-o", folder / "again.csv")
